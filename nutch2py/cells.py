@@ -1,0 +1,141 @@
+"""The bytes of a cell: how Nutch 2 (Gora 0.8, HBaseByteInterface) writes each Avro type into HBase.
+
+Integers and floats are big-endian and of fixed width; text is UTF-8; a union with null is the bare value; the two status
+records are Avro binary without a header. A cell too short for its number makes the Java jobs die; here it raises
+:class:`CellError`, which names the column, and bytes past the width are ignored as HBase's ``Bytes`` does.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from nutch2py.conf import data_folder
+
+_INT, _LONG, _FLOAT = struct.Struct(">i"), struct.Struct(">q"), struct.Struct(">f")
+
+
+class CellError(ValueError):
+    """The bytes of a cell are not a value of the column's type."""
+
+
+class ProtocolStatus(NamedTuple):
+    """What the protocol answered: a code of :class:`nutch2py.webpage.ProtocolStatusCode`, and its arguments."""
+
+    code: int
+    args: tuple[str, ...] = ()
+    last_modified: int = 0
+
+
+class ParseStatus(NamedTuple):
+    """How a parse ended: codes of :class:`nutch2py.webpage.ParseStatusCode`, and its arguments."""
+
+    major: int
+    minor: int = 0
+    args: tuple[str, ...] = ()
+
+
+def encode_int(value: int) -> bytes:
+    return _INT.pack(value)
+
+
+def decode_int(cell: bytes) -> int:
+    if len(cell) < 4:
+        raise CellError(f"{len(cell)} bytes where an int has 4")
+    return int(_INT.unpack_from(cell)[0])
+
+
+def encode_long(value: int) -> bytes:
+    return _LONG.pack(value)
+
+
+def decode_long(cell: bytes) -> int:
+    if len(cell) < 8:
+        raise CellError(f"{len(cell)} bytes where a long has 8")
+    return int(_LONG.unpack_from(cell)[0])
+
+
+def encode_float(value: float) -> bytes:
+    try:
+        return _FLOAT.pack(value)
+    except OverflowError:  # Java's (float) cast gives infinity
+        return _FLOAT.pack(float("inf") if value > 0 else float("-inf"))
+
+
+def decode_float(cell: bytes) -> float:
+    if len(cell) < 4:
+        raise CellError(f"{len(cell)} bytes where a float has 4")
+    return float(_FLOAT.unpack_from(cell)[0])
+
+
+def float32(value: float) -> float:
+    """Round to the nearest float of four bytes, as every score of Nutch is."""
+    return decode_float(encode_float(value))
+
+
+def encode_text(value: str) -> bytes:
+    try:
+        return value.encode("utf-8")
+    except UnicodeEncodeError:  # Java writes a lone surrogate as "?"
+        return value.encode("utf-8", "replace")
+
+
+def decode_text(cell: bytes) -> str:
+    return cell.decode("utf-8", "replace")
+
+
+def identity(cell: bytes) -> bytes:
+    return cell
+
+
+@lru_cache(maxsize=1)
+def _status_schemas() -> tuple[Any, Any]:
+    """Return the parsed schemas of the two records inside webpage.avsc (imported late: fastavro costs start-up)."""
+    import fastavro
+
+    fields = json.loads((data_folder("schema") / "webpage.avsc").read_text(encoding="utf-8"))["fields"]
+    by_name = {field["name"]: next(t for t in field["type"] if t != "null") for field in fields if "Status" in field["name"]}
+    return fastavro.parse_schema(by_name["protocolStatus"]), fastavro.parse_schema(by_name["parseStatus"])
+
+
+def _write(schema: Any, record: dict[str, Any]) -> bytes:
+    import fastavro
+
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, schema, record)
+    return out.getvalue()
+
+
+def _read(schema: Any, cell: bytes) -> dict[str, Any]:
+    import fastavro
+
+    try:
+        record: dict[str, Any] = fastavro.schemaless_reader(io.BytesIO(cell), schema, None)
+    except (EOFError, ValueError, IndexError, TypeError, UnicodeDecodeError, MemoryError, OverflowError) as error:
+        raise CellError(f"not an Avro record: {error}") from error
+    return record
+
+
+@lru_cache(maxsize=4096)
+def encode_protocol_status(status: ProtocolStatus) -> bytes:
+    return _write(_status_schemas()[0], {"code": status.code, "args": list(status.args), "lastModified": status.last_modified})
+
+
+@lru_cache(maxsize=4096)
+def decode_protocol_status(cell: bytes) -> ProtocolStatus:
+    record = _read(_status_schemas()[0], cell)
+    return ProtocolStatus(record["code"], tuple(record["args"]), record["lastModified"])
+
+
+@lru_cache(maxsize=4096)
+def encode_parse_status(status: ParseStatus) -> bytes:
+    return _write(_status_schemas()[1], {"majorCode": status.major, "minorCode": status.minor, "args": list(status.args)})
+
+
+@lru_cache(maxsize=4096)
+def decode_parse_status(cell: bytes) -> ParseStatus:
+    record = _read(_status_schemas()[1], cell)
+    return ParseStatus(record["majorCode"], record["minorCode"], tuple(record["args"]))

@@ -1,0 +1,184 @@
+"""Configuration: nutch-default.xml, then nutch-site.xml, then ``-D name=value``, in Hadoop's XML form.
+
+A folder given with ``--conf`` or ``NUTCH_CONF_DIR`` is laid over the shipped one: a file that it has is taken from it,
+any other from the shipped folder, so a Nutch 2 ``conf/`` works as it is. Values may hold ``${other.property}`` and
+``${env.NAME}``, as in Hadoop's ``Configuration``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import overload
+from xml.etree import ElementTree
+
+from nutch2py.errors import ConfigurationError
+
+_VARIABLE = re.compile(r"\$\{([^}$\s]+)\}")
+_MAX_EXPANSIONS = 20  # Hadoop's limit on nested variables
+_TRUE, _FALSE = frozenset({"true"}), frozenset({"false"})
+
+
+def data_folder(name: str) -> Path:
+    """Return the shipped folder ``conf`` or ``schema``: inside the installed package, or at the top of a checkout."""
+    package = Path(__file__).resolve().parent
+    packed = package / "_data" / name
+    return packed if packed.is_dir() else package.parent / name
+
+
+class Configuration:
+    """Properties by name, and the files beside them. Values are strings; the typed getters say what is malformed."""
+
+    def __init__(self, properties: Mapping[str, str] | None = None, folders: Iterable[Path] = ()) -> None:
+        self._properties: dict[str, str] = dict(properties or {})
+        self._final: set[str] = set()
+        self.folders: list[Path] = [*folders]
+
+    @classmethod
+    def load(cls, conf_dir: str | Path | None = None, overrides: Mapping[str, str] | None = None) -> Configuration:
+        """Read the shipped defaults, the site's folder (argument, else ``NUTCH_CONF_DIR``) and ``overrides``."""
+        folders = [data_folder("conf")]
+        chosen = conf_dir or os.environ.get("NUTCH_CONF_DIR")
+        if chosen:
+            path = Path(chosen)
+            if not path.is_dir():
+                raise ConfigurationError(
+                    f"configuration folder {path} does not exist: name a folder that holds nutch-site.xml "
+                    "with --conf DIR or NUTCH_CONF_DIR"
+                )
+            folders.insert(0, path.resolve())
+        conf = cls(folders=folders)
+        # the shipped defaults come first in any case: a Nutch 2 folder's own nutch-default.xml lacks our properties
+        for folder in reversed(folders):
+            conf._read(folder / "nutch-default.xml")
+        for folder in reversed(folders):
+            conf._read(folder / "nutch-site.xml")
+        for name, value in (overrides or {}).items():
+            conf.set(name, value)
+        return conf
+
+    def _read(self, path: Path) -> None:
+        if not path.is_file():
+            return
+        try:
+            root = ElementTree.parse(path).getroot()
+        except (ElementTree.ParseError, OSError) as error:
+            raise ConfigurationError(f"cannot read {path}: {error}: repair the file's XML") from error
+        for element in root.iter("property"):
+            name = (element.findtext("name") or "").strip()
+            value = element.findtext("value")
+            if name and value is not None and name not in self._final:
+                self._properties[name] = value
+                if (element.findtext("final") or "").strip() == "true":
+                    self._final.add(name)
+
+    @overload
+    def get(self, name: str) -> str | None: ...
+    @overload
+    def get(self, name: str, default: str) -> str: ...
+    def get(self, name: str, default: str | None = None) -> str | None:
+        """Return the value of ``name`` with variables expanded, or ``default``. Surrounding space is kept."""
+        value = self._properties.get(name)
+        return default if value is None else self._expand(value)
+
+    def get_trimmed(self, name: str, default: str = "") -> str:
+        """Return the value without surrounding space, ``default`` when it is absent or empty."""
+        return (self.get(name) or "").strip() or default
+
+    def _expand(self, value: str) -> str:
+        for _ in range(_MAX_EXPANSIONS):
+            match = _VARIABLE.search(value)
+            if match is None:
+                return value
+            name = match.group(1)
+            found = os.environ.get(name[4:]) if name.startswith("env.") else self._properties.get(name)
+            if found is None:
+                return value
+            value = value[: match.start()] + found + value[match.end() :]
+        raise ConfigurationError(f"variables nest too deep in the value {value!r}: a property refers to itself")
+
+    def _malformed(self, name: str, value: str, wanted: str) -> ConfigurationError:
+        return ConfigurationError(f"property {name} is {value!r}, which is not {wanted}: correct it in nutch-site.xml or -D")
+
+    def get_int(self, name: str, default: int = 0) -> int:
+        """Return a whole number (decimal, or hexadecimal as ``0x…``); ``default`` when absent or empty."""
+        value = self.get_trimmed(name)
+        if not value:
+            return default
+        try:
+            return int(value, 16) if value.lower().startswith(("0x", "-0x")) else int(value)
+        except ValueError:
+            raise self._malformed(name, value, "a whole number") from None
+
+    def get_float(self, name: str, default: float = 0.0) -> float:
+        """Return a decimal number (Java's trailing ``f`` is allowed); ``default`` when absent or empty."""
+        value = self.get_trimmed(name)
+        if not value:
+            return default
+        try:
+            return float(value[:-1] if value[-1] in "fFdD" else value)
+        except ValueError:
+            raise self._malformed(name, value, "a number") from None
+
+    def get_bool(self, name: str, default: bool = False) -> bool:
+        """Return ``true`` or ``false``, in any case; ``default`` when absent or empty."""
+        value = self.get_trimmed(name).lower()
+        if not value:
+            return default
+        if value not in _TRUE | _FALSE:
+            raise self._malformed(name, value, "true or false")
+        return value in _TRUE
+
+    def get_strings(self, name: str, default: Iterable[str] = (), separators: str = ",") -> list[str]:
+        """Return the trimmed, non-empty parts of a list value (``separators``: each character parts it)."""
+        value = self.get(name)
+        if value is None:
+            return list(default)
+        return [part.strip() for part in re.split(f"[{re.escape(separators)}]", value) if part.strip()]
+
+    def set(self, name: str, value: str | int | float | bool) -> None:
+        """Set a property; booleans become ``true``/``false``."""
+        self._properties[name] = str(value).lower() if isinstance(value, bool) else str(value)
+
+    def set_default(self, name: str, value: str) -> None:
+        """Set a property unless it has a value."""
+        self._properties.setdefault(name, value)
+
+    def copy(self) -> Configuration:
+        """Return a configuration that can be changed apart from this one."""
+        return Configuration(self._properties, self.folders)
+
+    def resource(self, name: str) -> Path | None:
+        """Return the file ``name`` (absolute, or in the first configuration folder that has it), or None."""
+        path = Path(name)
+        if path.is_absolute():
+            return path if path.is_file() else None
+        return next((folder / name for folder in self.folders if (folder / name).is_file()), None)
+
+    def resource_text(self, name: str) -> str | None:
+        """Return the text of :meth:`resource`, decoded as UTF-8 (a BOM is dropped), or None."""
+        path = self.resource(name)
+        if path is None:
+            return None
+        try:
+            return path.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigurationError(f"cannot read {path}: {error}") from error
+
+    def raw(self) -> dict[str, str]:
+        """Return every property as it was written, variables not expanded."""
+        return dict(self._properties)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._properties)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._properties
+
+
+def warn(message: str) -> None:
+    """Print a warning for the user on standard error."""
+    print(f"WARN {message}", file=sys.stderr)

@@ -1,0 +1,43 @@
+"""The errors that reach a user: one line that says what is wrong and how to repair it, and an exit code.
+
+Exit codes of every command: 0 done; 1 nothing to do (``generate``: no URL is due) or wrong usage, as Nutch 2 has it;
+255 (-1) the job failed. The numbers between name the cause, so that a script can tell them apart.
+"""
+
+from __future__ import annotations
+
+
+class NutchError(Exception):
+    """A failure whose cause and repair are known. ``str(error)`` is the whole message; no traceback is shown."""
+
+    exit_code = 255
+
+
+class UsageError(NutchError):
+    """The words of the command line do not fit the command."""
+
+    exit_code = 1
+
+
+class ConfigurationError(NutchError):
+    """A property is missing or malformed, or a configuration file cannot be read."""
+
+    exit_code = 2
+
+
+class InputError(NutchError):
+    """What the user named to be read (seeds, a dump, a folder) is missing, unreadable or malformed."""
+
+    exit_code = 3
+
+
+class StoreError(NutchError):
+    """The table cannot be opened, read or written."""
+
+    exit_code = 4
+
+
+class IndexingError(NutchError):
+    """The index cannot be opened, read or written."""
+
+    exit_code = 5

@@ -1,0 +1,1 @@
+"""Fetching politely: queues, robots, limits, and Scrapy that carries the requests.."""

@@ -1,0 +1,1 @@
+"""From pages to documents, to an index, to answers.."""

@@ -1,0 +1,1 @@
+"""The jobs, in the order that a crawl runs them.."""

@@ -1,0 +1,1 @@
+"""Jobs over table ranges, on mrjob.."""

@@ -1,0 +1,1 @@
+"""Parsers: from content to text, title and outlinks.."""

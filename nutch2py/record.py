@@ -1,0 +1,283 @@
+"""Records over cells: typed fields that are decoded when they are read and remember what was changed.
+
+A record is made from the cells that a store read (``family -> qualifier -> value``) and from the fields that the query
+named. Nothing is decoded before it is asked for, and :meth:`Record.mutation` holds the changed columns only, so a job
+that sets one mark writes one cell. Reading a field that the query did not name is a bug of the job, never a default:
+it raises :class:`FieldNotReadError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast, overload
+
+from nutch2py.cells import decode_text, encode_text
+
+T = TypeVar("T")
+Columns = dict[bytes, bytes]
+Cells = dict[bytes, Columns]
+"""``family -> qualifier -> value``."""
+
+_EMPTY: Columns = {}
+
+
+class FieldNotReadError(LookupError):
+    """A job read a field that its query did not name."""
+
+
+class Mutation(NamedTuple):
+    """The changes to one row: families are emptied and columns deleted first, then values are put."""
+
+    puts: Cells
+    deletes: dict[bytes, list[bytes]]
+    cleared: list[bytes]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the values and qualifiers put."""
+        return sum(len(q) + len(v) for columns in self.puts.values() for q, v in columns.items())
+
+
+class Field(Generic[T]):
+    """A scalar column: descriptor of a :class:`Record`. ``name`` is the Avro field, ``column`` its ``family:qualifier``."""
+
+    is_map = False
+
+    def __init__(
+        self, name: str, column: str, default: T, encode: Callable[[Any], bytes], decode: Callable[[bytes], Any]
+    ) -> None:
+        self.name, self.column, self.default = name, column, default
+        family, _, qualifier = column.partition(":")
+        self.family, self.qualifier = family.encode(), qualifier.encode()
+        self.encode, self.decode = encode, decode
+        self.attribute = name
+
+    def __set_name__(self, owner: type[Record], attribute: str) -> None:
+        self.attribute = attribute
+        owner.FIELDS = {**owner.FIELDS, self.name: self}
+
+    @overload
+    def __get__(self, record: None, owner: type[Record]) -> Self: ...
+    @overload
+    def __get__(self, record: Record, owner: type[Record]) -> T: ...
+    def __get__(self, record: Record | None, owner: type[Record]) -> T | Self:
+        if record is None:
+            return self
+        values = record._values
+        if self in values:
+            return cast("T", values[self])
+        cell = record.cells.get(self.family, _EMPTY).get(self.qualifier)
+        if cell is None:
+            record._check_read(self)
+            return self.default
+        value = cast("T", self.decode(cell))
+        values[self] = value
+        return value
+
+    def __set__(self, record: Record, value: T) -> None:
+        record._values[self] = value
+        record._dirty.add(self)
+
+    def __repr__(self) -> str:
+        return f"<{self.name} {self.column}>"
+
+
+class MapField(Field[Any], Generic[T]):
+    """A map column: one family, a qualifier an entry. Reading it gives a :class:`MapValue`."""
+
+    is_map = True
+
+    def __init__(self, name: str, family: str, encode: Callable[[Any], bytes], decode: Callable[[bytes], Any]) -> None:
+        super().__init__(name, family, None, encode, decode)
+
+    @overload
+    def __get__(self, record: None, owner: type[Record]) -> Self: ...
+    @overload
+    def __get__(self, record: Record, owner: type[Record]) -> MapValue[T]: ...
+    def __get__(self, record: Record | None, owner: type[Record]) -> MapValue[T] | Self:
+        if record is None:
+            return self
+        found = record._values.get(self)
+        if found is None:
+            known = record._fields is None or self in record._fields
+            found = record._values[self] = MapValue(self, record.cells.get(self.family, _EMPTY), known)
+        return cast("MapValue[T]", found)
+
+    def __set__(self, record: Record, value: Mapping[str, T]) -> None:
+        entries = self.__get__(record, type(record))
+        entries.replace(value)
+
+
+class MapValue(MutableMapping[str, T]):
+    """The entries of a map column, decoded one by one; remembers which were put and which were removed.
+
+    Of a map that the query did not name, entries can be put, removed and cleared, not read.
+    """
+
+    __slots__ = ("_changed", "_cleared", "_field", "_known", "_raw")
+
+    def __init__(self, field: MapField[T], raw: Columns, known: bool) -> None:
+        self._field, self._raw, self._known = field, raw, known
+        self._changed: dict[bytes, bytes | None] = {}  # None: removed
+        self._cleared = False
+
+    def _check_read(self) -> None:
+        if not self._known and not self._cleared:
+            raise FieldNotReadError(f"{self._field.name} was not read: name it in the query")
+
+    def _cell(self, qualifier: bytes) -> bytes | None:
+        if qualifier in self._changed:
+            return self._changed[qualifier]
+        self._check_read()
+        return None if self._cleared else self._raw.get(qualifier)
+
+    def __getitem__(self, key: str) -> T:
+        cell = self._cell(encode_text(key))
+        if cell is None:
+            raise KeyError(key)
+        return cast("T", self._field.decode(cell))
+
+    def get(self, key: str, default: Any = None) -> Any:
+        cell = self._cell(encode_text(key))
+        return default if cell is None else self._field.decode(cell)
+
+    def __contains__(self, key: object) -> bool:
+        return self._cell(encode_text(str(key))) is not None
+
+    def __setitem__(self, key: str, value: T) -> None:
+        if value is None:
+            self.pop(key, None)
+            return
+        qualifier, cell = encode_text(key), self._field.encode(value)
+        if self._known and not self._cleared and self._raw.get(qualifier) == cell:
+            self._changed.pop(qualifier, None)
+        else:
+            self._changed[qualifier] = cell
+
+    def __delitem__(self, key: str) -> None:
+        qualifier = encode_text(key)
+        if self._known and self._cell(qualifier) is None:
+            raise KeyError(key)
+        self._remove(qualifier)
+
+    def pop(self, key: str, default: Any = None) -> Any:
+        """Remove an entry; return its value, ``default`` if there is none or the map was not read."""
+        qualifier = encode_text(key)
+        cell = self._cell(qualifier) if self._known or self._cleared else None
+        self._remove(qualifier)
+        return default if cell is None else self._field.decode(cell)
+
+    def _remove(self, qualifier: bytes) -> None:
+        if self._known and (self._cleared or qualifier not in self._raw):
+            self._changed.pop(qualifier, None)
+        else:
+            self._changed[qualifier] = None
+
+    def clear(self) -> None:
+        """Remove every entry, also those that were not read."""
+        self._changed.clear()
+        self._cleared = True
+
+    def replace(self, entries: Mapping[str, T]) -> None:
+        """Make the entries of ``entries`` the only ones; what is in the table already is not written again."""
+        self.clear()
+        for key, value in entries.items():
+            if value is not None:
+                self._changed[encode_text(key)] = self._field.encode(value)
+
+    def raw(self) -> Columns:
+        """Return the entries as they stand now, as qualifier and cell."""
+        self._check_read()
+        if not self._changed and not self._cleared:
+            return self._raw
+        merged: dict[bytes, bytes | None] = {**({} if self._cleared else self._raw), **self._changed}
+        return {qualifier: cell for qualifier, cell in merged.items() if cell is not None}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([decode_text(qualifier) for qualifier in self.raw()])
+
+    def decoded(self) -> list[tuple[str, T]]:
+        """Return the entries as a list of key and value; faster than ``items()``."""
+        decode = self._field.decode
+        return [(decode_text(qualifier), decode(cell)) for qualifier, cell in self.raw().items()]
+
+    def __len__(self) -> int:
+        return len(self.raw())
+
+    def _mutate(self, mutation: Mutation) -> None:
+        if not self._changed and not self._cleared:
+            return
+        family, puts, deletes = self._field.family, {}, []
+        if self._cleared and self._known:  # what stays is not rewritten; all columns are known, so none hides
+            now = {qualifier: cell for qualifier, cell in self._changed.items() if cell is not None}
+            puts = {qualifier: cell for qualifier, cell in now.items() if self._raw.get(qualifier) != cell}
+            deletes = [qualifier for qualifier in self._raw if qualifier not in now]
+        else:
+            if self._cleared:
+                mutation.cleared.append(family)
+            for qualifier, cell in self._changed.items():
+                if cell is not None:
+                    puts[qualifier] = cell
+                elif not self._cleared:
+                    deletes.append(qualifier)
+        if puts:
+            mutation.puts.setdefault(family, {}).update(puts)
+        if deletes:
+            mutation.deletes.setdefault(family, []).extend(deletes)
+
+    def __repr__(self) -> str:
+        return f"MapValue({dict(self.decoded())!r})" if self._known or self._cleared else "MapValue(<not read>)"
+
+
+class Record:
+    """One row. Subclasses declare :class:`Field` and :class:`MapField` attributes in the order of their Avro schema.
+
+    ``cells`` as read from the store (none for a new row); ``fields``: those that the query named, None for all.
+    """
+
+    FIELDS: ClassVar[dict[str, Field[Any]]] = {}
+    SCHEMA: ClassVar[str] = ""
+    __slots__ = ("_dirty", "_fields", "_values", "cells")
+
+    def __init__(self, cells: Cells | None = None, fields: frozenset[Field[Any]] | None = None) -> None:
+        self.cells: Cells = cells if cells is not None else {}
+        self._fields = fields
+        self._values: dict[Field[Any], Any] = {}
+        self._dirty: set[Field[Any]] = set()
+
+    def _check_read(self, field: Field[Any]) -> None:
+        if self._fields is not None and field not in self._fields:
+            raise FieldNotReadError(f"{field.name} was not read: name it in the query")
+
+    def mutation(self) -> Mutation | None:
+        """Return the changes since the record was read, None when there are none."""
+        mutation = Mutation({}, {}, [])
+        for field in self._dirty:
+            value = self._values[field]
+            if value is None:
+                mutation.deletes.setdefault(field.family, []).append(field.qualifier)
+                continue
+            cell = field.encode(value)
+            if self.cells.get(field.family, _EMPTY).get(field.qualifier) != cell:
+                mutation.puts.setdefault(field.family, {})[field.qualifier] = cell
+        for value in self._values.values():
+            if isinstance(value, MapValue):
+                value._mutate(mutation)
+        return mutation if mutation.puts or mutation.deletes or mutation.cleared else None
+
+    def __repr__(self) -> str:
+        shown = {f: getattr(self, f.attribute) for f in self.FIELDS.values() if self._fields is None or f in self._fields}
+        return f"{type(self).__name__}({', '.join(f'{f.attribute}={v!r}' for f, v in shown.items() if v not in (None, f.default))})"
+
+
+def columns_of(fields: Iterable[Field[Any]]) -> dict[bytes, frozenset[bytes] | None]:
+    """Return family -> qualifiers to read (None: the whole family) for the fields of a query."""
+    families: dict[bytes, set[bytes] | None] = {}
+    for field in fields:
+        if field.is_map:
+            families[field.family] = None
+        else:
+            wanted = families.setdefault(field.family, set())
+            if wanted is not None:
+                wanted.add(field.qualifier)
+    return {family: None if wanted is None else frozenset(wanted) for family, wanted in families.items()}

@@ -1,0 +1,1 @@
+"""When a page is due: default and adaptive fetch schedules.."""

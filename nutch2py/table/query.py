@@ -1,0 +1,48 @@
+"""What a job asks of a table: a key range, the fields, and at most one condition on a mark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from nutch2py.record import Field
+
+
+class KeyRange(NamedTuple):
+    """Row keys from ``start`` (included) to ``stop`` (excluded); an empty string leaves that end open."""
+
+    start: str = ""
+    stop: str = ""
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and key >= self.start and (not self.stop or key < self.stop)
+
+
+class MarkCondition(NamedTuple):
+    """Only rows that carry the mark ``name``, with exactly ``value`` unless that is None."""
+
+    name: str
+    value: str | None = None
+
+
+@dataclass(frozen=True)
+class Query:
+    """Rows of ``range`` that have at least one cell of ``fields`` and fulfil ``mark``.
+
+    ``fields`` None reads everything. Nothing that is not named is read; the marks of a condition are checked in the
+    store and read only if ``fields`` names them too.
+    """
+
+    fields: frozenset[Field[Any]] | None = None
+    range: KeyRange = field(default_factory=KeyRange)
+    mark: MarkCondition | None = None
+
+    @classmethod
+    def of(cls, fields: Iterable[Field[Any]], mark: MarkCondition | None = None) -> Query:
+        """Return a query for ``fields`` over the whole table."""
+        return cls(frozenset(fields), KeyRange(), mark)
+
+    def within(self, key_range: KeyRange) -> Query:
+        """Return this query over another key range."""
+        return replace(self, range=key_range)

@@ -1,0 +1,168 @@
+"""DataStore: what every store of rows does, and how one is opened.
+
+A store is one table: a crawl's ``webpage``, ``host`` or ``batch``. Keys are text, ordered as their UTF-8 bytes are
+(which is the order of Python's strings, too). A write carries the changed columns only, with the cell timestamps that
+Gora gave: deletes at now - 2 ms, puts at now - 1 ms, so that a put outlives the delete of the same call.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.record import Cells, Field, Mutation, Record
+from nutch2py.table.query import KeyRange, Query
+
+R = TypeVar("R", bound=Record)
+CellTimes = dict[bytes, tuple[bytes, int]]
+"""``qualifier -> (value, cell timestamp in ms)``."""
+RowCells = dict[bytes, CellTimes]
+"""``family -> qualifier -> (value, cell timestamp in ms)``: a row as exports and copies carry it."""
+
+
+def now_ms() -> int:
+    """Return the time in milliseconds since 1970."""
+    return int(time.time() * 1000)
+
+
+class WriteBatch(ABC):
+    """Collects writes and sends them in groups, by rows and by bytes; a context manager that sends the rest at its end.
+
+    Writes of one row are applied in the order given. When the block ends with an exception, what was not sent is dropped.
+    """
+
+    @abstractmethod
+    def mutate(self, key: str, mutation: Mutation, timestamp: int | None = None) -> None:
+        """Apply changes to a row; ``timestamp`` (ms) stands for now, so that a repeated write changes nothing."""
+
+    @abstractmethod
+    def put_cells(self, key: str, cells: RowCells) -> None:
+        """Write cells with their own timestamps."""
+
+    @abstractmethod
+    def delete(self, key: str) -> None:
+        """Delete a row."""
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Send what was collected; when it returns, that is durable."""
+
+    def put(self, key: str, record: Record, timestamp: int | None = None) -> bool:
+        """Write the changed columns of ``record``; return False when there were none."""
+        mutation = record.mutation()
+        if mutation is None:
+            return False
+        self.mutate(key, mutation, timestamp)
+        return True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None:
+            self.flush()
+
+
+class DataStore(ABC, Generic[R]):
+    """One table of records of the class ``record``. ``location`` is what the user wrote, for messages."""
+
+    def __init__(self, record: type[R], name: str, location: str) -> None:
+        self.record, self.name, self.location = record, name, location
+
+    @abstractmethod
+    def exists(self) -> bool:
+        """Tell whether the table is there."""
+
+    @abstractmethod
+    def create(self) -> None:
+        """Make the table unless it is there."""
+
+    @abstractmethod
+    def drop(self) -> None:
+        """Delete the table and all its rows, if it is there."""
+
+    @abstractmethod
+    def scan(self, query: Query) -> Iterator[tuple[str, R]]:
+        """Yield (row key, record) in key order. No lock or lease is held between two rows, however slow the caller."""
+
+    @abstractmethod
+    def get_many(self, keys: Sequence[str], fields: Iterable[Field[Any]] | None = None) -> list[R | None]:
+        """Return a record per key, in the order of ``keys``; None for a row that has no cell of ``fields``."""
+
+    def get(self, key: str, fields: Iterable[Field[Any]] | None = None) -> R | None:
+        """Return one record, or None."""
+        return self.get_many([key], fields)[0]
+
+    @abstractmethod
+    def key_ranges(self, query: Query, count: int) -> list[KeyRange]:
+        """Split the range of ``query`` into about ``count`` ranges of like size that cover it, in order."""
+
+    @abstractmethod
+    def row_estimate(self) -> int | None:
+        """Return about how many rows the table has, cheaply, or None; for progress only."""
+
+    @abstractmethod
+    def batch(self) -> WriteBatch:
+        """Return a new group of writes."""
+
+    @abstractmethod
+    def scan_cells(self, key_range: KeyRange = KeyRange()) -> Iterator[tuple[str, RowCells]]:  # noqa: B008
+        """Yield every cell of every row with its timestamp, in key order; columns of no field included."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back connections and files; the store can be used again afterwards."""
+
+    def make(self, cells: Cells, fields: frozenset[Field[Any]] | None) -> R:
+        """Return a record of this table over cells that were read."""
+        return self.record(cells, fields)
+
+
+def table_name(conf: Configuration, record: type[Record]) -> str:
+    """Return ``<crawlId>_<schema>``, or the schema's name alone when no crawl id is set."""
+    schema = conf.get_trimmed(f"storage.schema.{record.SCHEMA}", record.SCHEMA)
+    crawl_id = conf.get_trimmed("storage.crawl.id")
+    return f"{crawl_id}_{schema}" if crawl_id else schema
+
+
+_JAVA_STORES = {
+    "org.apache.gora.hbase.store.HBaseStore": "hbase://127.0.0.1:9090",
+    "org.apache.gora.memory.store.MemStore": "embedded:crawldata",
+}
+
+
+def store_location(conf: Configuration) -> str:
+    """Return ``storage.data.store``; else what the Nutch property ``storage.data.store.class`` stands for."""
+    location = conf.get_trimmed("storage.data.store")
+    java_class = conf.get_trimmed("storage.data.store.class")
+    if not location and java_class:
+        location = _JAVA_STORES.get(java_class, "")
+        if not location:
+            raise ConfigurationError(
+                f"storage.data.store.class is {java_class}, for which there is no store here: "
+                "set storage.data.store to embedded:FOLDER or hbase://HOST:PORT"
+            )
+    return location or "embedded:crawldata"
+
+
+def open_store(conf: Configuration, record: type[R], location: str | None = None, name: str | None = None) -> DataStore[R]:
+    """Open the table of ``record`` that ``conf`` (or ``location``, ``name``) points at; it need not exist yet."""
+    where = location or store_location(conf)
+    table = name or table_name(conf, record)
+    scheme, _, rest = where.partition(":")
+    if scheme == "embedded":
+        from nutch2py.table.embedded import EmbeddedStore
+
+        return EmbeddedStore.open(conf, record, table, rest)
+    if scheme == "hbase":
+        from nutch2py.table.hbase import HBaseStore
+
+        return HBaseStore.open(conf, record, table, where)
+    raise ConfigurationError(
+        f"storage.data.store is {where!r}, which names no store: write embedded:FOLDER or hbase://HOST:PORT"
+    )

@@ -1,0 +1,1 @@
+"""URLs: row keys, normalizers, filters, hosts and domains, partitions."""
