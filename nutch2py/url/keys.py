@@ -1,0 +1,86 @@
+"""Row keys: ``http://bar.foo.com:8983/to?a=b`` is the row ``com.foo.bar:http:8983/to?a=b``.
+
+The host is reversed, so that the pages of a domain stand together in the table. The form is TableUtil's of Nutch 2:
+user info and fragment are left out, the port is there when the URL writes it, and nothing is escaped or lower-cased.
+"""
+
+from __future__ import annotations
+
+import re
+
+from nutch2py.url.javaurl import parse_url
+
+_MAX_HEADS = 65_536
+_CLEAN_HEAD = re.compile(r"(https?)://([A-Za-z0-9\-_]+(?:\.[A-Za-z0-9\-_]+)*)(:[0-9]{1,9})?")
+_CLEAN_FILE = re.compile(r"/[^#\x00-\x20]*")
+_KEY_HEAD = re.compile(r"(\[[^/]*\]|[^:/]*):([a-z][a-z0-9+.\-]*)(?::([0-9]+))?")
+
+# "http://foo.com" -> "com.foo:http", and back: most URLs share their host with many others
+_reversed_heads: dict[str, str] = {}
+_heads: dict[str, str] = {}
+
+
+def reverse_host(host: str) -> str:
+    """Return the host with its labels in reverse order; empty labels vanish (``a..b.com.`` is ``com.b.a``)."""
+    labels = [label for label in host.split(".") if label]
+    return ".".join(reversed(labels)) if labels else host
+
+
+def unreverse_host(reversed_host: str) -> str:
+    """Return the host of a key of the host table."""
+    return reverse_host(reversed_host)
+
+
+def reverse_url(url: str) -> str:
+    """Return the row key of a URL; raise ValueError, with Java's text, when it is malformed."""
+    slash = url.find("/", 8)  # behind "https://"
+    head = _reversed_heads.get(url[:slash] if slash > 0 else url)
+    if head is not None:
+        if slash < 0:
+            return head
+        if "#" not in url and url[-1] > " ":
+            return head + url[slash:]
+    return _reverse(url, url[:slash] if slash > 0 else url)
+
+
+def _reverse(url: str, head: str) -> str:
+    parsed = parse_url(url)
+    host, file = parsed.host, parsed.file
+    # Nutch 2 reads an IPv6 key back as "://["; kept whole, with its brackets, the address comes back
+    reversed_host = host if host.startswith("[") else reverse_host(host)
+    port = "" if parsed.port == -1 else f":{parsed.port}"
+    reversed_head = f"{reversed_host}:{parsed.protocol}{port}"
+    if _CLEAN_HEAD.fullmatch(head) and ":0" not in head:
+        if len(_reversed_heads) >= _MAX_HEADS:
+            _reversed_heads.clear()
+        _reversed_heads[head] = reversed_head
+    slash = "/" if file and not file.startswith("/") else ""
+    return f"{reversed_head}{slash}{file}"
+
+
+def unreverse_url(key: str) -> str:
+    """Return the URL of a row key; raise ValueError, which names the key, when it is not one."""
+    slash = key.find("/")
+    if slash < 0:
+        slash = len(key)
+    head = _heads.get(key[:slash])
+    return (head if head is not None else _unreverse_head(key, key[:slash])) + key[slash:]
+
+
+def _unreverse_head(key: str, reversed_head: str) -> str:
+    match = _KEY_HEAD.fullmatch(reversed_head)
+    if match is None:
+        raise ValueError(f"not a row key: {key!r} (a key reads reversed.host:protocol:port/path)")
+    reversed_host, protocol, port = match.groups()
+    host = reversed_host if reversed_host.startswith("[") else reverse_host(reversed_host)
+    head = f"{protocol}://{host}" if port is None else f"{protocol}://{host}:{port}"
+    if len(_heads) >= _MAX_HEADS:
+        _heads.clear()
+    _heads[reversed_head] = head
+    return head
+
+
+def host_of_key(key: str) -> str:
+    """Return the reversed host of a row key, which is the key of its row in the host table."""
+    end = key.find("]") if key.startswith("[") else -1
+    return key[: end + 1] if end >= 0 else key.partition(":")[0]
