@@ -97,7 +97,9 @@ def _status_schemas() -> tuple[Any, Any]:
     import fastavro
 
     fields = json.loads((data_folder("schema") / "webpage.avsc").read_text(encoding="utf-8"))["fields"]
-    by_name = {field["name"]: next(t for t in field["type"] if t != "null") for field in fields if "Status" in field["name"]}
+    by_name = {
+        field["name"]: next(t for t in field["type"] if t != "null") for field in fields if "Status" in field["name"]
+    }
     return fastavro.parse_schema(by_name["protocolStatus"]), fastavro.parse_schema(by_name["parseStatus"])
 
 
@@ -121,7 +123,9 @@ def _read(schema: Any, cell: bytes) -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def encode_protocol_status(status: ProtocolStatus) -> bytes:
-    return _write(_status_schemas()[0], {"code": status.code, "args": list(status.args), "lastModified": status.last_modified})
+    return _write(
+        _status_schemas()[0], {"code": status.code, "args": list(status.args), "lastModified": status.last_modified}
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -132,7 +136,9 @@ def decode_protocol_status(cell: bytes) -> ProtocolStatus:
 
 @lru_cache(maxsize=4096)
 def encode_parse_status(status: ParseStatus) -> bytes:
-    return _write(_status_schemas()[1], {"majorCode": status.major, "minorCode": status.minor, "args": list(status.args)})
+    return _write(
+        _status_schemas()[1], {"majorCode": status.major, "minorCode": status.minor, "args": list(status.args)}
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -9,9 +9,9 @@ it raises :class:`FieldNotReadError`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast, overload
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, cast, overload
 
-from nutch2py.cells import decode_text, encode_text
+from nutch2py.cells import CellError, decode_text, encode_text
 
 T = TypeVar("T")
 Columns = dict[bytes, bytes]
@@ -23,6 +23,17 @@ _EMPTY: Columns = {}
 
 class FieldNotReadError(LookupError):
     """A job read a field that its query did not name."""
+
+
+class Packed(Protocol):
+    """Gives the columns of a row that a store left as it read it; called once a family, when a field asks for it."""
+
+    @property
+    def families(self) -> tuple[bytes, ...]:
+        """The families that were read."""
+
+    def columns(self, row: Any, family: bytes) -> Columns:
+        """Return the columns of ``family``, those that the query named only."""
 
 
 class Mutation(NamedTuple):
@@ -66,11 +77,14 @@ class Field(Generic[T]):
         values = record._values
         if self in values:
             return cast("T", values[self])
-        cell = record.cells.get(self.family, _EMPTY).get(self.qualifier)
+        cell = record.columns(self.family).get(self.qualifier)
         if cell is None:
             record._check_read(self)
             return self.default
-        value = cast("T", self.decode(cell))
+        try:
+            value = cast("T", self.decode(cell))
+        except CellError as error:
+            raise CellError(f"{self.column}: {error}") from error
         values[self] = value
         return value
 
@@ -100,7 +114,7 @@ class MapField(Field[Any], Generic[T]):
         found = record._values.get(self)
         if found is None:
             known = record._fields is None or self in record._fields
-            found = record._values[self] = MapValue(self, record.cells.get(self.family, _EMPTY), known)
+            found = record._values[self] = MapValue(self, record.columns(self.family), known)
         return cast("MapValue[T]", found)
 
     def __set__(self, record: Record, value: Mapping[str, T]) -> None:
@@ -163,7 +177,7 @@ class MapValue(MutableMapping[str, T]):
     def pop(self, key: str, default: Any = None) -> Any:
         """Remove an entry; return its value, ``default`` if there is none or the map was not read."""
         qualifier = encode_text(key)
-        cell = self._cell(qualifier) if self._known or self._cleared else None
+        cell = self._cell(qualifier) if self._known or self._cleared else self._changed.get(qualifier)
         self._remove(qualifier)
         return default if cell is None else self._field.decode(cell)
 
@@ -180,10 +194,9 @@ class MapValue(MutableMapping[str, T]):
 
     def replace(self, entries: Mapping[str, T]) -> None:
         """Make the entries of ``entries`` the only ones; what is in the table already is not written again."""
+        cells = {encode_text(key): self._field.encode(value) for key, value in entries.items() if value is not None}
         self.clear()
-        for key, value in entries.items():
-            if value is not None:
-                self._changed[encode_text(key)] = self._field.encode(value)
+        self._changed.update(cells)
 
     def raw(self) -> Columns:
         """Return the entries as they stand now, as qualifier and cell."""
@@ -232,18 +245,42 @@ class MapValue(MutableMapping[str, T]):
 class Record:
     """One row. Subclasses declare :class:`Field` and :class:`MapField` attributes in the order of their Avro schema.
 
-    ``cells`` as read from the store (none for a new row); ``fields``: those that the query named, None for all.
+    ``cells`` as read from the store (none for a new row); ``fields``: those that the query named, None for all. A store
+    that keeps rows packed gives ``packed`` and ``row`` instead of ``cells``, so that only what is asked for is unpacked.
     """
 
     FIELDS: ClassVar[dict[str, Field[Any]]] = {}
     SCHEMA: ClassVar[str] = ""
-    __slots__ = ("_dirty", "_fields", "_values", "cells")
+    __slots__ = ("_cells", "_dirty", "_fields", "_packed", "_row", "_values")
 
-    def __init__(self, cells: Cells | None = None, fields: frozenset[Field[Any]] | None = None) -> None:
-        self.cells: Cells = cells if cells is not None else {}
-        self._fields = fields
+    def __init__(
+        self,
+        cells: Cells | None = None,
+        fields: frozenset[Field[Any]] | None = None,
+        packed: Packed | None = None,
+        row: Any = None,
+    ) -> None:
+        self._cells: Cells = {} if cells is None else cells
+        self._fields, self._packed, self._row = fields, packed, row
         self._values: dict[Field[Any], Any] = {}
         self._dirty: set[Field[Any]] = set()
+
+    def columns(self, family: bytes) -> Columns:
+        """Return the cells of one family as they were read."""
+        found = self._cells.get(family)
+        if found is None:
+            if self._packed is None:
+                return _EMPTY
+            found = self._cells[family] = self._packed.columns(self._row, family)
+        return found
+
+    @property
+    def cells(self) -> Cells:
+        """The cells as they were read, of families that have any."""
+        if self._packed is not None:
+            every = {family: self.columns(family) for family in self._packed.families}
+            self._cells, self._packed, self._row = {f: columns for f, columns in every.items() if columns}, None, None
+        return self._cells
 
     def _check_read(self, field: Field[Any]) -> None:
         if self._fields is not None and field not in self._fields:
@@ -258,7 +295,7 @@ class Record:
                 mutation.deletes.setdefault(field.family, []).append(field.qualifier)
                 continue
             cell = field.encode(value)
-            if self.cells.get(field.family, _EMPTY).get(field.qualifier) != cell:
+            if self.columns(field.family).get(field.qualifier) != cell:
                 mutation.puts.setdefault(field.family, {})[field.qualifier] = cell
         for value in self._values.values():
             if isinstance(value, MapValue):
@@ -266,7 +303,9 @@ class Record:
         return mutation if mutation.puts or mutation.deletes or mutation.cleared else None
 
     def __repr__(self) -> str:
-        shown = {f: getattr(self, f.attribute) for f in self.FIELDS.values() if self._fields is None or f in self._fields}
+        shown = {
+            f: getattr(self, f.attribute) for f in self.FIELDS.values() if self._fields is None or f in self._fields
+        }
         return f"{type(self).__name__}({', '.join(f'{f.attribute}={v!r}' for f, v in shown.items() if v not in (None, f.default))})"
 
 

@@ -63,7 +63,9 @@ class WriteBatch(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if kind is None:
             self.flush()
 
@@ -150,7 +152,9 @@ def store_location(conf: Configuration) -> str:
     return location or "embedded:crawldata"
 
 
-def open_store(conf: Configuration, record: type[R], location: str | None = None, name: str | None = None) -> DataStore[R]:
+def open_store(
+    conf: Configuration, record: type[R], location: str | None = None, name: str | None = None
+) -> DataStore[R]:
     """Open the table of ``record`` that ``conf`` (or ``location``, ``name``) points at; it need not exist yet."""
     where = location or store_location(conf)
     table = name or table_name(conf, record)

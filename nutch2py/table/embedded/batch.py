@@ -1,0 +1,226 @@
+"""Writing: changes are collected by family and row, and applied in key order inside one write transaction."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+from nutch2py.cells import encode_text
+from nutch2py.errors import StoreError
+from nutch2py.record import Columns, Mutation
+from nutch2py.table.embedded import content
+from nutch2py.table.embedded.files import GARBAGE, SAMPLE, TableFiles, explained
+from nutch2py.table.embedded.packing import (
+    LONGEST_KEY,
+    Change,
+    changed,
+    columns,
+    pack_bucket,
+    place,
+    unpack_bucket,
+)
+from nutch2py.table.embedded.selection import CONTENT, content_database
+from nutch2py.table.store import RowCells, WriteBatch, now_ms
+
+SAMPLED = 0x3FF
+"""A row whose key's CRC-32 has none of these bits is in the sample of keys: one in 1,024."""
+Changes = dict[bytes, dict[bytes, list[Change]]]
+_NOTHING: Columns = {}
+
+
+class EmbeddedBatch(WriteBatch):
+    """Writes to an embedded table; flushed at ``most_rows`` changed rows or ``most_bytes`` of values.
+
+    A flush that fails raises :class:`StoreError`, leaves the table as it was, and keeps what was collected.
+    """
+
+    def __init__(
+        self, live: Callable[[], TableFiles], schema: str, where: str, most_rows: int, most_bytes: int
+    ) -> None:
+        self._live, self._where = live, where
+        self._most_rows, self._most_bytes = max(1, most_rows), max(1, most_bytes)
+        self._content_column = CONTENT.get(schema, (b"", b""))
+        self._content_database = content_database(schema)
+        self._changes: Changes = {}
+        self._written = self._bytes = 0
+
+    def mutate(self, key: str, mutation: Mutation, timestamp: int | None = None) -> None:
+        row, guarded = _row_key(key), timestamp is not None
+        time = (now_ms() if timestamp is None else timestamp) - 1
+        puts, deletes, cleared = mutation
+        if deletes or cleared:
+            for family in {*puts, *deletes, *cleared}:
+                change = Change(family in cleared, deletes.get(family, ()), puts.get(family, _NOTHING), time, guarded)
+                self._add(family, row, change)
+        else:
+            for family, put in puts.items():
+                self._add(family, row, Change(False, (), put, time, guarded))
+        self._count(mutation.size)
+
+    def put_cells(self, key: str, cells: RowCells) -> None:
+        row, size = _row_key(key), 0
+        for family, entries in cells.items():
+            by_time: dict[int, Columns] = {}
+            for qualifier, (value, time) in entries.items():
+                by_time.setdefault(time, {})[qualifier] = value
+                size += len(qualifier) + len(value)
+            for time, put in by_time.items():
+                self._add(family, row, Change(False, (), put, time, True))
+        self._count(size)
+
+    def delete(self, key: str) -> None:
+        row = _row_key(key)
+        with explained(self._where):
+            families = {*self._live().families(), *self._changes}
+        for family in families:
+            self._changes.setdefault(family, {}).setdefault(row, []).append(Change(True, (), {}, now_ms(), False))
+        self._count(0)
+
+    def _add(self, family: bytes, row: bytes, change: Change) -> None:
+        if family == self._content_column[0] and self._content_database:
+            qualifier = self._content_column[1]
+            if change.cleared or qualifier in change.puts or qualifier in change.deletes:
+                self._add_content(qualifier, row, change)
+                change = change._replace(
+                    puts={q: value for q, value in change.puts.items() if q != qualifier},
+                    deletes=[q for q in change.deletes if q != qualifier],
+                )
+                if not (change.cleared or change.puts or change.deletes):
+                    return
+        rows = self._changes.get(family)
+        if rows is None:
+            rows = self._changes[family] = {}
+        listed = rows.get(row)
+        if listed is None:
+            rows[row] = [change]
+        else:
+            listed.append(change)
+
+    def _add_content(self, qualifier: bytes, row: bytes, change: Change) -> None:
+        assert self._content_database is not None
+        value = change.puts.get(qualifier)
+        change = change._replace(
+            puts={} if value is None else {qualifier: content.compress(value)},
+            deletes=[qualifier] if qualifier in change.deletes else (),
+        )
+        self._changes.setdefault(self._content_database, {}).setdefault(row, []).append(change)
+
+    def _count(self, size: int) -> None:
+        self._written += 1
+        self._bytes += size
+        if self._written >= self._most_rows or self._bytes >= self._most_bytes:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._changes:
+            with explained(self._where):
+                self._apply(self._live())
+        self._changes = {}
+        self._written = self._bytes = 0
+
+    def _apply(self, files: TableFiles) -> None:
+        plain = {name: rows for name, rows in self._changes.items() if name != self._content_database}
+        stored = self._changes.get(self._content_database, {}) if self._content_database else {}
+        contents = [value for listed in stored.values() for change in listed for value in change.puts.values()]
+        with files.writing(tuple(self._changes)) as (txn, handles):
+            if not files.alive():
+                raise StoreError(f"table {self._where} was dropped while it was being written: start the job again")
+            first = files.write_contents(txn, handles, contents)
+            if stored:
+                self._apply_contents(txn, handles, stored, first)
+            for name in sorted(plain):
+                apply_changes(txn, handles[name], plain[name])
+            _note_sample(txn, handles[SAMPLE], max(self._changes.values(), key=len))
+
+    def _apply_contents(
+        self, txn: Any, handles: dict[bytes, Any], stored: dict[bytes, list[Change]], number: int
+    ) -> None:
+        """Write references to the contents just stored; note which contents no row refers to any more."""
+        assert self._content_database is not None
+        referring: dict[bytes, list[Change]] = {}
+        new: set[bytes] = set()
+        for row, listed in stored.items():
+            numbered = []
+            for change in listed:
+                put = {}
+                for qualifier, value in change.puts.items():
+                    put[qualifier] = content.reference(number, value)
+                    new.add(content.number_of(put[qualifier]))
+                    number += 1
+                numbered.append(change._replace(puts=put))
+            referring[row] = numbered
+        before, after = apply_changes(txn, handles[self._content_database], referring)
+        lost = (_numbers(before) | new) - _numbers(after)
+        for garbage in sorted(lost):
+            txn.put(garbage, b"", db=handles[GARBAGE])
+
+
+def _row_key(key: str) -> bytes:
+    if not key:
+        raise ValueError("a row key cannot be empty")
+    return encode_text(key)
+
+
+def _numbers(values: dict[bytes, bytes]) -> set[bytes]:
+    return {content.number_of(cell) for packed in values.values() for cell in columns(packed).values()}
+
+
+def apply_changes(
+    txn: Any, handle: Any, rows: dict[bytes, list[Change]]
+) -> tuple[dict[bytes, bytes], dict[bytes, bytes]]:
+    """Change a database; return the packed values of the rows before and after (rows that have none are left out)."""
+    keys = sorted(rows)
+    short = keys if max(map(len, keys)) <= LONGEST_KEY else [key for key in keys if len(key) <= LONGEST_KEY]
+    cursor = txn.cursor(handle)
+    behind = not cursor.last() or (bool(short) and short[0] > cursor.key())  # new rows, all after the last there is
+    before: dict[bytes, bytes] = {} if behind else dict(cursor.getmulti(short))
+    after: dict[bytes, bytes] = {}
+    puts: list[tuple[bytes, bytes]] = []
+    for key in short:
+        old = before.get(key)
+        new = changed(old, rows[key])
+        if new is not None:
+            after[key] = new
+            if new != old:
+                puts.append((key, new))
+        elif old is not None:
+            txn.delete(key, db=handle)
+    if puts:
+        txn.cursor(handle).putmulti(puts, append=behind)
+    if len(short) < len(keys):
+        _apply_long(txn, handle, {key: rows[key] for key in keys if len(key) > LONGEST_KEY}, before, after)
+    return before, after
+
+
+def _apply_long(
+    txn: Any, handle: Any, rows: dict[bytes, list[Change]], before: dict[bytes, bytes], after: dict[bytes, bytes]
+) -> None:
+    """Do the same for rows that lie in buckets."""
+    buckets: dict[bytes, list[bytes]] = {}
+    for key in rows:
+        buckets.setdefault(place(key), []).append(key)
+    for place_key, keys in buckets.items():
+        value = txn.get(place_key, db=handle)
+        bucket = {} if value is None else unpack_bucket(place_key, value)
+        for key in keys:
+            old = bucket.pop(key, None)
+            new = changed(old, rows[key])
+            if old is not None:
+                before[key] = old
+            if new is not None:
+                bucket[key] = after[key] = new
+        if not bucket:
+            txn.delete(place_key, db=handle)
+        elif pack_bucket(bucket) != value:
+            txn.put(place_key, pack_bucket(bucket), db=handle)
+
+
+def _note_sample(txn: Any, handle: Any, rows: dict[bytes, list[Change]]) -> None:
+    """Keep the sample of keys: the same rows whoever writes them, one in 1,024."""
+    for key, listed in rows.items():
+        if not zlib.crc32(key) & SAMPLED:
+            if listed[-1].cleared and not listed[-1].puts:
+                txn.delete(place(key), db=handle)
+            elif txn.get(place(key), db=handle) is None:
+                txn.put(place(key), b"", db=handle)

@@ -1,0 +1,232 @@
+"""The two LMDB environments of a table, opened once per process, and the order in which they are written.
+
+A content is never changed in place: it gets a number of its own in ``content``, and the row in ``meta`` refers to it. A
+flush holds the write lock of ``meta``, commits the new contents first and then everything else. Killed between the two,
+it leaves contents of which no row knows; the next writer finds them by their numbers and deletes them. Contents that a
+flush replaced are noted in ``meta`` and deleted by the next one, so a reader who still sees the old row can find them;
+one who comes too late for that reads the row again.
+
+LMDB needs a write transaction to open a named database. So opening a table waits for a flush in progress (a second at
+most); reading never waits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import lmdb
+
+from nutch2py.errors import StoreError
+
+STATE, GARBAGE, SAMPLE = b":state", b":garbage", b":sample"
+"""Databases of ``meta`` that hold no family (a family's name has no colon; that of a content column has one inside)."""
+NEXT_CONTENT = b"next content"
+VERSION, SCHEMA = b"version", b"schema"
+DEFAULT_MAP_SIZE = 1 << 42
+_MAX_DATABASES, _MAX_READERS = 512, 512
+_NUMBER = struct.Struct(">Q")
+_open: dict[str, TableFiles] = {}
+_lock = threading.RLock()
+_abandoned: list[Any] = []
+
+
+def _after_fork() -> None:
+    """Forget the parent's environments without closing them: closing would free the parent's reader slots."""
+    global _lock  # noqa: PLW0603  # the parent may have forked while another of its threads held the lock
+    _lock = threading.RLock()
+    _abandoned.append(list(_open.values()))
+    _open.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+@contextlib.contextmanager
+def explained(where: str) -> Iterator[None]:
+    """Turn LMDB's errors and the system's into :class:`StoreError` with cause and repair."""
+    try:
+        yield
+    except lmdb.MapFullError as error:
+        raise StoreError(
+            f"table {where} has reached storage.embedded.map.size: raise that property; nothing of this group was written"
+        ) from error
+    except lmdb.DiskError as error:
+        raise StoreError(
+            f"no space left on the disk of {where}: free some; nothing of this group was written"
+        ) from error
+    except (lmdb.InvalidError, lmdb.CorruptedError, lmdb.PageNotFoundError) as error:
+        raise StoreError(
+            f"{where} holds a file that is not a sound table ({error}): restore it, or name another folder in "
+            "storage.data.store"
+        ) from error
+    except (lmdb.VersionMismatchError, lmdb.IncompatibleError) as error:
+        raise StoreError(
+            f"{where} was made by another version of LMDB ({error}): export it there, import it here"
+        ) from error
+    except lmdb.ReadersFullError as error:
+        raise StoreError(f"{where} is open in more than {_MAX_READERS} readers: run fewer tasks at once") from error
+    except lmdb.MapResizedError as error:
+        raise StoreError(
+            f"{where} has outgrown storage.embedded.map.size of this process: give all processes the same value"
+        ) from error
+    except (lmdb.ReadonlyError, lmdb.LockError, PermissionError) as error:
+        raise StoreError(
+            f"cannot write in {where} ({error}): give this user the right to write there (reading needs it, too, for "
+            "the lock file)"
+        ) from error
+    except (lmdb.Error, OSError) as error:
+        text = str(error)
+        if "No space left" in text or "File too large" in text or "quota" in text:
+            raise StoreError(
+                f"no space left for {where} ({text}): free some; nothing of this group was written"
+            ) from error
+        raise StoreError(f"the table {where} fails: {text}") from error
+
+
+class TableFiles:
+    """The open environments of one table in this process. ``users``: stores that share them."""
+
+    def __init__(self, path: Path, map_size: int) -> None:
+        self.path, self.pid, self.users, self.closed = path, os.getpid(), 0, False
+        self._databases: dict[bytes, Any] = {}
+        self._writing = threading.Lock()
+        options = {
+            "map_size": map_size, "max_dbs": _MAX_DATABASES, "max_readers": _MAX_READERS, "readahead": False, "sync": True,
+        }  # fmt: skip
+        self.meta = lmdb.open(str(path / "meta"), **options)
+        try:
+            self.content = lmdb.open(str(path / "content"), **options)
+        except BaseException:
+            self.meta.close()
+            raise
+        self.meta.reader_check()
+        self.content.reader_check()
+        self._inode = (path / "meta" / "data.mdb").stat().st_ino
+        self._open_databases()
+
+    def alive(self) -> bool:
+        """Tell whether these are still the table's files, open in this very process."""
+        if self.closed or self.pid != os.getpid():
+            return False
+        try:
+            return (self.path / "meta" / "data.mdb").stat().st_ino == self._inode
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        if not self.closed and self.pid == os.getpid():
+            self.closed = True
+            self.meta.close()
+            self.content.close()
+
+    def names(self, txn: Any) -> list[bytes]:
+        """Return the names of the databases in ``meta``, in order."""
+        return [bytes(name) for name in txn.cursor().iternext(values=False)]
+
+    def _open_databases(self) -> None:
+        with self._writing, self.meta.begin(write=True) as txn:
+            opened = {
+                n: self.meta.open_db(n, txn=txn, create=False) for n in self.names(txn) if n not in self._databases
+            }
+        self._databases.update(opened)
+
+    def families(self) -> list[bytes]:
+        """Return the databases that hold cells, those that another process has just made included."""
+        with self.meta.begin() as txn:
+            names = self.names(txn)
+        if any(name not in self._databases for name in names):
+            self._open_databases()
+        return [name for name in names if not name.startswith(b":")]
+
+    def database(self, name: bytes) -> Any | None:
+        """Return the handle of a database that exists, else None."""
+        return self._databases.get(name)
+
+    def get_state(self, txn: Any, name: bytes) -> bytes | None:
+        handle = self._databases.get(STATE)
+        found: bytes | None = txn.get(name, db=handle) if handle is not None else None
+        return found
+
+    @contextlib.contextmanager
+    def writing(self, makes: Sequence[bytes] = ()) -> Iterator[tuple[Any, dict[bytes, Any]]]:
+        """Give the write transaction of ``meta`` and the handles of its databases; those of ``makes`` are made.
+
+        Commits at the end of the block, and leaves everything as it was when the block raises.
+        """
+        with self._writing:
+            with self.meta.begin(write=True) as txn:
+                handles = dict(self._databases)
+                for name in {*self.names(txn), *makes} - handles.keys():
+                    handles[name] = self.meta.open_db(name, txn=txn)
+                yield txn, handles
+            self._databases = handles
+
+    def write_contents(self, txn: Any, handles: dict[bytes, Any], contents: Sequence[bytes]) -> int:
+        """Commit ``contents`` and delete what no row refers to; return the number of the first one.
+
+        ``txn`` is the write transaction of ``meta``, whose lock keeps other writers away from ``content``, too.
+        """
+        first = _NUMBER.unpack(txn.get(NEXT_CONTENT, db=handles[STATE]) or bytes(8))[0]
+        garbage = [bytes(number) for number in txn.cursor(handles[GARBAGE]).iternext(values=False)]
+        if not contents and not garbage:
+            return int(first)
+        with self.content.begin(write=True) as content_txn:
+            for number in garbage:
+                content_txn.delete(number)
+            cursor = content_txn.cursor()
+            if cursor.set_range(_NUMBER.pack(first)):  # left by a writer that was killed
+                while cursor.delete():
+                    pass
+            cursor.putmulti([(_NUMBER.pack(first + i), content) for i, content in enumerate(contents)], append=True)
+        for number in garbage:
+            txn.delete(number, db=handles[GARBAGE])
+        txn.put(NEXT_CONTENT, _NUMBER.pack(first + len(contents)), db=handles[STATE])
+        return int(first)
+
+    def read_contents(self, numbers: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Return the stored contents of those ``numbers`` that there are."""
+        with self.content.begin() as txn:
+            return dict(txn.cursor().getmulti(sorted(numbers)))
+
+
+def opening() -> threading.RLock:
+    """Return the lock under which environments are opened and closed."""
+    return _lock
+
+
+def acquire(path: Path, map_size: int, where: str) -> TableFiles:
+    """Return the environments of the table in ``path``, opened at most once in this process."""
+    key = str(path.resolve())
+    with _lock, explained(where):
+        files = _open.get(key)
+        if files is not None and not files.alive():
+            files.close()
+            files = None
+        if files is None:
+            files = _open[key] = TableFiles(path, map_size)
+        files.users += 1
+        return files
+
+
+def release(files: TableFiles) -> None:
+    """Give back what :func:`acquire` gave; the last user closes the environments."""
+    with _lock:
+        files.users -= 1
+        if files.users <= 0 and files.pid == os.getpid():
+            files.close()
+            for key in [key for key, other in _open.items() if other is files]:
+                del _open[key]
+
+
+def discard(path: Path) -> None:
+    """Close the environments of a table whose folder has been moved away; its stores find out by themselves."""
+    with _lock:
+        files = _open.pop(str(path.resolve()), None)
+        if files is not None:
+            files.close()

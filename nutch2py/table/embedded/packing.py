@@ -1,0 +1,130 @@
+"""How rows lie in LMDB: keys of any length in exact order, and the cells of a family packed in one value.
+
+**Keys.** LMDB's keys end at 511 bytes, URLs do not. A row key of up to 500 bytes is its own key. Longer ones share a
+*bucket* with the key ``first 500 bytes + 0x00``, whose value is the sorted list of ``(rest of the key, packed cells)``.
+No short key has 501 bytes, and none lies between a bucket's key and what is in the bucket: the order of keys stays exact.
+
+**Cells.** A family's cells are msgpack: ``[time, {qualifier: value}]``, ``time`` being the cell timestamp (ms) of all
+cells, or ``[time, {qualifier: value}, {qualifier: time}]`` where some have another one. A row without a cell in a family
+has no value there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple, cast
+
+import msgspec
+
+from nutch2py.record import Columns
+from nutch2py.table.store import CellTimes
+
+LONGEST_KEY = 500
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder().decode
+Bucket = dict[bytes, bytes]
+"""Full row key -> packed cells, of the rows whose keys share their first 500 bytes."""
+
+
+class Change(NamedTuple):
+    """What one write does to one family of one row: clear, then delete, then put.
+
+    ``time`` is the timestamp (ms) of the cells put. ``guarded``: the writer named the time, so cells that are newer stay
+    as they are, as in HBase; otherwise the write is the newest there is.
+    """
+
+    cleared: bool
+    deletes: Collection[bytes]
+    puts: Columns
+    time: int
+    guarded: bool
+
+
+def place(key: bytes) -> bytes:
+    """Return the LMDB key under which the row ``key`` lies: itself, or that of its bucket."""
+    return key if len(key) <= LONGEST_KEY else key[:LONGEST_KEY] + b"\0"
+
+
+def pack_bucket(rows: Mapping[bytes, bytes]) -> bytes:
+    """Return the value of a bucket."""
+    return _encode([(key[LONGEST_KEY:], rows[key]) for key in sorted(rows)])
+
+
+def unpack_bucket(place_key: bytes, value: bytes) -> Bucket:
+    """Return the rows of a bucket, in key order."""
+    head = place_key[:LONGEST_KEY]
+    return {head + rest: packed for rest, packed in _decode(value)}
+
+
+def expand(rows: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    """Replace each bucket of ``place -> value`` by its rows; the order stays."""
+    if not rows or max(map(len, rows)) <= LONGEST_KEY:
+        return rows
+    full: dict[bytes, bytes] = {}
+    for key, value in rows.items():
+        if len(key) > LONGEST_KEY:
+            full.update(unpack_bucket(key, value))
+        else:
+            full[key] = value
+    return full
+
+
+def needle(qualifier: bytes, value: bytes | None) -> bytes:
+    """Return bytes that every packed value with this cell contains (others may, too)."""
+    return _encode(qualifier) + (b"" if value is None else _encode(value))
+
+
+def columns(packed: bytes) -> Columns:
+    """Return the cells of a family without their times."""
+    return cast("Columns", _decode(packed)[1])
+
+
+def cell_times(packed: bytes) -> CellTimes:
+    """Return the cells of a family with their times."""
+    parts = _decode(packed)
+    time = parts[0]
+    if len(parts) == 2:
+        return {qualifier: (value, time) for qualifier, value in parts[1].items()}
+    others = parts[2]
+    return {qualifier: (value, others.get(qualifier, time)) for qualifier, value in parts[1].items()}
+
+
+def _pack(time: int, cells: Columns, others: dict[bytes, int]) -> bytes | None:
+    if not cells:
+        return None
+    if not others:
+        return _encode((time, cells))
+    if 2 * len(others) > len(cells):  # let the time that most cells have be the one that is written once
+        times = {qualifier: others.get(qualifier, time) for qualifier in cells}
+        time = Counter(times.values()).most_common(1)[0][0]
+        others = {qualifier: own for qualifier, own in times.items() if own != time}
+    return _encode((time, cells, others)) if others else _encode((time, cells))
+
+
+def changed(packed: bytes | None, changes: Iterable[Change]) -> bytes | None:
+    """Return a family's value after ``changes``, None when no cell is left."""
+    time, cells, others = 0, cast("Columns", {}), cast("dict[bytes, int]", {})
+    if packed is not None:
+        time, cells, *rest = _decode(packed)
+        if rest:
+            others = rest[0]
+    for change in changes:
+        doomed: Iterable[bytes] = list(cells) if change.cleared else change.deletes
+        for qualifier in doomed:
+            if qualifier in cells and not (change.guarded and others.get(qualifier, time) > change.time):
+                del cells[qualifier]
+                others.pop(qualifier, None)
+        new_time = change.time
+        if not cells:
+            time, cells, others = new_time, dict(change.puts), {}
+            continue
+        for qualifier, value in change.puts.items():
+            if change.guarded and qualifier in cells and others.get(qualifier, time) > new_time:
+                continue
+            cells[qualifier] = value
+            if new_time == time:
+                others.pop(qualifier, None)
+            else:
+                others[qualifier] = new_time
+    return _pack(time, cells, others)
