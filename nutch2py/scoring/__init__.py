@@ -1,1 +1,1 @@
-"""What a page is worth: OPIC and link scores.."""
+"""Scoring: what pages are worth, as plug-ins that :class:`~nutch2py.scoring.filters.ScoringFilters` runs in order."""

@@ -1,0 +1,122 @@
+"""OPIC: every page has cash, which it gives in equal shares to the pages it links to.
+
+A variant of Abiteboul, Preda, Cobena: Adaptive On-Line Page Importance Computation (WWW 2003). All arithmetic is that
+of floats of four bytes: a double holds the sum, product and quotient of two such floats closely enough that rounding
+it gives the very float that Java's arithmetic gives.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from nutch2py.cells import decode_float, encode_float, float32
+from nutch2py.conf import Configuration
+from nutch2py.plugins import ScoredLink
+from nutch2py.record import Field
+from nutch2py.webpage import MetadataKey, WebPage
+
+_FLOAT = struct.Struct(">f")
+_NO_CASH = encode_float(0.0)
+
+
+def host_of(url: str) -> str:
+    """Return the host of a URL in lower case, without user info and port; empty when it has none.
+
+    >>> host_of("http://me:pw@Foo.COM:8983/x@y:1")
+    'foo.com'
+    >>> host_of("http://[::1]:80/")
+    '[::1]'
+    """
+    _, found, rest = url.partition("://")
+    if not found:
+        return ""
+    for end in "/?#":
+        rest = rest.partition(end)[0]
+    rest = rest.rpartition("@")[2]
+    host = rest[: rest.find("]") + 1] if rest.startswith("[") else rest.partition(":")[0]
+    return host.lower()
+
+
+def float32_sum(start: float, scores: Sequence[float]) -> float:
+    """Return the sum rounded to four bytes after every addition, in the order given."""
+    pack, unpack = _FLOAT.pack, _FLOAT.unpack
+    total = start
+    try:
+        for score in scores:
+            (total,) = unpack(pack(total + score))
+    except OverflowError:  # past the largest float: infinity, as in Java
+        total = start
+        for score in scores:
+            total = float32(total + score)
+    return total
+
+
+class OPICScoringFilter:
+    """Scores by OPIC. The cash lies in ``mtdt:_csh_``, the sum of all cash ever received in ``s:s``."""
+
+    java_class = "org.apache.nutch.scoring.opic.OPICScoringFilter"
+    fields: frozenset[Field[Any]] = frozenset({WebPage.metadata, WebPage.score})
+    generator_fields: frozenset[Field[Any]] = frozenset({WebPage.score})
+
+    def __init__(self, conf: Configuration) -> None:
+        self.power = float32(conf.get_float("indexer.score.power", 0.5))
+        self.internal = float32(conf.get_float("db.score.link.internal", 1.0))
+        self.external = float32(conf.get_float("db.score.link.external", 1.0))
+        self.count_filtered = conf.get_bool("db.score.count.filtered", False)
+
+    def injected_score(self, url: str, page: WebPage) -> None:
+        """Give a seed its score as cash."""
+        page.metadata[MetadataKey.CASH] = encode_float(page.score)
+
+    def initial_score(self, url: str, page: WebPage) -> None:
+        """Start at 0: what the links give brings the page to its score."""
+        page.score = 0.0
+        page.metadata[MetadataKey.CASH] = _NO_CASH
+
+    def generator_sort_value(self, url: str, page: WebPage, init: float) -> float:
+        """Return score times ``init``."""
+        return float32(page.score * init)
+
+    def distribute(self, url: str, page: WebPage, links: list[ScoredLink], total: int) -> list[ScoredLink]:
+        """Share the cash and leave none, even when there is no link to take it.
+
+        A share is cash / ``total``. Links that a filter before this one has left out take a share only with
+        ``db.score.count.filtered``, and a page that has nothing but sitemap links shares among these (Nutch 2 divides
+        by 0 there and hands out infinity).
+        """
+        cell = page.metadata.get(MetadataKey.CASH)
+        cash = 0.0 if cell is None else decode_float(cell)
+        if cash == 0.0:
+            return links
+        page.metadata[MetadataKey.CASH] = _NO_CASH
+        if not links:
+            return links
+        shares = total if total > 0 and self.count_filtered else min(total, len(links)) or len(links)
+        unit = float32(cash / shares)
+        internal, external = float32(unit * self.internal), float32(unit * self.external)
+        if internal == external:
+            return [ScoredLink(to, anchor, internal, distance) for to, anchor, _, distance in links]
+        host = host_of(url)
+        return [
+            ScoredLink(to, anchor, internal if host_of(to) == host else external, distance)
+            for to, anchor, _, distance in links
+        ]
+
+    def update_score(self, url: str, page: WebPage, inlinks: Sequence[ScoredLink]) -> None:
+        """Add the sum of ``inlinks`` (descending) to the score and to the cash."""
+        received = float32_sum(0.0, [link.score for link in inlinks])
+        page.score = float32(page.score + received)
+        cell = page.metadata.get(MetadataKey.CASH)
+        cash = 0.0 if cell is None else decode_float(cell)
+        page.metadata[MetadataKey.CASH] = encode_float(cash + received)
+
+    def indexer_score(self, url: str, page: WebPage, init: float) -> float:
+        """Return score to the power ``indexer.score.power``, times ``init``; 0 for a score that has no such power."""
+        try:
+            damped = math.pow(page.score, self.power)
+        except ValueError:  # a negative score, or 0 to a negative power
+            return 0.0
+        return float32(float32(damped) * init)
