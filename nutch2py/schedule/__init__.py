@@ -1,1 +1,1 @@
-"""When a page is due: default and adaptive fetch schedules.."""
+"""Fetch schedules: when a page is due, and what the outcome of a fetch makes of its row."""

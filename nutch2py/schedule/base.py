@@ -1,0 +1,111 @@
+"""AbstractFetchSchedule: what every schedule shares, with the numbers of Nutch's class of that name."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+from nutch2py.cells import decode_text, float32
+from nutch2py.conf import Configuration
+from nutch2py.record import Field
+from nutch2py.webpage import CrawlStatus, WebPage
+
+SECONDS_PER_DAY = 86400
+UNKNOWN, MODIFIED, NOTMODIFIED = 0, 1, 2
+"""The ``state`` of a fetched page, compared with the fetch before."""
+FIXED_INTERVAL_KEY = "nutch.fetchInterval.fixed"
+"""Seed metadata: an interval in seconds, in decimal, that no schedule may change."""
+
+
+def times32(seconds: int, factor: float) -> float:
+    """Multiply as Java multiplies an int by a float of four bytes."""
+    return float32(float32(seconds) * float32(factor))
+
+
+def fixed_interval(page: WebPage) -> int | None:
+    """Return the interval (s) that the seed list fixed for the page, or None."""
+    cell = page.metadata.get(FIXED_INTERVAL_KEY)
+    if cell is None:
+        return None
+    try:
+        seconds = int(float(decode_text(cell)))
+    except (ValueError, OverflowError):
+        return None
+    return seconds if 0 < seconds < 2**31 else None
+
+
+class AbstractFetchSchedule:
+    """Base of the schedules; :meth:`set_fetch_schedule` is theirs. ``db.fetch.interval.default`` and ``.max`` in s."""
+
+    fields: frozenset[Field[Any]] = frozenset(
+        {WebPage.fetch_time, WebPage.fetch_interval, WebPage.retries_since_fetch, WebPage.metadata}
+    )
+
+    due_fields: frozenset[Field[Any]] = frozenset({WebPage.fetch_time, WebPage.fetch_interval})
+    """What :meth:`should_fetch` alone reads: it runs on every row of the table."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.default_interval = conf.get_int("db.fetch.interval.default", 30 * SECONDS_PER_DAY)
+        self.max_interval = conf.get_int("db.fetch.interval.max", 90 * SECONDS_PER_DAY)
+
+    def initialize(self, url: str, page: WebPage, now: int) -> None:
+        """Make a page that was found by a link due at ``now`` (ms), with the default interval and no retries."""
+        page.fetch_time = now
+        page.fetch_interval = self.default_interval
+        page.retries_since_fetch = 0
+
+    def set_fetch_schedule(
+        self, url: str, page: WebPage, prev_fetch: int, prev_modified: int, fetched: int, modified: int, state: int
+    ) -> None:
+        """Reset the retries; subclasses set the time and interval."""
+        page.retries_since_fetch = 0
+
+    def interval_of(self, page: WebPage) -> int:
+        """Return the page's interval (s), the default for a row that has none (0 would make it due for ever)."""
+        return page.fetch_interval or self.default_interval
+
+    def set_page_gone_schedule(
+        self, url: str, page: WebPage, prev_fetch: int, prev_modified: int, fetched: int
+    ) -> None:
+        """Try again after an interval longer by half, at most 0.9 of the greatest; a fixed interval stays."""
+        interval = fixed_interval(page)
+        if interval is None:
+            longer = times32(self.interval_of(page), 1.5)
+            interval = int(longer if longer < self.max_interval else times32(self.max_interval, 0.9))
+        page.fetch_interval = interval
+        page.fetch_time = fetched + interval * 1000
+
+    def set_page_retry_schedule(
+        self, url: str, page: WebPage, prev_fetch: int, prev_modified: int, fetched: int
+    ) -> None:
+        """Try again a day later, and count the retry."""
+        page.fetch_time = fetched + SECONDS_PER_DAY * 1000
+        page.retries_since_fetch += 1
+
+    def should_fetch(self, url: str, page: WebPage, now: int) -> bool:
+        """Tell whether the page is due at ``now``.
+
+        A page due later than ``db.fetch.interval.max`` from now is made due at once and its interval cut, so that no
+        page is forgotten. (Nutch 2 changes such a row too, but then answers by the old time; Nutch 1 does as here.)
+        """
+        if page.fetch_time - now > self.max_interval * 1000:
+            self._cut_interval(page)
+            page.fetch_time = now
+        return page.fetch_time <= now
+
+    def force_refetch(self, url: str, page: WebPage, asap: bool, now: int | None = None) -> None:
+        """Make the page unfetched, without retries and modified time, and cut its interval to the greatest allowed.
+
+        ``asap`` makes it due at ``now`` (ms; the clock when None), else it stays due when it was.
+        """
+        self._cut_interval(page)
+        page.status = CrawlStatus.UNFETCHED
+        page.retries_since_fetch = 0
+        page.modified_time = 0
+        if asap:
+            page.fetch_time = int(time.time() * 1000) if now is None else now
+
+    def _cut_interval(self, page: WebPage) -> None:
+        if page.fetch_interval > self.max_interval:
+            page.fetch_interval = math.floor(times32(self.max_interval, 0.9) + 0.5)
