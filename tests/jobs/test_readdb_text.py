@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nutch2py.cells import ParseStatus, ProtocolStatus, float32
+from nutch2py.jobs.readdb_text import (
+    bytes_text,
+    float_text,
+    page_fields,
+    page_text,
+    parse_status_text,
+    protocol_status_text,
+    status_text,
+)
+from nutch2py.record import Cells
+from nutch2py.webpage import WebPage
+
+INJECTED: Cells = {
+    b"f": {b"ts": struct.pack(">q", 1600000000000), b"fi": struct.pack(">i", 2592000)},
+    b"s": {b"s": struct.pack(">f", 1.0)},
+    b"mk": {b"dist": b"0", b"_injmrk_": b"y"},
+    b"mtdt": {b"_csh_": struct.pack(">f", 1.0), b"k1": "v1 é".encode()},
+}
+
+
+def fetched() -> WebPage:
+    page = WebPage()
+    page.base_url, page.status = "http://a.com/", 2
+    page.fetch_time, page.prev_fetch_time, page.fetch_interval = 3, 2, 10
+    page.retries_since_fetch, page.modified_time, page.prev_modified_time = 1, 5, 4
+    page.protocol_status = ProtocolStatus(12, ("http://a.com/b", "x"))
+    page.prev_signature, page.signature = b"\x00\xff", b"\x10\xab"
+    page.parse_status = ParseStatus(1, 100, ("http://a.com/c", "0"))
+    page.title, page.score, page.repr_url, page.batch_id = "Title", 0.5, "http://a.com/r", "1-2"
+    page.outlinks = {"http://b.com/": "to b", "http://a.com/z": ""}
+    page.inlinks = {"http://c.com/": "from c"}
+    page.headers = {"Content-Type": "text/html"}
+    page.content, page.content_type, page.text = b"<p>\xff</p>", "text/html", "words"
+    return page
+
+
+def test_a_row_that_was_injected() -> None:
+    assert page_text("http://a.com/", WebPage(INJECTED)) == (
+        "key:\thttp://a.com/\n"
+        "baseUrl:\tnull\n"
+        "status:\t0 (null)\n"
+        "fetchTime:\t1600000000000\n"
+        "prevFetchTime:\t0\n"
+        "fetchInterval:\t2592000\n"
+        "retriesSinceFetch:\t0\n"
+        "modifiedTime:\t0\n"
+        "prevModifiedTime:\t0\n"
+        "protocolStatus:\t(null)\n"
+        "parseStatus:\t(null)\n"
+        "title:\tnull\n"
+        "score:\t1.0\n"
+        "marker _injmrk_ : \ty\n"
+        "marker dist : \t0\n"
+        "reprUrl:\tnull\n"
+        "metadata _csh_ : \t?\\x80\\x00\\x00\n"
+        "metadata k1 : \tv1 é\n"
+    )
+
+
+def test_a_row_with_everything() -> None:
+    text = page_text("com.a:http/", fetched(), content=True, headers=True, links=True, text=True)
+    assert text == (
+        "key:\tcom.a:http/\n"
+        "baseUrl:\thttp://a.com/\n"
+        "status:\t2 (status_fetched)\n"
+        "fetchTime:\t3\n"
+        "prevFetchTime:\t2\n"
+        "fetchInterval:\t10\n"
+        "retriesSinceFetch:\t1\n"
+        "modifiedTime:\t5\n"
+        "prevModifiedTime:\t4\n"
+        "protocolStatus:\tMOVED, args=[http://a.com/b,x]\n"
+        "prevSignature:\t00ff\n"
+        "signature:\t10ab\n"
+        "parseStatus:\tsuccess/redirect (1/100), args=[http://a.com/c,0]\n"
+        "title:\tTitle\n"
+        "score:\t0.5\n"
+        "reprUrl:\thttp://a.com/r\n"
+        "batchId:\t1-2\n"
+        "outlink:\thttp://a.com/z\t\n"
+        "outlink:\thttp://b.com/\tto b\n"
+        "inlink:\thttp://c.com/\tfrom c\n"
+        "header:\tContent-Type\ttext/html\n"
+        "contentType:\ttext/html\n"
+        "content:start:\n"
+        "<p>\ufffd</p>\n"
+        "content:end:\n"
+        "text:start:\n"
+        "words\n"
+        "text:end:\n"
+    )
+
+
+@pytest.mark.parametrize("option", ["content", "headers", "links", "text"])
+def test_an_option_adds_and_reads_its_own_part_only(option: str) -> None:
+    base = page_text("k", fetched())
+    shown = page_text("k", fetched(), **{option: True})
+    assert shown.startswith(base)
+    assert len(shown) > len(base)
+    page_text("k", WebPage(INJECTED, page_fields(**{option: True})), **{option: True})
+
+
+def test_content_is_not_read_unless_it_is_shown() -> None:
+    assert WebPage.content not in page_fields(headers=True, links=True, text=True)
+    page_text("k", WebPage(INJECTED, page_fields()))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.0, "1.0"),
+        (0.0, "0.0"),
+        (-0.0, "-0.0"),
+        (-2.5, "-2.5"),
+        (1 / 3, "0.33333334"),
+        (0.001, "0.001"),
+        (0.00025, "2.5E-4"),
+        (1234567.0, "1234567.0"),
+        (9999999.0, "9999999.0"),
+        (1e7, "1.0E7"),
+        (100.25, "100.25"),
+        (3.4028235e38, "3.4028235E38"),
+        (float("inf"), "Infinity"),
+        (float("-inf"), "-Infinity"),
+        (float("nan"), "NaN"),
+    ],
+)
+def test_floats_print_as_in_java(value: float, text: str) -> None:
+    assert float_text(value) == text
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_a_printed_float_is_read_back(value: float) -> None:
+    assert float32(float(float_text(value))) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (b"", ""),
+        (b"plain\ttext", "plain\ttext"),
+        ("日本".encode(), "日本"),
+        (struct.pack(">i", 120), "\\x00\\x00\\x00x"),
+        (b"\x1b[31m", "\\x1B[31m"),
+        (b"\xc2\x9b", "\\xC2\\x9B"),
+        (b"caf\xe9", "caf\\xE9"),
+    ],
+)
+def test_no_control_character_reaches_the_terminal(value: bytes, text: str) -> None:
+    assert bytes_text(value) == text
+
+
+def test_unknown_codes_have_names_too() -> None:
+    assert status_text(99) == "99 (null)"
+    assert protocol_status_text(ProtocolStatus(77)) == "UNKNOWN_CODE_77, args=[]"
+    assert parse_status_text(ParseStatus(9, 9)) == "null/null (9/9), args=[]"
