@@ -7,7 +7,6 @@ of any width that roll over (day 32, hour 25), spaces before a part, and anythin
 from __future__ import annotations
 
 import re
-from email.utils import formatdate
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTHS = (
@@ -75,4 +74,6 @@ def format_http_date(time: int) -> str:
     >>> format_http_date(784111777000)
     'Sun, 06 Nov 1994 08:49:37 GMT'
     """
+    from email.utils import formatdate
+
     return formatdate(time // 1000, usegmt=True)
