@@ -21,7 +21,7 @@ class ScoringFilters:
         self.generator_fields: frozenset[Field[Any]] = frozenset().union(
             *(getattr(each, "generator_fields", each.fields) for each in self.filters)
         )
-        """What :meth:`generator_sort_value` alone reads: a plug-in may name fewer fields for it, as it runs on every row."""
+        """What :meth:`generator_sort_value` alone reads: a plug-in may name fewer, for it runs on every row."""
 
     def injected_score(self, url: str, page: WebPage) -> None:
         """Set up a seed, whose ``score`` is set already."""
