@@ -1,8 +1,9 @@
 """The bytes of a cell: how Nutch 2 (Gora 0.8, HBaseByteInterface) writes each Avro type into HBase.
 
-Integers and floats are big-endian and of fixed width; text is UTF-8; a union with null is the bare value; the two status
-records are Avro binary without a header. A cell too short for its number makes the Java jobs die; here it raises
-:class:`CellError`, which names the column, and bytes past the width are ignored as HBase's ``Bytes`` does.
+Integers and floats are big-endian and of fixed width; text is UTF-8; a union with null is the bare value; the two
+status records are Avro binary without a header. A cell too short for its number makes the Java jobs die; here it raises
+:class:`CellError`, which a record's field completes with the column, and bytes past the width are ignored as HBase's
+``Bytes`` does.
 """
 
 from __future__ import annotations
@@ -39,26 +40,31 @@ class ParseStatus(NamedTuple):
 
 
 def encode_int(value: int) -> bytes:
+    """Return 4 bytes, big-endian two's complement; ``struct.error`` beyond 32 bits."""
     return _INT.pack(value)
 
 
 def decode_int(cell: bytes) -> int:
+    """Return the number in the first 4 bytes."""
     if len(cell) < 4:
         raise CellError(f"{len(cell)} bytes where an int has 4")
     return int(_INT.unpack_from(cell)[0])
 
 
 def encode_long(value: int) -> bytes:
+    """Return 8 bytes, big-endian two's complement; ``struct.error`` beyond 64 bits."""
     return _LONG.pack(value)
 
 
 def decode_long(cell: bytes) -> int:
+    """Return the number in the first 8 bytes."""
     if len(cell) < 8:
         raise CellError(f"{len(cell)} bytes where a long has 8")
     return int(_LONG.unpack_from(cell)[0])
 
 
 def encode_float(value: float) -> bytes:
+    """Return IEEE-754 binary32, big-endian; what is too large becomes infinity."""
     try:
         return _FLOAT.pack(value)
     except OverflowError:  # Java's (float) cast gives infinity
@@ -66,6 +72,7 @@ def encode_float(value: float) -> bytes:
 
 
 def decode_float(cell: bytes) -> float:
+    """Return the binary32 number in the first 4 bytes."""
     if len(cell) < 4:
         raise CellError(f"{len(cell)} bytes where a float has 4")
     return float(_FLOAT.unpack_from(cell)[0])
@@ -77,17 +84,20 @@ def float32(value: float) -> float:
 
 
 def encode_text(value: str) -> bytes:
+    """Return UTF-8, a lone surrogate as ``?``."""
     try:
         return value.encode("utf-8")
-    except UnicodeEncodeError:  # Java writes a lone surrogate as "?"
+    except UnicodeEncodeError:
         return value.encode("utf-8", "replace")
 
 
 def decode_text(cell: bytes) -> str:
+    """Return the text; bytes that are not UTF-8 become U+FFFD, as in Java."""
     return cell.decode("utf-8", "replace")
 
 
 def identity(cell: bytes) -> bytes:
+    """Return the bytes of a column of the Avro type bytes: they are the cell."""
     return cell
 
 
@@ -115,14 +125,16 @@ def _read(schema: Any, cell: bytes) -> dict[str, Any]:
     import fastavro
 
     try:
-        record: dict[str, Any] = fastavro.schemaless_reader(io.BytesIO(cell), schema, None)
+        record: Any = fastavro.schemaless_reader(io.BytesIO(cell), schema, None)
     except (EOFError, ValueError, IndexError, TypeError, UnicodeDecodeError, MemoryError, OverflowError) as error:
         raise CellError(f"not an Avro record: {error}") from error
-    return record
+    found: dict[str, Any] = record
+    return found
 
 
 @lru_cache(maxsize=4096)
 def encode_protocol_status(status: ProtocolStatus) -> bytes:
+    """Return the Avro binary of ``f:prot``: code, arguments in one block, last-modified."""
     return _write(
         _status_schemas()[0], {"code": status.code, "args": list(status.args), "lastModified": status.last_modified}
     )
@@ -130,12 +142,14 @@ def encode_protocol_status(status: ProtocolStatus) -> bytes:
 
 @lru_cache(maxsize=4096)
 def decode_protocol_status(cell: bytes) -> ProtocolStatus:
+    """Return the record; its array may come in several blocks."""
     record = _read(_status_schemas()[0], cell)
     return ProtocolStatus(record["code"], tuple(record["args"]), record["lastModified"])
 
 
 @lru_cache(maxsize=4096)
 def encode_parse_status(status: ParseStatus) -> bytes:
+    """Return the Avro binary of ``p:st``: major code, minor code, arguments in one block."""
     return _write(
         _status_schemas()[1], {"majorCode": status.major, "minorCode": status.minor, "args": list(status.args)}
     )
@@ -143,5 +157,6 @@ def encode_parse_status(status: ParseStatus) -> bytes:
 
 @lru_cache(maxsize=4096)
 def decode_parse_status(cell: bytes) -> ParseStatus:
+    """Return the record; its array may come in several blocks."""
     record = _read(_status_schemas()[1], cell)
     return ParseStatus(record["majorCode"], record["minorCode"], tuple(record["args"]))

@@ -8,8 +8,8 @@ it raises :class:`FieldNotReadError`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, cast, overload
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, MutableMapping, ValuesView
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, overload
 
 from nutch2py.cells import CellError, decode_text, encode_text
 
@@ -46,11 +46,15 @@ class Mutation(NamedTuple):
     @property
     def size(self) -> int:
         """Bytes of the values and qualifiers put."""
-        return sum(len(q) + len(v) for columns in self.puts.values() for q, v in columns.items())
+        return sum(sum(map(len, columns)) + sum(map(len, columns.values())) for columns in self.puts.values())
 
 
 class Field(Generic[T]):
-    """A scalar column: descriptor of a :class:`Record`. ``name`` is the Avro field, ``column`` its ``family:qualifier``."""
+    """A scalar column: descriptor of a :class:`Record`.
+
+    ``name`` is the Avro field, ``column`` its ``family:qualifier``; ``default`` is what an absent cell reads as. A
+    cell that is not of the type raises :class:`nutch2py.cells.CellError`, which names the column.
+    """
 
     is_map = False
 
@@ -75,14 +79,16 @@ class Field(Generic[T]):
         if record is None:
             return self
         values = record._values
+        value: T
         if self in values:
-            return cast("T", values[self])
+            value = values[self]
+            return value
         cell = record.columns(self.family).get(self.qualifier)
         if cell is None:
             record._check_read(self)
             return self.default
         try:
-            value = cast("T", self.decode(cell))
+            value = self.decode(cell)
         except CellError as error:
             raise CellError(f"{self.column}: {error}") from error
         values[self] = value
@@ -111,11 +117,11 @@ class MapField(Field[Any], Generic[T]):
     def __get__(self, record: Record | None, owner: type[Record]) -> MapValue[T] | Self:
         if record is None:
             return self
-        found = record._values.get(self)
+        found: MapValue[T] | None = record._values.get(self)
         if found is None:
             known = record._fields is None or self in record._fields
             found = record._values[self] = MapValue(self, record.columns(self.family), known)
-        return cast("MapValue[T]", found)
+        return found
 
     def __set__(self, record: Record, value: Mapping[str, T]) -> None:
         entries = self.__get__(record, type(record))
@@ -149,9 +155,11 @@ class MapValue(MutableMapping[str, T]):
         cell = self._cell(encode_text(key))
         if cell is None:
             raise KeyError(key)
-        return cast("T", self._field.decode(cell))
+        value: T = self._field.decode(cell)
+        return value
 
     def get(self, key: str, default: Any = None) -> Any:
+        """Return the value of an entry, ``default`` when there is none."""
         cell = self._cell(encode_text(key))
         return default if cell is None else self._field.decode(cell)
 
@@ -214,6 +222,14 @@ class MapValue(MutableMapping[str, T]):
         decode = self._field.decode
         return [(decode_text(qualifier), decode(cell)) for qualifier, cell in self.raw().items()]
 
+    def items(self) -> ItemsView[str, T]:
+        """Return keys and values, those included whose qualifier is not UTF-8 and cannot be looked up again."""
+        return _Items(self)
+
+    def values(self) -> ValuesView[T]:
+        """Return the values, in the order of :meth:`items`."""
+        return _Values(self)
+
     def __len__(self) -> int:
         return len(self.raw())
 
@@ -242,11 +258,25 @@ class MapValue(MutableMapping[str, T]):
         return f"MapValue({dict(self.decoded())!r})" if self._known or self._cleared else "MapValue(<not read>)"
 
 
+class _Items(ItemsView[str, T]):
+    _mapping: MapValue[T]
+
+    def __iter__(self) -> Iterator[tuple[str, T]]:
+        return iter(self._mapping.decoded())
+
+
+class _Values(ValuesView[T]):
+    _mapping: MapValue[T]
+
+    def __iter__(self) -> Iterator[T]:
+        return iter([value for _, value in self._mapping.decoded()])
+
+
 class Record:
     """One row. Subclasses declare :class:`Field` and :class:`MapField` attributes in the order of their Avro schema.
 
-    ``cells`` as read from the store (none for a new row); ``fields``: those that the query named, None for all. A store
-    that keeps rows packed gives ``packed`` and ``row`` instead of ``cells``, so that only what is asked for is unpacked.
+    ``cells`` as read from the store (none for a new row); ``fields``: those that the query named, None for all. A
+    store that keeps rows packed gives ``packed`` and ``row`` instead of ``cells``: only what is asked for is unpacked.
     """
 
     FIELDS: ClassVar[dict[str, Field[Any]]] = {}
@@ -303,10 +333,10 @@ class Record:
         return mutation if mutation.puts or mutation.deletes or mutation.cleared else None
 
     def __repr__(self) -> str:
-        shown = {
-            f: getattr(self, f.attribute) for f in self.FIELDS.values() if self._fields is None or f in self._fields
-        }
-        return f"{type(self).__name__}({', '.join(f'{f.attribute}={v!r}' for f, v in shown.items() if v not in (None, f.default))})"
+        shown = [f for f in self.FIELDS.values() if self._fields is None or f in self._fields]
+        values = [(f.attribute, f.default, getattr(self, f.attribute)) for f in shown]
+        told = ", ".join(f"{name}={value!r}" for name, default, value in values if value not in (None, default))
+        return f"{type(self).__name__}({told})"
 
 
 def columns_of(fields: Iterable[Field[Any]]) -> dict[bytes, frozenset[bytes] | None]:

@@ -33,7 +33,8 @@ def now_ms() -> int:
 class WriteBatch(ABC):
     """Collects writes and sends them in groups, by rows and by bytes; a context manager that sends the rest at its end.
 
-    Writes of one row are applied in the order given. When the block ends with an exception, what was not sent is dropped.
+    Writes of one row are applied in the order given. When the block ends with an exception, what was not sent is
+    dropped.
     """
 
     @abstractmethod

@@ -23,8 +23,8 @@ from nutch2py.table.embedded.packing import (
 from nutch2py.table.embedded.selection import CONTENT, content_database
 from nutch2py.table.store import RowCells, WriteBatch, now_ms
 
-SAMPLED = 0x3FF
-"""A row whose key's CRC-32 has none of these bits is in the sample of keys: one in 1,024."""
+_SAMPLED = 1 << 24  # of the 1 << 32 values of a hash: one row in 256
+
 Changes = dict[bytes, dict[bytes, list[Change]]]
 _NOTHING: Columns = {}
 
@@ -46,6 +46,7 @@ class EmbeddedBatch(WriteBatch):
         self._written = self._bytes = 0
 
     def mutate(self, key: str, mutation: Mutation, timestamp: int | None = None) -> None:
+        """Collect changes to a row; with an explicit ``timestamp`` they leave newer cells as they are."""
         row, guarded = _row_key(key), timestamp is not None
         time = (now_ms() if timestamp is None else timestamp) - 1
         puts, deletes, cleared = mutation
@@ -59,6 +60,7 @@ class EmbeddedBatch(WriteBatch):
         self._count(mutation.size)
 
     def put_cells(self, key: str, cells: RowCells) -> None:
+        """Collect cells with their own timestamps; newer ones in the table stay."""
         row, size = _row_key(key), 0
         for family, entries in cells.items():
             by_time: dict[int, Columns] = {}
@@ -70,6 +72,7 @@ class EmbeddedBatch(WriteBatch):
         self._count(size)
 
     def delete(self, key: str) -> None:
+        """Collect the deletion of a row: all its cells in all families, foreign ones included."""
         row = _row_key(key)
         with explained(self._where):
             families = {*self._live().families(), *self._changes}
@@ -113,6 +116,7 @@ class EmbeddedBatch(WriteBatch):
             self.flush()
 
     def flush(self) -> None:
+        """Apply what was collected in one transaction; when it returns, that is on the disk."""
         if self._changes:
             with explained(self._where):
                 self._apply(self._live())
@@ -217,9 +221,12 @@ def _apply_long(
 
 
 def _note_sample(txn: Any, handle: Any, rows: dict[bytes, list[Change]]) -> None:
-    """Keep the sample of keys: the same rows whoever writes them, one in 1,024."""
+    """Keep the sample of keys: one row in 256, the same whoever writes it.
+
+    The product spreads the CRC, which alone is too regular over keys that count up.
+    """
     for key, listed in rows.items():
-        if not zlib.crc32(key) & SAMPLED:
+        if (zlib.crc32(key) * 0x9E3779B1) & 0xFFFFFFFF < _SAMPLED:
             if listed[-1].cleared and not listed[-1].puts:
                 txn.delete(place(key), db=handle)
             elif txn.get(place(key), db=handle) is None:

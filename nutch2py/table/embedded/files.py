@@ -54,7 +54,7 @@ def explained(where: str) -> Iterator[None]:
         yield
     except lmdb.MapFullError as error:
         raise StoreError(
-            f"table {where} has reached storage.embedded.map.size: raise that property; nothing of this group was written"
+            f"table {where} has reached storage.embedded.map.size: raise it; nothing of this group was written"
         ) from error
     except lmdb.DiskError as error:
         raise StoreError(
@@ -89,6 +89,15 @@ def explained(where: str) -> Iterator[None]:
         raise StoreError(f"the table {where} fails: {text}") from error
 
 
+def _environment(path: Path, map_size: int) -> lmdb.Environment:
+    """Open an LMDB environment; free the slots of readers that died. Commits are synchronous, readahead would hurt."""
+    environment = lmdb.open(
+        str(path), map_size=map_size, max_dbs=_MAX_DATABASES, max_readers=_MAX_READERS, readahead=False
+    )
+    environment.reader_check()
+    return environment
+
+
 class TableFiles:
     """The open environments of one table in this process. ``users``: stores that share them."""
 
@@ -96,18 +105,14 @@ class TableFiles:
         self.path, self.pid, self.users, self.closed = path, os.getpid(), 0, False
         self._databases: dict[bytes, Any] = {}
         self._writing = threading.Lock()
-        options = {
-            "map_size": map_size, "max_dbs": _MAX_DATABASES, "max_readers": _MAX_READERS, "readahead": False, "sync": True,
-        }  # fmt: skip
-        self.meta = lmdb.open(str(path / "meta"), **options)
+        self.meta = _environment(path / "meta", map_size)
         try:
-            self.content = lmdb.open(str(path / "content"), **options)
+            self.content = _environment(path / "content", map_size)
         except BaseException:
             self.meta.close()
             raise
-        self.meta.reader_check()
-        self.content.reader_check()
-        self._inode = (path / "meta" / "data.mdb").stat().st_ino
+        self._data = str(path / "meta" / "data.mdb")
+        self._inode = os.stat(self._data).st_ino  # noqa: PTH116  # asked for every chunk and get: a Path costs twice
         self._open_databases()
 
     def alive(self) -> bool:
@@ -115,11 +120,12 @@ class TableFiles:
         if self.closed or self.pid != os.getpid():
             return False
         try:
-            return (self.path / "meta" / "data.mdb").stat().st_ino == self._inode
+            return os.stat(self._data).st_ino == self._inode  # noqa: PTH116
         except OSError:
             return False
 
     def close(self) -> None:
+        """Close both environments, unless this process has inherited them from its parent."""
         if not self.closed and self.pid == os.getpid():
             self.closed = True
             self.meta.close()
@@ -144,11 +150,16 @@ class TableFiles:
             self._open_databases()
         return [name for name in names if not name.startswith(b":")]
 
+    def known(self) -> list[bytes]:
+        """Return the databases that hold cells and were there when this was last looked at."""
+        return [name for name in self._databases if not name.startswith(b":")]
+
     def database(self, name: bytes) -> Any | None:
         """Return the handle of a database that exists, else None."""
         return self._databases.get(name)
 
     def get_state(self, txn: Any, name: bytes) -> bytes | None:
+        """Return what the table says of itself under ``name``."""
         handle = self._databases.get(STATE)
         found: bytes | None = txn.get(name, db=handle) if handle is not None else None
         return found

@@ -1,19 +1,19 @@
 """How rows lie in LMDB: keys of any length in exact order, and the cells of a family packed in one value.
 
 **Keys.** LMDB's keys end at 511 bytes, URLs do not. A row key of up to 500 bytes is its own key. Longer ones share a
-*bucket* with the key ``first 500 bytes + 0x00``, whose value is the sorted list of ``(rest of the key, packed cells)``.
-No short key has 501 bytes, and none lies between a bucket's key and what is in the bucket: the order of keys stays exact.
+*bucket* with the key ``first 500 bytes + 0x00``, whose value is the sorted list of ``(rest of the key, cells)``. No
+short key has 501 bytes, and none lies between a bucket's key and what is in the bucket: the order of keys stays exact.
 
 **Cells.** A family's cells are msgpack: ``[time, {qualifier: value}]``, ``time`` being the cell timestamp (ms) of all
-cells, or ``[time, {qualifier: value}, {qualifier: time}]`` where some have another one. A row without a cell in a family
-has no value there.
+cells, or ``[time, {qualifier: value}, {qualifier: time}]`` where some have another one. A row without a cell in a
+family has no value there.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple, cast
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -30,8 +30,8 @@ Bucket = dict[bytes, bytes]
 class Change(NamedTuple):
     """What one write does to one family of one row: clear, then delete, then put.
 
-    ``time`` is the timestamp (ms) of the cells put. ``guarded``: the writer named the time, so cells that are newer stay
-    as they are, as in HBase; otherwise the write is the newest there is.
+    ``time`` is the timestamp (ms) of the cells put. ``guarded``: the writer named the time, so cells that are newer
+    stay as they are, as in HBase; otherwise the write is the newest there is.
     """
 
     cleared: bool
@@ -77,7 +77,8 @@ def needle(qualifier: bytes, value: bytes | None) -> bytes:
 
 def columns(packed: bytes) -> Columns:
     """Return the cells of a family without their times."""
-    return cast("Columns", _decode(packed)[1])
+    found: Columns = _decode(packed)[1]
+    return found
 
 
 def cell_times(packed: bytes) -> CellTimes:
@@ -102,9 +103,13 @@ def _pack(time: int, cells: Columns, others: dict[bytes, int]) -> bytes | None:
     return _encode((time, cells, others)) if others else _encode((time, cells))
 
 
-def changed(packed: bytes | None, changes: Iterable[Change]) -> bytes | None:
+def changed(packed: bytes | None, changes: Sequence[Change]) -> bytes | None:
     """Return a family's value after ``changes``, None when no cell is left."""
-    time, cells, others = 0, cast("Columns", {}), cast("dict[bytes, int]", {})
+    if packed is None and len(changes) == 1:
+        return _pack(changes[0].time, changes[0].puts, {})
+    time = 0
+    cells: Columns = {}
+    others: dict[bytes, int] = {}
     if packed is not None:
         time, cells, *rest = _decode(packed)
         if rest:

@@ -49,7 +49,8 @@ def incompatibility(reader: str, writer: str) -> str:
     except avro.errors.AvroException as error:
         return f"its schema is not readable ({error})"
     read: Any = avro.schema.parse(reader)
-    result = ReaderWriterCompatibilityChecker().get_compatibility(read, written)
+    checker: Any = ReaderWriterCompatibilityChecker  # avro's own types are incomplete
+    result = checker().get_compatibility(read, written)
     if result.compatibility is not SchemaCompatibilityType.compatible:
         fields = sorted({_field_at(read, location) for location in result.locations} - {""})
         return f"field {', '.join(fields) or '?'}: {'; '.join(sorted(result.messages))}"

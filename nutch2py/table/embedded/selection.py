@@ -44,6 +44,7 @@ class Selection:
                 wanted[family] = qualifiers
         names = sorted(name for name in wanted if name in there)
         self.names = tuple(names)
+        self.absent = wanted.keys() - there
         self.qualifiers = tuple(wanted[name] for name in names)
         self.content_at = names.index(self.content) if self.content in names else None
         self._places: dict[bytes, list[tuple[int, frozenset[bytes] | None]]] = {}
@@ -54,7 +55,7 @@ class Selection:
         self.partial = tuple(i for i, qualifiers in enumerate(self.qualifiers) if qualifiers is not None)
 
     def columns(self, row: Row, family: bytes) -> Columns:
-        """Return the wanted columns of a family of ``row``: what a record asks for (:class:`nutch2py.record.Packed`)."""
+        """Return the wanted columns of a family: what a record asks for (see :class:`nutch2py.record.Packed`)."""
         found: Columns = {}
         for index, wanted in self._places.get(family, ()):
             value = row[index]

@@ -24,7 +24,7 @@ from nutch2py.table.query import KeyRange, Query
 from nutch2py.table.store import DataStore, R, RowCells, WriteBatch
 
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
-_FEW_KEYS = 100_000
+_FEW_KEYS = 200_000
 """Tables of up to so many rows are split by their keys themselves, larger ones by the sample that writers keep."""
 
 
@@ -90,6 +90,7 @@ class EmbeddedStore(DataStore[R]):
         return found
 
     def exists(self) -> bool:
+        """Tell whether the table is there, completely made."""
         return (self._path / "content" / "data.mdb").is_file() and (self._path / "ready").is_file()
 
     def create(self) -> None:
@@ -114,6 +115,7 @@ class EmbeddedStore(DataStore[R]):
                 files.release(made)
 
     def drop(self) -> None:
+        """Delete the table and its files; waits for a flush in progress, other processes then find no table."""
         if not self._path.exists():
             return
         with files.explained(self._where):
@@ -129,15 +131,25 @@ class EmbeddedStore(DataStore[R]):
             shutil.rmtree(doomed)
 
     def close(self) -> None:
+        """Give back the files; the last store of this process that uses them closes them."""
         found, self._files = self._files, None
         if found is not None:
             files.release(found)
 
     def _select(self, fields: Iterable[Field[Any]] | None) -> Selection:
         with files.explained(self._where):
-            return Selection(self.record.SCHEMA, fields, self._live().families())
+            table = self._live()
+            if fields is not None:
+                selection = Selection(self.record.SCHEMA, fields, table.known())
+                if not selection.absent:
+                    return selection
+            return Selection(self.record.SCHEMA, fields, table.families())
 
     def scan(self, query: Query) -> Iterator[tuple[str, R]]:
+        """Yield rows in key order, read in chunks; each row is as it was at one moment.
+
+        With no fields and a mark the rows have no cells.
+        """
         selection = self._select(query.fields)
         fields, record = query.fields, self.record
         with files.explained(self._where):
@@ -145,6 +157,7 @@ class EmbeddedStore(DataStore[R]):
                 yield key.decode("utf-8", "replace"), record(None, fields, selection, row)
 
     def get_many(self, keys: Sequence[str], fields: Iterable[Field[Any]] | None = None) -> list[R | None]:
+        """Return the rows of ``keys``, read in key order inside; contents of all of them are in memory at once."""
         wanted = None if fields is None else frozenset(fields)
         selection = self._select(wanted)
         coded = [encode_text(key) for key in keys]
@@ -156,13 +169,14 @@ class EmbeddedStore(DataStore[R]):
         return [record(None, wanted, selection, row) if (row := get(key)) is not None else None for key in coded]
 
     def key_ranges(self, query: Query, count: int) -> list[KeyRange]:
+        """Split at quantiles of the keys, or of a sample of them in a large table."""
         keys = self._sampled_keys(query.range)
         cuts = [keys[len(keys) * part // count].decode("utf-8", "ignore") for part in range(1, count)] if keys else []
         inner = sorted({cut for cut in cuts if cut > query.range.start})
         return [KeyRange(*ends) for ends in pairwise([query.range.start, *inner, query.range.stop])]
 
     def _sampled_keys(self, key_range: KeyRange) -> list[bytes]:
-        """Return keys of the range in order: all of them in a small table, else one in a thousand or so."""
+        """Return keys of the range in order: all of them in a small table, else one in 256."""
         bounds = Bounds(key_range)
         with files.explained(self._where):
             table = self._live()
@@ -181,6 +195,7 @@ class EmbeddedStore(DataStore[R]):
                 return found
 
     def row_estimate(self) -> int | None:
+        """Return the entries of the largest family, None when there is no table."""
         if not self.exists():
             return None
         with files.explained(self._where):
@@ -190,9 +205,11 @@ class EmbeddedStore(DataStore[R]):
                 return max((int(txn.stat(table.database(name))["entries"]) for name in names), default=0)
 
     def batch(self) -> WriteBatch:
+        """Return writes flushed at ``gora.buffer.write.limit`` rows or ``storage.buffer.write.bytes`` bytes."""
         return EmbeddedBatch(self._live, self.record.SCHEMA, self._where, self._most_rows, self._most_bytes)
 
     def scan_cells(self, key_range: KeyRange = KeyRange()) -> Iterator[tuple[str, RowCells]]:  # noqa: B008
+        """Yield every cell with its timestamp, in key order."""
         selection = self._select(None)
         with files.explained(self._where):
             for key, row in scan_rows(self._live, selection, key_range):
