@@ -1,0 +1,177 @@
+"""Dumps: every cell of a table as JSON lines, and a copy of one table into another.
+
+A line is a row, ``{"row": "<key>", "cells": {"<family>:<qualifier>": ["<base64 of the value>", <time in ms>], …}}``;
+rows are in key order, columns in the order of their bytes. JSON holds text only: columns whose qualifier is not UTF-8
+stand in a second member, ``"cells64"``, of the same form, with ``"<family>:<base64 of the qualifier>"`` for the name.
+"""
+
+from __future__ import annotations
+
+import binascii
+import contextlib
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+
+from nutch2py.errors import InputError, StoreError
+from nutch2py.table.store import DataStore, RowCells
+
+Progress = Callable[[int], None]
+"""Called with the number of rows done, now and then and at the end."""
+_EVERY = 1_000
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def row_line(key: str, cells: RowCells) -> bytes:
+    """Return the line of a row, its end of line included."""
+    names: dict[str, list[Any]] = {}
+    binary: dict[str, list[Any]] = {}
+    for family in sorted(cells):
+        entries, prefix = cells[family], f"{family.decode()}:"
+        for qualifier in sorted(entries):
+            value, time = entries[qualifier]
+            cell = [binascii.b2a_base64(value, newline=False).decode(), time]
+            try:
+                names[prefix + qualifier.decode()] = cell
+            except UnicodeDecodeError:
+                binary[prefix + binascii.b2a_base64(qualifier, newline=False).decode()] = cell
+    row: dict[str, Any] = {"row": key, "cells": names}
+    if binary:
+        row["cells64"] = binary
+    return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def parse_line(line: bytes) -> tuple[str, RowCells]:
+    """Return the key and the cells of a line; ``ValueError`` says what is wrong with it."""
+    row = orjson.loads(line)
+    if not isinstance(row, dict) or not isinstance(row.get("row"), str) or not row["row"]:
+        raise ValueError('it is not an object with a row key, {"row": "…", "cells": {…}}')
+    unknown = row.keys() - {"row", "cells", "cells64"}
+    if unknown:
+        raise ValueError(f"it has a member {min(unknown)!r}; known are row, cells and cells64")
+    found: RowCells = {}
+    for member in ("cells", "cells64"):
+        entries = row.get(member, {})
+        if not isinstance(entries, dict):
+            raise ValueError(f"{member} is not an object of columns")
+        for name, cell in entries.items():
+            family, colon, text = name.partition(":")
+            if not family or not colon:
+                raise ValueError(f"column {name!r} is not family:qualifier")
+            qualifier = text.encode() if member == "cells" else _base64(text, name)
+            found.setdefault(family.encode(), {})[qualifier] = _cell(name, cell)
+    return row["row"], found
+
+
+def _cell(name: str, cell: Any) -> tuple[bytes, int]:
+    if not isinstance(cell, list) or len(cell) != 2 or not isinstance(cell[0], str) or type(cell[1]) is not int:
+        raise ValueError(f'column {name!r} is not ["<base64>", <time in ms>]')
+    if not 0 <= cell[1] < 1 << 63:
+        raise ValueError(f"column {name!r} has the time {cell[1]}, which is not milliseconds since 1970")
+    return _base64(cell[0], name), cell[1]
+
+
+def _base64(text: str, name: str) -> bytes:
+    try:
+        return binascii.a2b_base64(text, strict_mode=True)
+    except (binascii.Error, ValueError) as error:
+        raise ValueError(f"column {name!r} is not base64 ({error})") from None
+
+
+def export_table(store: DataStore[Any], path: str | Path, progress: Progress | None = None) -> int:
+    """Write every row to ``path``, gzipped when its name ends in ``.gz``; return the number of rows.
+
+    The file appears when it is complete; one of that name is replaced then. Raises :class:`StoreError` when it cannot
+    be written.
+    """
+    target, done = Path(path), 0
+    part = target.with_name(f".{target.name}.part-{os.getpid()}")
+    rows = store.scan_cells()
+    try:
+        with part.open("wb") as raw:
+            with _compressing(raw, target.name) as out:
+                for key, cells in rows:
+                    out.write(row_line(key, cells))
+                    done += 1
+                    if progress and done % _EVERY == 0:
+                        progress(done)
+            raw.flush()
+            os.fsync(raw.fileno())
+        part.replace(target)
+    except OSError as error:
+        raise StoreError(f"cannot write {target}: {error.strerror or error}: name a file that you can write") from error
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+    if progress:
+        progress(done)
+    return done
+
+
+@contextlib.contextmanager
+def _compressing(raw: IO[bytes], name: str) -> Iterator[IO[bytes]]:
+    if not name.endswith(".gz"):
+        yield raw
+        return
+    with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:  # equal tables give equal files
+        buffered = io.BufferedWriter(packed, 1 << 16)
+        yield buffered
+        buffered.flush()
+
+
+def import_table(store: DataStore[Any], path: str | Path, progress: Progress | None = None) -> int:
+    """Write the rows of a dump into the table, made when it is not there; return their number.
+
+    Cells of the table that are newer than the dump's stay. A line that is not a row raises :class:`InputError` with its
+    number; the rows before it may be in the table already, and importing the mended dump again does no harm.
+    """
+    source, done = Path(path), 0
+    if not store.exists():
+        store.create()
+    with store.batch() as batch:
+        for number, line in enumerate(_lines(source), 1):
+            if not line.strip():
+                continue
+            try:
+                key, cells = parse_line(line)
+            except ValueError as error:
+                raise InputError(f"{source}, line {number}: {error}: mend the line and import again") from None
+            batch.put_cells(key, cells)
+            done += 1
+            if progress and done % _EVERY == 0:
+                progress(done)
+    if progress:
+        progress(done)
+    return done
+
+
+def _lines(source: Path) -> Iterator[bytes]:
+    try:
+        with source.open("rb") as raw:
+            packed = raw.read(2) == _GZIP_MAGIC
+            raw.seek(0)
+            yield from gzip.GzipFile(fileobj=raw) if packed else raw
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"cannot read the dump {source}: {error}") from error
+
+
+def copy_table(source: DataStore[Any], target: DataStore[Any], progress: Progress | None = None) -> int:
+    """Copy every cell with its timestamp into ``target``, made when it is not there; return the number of rows."""
+    done = 0
+    if not target.exists():
+        target.create()
+    with target.batch() as batch:
+        for key, cells in source.scan_cells():
+            batch.put_cells(key, cells)
+            done += 1
+            if progress and done % _EVERY == 0:
+                progress(done)
+    if progress:
+        progress(done)
+    return done
