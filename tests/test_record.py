@@ -1,0 +1,172 @@
+"""Records: typed reading of cells, and mutations that hold the changed columns only."""
+
+import pytest
+
+from nutch2py.cells import CellError, encode_float, encode_int, encode_long
+from nutch2py.record import FieldNotReadError, Mutation, columns_of
+from nutch2py.webpage import Host, WebPage
+
+
+def page(**families):
+    fields = families.pop("fields", None)
+    cells = {family.encode(): {q.encode(): v for q, v in columns.items()} for family, columns in families.items()}
+    return WebPage(cells, fields)
+
+
+def test_absent_cells_read_as_defaults():
+    new = WebPage()
+    assert (new.status, new.score, new.title, new.fetch_time) == (0, 0.0, None, 0)
+    assert dict(new.markers) == {}
+    assert new.mutation() is None
+
+
+def test_cells_are_decoded_by_type():
+    read = page(f={"st": encode_int(2), "ts": encode_long(5)}, s={"s": encode_float(0.5)}, mk={"dist": b"0"})
+    assert (read.status, read.fetch_time, read.score, read.markers["dist"]) == (2, 5, 0.5, "0")
+
+
+def test_reading_a_field_the_query_did_not_name_is_an_error():
+    read = page(f={"st": encode_int(2)}, fields=frozenset([WebPage.status]))
+    assert read.status == 2
+    with pytest.raises(FieldNotReadError, match="fetchTime"):
+        _ = read.fetch_time
+    for access in (lambda: read.markers["x"], lambda: len(read.markers), lambda: "x" in read.markers,
+                   lambda: read.markers.get("x"), lambda: list(read.markers.items())):  # fmt: skip
+        with pytest.raises(FieldNotReadError, match="markers"):
+            access()
+
+
+def test_what_was_set_can_be_read_though_it_was_not_named():
+    blind = WebPage(fields=frozenset())
+    blind.status = 3
+    blind.markers["x"] = "y"
+    assert (blind.status, blind.markers["x"]) == (3, "y")
+    assert blind.markers.pop("x") == "y"
+
+
+def test_a_malformed_cell_names_its_column():
+    with pytest.raises(CellError, match="f:st"):
+        _ = page(f={"st": b"\0"}).status
+
+
+def test_only_changed_columns_are_written():
+    read = page(f={"st": encode_int(2), "ts": encode_long(5)}, mk={"a": b"1", "b": b"2"})
+    read.status = 2
+    read.fetch_time = 6
+    read.markers["a"] = "1"
+    read.markers["c"] = "3"
+    del read.markers["b"]
+    assert read.mutation() == Mutation({b"f": {b"ts": encode_long(6)}, b"mk": {b"c": b"3"}}, {b"mk": [b"b"]}, [])
+
+
+def test_setting_a_field_that_was_not_read_always_writes_it():
+    blind = page(fields=frozenset())
+    blind.status = 0
+    assert blind.mutation() == Mutation({b"f": {b"st": encode_int(0)}}, {}, [])
+
+
+def test_none_deletes_the_column():
+    read = page(p={"t": b"title"})
+    read.title = None
+    assert read.title is None
+    assert read.mutation() == Mutation({}, {b"p": [b"t"]}, [])
+
+
+def test_none_as_an_entry_removes_it():
+    read = page(mk={"a": b"1"})
+    read.markers["a"] = None
+    assert "a" not in read.markers
+    assert read.mutation() == Mutation({}, {b"mk": [b"a"]}, [])
+
+
+def test_put_then_remove_of_a_new_entry_changes_nothing():
+    read = page(mk={"a": b"1"})
+    read.markers["b"] = "2"
+    del read.markers["b"]
+    assert read.mutation() is None
+    with pytest.raises(KeyError):
+        del read.markers["b"]
+
+
+def test_replacing_a_map_that_was_read_writes_the_difference():
+    read = page(ol={"http://a/": b"A", "http://b/": b"B"})
+    read.outlinks = {"http://b/": "B", "http://c/": "C"}
+    assert dict(read.outlinks) == {"http://b/": "B", "http://c/": "C"}
+    assert read.mutation() == Mutation({b"ol": {b"http://c/": b"C"}}, {b"ol": [b"http://a/"]}, [])
+
+
+def test_replacing_a_map_that_was_not_read_clears_its_family():
+    blind = page(fields=frozenset())
+    blind.outlinks = {"http://c/": "C"}
+    assert dict(blind.outlinks) == {"http://c/": "C"}
+    assert blind.mutation() == Mutation({b"ol": {b"http://c/": b"C"}}, {}, [b"ol"])
+
+
+def test_clearing_and_putting_back_what_was_there_changes_nothing():
+    read = page(mk={"a": b"1"})
+    read.markers.clear()
+    assert len(read.markers) == 0
+    read.markers["a"] = "1"
+    assert read.mutation() is None
+
+
+def test_a_map_can_be_set_to_itself():
+    read = page(mk={"a": b"1"})
+    read.markers = read.markers
+    assert dict(read.markers) == {"a": "1"}
+    assert read.mutation() is None
+
+
+def test_removing_from_a_map_that_was_not_read():
+    blind = page(fields=frozenset())
+    assert blind.markers.pop("a", "none") == "none"
+    assert blind.mutation() == Mutation({}, {b"mk": [b"a"]}, [])
+
+
+def test_maps_compare_iterate_and_show():
+    read = page(mtdt={"k": b"\xff"}, mk={"a": b"1", "b": b"2"})
+    assert read.markers == {"a": "1", "b": "2"}
+    assert list(read.markers.values()) == ["1", "2"]
+    assert ("a", "1") in read.markers.items()
+    assert read.metadata["k"] == b"\xff"
+    assert "markers" in repr(read)
+
+
+def test_qualifiers_that_are_not_text_do_not_break_a_map():
+    read = WebPage({b"h": {b"\xff": b"v", b"a": b"w"}})
+    assert list(read.headers.items()) == [("\ufffd", "v"), ("a", "w")]
+    assert list(read.headers.values()) == ["v", "w"]
+    read.headers["a"] = "x"
+    assert read.mutation() == Mutation({b"h": {b"a": b"x"}}, {}, [])
+
+
+def test_a_record_unpacks_a_family_once_and_only_when_asked():
+    class Counting:
+        families = (b"f", b"mk", b"h")
+
+        def __init__(self):
+            self.asked = []
+
+        def columns(self, row, family):
+            self.asked.append(family)
+            return row.get(family, {})
+
+    packed = Counting()
+    read = WebPage(None, None, packed, {b"f": {b"st": encode_int(2), b"fi": encode_int(3)}, b"mk": {b"a": b"1"}})
+    assert packed.asked == []
+    assert (read.status, read.fetch_interval) == (2, 3)
+    assert packed.asked == [b"f"]
+    assert read.cells == {b"f": {b"st": encode_int(2), b"fi": encode_int(3)}, b"mk": {b"a": b"1"}}
+    assert read.markers["a"] == "1"
+    assert packed.asked == [b"f", b"mk", b"h"]
+
+
+def test_size_counts_qualifiers_and_values():
+    assert Mutation({b"f": {b"st": b"1234", b"x": b""}}, {}, []).size == 7
+
+
+def test_columns_of():
+    assert columns_of([WebPage.status, WebPage.fetch_time, WebPage.markers, WebPage.score]) == {
+        b"f": frozenset([b"st", b"ts"]), b"mk": None, b"s": frozenset([b"s"]),
+    }  # fmt: skip
+    assert columns_of(Host.FIELDS.values()) == {b"mtdt": None, b"ol": None, b"il": None}
