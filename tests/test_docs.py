@@ -1,0 +1,199 @@
+"""Documentation that follows the code: properties, commands, plug-ins, links."""
+
+from __future__ import annotations
+
+import ast
+import importlib.machinery
+import importlib.util
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from nutch2py.cli import commands
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+DEFAULTS = {
+    (element.findtext("name") or ""): element.findtext("value") or ""
+    for element in ET.parse(ROOT / "conf" / "nutch-default.xml").iter("property")
+}
+_GETTERS = {"get_trimmed", "get_int", "get_float", "get_bool", "get_strings"}
+
+
+class Access(NamedTuple):
+    """A property that the code names: ``getter`` of Configuration, and the fallback when it is a literal."""
+
+    where: str
+    getter: str
+    name: str
+    fallback: Any
+
+
+def accesses() -> Iterator[Access]:
+    for path in sorted((ROOT / "nutch2py").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
+                continue
+            first, getter = node.args[0], node.func.attr
+            receiver = ast.unparse(node.func.value)
+            ours = getter in _GETTERS or (getter in ("get", "set", "set_default") and receiver.endswith("conf"))
+            if not ours or not isinstance(first, ast.Constant) or not isinstance(first.value, str):
+                continue
+            fallback = None
+            if len(node.args) > 1:
+                try:
+                    fallback = ast.literal_eval(node.args[1])
+                except ValueError:
+                    fallback = None
+            yield Access(f"{path.relative_to(ROOT)}:{node.lineno}", getter, first.value, fallback)
+
+
+ACCESSES = list(accesses())
+READ = [access for access in ACCESSES if not access.getter.startswith("set")]
+
+
+def script(name: str) -> ModuleType:
+    loader = importlib.machinery.SourceFileLoader(f"script_{name}", str(ROOT / "scripts" / name))
+    spec = importlib.util.spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def test_every_property_that_the_code_reads_has_its_default_in_nutch_default_xml() -> None:
+    # what a job sets for its own tasks is no property of the user
+    internal = {access.name for access in ACCESSES if access.getter.startswith("set")}
+    dotted = [access for access in READ if "." in access.name]
+    assert len(dotted) > 50
+    missing = {f"{access.where} {access.name}" for access in dotted if access.name not in DEFAULTS.keys() | internal}
+    assert not missing
+
+
+def test_fallbacks_in_the_code_are_the_defaults_of_nutch_default_xml() -> None:
+    different = []
+    for access in READ:
+        default = DEFAULTS.get(access.name, "").strip()
+        if access.fallback is None or not default or "${" in default:
+            continue
+        fallback: Any = access.fallback
+        expected: Any = default
+        if access.getter in ("get_int", "get_float"):
+            expected, fallback = float(default.rstrip("fd")), float(fallback)
+        elif access.getter == "get_bool":
+            expected = default == "true"
+        elif access.getter == "get_strings":
+            expected, fallback = [part.strip() for part in default.split(",")], list(fallback)
+        elif default.startswith("org.apache."):  # a class of Nutch, by which the code knows its own
+            expected = default.rpartition(".")[2]
+        if fallback != expected:
+            different.append(f"{access.where} {access.name}: {fallback!r}, nutch-default.xml has {expected!r}")
+    assert not different
+
+
+def test_every_default_of_nutch_default_xml_has_a_name_of_its_own_and_a_description() -> None:
+    elements = list(ET.parse(ROOT / "conf" / "nutch-default.xml").iter("property"))
+    assert len(elements) == len(DEFAULTS)
+    assert not [e.findtext("name") for e in elements if not (e.findtext("description") or "").strip()]
+
+
+def test_pages_made_of_the_code_are_up_to_date() -> None:
+    stale = [
+        path.name
+        for path, text in script("docs").pages().items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    ]
+    assert not stale, f"{', '.join(stale)}: run scripts/docs"
+
+
+def test_every_property_is_in_the_reference() -> None:
+    text = (DOCS / "configuration.md").read_text(encoding="utf-8")
+    assert not [name for name in DEFAULTS if f"| `{name}` |" not in text]
+
+
+def test_every_command_and_option_is_in_the_reference() -> None:
+    text = (DOCS / "commands.md").read_text(encoding="utf-8")
+    sections = {part.partition("\n")[0]: part for part in text.split("\n## ")}
+    everywhere = sections.pop("Options of every command")
+    missing = []
+    for name, parser in commands().items():
+        section = sections.get(name, "") + everywhere
+        for action in parser._actions:
+            missing += [
+                f"{name} {option}"
+                for option in action.option_strings
+                if option not in ("-h", "--help") and not re.search(rf"`{re.escape(option)}[ `]", section)
+            ]
+    assert not missing
+
+
+@pytest.mark.parametrize("name", sorted(commands()))
+def test_every_command_has_a_text_on_one_of_the_jobs_pages(name: str) -> None:
+    text = "".join(page.read_text(encoding="utf-8") for page in (DOCS / "jobs").glob("*.md"))
+    assert re.search(rf"nutch2py {name}\b", text)
+
+
+def test_what_the_pages_show_of_a_command_is_what_it_takes() -> None:
+    wrong = []
+    for page in PAGES:
+        for block in re.findall(r"```\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+            for line in re.findall(r"^nutch2py (\S+)(.*)$", block, re.MULTILINE):
+                parser = commands().get(line[0])
+                known = set(parser._option_string_actions) if parser else set()
+                options = re.findall(r"(?<![\w<-])--?[A-Za-z][\w-]*", line[1])
+                wrong += [f"{page.name}: {line[0]} {option}" for option in options if option not in known]
+                wrong += [] if parser else [f"{page.name}: {line[0]}"]
+    assert not wrong
+
+
+def test_every_extension_point_and_built_in_plugin_is_documented() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    index = (DOCS / "plugins" / "index.md").read_text(encoding="utf-8")
+    missing = []
+    for group, entries in project["entry-points"].items():
+        page = DOCS / "plugins" / f"{group.removeprefix('nutch2py.')}.md"
+        text = page.read_text(encoding="utf-8") if page.is_file() else ""
+        missing += [f"{group} {name}" for name in entries if f"`{name}`" not in text]
+        if f"`{group}`" not in index:
+            missing.append(group)
+    assert not missing
+
+
+def test_every_property_that_a_page_names_exists() -> None:
+    prefixes = {name.partition(".")[0] for name in DEFAULTS} - {"headings"}
+    known = set(DEFAULTS) | {access.name for access in ACCESSES}
+    named = [
+        (page.name, name)
+        for page in PAGES
+        for name in re.findall(r"`([a-zA-Z]+\.[\w.-]+)(?:=[^`]*)?`", page.read_text(encoding="utf-8"))
+        if name.partition(".")[0] in prefixes and not re.search(r"SCOPE|\.md$|\.py$|\.$", name)
+    ]
+    assert len(named) > 100
+    assert not [(page, name) for page, name in named if name not in known]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    broken = [target for target in targets if "://" not in target and not (page.parent / target).exists()]
+    assert not broken
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached: set[Path] = set()
+    waiting = [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in reached or page.suffix != ".md":
+            continue
+        reached.add(page)
+        targets = re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8"))
+        waiting += [(page.parent / target).resolve() for target in targets]
+    assert not [str(page.relative_to(ROOT)) for page in PAGES if page not in reached]
