@@ -1,0 +1,136 @@
+"""From a row of the table to what its index is told: Nutch 2's IndexUtil and the rules around it."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from nutch2py.conf import Configuration, warn
+from nutch2py.indexer.document import NutchDocument, java_float
+from nutch2py.indexer.filters import IndexingFilters, PageNotIndexable
+from nutch2py.indexer.more import header_of
+from nutch2py.record import Field
+from nutch2py.scoring.filters import ScoringFilters
+from nutch2py.url.keys import unreverse_url
+from nutch2py.webpage import CrawlStatus, ParseStatusCode, WebPage
+
+ROBOTS_KEYS = ("robots", "meta_robots", "metatag.robots")
+"""Metadata entries that hold a page's robots directives: the parser's own, and those of parse-metatags (2.x, 1.x)."""
+
+
+class IndexAction(Enum):
+    """What a job does with the document of a page."""
+
+    ADD = "add"
+    DELETE = "delete"
+    SKIP = "skip"
+
+
+def should_index(page: WebPage) -> bool:
+    """Tell whether a page was parsed and is not a redirect (Nutch's ``IndexerMapper``)."""
+    status = page.parse_status
+    return status is not None and status.major == ParseStatusCode.SUCCESS and status.minor != ParseStatusCode.REDIRECT
+
+
+def is_noindex(page: WebPage, agent: str = "") -> bool:
+    """Tell whether the page asks not to be indexed, in its meta robots or in X-Robots-Tag.
+
+    ``noindex`` and ``none`` count; an X-Robots-Tag for another agent (``otherbot: noindex``) does not.
+    """
+    for key in ROBOTS_KEYS:
+        value = page.metadata.get(key)
+        if value and _says_noindex(value.decode("utf-8", "replace").replace("\t", ",")):
+            return True
+    header = header_of(page, "X-Robots-Tag")
+    if not header:
+        return False
+    scope, colon, rest = header.partition(":")
+    if (
+        colon
+        and "," not in scope
+        and scope.strip().lower() not in ("max-snippet", "max-image-preview", "unavailable_after")
+    ):
+        return scope.strip().lower() == agent.lower() != "" and _says_noindex(rest)
+    return _says_noindex(header)
+
+
+def _says_noindex(directives: str) -> bool:
+    return any(part.strip().lower() in ("noindex", "none") for part in directives.split(","))
+
+
+class DocumentBuilder:
+    """Makes documents of pages with the enabled indexing and scoring filters.
+
+    ``fields``: what a job has to read of each page. Properties: those of the filters, and for :meth:`decide`
+    ``indexer.delete``, ``indexer.delete.robots.noindex``, ``indexer.delete.skipped.by.indexingfilter``.
+    """
+
+    def __init__(self, conf: Configuration) -> None:
+        self.filters = IndexingFilters(conf)
+        self.scoring = ScoringFilters(conf)
+        self.delete = conf.get_bool("indexer.delete", True)
+        self.delete_noindex = conf.get_bool("indexer.delete.robots.noindex", True)
+        self.delete_skipped = conf.get_bool("indexer.delete.skipped.by.indexingfilter", False)
+        self.agent = conf.get_trimmed("http.agent.name")
+        own: set[Field[Any]] = {
+            WebPage.status,
+            WebPage.signature,
+            WebPage.parse_status,
+            WebPage.score,
+            WebPage.markers,
+            WebPage.batch_id,
+        }
+        if self.delete_noindex:
+            own |= {WebPage.metadata, WebPage.headers}
+        self.fields: frozenset[Field[Any]] = frozenset(own) | self.filters.fields | self.scoring.fields
+
+    def build(self, key: str, page: WebPage) -> NutchDocument | None:
+        """Return the document of a row, None when a filter leaves it out, it says noindex, or it was not parsed.
+
+        ``id`` is the row key itself (applications know it as Nutch's), ``digest`` the signature in hexadecimal,
+        ``boost`` what the scoring filters make of 1.0. A page that a filter cannot handle is warned of and left out.
+        """
+        if not should_index(page) or (self.delete_noindex and is_noindex(page, self.agent)):
+            return None
+        return self._document(key, page)
+
+    def decide(self, key: str, page: WebPage) -> tuple[IndexAction, NutchDocument | None]:
+        """Return what to do with the row's document, and the document to add.
+
+        A page that is gone or became a redirect is deleted (``indexer.delete``), one that says noindex is
+        (``indexer.delete.robots.noindex``), one that a filter dropped is if
+        ``indexer.delete.skipped.by.indexingfilter`` says so. A page that could not be parsed keeps the document it
+        has.
+        """
+        status = page.parse_status
+        redirect = status is not None and status.minor == ParseStatusCode.REDIRECT
+        if redirect or page.status in (CrawlStatus.GONE, CrawlStatus.REDIR_PERM, CrawlStatus.REDIR_TEMP):
+            return (IndexAction.DELETE if self.delete else IndexAction.SKIP), None
+        if not should_index(page):
+            return IndexAction.SKIP, None
+        if self.delete_noindex and is_noindex(page, self.agent):
+            return IndexAction.DELETE, None
+        document = self._document(key, page)
+        if document is None:
+            return (IndexAction.DELETE if self.delete_skipped else IndexAction.SKIP), None
+        return IndexAction.ADD, document
+
+    def _document(self, key: str, page: WebPage) -> NutchDocument | None:
+        document: NutchDocument | None = NutchDocument()
+        assert document is not None
+        document.add("id", key)
+        document.add("digest", (page.signature or b"").hex())
+        if page.batch_id is not None:
+            document.add("batchId", page.batch_id)
+        try:
+            url = unreverse_url(key)
+            document = self.filters.filter(document, url, page)
+        except (PageNotIndexable, ValueError) as error:
+            warn(f"Error indexing {key}: {error}")
+            return None
+        if document is None:
+            return None
+        boost = self.scoring.indexer_score(url, page, 1.0)
+        document.score = boost
+        document.add("boost", java_float(boost))
+        return document

@@ -1,0 +1,44 @@
+"""A lock between processes that is waited for, and only so long."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from nutch2py.errors import IndexingError
+
+_PAUSE = 0.02
+
+
+@contextmanager
+def exclusive(path: Path, timeout: float, what: str) -> Iterator[None]:
+    """Hold the lock file ``path`` (created when missing), waiting at most ``timeout`` seconds for it.
+
+    The operating system frees it when the holder dies, by kill -9 too. ``what`` names the index in the error:
+    :class:`IndexingError` when the time is over or the file cannot be made.
+    """
+    import fcntl
+
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise IndexingError(f"cannot lock {what}: {path}: {error.strerror}: check the folder's permissions") from error
+    try:
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise IndexingError(
+                        f"{what} has been locked by another process for {timeout:g} s: wait for it to end, "
+                        "or raise index.lock.timeout"
+                    ) from None
+                time.sleep(_PAUSE)
+        yield
+    finally:
+        os.close(handle)

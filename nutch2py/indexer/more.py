@@ -1,0 +1,116 @@
+"""index-more: lastModified, date, contentLength, type, and the title that a download's file name gives."""
+
+from __future__ import annotations
+
+import mimetypes
+import re
+from functools import cache
+from urllib.parse import urlsplit
+
+from nutch2py.conf import Configuration, warn
+from nutch2py.indexer.basic import fetch_time_of
+from nutch2py.indexer.dates import parse_date, solr_date
+from nutch2py.indexer.document import NutchDocument
+from nutch2py.webpage import WebPage
+
+_TYPE = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~-]+", re.ASCII)
+_FILENAMES = (
+    re.compile(r"\bfilename=['\"](.+?)['\"]", re.IGNORECASE),
+    re.compile(r"\bfilename=(\S+)\b", re.IGNORECASE),
+)
+
+
+def parts_of(mime_type: str) -> list[str]:
+    """Return the type and the subtype of a MIME type.
+
+    >>> parts_of("text/html")
+    ['text', 'html']
+    """
+    return mime_type.split("/")
+
+
+@cache
+def _known_types() -> mimetypes.MimeTypes:
+    return mimetypes.MimeTypes()  # the standard library's own table: what a machine has installed changes no document
+
+
+def type_of(content_type: str | None, url: str) -> str | None:
+    """Return the MIME type without parameters, guessed from the URL's extension when the page has none.
+
+    >>> type_of("Text/HTML; charset=UTF-8", ""), type_of(None, "http://a/b.html?x"), type_of("nonsense", "")
+    ('text/html', 'text/html', None)
+    """
+    if content_type is None:
+        try:
+            return _known_types().guess_type(urlsplit(url).path)[0]
+        except ValueError:
+            return None
+    cleaned = content_type.partition(";")[0].strip().lower()
+    return cleaned if _TYPE.fullmatch(cleaned) else None
+
+
+def header_of(page: WebPage, name: str) -> str | None:
+    """Return a response header, whatever the case in which the server wrote its name."""
+    exact: str | None = page.headers.get(name)
+    if exact is not None:
+        return exact
+    lower = name.lower()
+    return next((value for key, value in page.headers.decoded() if key.lower() == lower), None)
+
+
+class MoreIndexingFilter:
+    """Adds what the response headers tell.
+
+    ``lastModified``: that header; ``date``: the same, else the page's modified time, else its fetch time (Nutch 2
+    writes 1970 there); ``type``: MIME type, and its two parts when ``moreIndexingFilter.indexMimeTypeParts``; a page
+    without a title gets the file name of Content-Disposition (Nutch 2 adds it as a second title, Nutch 1 as here).
+    """
+
+    java_class = "org.apache.nutch.indexer.more.MoreIndexingFilter"
+    fields = frozenset(
+        {
+            WebPage.headers,
+            WebPage.content_type,
+            WebPage.modified_time,
+            WebPage.fetch_time,
+            WebPage.prev_fetch_time,
+            WebPage.fetch_interval,
+            WebPage.markers,
+        }
+    )
+
+    def __init__(self, conf: Configuration) -> None:
+        self.index_parts = conf.get_bool("moreIndexingFilter.indexMimeTypeParts", True)
+
+    def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
+        """Add lastModified, date, contentLength, type and perhaps title."""
+        self._add_times(document, url, page)
+        length = (header_of(page, "Content-Length") or "").strip()
+        if length:
+            document.add("contentLength", length)
+        content_type = page.content_type
+        mime_type = type_of(header_of(page, "Content-Type") if content_type is None else content_type, url)
+        if mime_type is not None:
+            document.add("type", mime_type)
+            if self.index_parts:
+                for part in parts_of(mime_type):
+                    document.add("type", part)
+        if "title" not in document:
+            title = _file_name(header_of(page, "Content-Disposition") or "")
+            if title:
+                document.add("title", title)
+        return document
+
+    def _add_times(self, document: NutchDocument, url: str, page: WebPage) -> None:
+        header = header_of(page, "Last-Modified")
+        modified = parse_date(header) if header is not None else None
+        if modified is not None:
+            document.add("lastModified", solr_date(modified))
+        elif header is not None:
+            warn(f"{url}: Last-Modified {header[:80]!r} is not a date: it is left out")
+        time = modified if modified is not None else page.modified_time
+        document.add("date", solr_date(time if time > 0 else fetch_time_of(page)))
+
+
+def _file_name(disposition: str) -> str | None:
+    return next((found[1] for pattern in _FILENAMES if (found := pattern.search(disposition))), None)

@@ -1,0 +1,129 @@
+import doctest
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nutch2py import cells
+from nutch2py.indexer import dates, document
+from nutch2py.indexer.dates import parse_date, solr_date
+from nutch2py.indexer.document import NutchDocument, clean_text, java_float
+
+
+@pytest.mark.parametrize("module", [document, dates])
+def test_examples_of_the_docstrings_hold(module):
+    results = doctest.testmod(module)
+    assert results.attempted > 0
+    assert results.failed == 0
+
+
+def test_values_keep_the_order_in_which_they_were_added():
+    doc = NutchDocument()
+    doc.add("type", "text/html")
+    doc.add("id", "x")
+    doc.add("type", "text")
+    assert list(doc) == [("type", ["text/html", "text"]), ("id", ["x"])]
+    assert doc.get("type") == "text/html"
+    assert doc.get("none") is None
+    assert doc.remove("type") == ["text/html", "text"]
+    assert "type" not in doc
+
+
+def test_json_and_back_is_the_same_document():
+    doc = NutchDocument({"id": ["x"], "anchor": ["a", "b"], "boost": ["0.5"]}, 0.5)
+    assert doc.to_json() == {"id": "x", "anchor": ["a", "b"], "boost": "0.5"}
+    assert NutchDocument.from_json(doc.to_json()) == doc
+
+
+def test_a_copy_is_changed_apart():
+    doc = NutchDocument({"id": ["x"]})
+    doc.copy().add("id", "y")
+    assert doc.values("id") == ["x"]
+
+
+@given(st.text(st.characters(codec=None)))
+def test_cleaned_text_can_be_written_as_utf8_and_is_stable(text):
+    cleaned = clean_text(text)
+    assert "\x00" not in cleaned
+    cleaned.encode("utf-8")
+    assert clean_text(cleaned) == cleaned
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0.0, "0.0"),
+        (1.0, "1.0"),
+        (100.0, "100.0"),
+        (0.1, "0.1"),
+        (1234567.0, "1234567.0"),
+        (1e7, "1.0E7"),
+        (0.001, "0.001"),
+        (0.00099999, "9.9999E-4"),
+        (-2.5, "-2.5"),
+        (16777216.0, "1.6777216E7"),
+        (1e39, "Infinity"),
+        (2.0**0.5, "1.4142135"),
+    ],
+)
+def test_floats_read_as_java_writes_them(value, expected):
+    assert java_float(value) == expected
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_a_float_survives_its_text(value):
+    assert cells.float32(float(java_float(value))) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Sun, 6 Nov 1994 08:49:37 GMT",
+        "Sunday, 06-Nov-94 08:49:37 GMT",
+        "Sun Nov  6 08:49:37 1994",
+        "Sun Nov 06 08:49:37 UTC 1994",
+        "Sun, 06 Nov 1994 09:49:37 +0100",
+        "1994-11-06T08:49:37Z",
+        "1994-11-06T09:49:37+01:00",
+        "1994.11.06 08:49:37",
+        "06.11.1994; 08:49:37",
+        "Nov 06 1994 03:49:37 EST",
+    ],
+)
+def test_dates_are_read_in_the_forms_servers_send(text):
+    assert parse_date(text) == 784111777000
+
+
+@pytest.mark.parametrize("text", ["", "this is not a valid date", "0", "Sun, 99 Nov 1994 08:49:37 GMT", "Z", "+9999"])
+def test_what_is_no_date_is_none(text):
+    assert parse_date(text) is None
+
+
+def test_http_date_cases(cases):
+    passed = total = 0
+    for case in cases("http_date"):
+        if case["args"]["fn"] != "toLong":
+            continue  # writing HTTP dates is the fetcher's
+        total += 1
+        expected = None if isinstance(case["expect"], dict) else case["expect"]
+        assert parse_date(case["input"]) == expected
+        passed += 1
+    print(f"http_date (reading): {passed}/{total}")
+
+
+@given(st.text(max_size=40))
+def test_no_text_breaks_the_reading_of_dates(text):
+    parse_date(text)
+
+
+@pytest.mark.parametrize(
+    ("time", "expected"),
+    [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (-1, "1969-12-31T23:59:59.999Z"),
+        (2**63 - 1, "9999-12-31T23:59:59.999Z"),
+        (-(2**63), "0001-01-01T00:00:00.000Z"),
+    ],
+)
+def test_times_are_written_as_solr_wants_them(time, expected):
+    assert solr_date(time) == expected

@@ -1,0 +1,366 @@
+import json
+
+import pytest
+from indexer_pages import doc
+
+from nutch2py.errors import IndexingError
+from nutch2py.indexer.document import NutchDocument
+from nutch2py.indexer.embedded import EmbeddedIndexWriter
+from nutch2py.indexer.index_folder import index_path
+from nutch2py.indexer.search import search
+from nutch2py.indexer.searcher import EmbeddedSearcher
+
+
+def put(conf, *documents, delete=()):
+    writer = EmbeddedIndexWriter(conf)
+    writer.open(conf, {})
+    for document in documents:
+        writer.write(document)
+    for doc_id in delete:
+        writer.delete(doc_id)
+    writer.commit()
+    writer.close()
+
+
+def ids(conf, query, **options):
+    return [hit.id for hit in search(conf, query, **options).hits]
+
+
+def test_a_document_is_found_by_words_of_each_of_its_fields(conf):
+    put(
+        conf,
+        doc("a", title="Title", content="content", anchor="linked", url="http://host.org/path", host="host.org"),
+        doc("b", content="other"),
+    )
+    for word in ("title", "CONTENT", "linking", "path", "host.org"):
+        assert ids(conf, word) == ["a"], word
+
+
+def test_a_document_with_the_same_id_replaces_the_former(conf):
+    put(conf, doc("a", content="old words"), doc("b", content="words"))
+    put(conf, doc("a", content="new words"))
+    assert ids(conf, "old") == []
+    assert sorted(ids(conf, "words")) == ["a", "b"]
+    put(conf, doc("a", content="first"), doc("a", content="second"))
+    assert (ids(conf, "first"), ids(conf, "second")) == ([], ["a"])
+    assert EmbeddedSearcher(conf).count() == 2
+
+
+def test_a_deleted_document_is_gone_and_an_unknown_one_no_error(conf):
+    put(conf, doc("a", content="word"), doc("b", content="word"))
+    put(conf, delete=["a", "never there"])
+    assert ids(conf, "word") == ["b"]
+
+
+def test_the_last_of_add_and_delete_counts(conf):
+    put(conf, doc("a", content="word"), doc("z", content="word"), delete=["a"])
+    assert ids(conf, "word") == ["z"]
+    writer = EmbeddedIndexWriter(conf)
+    writer.open(conf, {})
+    writer.delete("z")
+    writer.write(doc("z", content="word again"))
+    writer.close()
+    assert ids(conf, "again") == ["z"]
+
+
+def test_nothing_is_seen_before_the_commit(conf):
+    put(conf, doc("a", content="word"))
+    writer = EmbeddedIndexWriter(conf)
+    writer.open(conf, {})
+    writer.write(doc("b", content="word"))
+    assert ids(conf, "word") == ["a"]
+    writer.close()
+    assert sorted(ids(conf, "word")) == ["a", "b"]
+
+
+def test_a_searcher_sees_newer_commits_after_reload(conf):
+    put(conf, doc("a", content="word"))
+    searcher = EmbeddedSearcher(conf)
+    put(conf, doc("b", content="word"))
+    assert searcher.count() == 1
+    searcher.reload()
+    assert searcher.count() == 2
+    assert searcher.get("b") == {"id": "b", "content": "word"}
+    assert searcher.get("c") is None
+
+
+def test_full_batches_are_committed_on_the_way(conf):
+    conf.set("index.embedded.batch", 3)
+    writer = EmbeddedIndexWriter(conf)
+    writer.open(conf, {})
+    for number in range(8):
+        writer.write(doc(str(number), content="word"))
+    assert EmbeddedSearcher(conf).count() == 6
+    writer.close()
+    assert EmbeddedSearcher(conf).count() == 8
+
+
+def test_every_field_comes_back_as_it_was_sent(conf):
+    sent = doc("a", title=["one", "two"], url="http://x/", meta_author="Jane Doe", boost="0.25", contentLength="12")
+    put(conf, sent)
+    assert search(conf, "one").hits[0].fields == sent.to_json()
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("host:example.org", ["a", "b"]),
+        ("host:www.example.org", ["b"]),
+        ("site:example.org", ["a", "b"]),
+        ("site:www.example.org", ["b"]),
+        ("site:EXAMPLE.org", ["a", "b"]),
+        ("site:ample.org", []),
+        ("type:text/html", ["a"]),
+        ("type:TEXT", ["a", "b"]),
+        ("lang:zh", ["b"]),
+        ("title:word", ["a"]),
+        ("author:doe", ["a"]),
+        ('author:"jane doe"', ["a"]),
+        ('author:"doe jane"', []),
+        ("nofield:x", []),
+        ("id:org.example:http/a", ["a"]),
+        ("word -title:word", ["b"]),
+        ("word site:www.example.org", ["b"]),
+        ("title:word OR lang:zh", ["a", "b"]),
+        ("url:http://example.org/a", ["a"]),
+    ],
+)
+def test_terms_of_a_field(conf, query, found):
+    put(
+        conf,
+        doc(
+            "org.example:http/a",
+            title="word",
+            content="x",
+            host="example.org",
+            url="http://example.org/a",
+            type=["text/html", "text", "html"],
+            author="Jane Doe",
+        ),
+        doc("b", content="word", host="www.example.org", url="http://www.example.org/b", type=["text"], lang="zh"),
+    )
+    assert sorted(i[-1] for i in ids(conf, query)) == found
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("quick brown", ["a", "b"]),
+        ('"quick brown"', ["a"]),
+        ("“brown quick”", ["b"]),
+        ('"quick fox"', []),
+        ("fox AND bear", []),
+        ("fox OR bear", ["a", "b"]),
+        ("quick -fox", ["b"]),
+        ('quick -"brown quick"', ["a"]),
+        ("-fox", ["b", "c"]),
+        ("NOT fox", ["b", "c"]),
+        ("(fox OR bear) quick -brown", []),
+        ("quick nothing", []),
+        ("two-part", ["c"]),
+        ("part-two", []),
+    ],
+)
+def test_operators(conf, query, found):
+    put(
+        conf,
+        doc("a", content="The quick brown fox"),
+        doc("b", content="brown quick bear"),
+        doc("c", content="a two-part part"),
+    )
+    assert sorted(ids(conf, query)) == found
+
+
+def test_words_can_be_joined_by_or(conf):
+    put(conf, doc("a", content="fox"), doc("b", content="bear"))
+    assert ids(conf, "fox bear") == []
+    conf.set("index.search.operator", "or")
+    assert sorted(ids(conf, "fox bear")) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("北京奥运会", ["games"]),
+        ("奥运会", ["games"]),
+        ("奥运", ["games"]),
+        ('"北京奥运会"', ["games"]),
+        ("香港电影", ["film"]),
+        ("香港 电影", ["film"]),
+        ("电影香港", ["film"]),
+        ('"电影香港"', []),
+        ("ｎｕｔｃｈ", ["film"]),
+    ],
+)
+def test_chinese_is_found_by_words_not_by_characters(conf, query, found):
+    put(
+        conf,
+        doc("games", content="北京奥运会今天在国家体育场开幕。"),
+        doc("ao", content="深奥的问题"),
+        doc("hui", content="今天的会议在北京开，奥 会"),
+        doc("film", content="香港电影院用Nutch爬虫"),
+    )
+    assert sorted(ids(conf, query)) == found
+
+
+def test_a_phrase_does_not_cross_from_one_anchor_to_the_next(conf):
+    put(conf, doc("a", anchor=["red", "green"]), doc("b", anchor=["red green"]))
+    assert ids(conf, '"red green"') == ["b"]
+
+
+def test_boost_multiplies_relevance_and_pagerank_does_too(conf):
+    put(
+        conf,
+        doc("low", content="same words", boost="0.5"),
+        doc("none", content="same words"),
+        doc("high", content="same words", boost="2.0"),
+        doc("ranked", content="same words", boost="2.0", pagerank="3.0"),
+        doc("zero", content="same words", boost="0.0"),
+        doc("tiny", content="same words", boost="0.003"),
+        doc("nan", content="same words", boost="NaN"),
+    )
+    hits = search(conf, "same").hits
+    scores = {hit.id: hit.score for hit in hits}
+    assert [hit.id for hit in hits] == ["ranked", "high", "none", "nan", "low", "tiny", "zero"]
+    assert {name: score / scores["none"] for name, score in scores.items()} == pytest.approx(
+        {"ranked": 6.0, "high": 2.0, "none": 1.0, "nan": 1.0, "low": 0.5, "tiny": 0.003, "zero": 0.0001}
+    )
+
+
+def test_documents_of_the_same_weight_are_ordered_by_relevance(conf):
+    put(conf, *(doc(f"{n}", content="word " * n + "filler " * (9 - n), boost="0.03") for n in (2, 5, 9)))
+    assert ids(conf, "word") == ["9", "5", "2"]
+
+
+def test_a_word_in_the_title_counts_more_and_words_side_by_side_too(conf):
+    put(
+        conf,
+        doc("body", content="crawler is a program"),
+        doc("title", title="crawler", content="is a program"),
+        doc("apart", content="green one and then the tea"),
+        doc("together", content="one and then the green tea"),
+    )
+    assert ids(conf, "crawler") == ["title", "body"]
+    assert ids(conf, "green tea") == ["together", "apart"]
+
+
+def test_order_is_exact_over_many_documents(conf):
+    put(conf, *(doc(f"{n:03}", content="word", boost=str(1 + n / 100)) for n in range(300)))
+    assert ids(conf, "word", rows=5) == ["299", "298", "297", "296", "295"]
+    assert ids(conf, "word", start=298, rows=5) == ["001", "000"]
+
+
+def test_the_index_lies_beside_the_table(conf, tmp_path):
+    assert index_path(conf) == tmp_path / "crawldata" / "index"
+    conf.set("storage.crawl.id", "c1")
+    assert index_path(conf) == tmp_path / "crawldata" / "c1_index"
+    conf.set("storage.data.store", "hbase://gateway:9090")
+    assert str(index_path(conf)) == "c1_index"
+    conf.set("index.embedded.path", "/elsewhere")
+    assert str(index_path(conf)) == "/elsewhere"
+
+
+def test_a_missing_index_says_what_to_run(conf):
+    with pytest.raises(IndexingError, match=r"there is no index in .*: run nutch2py index first"):
+        search(conf, "word")
+
+
+def test_an_empty_index_says_what_to_run(conf):
+    EmbeddedIndexWriter(conf).prepare(conf, {}, False)
+    with pytest.raises(IndexingError, match="is empty: run nutch2py index first"):
+        search(conf, "word")
+
+
+def outdate(conf, version):
+    file = index_path(conf) / "index.json"
+    if version is None:
+        file.unlink()
+    else:
+        file.write_text(json.dumps({**json.loads(file.read_text()), **version}))
+
+
+@pytest.mark.parametrize(
+    ("version", "reason"),
+    [
+        (None, "was not made by nutch2py"),
+        ({"schema": 0}, "made by another version"),
+        ({"analysis": "0"}, "another text analysis"),
+    ],
+)
+def test_an_index_of_another_version_is_refused_and_rebuilt_when_asked(conf, version, reason):
+    put(conf, doc("a", content="word"))
+    outdate(conf, version)
+    for use in (lambda: search(conf, "word"), lambda: put(conf, doc("b"))):
+        with pytest.raises(IndexingError, match=f"{reason}.*: rebuild it with index -reindex"):
+            use()
+    EmbeddedIndexWriter(conf).prepare(conf, {}, True)
+    put(conf, doc("b", content="word"))
+    assert ids(conf, "word") == ["b"]
+
+
+def test_a_current_index_is_kept_when_all_is_indexed_anew(conf):
+    put(conf, doc("a", content="word"))
+    EmbeddedIndexWriter(conf).prepare(conf, {}, True)
+    assert ids(conf, "word") == ["a"]
+
+
+def test_another_user_dictionary_asks_for_a_rebuild(conf, tmp_path):
+    put(conf, doc("a", content="博鳌亚洲论坛"))
+    (tmp_path / "words.txt").write_text("博鳌亚洲论坛\n", encoding="utf-8")
+    conf.set("index.userdict.file", str(tmp_path / "words.txt"))
+    with pytest.raises(IndexingError, match=r"another index\.userdict\.file"):
+        search(conf, "博鳌")
+    EmbeddedIndexWriter(conf).prepare(conf, {}, True)
+    put(conf, doc("a", content="在博鳌亚洲论坛"), doc("b", content="亚洲的博鳌和论坛"))
+    assert ids(conf, "博鳌亚洲论坛") == ["a"]
+
+
+def test_a_damaged_index_is_named(conf):
+    put(conf, doc("a", content="word"))
+    (index_path(conf) / "meta.json").write_text("{")
+    with pytest.raises(IndexingError, match="cannot open the index"):
+        search(conf, "word")
+
+
+def test_a_document_without_id_is_refused(conf):
+    with pytest.raises(IndexingError, match="has no field id"):
+        put(conf, NutchDocument({"url": ["http://x/"]}))
+
+
+def test_odd_documents_are_indexed_and_found(conf):
+    megabyte = "lorem ipsum dolor sit amet " * 40_000
+    put(
+        conf,
+        doc("empty", content="", title=""),
+        doc("bare"),
+        doc("nul", content="zero\x00byte surro\ud800gate word"),
+        doc(
+            "big", content=megabyte + "needle", title="x" * 100_000, url="http://h/" + "p/" * 50_000, type="t" * 99_999
+        ),
+        doc("control", content="tab\tbell\x07 esc\x1b[31m"),
+        doc("id with \x00 and 漢字", content="oddly named"),
+        doc("long word", content="a" * 100_000 + " tail"),
+        NutchDocument({"id": ["half \ud800"], "content": ["half id"]}),
+    )
+    assert EmbeddedSearcher(conf).count() == 8
+    assert ids(conf, "zerobyte") == ["nul"]
+    assert ids(conf, "needle") == ["big"]
+    assert ids(conf, "tail") == ["long word"]
+    assert ids(conf, "oddly") == ["id with \x00 and 漢字"]
+    assert len(search(conf, "lorem").hits[0].snippet.text) < 300
+    put(conf, delete=["id with \x00 and 漢字", "half \ud800", "big"])
+    assert EmbeddedSearcher(conf).count() == 5
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("", " ", '"', '"unbalanced', "(((", ")))", "AND", "-", "+", "a:", ":", "\x00", "\ud800", "NOT NOT NOT word"),
+        *("id:", 'title:"', "*", "a~2 b^3 [x TO y] /re/", "\U0001f600", "\u200f", "'", "it\u2019s", "--word", "\\"),
+        *("word" * 20_000, "a " * 20_000),
+    ],
+)
+def test_no_query_is_an_error(conf, query):
+    put(conf, doc("a", content="some word"))
+    result = search(conf, query)
+    assert result.total == len(result.hits) <= 1

@@ -1,0 +1,118 @@
+"""The embedded index with several processes at once, and with processes killed while they write."""
+
+import multiprocessing
+import os
+import signal
+import time
+
+import pytest
+from indexer_pages import doc
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import IndexingError
+from nutch2py.indexer.embedded import EmbeddedIndexWriter
+from nutch2py.indexer.index_folder import IndexFolder
+from nutch2py.indexer.search import search
+from nutch2py.indexer.searcher import EmbeddedSearcher
+
+SPAWN = multiprocessing.get_context("spawn")
+
+
+def write_range(properties, first, last, batch):
+    conf = Configuration(properties)
+    conf.set("index.embedded.batch", batch)
+    writer = EmbeddedIndexWriter(conf)
+    writer.open(conf, {})
+    for number in range(first, last):
+        writer.write(doc(str(number), content=f"word number{number}"))
+    writer.close()
+
+
+def start(target, *arguments):
+    process = SPAWN.Process(target=target, args=arguments)
+    process.start()
+    return process
+
+
+def test_several_processes_write_at_once_and_others_search_meanwhile(conf):
+    EmbeddedIndexWriter(conf).prepare(conf, {}, False)
+    processes = [start(write_range, conf.raw(), first, first + 200, 50) for first in (0, 150, 300)]
+    searcher = EmbeddedSearcher(conf)
+    seen = [0]
+    while any(process.is_alive() for process in processes):
+        searcher.reload()
+        seen.append(searcher.count())
+        time.sleep(0.01)
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+    assert all(count <= 500 for count in seen)
+    assert EmbeddedSearcher(conf).count() == 500  # the overlapping ids are there once
+    assert search(conf, "number160").total == 1
+
+
+def write_for_ever(properties, ready):
+    conf = Configuration(properties)
+    conf.set("index.embedded.batch", 20)
+    writer = EmbeddedIndexWriter(conf)
+    writer.open(conf, {})
+    for round_number in range(1_000_000):
+        for number in range(20):
+            writer.write(doc(str(number), content=f"word round{round_number}"))
+        ready.send(round_number)
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.005, 0.02, 0.05])
+def test_a_killed_writer_leaves_whole_commits_and_no_lock(conf, delay):
+    conf.set("index.lock.timeout", 20)
+    ours, theirs = SPAWN.Pipe(duplex=False)
+    process = start(write_for_ever, conf.raw(), theirs)
+    committed = [ours.recv(), ours.recv()]
+    time.sleep(delay)
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    while ours.poll():
+        committed.append(ours.recv())
+
+    searcher = EmbeddedSearcher(conf)
+    assert searcher.count() == 20
+    rounds = {searcher.get(str(number))["content"] for number in range(20)}
+    assert len(rounds) == 1  # of one commit, the last that was reported or the one after it
+    assert int(rounds.pop().removeprefix("word round")) in (committed[-1], committed[-1] + 1)
+
+    write_range(conf.raw(), 0, 30, 10)
+    assert EmbeddedSearcher(conf).count() == 30
+    assert search(conf, "number7").total == 1
+
+
+def hold_lock(properties, ready):
+    with IndexFolder.of(Configuration(properties)).lock():
+        ready.send(True)
+        signal.pause()
+
+
+def test_a_writer_waits_for_the_lock_only_so_long(conf):
+    ours, theirs = SPAWN.Pipe(duplex=False)
+    holder = start(hold_lock, conf.raw(), theirs)
+    assert ours.recv()
+    conf.set("index.lock.timeout", 0.1)
+    writer = EmbeddedIndexWriter(conf)
+    writer.open(conf, {})
+    writer.write(doc("a", content="word"))
+    with pytest.raises(IndexingError, match=r"locked by another process .* raise index\.lock\.timeout"):
+        writer.commit()
+    os.kill(holder.pid, signal.SIGKILL)
+    holder.join()
+    writer.commit()  # nothing gathered is lost by the failure
+    assert search(conf, "word").total == 1
+
+
+def test_a_writer_killed_while_it_makes_the_index_does_no_harm(conf):
+    folder = IndexFolder.of(conf)
+    with folder.lock():
+        pass
+    (folder.path / "index.json").write_text('{"half')  # a folder with no meta.json holds no index
+    with pytest.raises(IndexingError, match="there is no index"):
+        search(conf, "word")
+    write_range(conf.raw(), 0, 3, 10)
+    assert search(conf, "word").total == 3

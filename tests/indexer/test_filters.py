@@ -1,0 +1,205 @@
+import pytest
+from indexer_pages import page
+
+from nutch2py.conf import Configuration
+from nutch2py.indexer.anchor import AnchorIndexingFilter
+from nutch2py.indexer.basic import BasicIndexingFilter, fetch_time_of, host_of
+from nutch2py.indexer.dates import solr_date
+from nutch2py.indexer.document import NutchDocument
+from nutch2py.indexer.filters import IndexingFilters, PageNotIndexable
+from nutch2py.indexer.more import MoreIndexingFilter, parts_of, type_of
+from nutch2py.webpage import Mark
+
+NOW = 1_700_000_000_000
+OURS = {"index-basic": BasicIndexingFilter, "index-more": MoreIndexingFilter, "index-anchor": AnchorIndexingFilter}
+
+
+def filtered(plugin, url="http://www.example.com/", conf=None, document=None, **values):
+    document = document or NutchDocument()
+    result = plugin(Configuration({k: str(v) for k, v in (conf or {}).items()})).filter(document, url, page(**values))
+    assert result is document
+    return document
+
+
+def run_case(case):
+    given, args = case["input"], case["args"]
+    if args.get("fn") == "getParts":
+        return {"parts": parts_of(given)} == {"parts": case["expect"]}
+    document = NutchDocument()
+    if given.get("doc.title"):
+        document.add("title", given["doc.title"])
+    headers = {
+        name: given[name] for name in ("Content-Type", "Content-Disposition", "Last-Modified") if given.get(name)
+    }
+    fetch_time = given.get("fetchTime_ms", given.get("fetchTime", 0))
+    conf = {name: str(value).lower() for name, value in args.get("conf", {}).items()}
+    inlinks = given.get("inlinks", {})
+    filtered(
+        OURS[args["filter"]],
+        given.get("url", "http://www.example.com/"),
+        conf,
+        document,
+        headers=headers,
+        title=given.get("title"),
+        text=given.get("text"),
+        repr_url=given.get("reprUrl"),
+        fetch_time=NOW if fetch_time == "now" else fetch_time,
+        modified_time=given.get("modifiedTime_ms", 0),
+        inlinks=inlinks if isinstance(inlinks, dict) else dict(inlinks),
+        metadata={name: bytes(10) for name in given.get("metadata", {})},
+    )
+    for name, expected in case["expect"].items():
+        if name == "fields_present":
+            assert set(expected) <= set(document.fields)
+        elif name == "title_length":
+            assert len(document.get("title")) == expected
+        elif name == "anchor_count":
+            assert len(document.values("anchor")) == expected
+        elif name == "type":
+            assert document.values("type") == expected
+        elif name.endswith("_ms"):
+            assert document.get(name.removesuffix("_ms")) == solr_date(expected)
+        else:
+            assert document.get(name.removesuffix("[0]")) == expected
+    return True
+
+
+def test_cases_of_basic_anchor_and_more(cases):
+    ours = [case for case in cases("indexing_filters") if case["args"]["filter"] in OURS]
+    passed = sum(run_case(case) for case in ours)
+    print(f"indexing_filters (basic, anchor, more): {passed}/{len(ours)}")
+    assert passed == len(ours) == 13
+
+
+def test_basic_names_the_fields_as_applications_know_them():
+    made = filtered(
+        BasicIndexingFilter,
+        "http://User@Example.COM:8080/a?b",
+        title="T",
+        text="body",
+        fetch_time=NOW,
+        metadata={"caching.forbidden": b"content"},
+    )
+    assert made.fields == {
+        "host": ["Example.COM"],
+        "url": ["http://User@Example.COM:8080/a?b"],
+        "content": ["body"],
+        "title": ["T"],
+        "cache": ["content"],
+        "tstamp": ["2023-11-14T22:13:20.000Z"],
+    }
+
+
+def test_a_page_is_shown_by_the_url_that_represents_it():
+    made = filtered(BasicIndexingFilter, "http://a.com/long", repr_url="http://b.org/")
+    assert (made.get("url"), made.get("host")) == ("http://b.org/", "b.org")
+
+
+@pytest.mark.parametrize(("limit", "expected"), [("-1", "x" * 300), ("0", None), ("5", "xxxxx")])
+def test_title_is_cut_to_its_limit(limit, expected):
+    made = filtered(BasicIndexingFilter, conf={"indexer.max.title.length": limit}, title="x" * 300)
+    assert made.get("title") == expected
+
+
+def test_caching_none_and_replacement_characters_are_left_out():
+    made = filtered(BasicIndexingFilter, title="a\ufffdb", text="\ufffd", metadata={"caching.forbidden": b"none"})
+    assert (made.get("title"), made.get("content"), made.get("cache")) == ("ab", "", None)
+
+
+def test_controls_and_surrogates_of_a_page_do_not_reach_the_index():
+    made = filtered(BasicIndexingFilter, title="a\x00b", text="x\x08\ufdd0y\tz")
+    assert (made.get("title"), made.get("content")) == ("ab", "xy\tz")
+
+
+def test_a_page_whose_url_is_none_is_not_indexable():
+    with pytest.raises(PageNotIndexable, match="not a URL"):
+        host_of("no url at all")
+
+
+INTERVAL = 2_592_000
+
+
+@pytest.mark.parametrize(
+    ("marks", "fetch_time", "due"),
+    [
+        ({}, NOW, 0),  # fetched and parsed, updatedb has not run
+        ({Mark.FETCH: "2", Mark.UPDATEDB: "1"}, NOW, NOW - 999),  # fetched again, updatedb has not run again
+        ({Mark.UPDATEDB: "1"}, NOW + INTERVAL * 1000, NOW - 999),  # fetchTime is that of the next fetch
+        ({Mark.UPDATEDB: "1"}, NOW + 86_400_000, NOW),  # a failed refetch is tried again in a day
+    ],
+)
+def test_tstamp_is_when_the_page_was_fetched(marks, fetch_time, due):
+    given = page(markers=marks, fetch_time=fetch_time, prev_fetch_time=due, fetch_interval=INTERVAL)
+    assert fetch_time_of(given) == NOW
+
+
+def test_anchors_in_the_order_of_their_pages_and_no_empty_one():
+    inlinks = {"http://c/": "Foo", "http://a/": "foo", "http://b/": ""}
+    assert filtered(AnchorIndexingFilter, inlinks=inlinks).values("anchor") == ["Foo", "foo"]
+    deduplicated = filtered(AnchorIndexingFilter, conf={"anchorIndexingFilter.deduplicate": "true"}, inlinks=inlinks)
+    assert deduplicated.values("anchor") == ["Foo"]
+
+
+def test_more_tells_what_the_headers_say():
+    made = filtered(
+        MoreIndexingFilter,
+        headers={"last-modified": "Sun, 06 Nov 1994 08:49:37 GMT", "Content-Length": " 12 "},
+        content_type="application/pdf",
+    )
+    assert made.fields == {
+        "lastModified": ["1994-11-06T08:49:37.000Z"],
+        "date": ["1994-11-06T08:49:37.000Z"],
+        "contentLength": ["12"],
+        "type": ["application/pdf", "application", "pdf"],
+    }
+
+
+def test_a_last_modified_that_is_no_date_is_warned_of_and_left_out(capsys):
+    made = filtered(MoreIndexingFilter, headers={"Last-Modified": "yesterday"}, fetch_time=NOW)
+    assert (made.get("lastModified"), made.get("date")) == (None, solr_date(NOW))
+    assert "'yesterday' is not a date" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("header", "title"),
+    [
+        ('inline; filename="foo bar.ppt"', "foo bar.ppt"),
+        ("attachment; filename=x.doc; size=3", "x.doc"),
+        ("inline", None),
+    ],
+)
+def test_a_page_without_title_is_called_by_its_file_name(header, title):
+    assert filtered(MoreIndexingFilter, headers={"Content-Disposition": header}).get("title") == title
+
+
+@pytest.mark.parametrize(("content_type", "expected"), [("", None), ("text", None), ("A/B;x", "a/b"), ("a/b/c", None)])
+def test_content_types_that_are_none_give_no_type(content_type, expected):
+    assert type_of(content_type, "http://x/y.html") == expected
+
+
+def test_filters_run_in_the_order_asked_for(conf):
+    conf.set("plugin.includes", "index-(basic|anchor|more)")
+    conf.set("indexingfilter.order", "index-more org.apache.nutch.indexer.basic.BasicIndexingFilter")
+    filters = IndexingFilters(conf)
+    assert [type(each) for each in filters.filters] == [MoreIndexingFilter, BasicIndexingFilter, AnchorIndexingFilter]
+    assert filters.fields == MoreIndexingFilter.fields | BasicIndexingFilter.fields | AnchorIndexingFilter.fields
+
+
+class Dropping:
+    fields = frozenset()
+
+    def filter(self, document, url, page):
+        return None
+
+
+class Unreachable:
+    fields = frozenset()
+
+    def filter(self, document, url, page):
+        raise AssertionError("ran after the document was dropped")
+
+
+def test_a_dropped_document_is_shown_to_no_further_filter(conf):
+    filters = IndexingFilters(conf)
+    filters.filters = [Dropping(), Unreachable()]
+    assert filters.filter(NutchDocument(), "http://a/", page()) is None
