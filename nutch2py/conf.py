@@ -101,7 +101,9 @@ class Configuration:
         raise ConfigurationError(f"variables nest too deep in the value {value!r}: a property refers to itself")
 
     def _malformed(self, name: str, value: str, wanted: str) -> ConfigurationError:
-        return ConfigurationError(f"property {name} is {value!r}, which is not {wanted}: correct it in nutch-site.xml or -D")
+        return ConfigurationError(
+            f"property {name} is {value!r}, which is not {wanted}: correct it in nutch-site.xml or -D"
+        )
 
     def get_int(self, name: str, default: int = 0) -> int:
         """Return a whole number (decimal, or hexadecimal as ``0x…``); ``default`` when absent or empty."""
@@ -139,7 +141,7 @@ class Configuration:
             return list(default)
         return [part.strip() for part in re.split(f"[{re.escape(separators)}]", value) if part.strip()]
 
-    def set(self, name: str, value: str | int | float | bool) -> None:
+    def set(self, name: str, value: str | float | bool) -> None:
         """Set a property; booleans become ``true``/``false``."""
         self._properties[name] = str(value).lower() if isinstance(value, bool) else str(value)
 

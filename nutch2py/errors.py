@@ -1,7 +1,7 @@
 """The errors that reach a user: one line that says what is wrong and how to repair it, and an exit code.
 
-Exit codes of every command: 0 done; 1 nothing to do (``generate``: no URL is due) or wrong usage, as Nutch 2 has it;
-255 (-1) the job failed. The numbers between name the cause, so that a script can tell them apart.
+Exit codes of every command: 0 done; 1 nothing to do (``generate``: no URL is due); 255 (Nutch's -1) wrong usage, or the
+job failed. The numbers between name the cause, so that a script can tell them apart; 130 is Ctrl-C, 143 SIGTERM.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ class NutchError(Exception):
 
 class UsageError(NutchError):
     """The words of the command line do not fit the command."""
-
-    exit_code = 1
 
 
 class ConfigurationError(NutchError):

@@ -1,0 +1,126 @@
+"""The command line: finds the command, reads the configuration, and turns failures into one line and an exit code.
+
+``-D name=value``, ``--conf DIR``, ``-r RUNNER`` and ``--debug`` may stand before or after the command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nutch2py import __version__
+from nutch2py.commands import COMMANDS, command_parser
+from nutch2py.errors import NutchError, UsageError
+
+if TYPE_CHECKING:
+    from nutch2py.conf import Configuration
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    """Return the parser of every command."""
+    return {name: command_parser(name) for name in COMMANDS}
+
+
+def _usage() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:{width}}  {command.summary}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        [
+            "Usage: nutch2py COMMAND [options]",
+            "where COMMAND is one of:",
+            *lines,
+            "Most commands print help when invoked with --help.",
+        ]
+    )
+
+
+def _configuration(args: argparse.Namespace) -> Configuration:
+    from nutch2py.conf import Configuration
+
+    overrides: dict[str, str] = {}
+    for setting in args.D:
+        name, equals, value = setting.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"-D {setting} sets nothing: write -D name=value")
+        overrides[name.strip()] = value
+    conf = Configuration.load(args.conf, overrides)
+    if args.crawl_id is not None:
+        conf.set("storage.crawl.id", args.crawl_id)
+    if args.runner is not None:
+        conf.set("mapreduce.runner", args.runner)
+    from nutch2py.table.store import store_location
+
+    location = store_location(conf)
+    if location.startswith("embedded:"):  # tasks run in folders of their own
+        folder = Path(location.removeprefix("embedded:") or "crawldata").expanduser().absolute()
+        conf.set("storage.data.store", f"embedded:{folder}")
+    return conf
+
+
+def _split_command(argv: Sequence[str]) -> tuple[str | None, list[str]]:
+    """Return the command and its arguments, with the options that stood before the command put behind it."""
+    before: list[str] = []
+    rest = list(argv)
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        before.append(option)
+        if option in ("-D", "--conf", "-r", "--runner") and rest:
+            before.append(rest.pop(0))
+    return (rest[0], [*rest[1:], *before]) if rest else (None, before)
+
+
+def _run(argv: Sequence[str]) -> int:
+    name, rest = _split_command(argv)
+    if name is None:
+        if "--version" in rest:
+            print(f"nutch2py {__version__}")
+            return 0
+        print(_usage())
+        return 0 if {"--help", "-h", "-help"} & set(rest) else 1
+    if name not in COMMANDS:
+        raise UsageError(f"there is no command {name}: nutch2py --help lists them")
+    args = command_parser(name).parse_args(["--help" if word == "-help" else word for word in rest])
+    return COMMANDS[name].run(args, _configuration(args))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; return its exit code."""
+    words = sys.argv[1:] if argv is None else argv
+    try:
+        return _run(words)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 0
+    except KeyboardInterrupt:
+        print("interrupted: run the same command again to go on", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output is gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except Exception as error:
+        if "--debug" in words:
+            raise
+        return _explain(error)
+
+
+def _explain(error: Exception) -> int:
+    """Print one line about a failure; return its exit code."""
+    if isinstance(error, NutchError):
+        print(f"nutch2py: {error}", file=sys.stderr)
+        return error.exit_code
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        print(
+            f"nutch2py: the disk is full ({error.filename or 'writing'}): free some space, then run it again",
+            file=sys.stderr,
+        )
+        return 4
+    print(f"nutch2py: {type(error).__name__}: {error} (--debug shows the traceback)", file=sys.stderr)
+    return 255
+
+
+if __name__ == "__main__":
+    sys.exit(main())

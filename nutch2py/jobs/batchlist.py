@@ -1,0 +1,212 @@
+"""Batch lists: which rows a batch has, so that jobs read these and not the whole table.
+
+They live in the derived table ``<crawlId>_batch``. The marks in the rows stay the truth: whoever reads through a list
+checks the mark of each row; a batch without a complete list (Nutch 2 made it, or it is ``-all``) is found by a scan.
+Keys, the batch id being percent-encoded:
+
+- ``s/<batch>``: state, its time, and the number of rows;
+- ``l/<batch>/<run>/<partition>/<order>``: an entry, ``key`` naming the row; a batch id generated again adds a run;
+- ``u/<batch>/<row key>``: links that a parsed page no longer has (``data``, a JSON list), for updatedb to drop;
+- ``j/<batch>/…``: the journal of updatedb, see :mod:`nutch2py.jobs.journal`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+from urllib.parse import quote, unquote
+
+import orjson
+
+from nutch2py.conf import Configuration
+from nutch2py.mapreduce.splits import ListSplit, RangeSplit, Split
+from nutch2py.record import Field
+from nutch2py.table import DataStore, KeyRange, MarkCondition, Query, WriteBatch, open_store
+from nutch2py.table.store import now_ms
+from nutch2py.webpage import BatchEntry, Mark, WebPage
+
+_TIMED_ID = re.compile(r"(\d{9,11})-\d+")  # <unix seconds>-<random>, as Nutch makes batch ids
+_LISTED = ("generated", "applying", "updated")
+_STATE: frozenset[Field[Any]] = frozenset({BatchEntry.state, BatchEntry.time, BatchEntry.count})
+
+
+class State(StrEnum):
+    """How far a batch is."""
+
+    GENERATING = "generating"  # interrupted, unless a GeneratorJob is at work
+    GENERATED = "generated"
+    SEEN = "seen"  # made elsewhere; the time is when it was first met
+    APPLYING = "applying"  # updatedb has computed every change and is writing them
+    UPDATED = "updated"
+
+
+UNLISTED = -1
+"""Count of a batch whose list lacks rows that carry its marks, or that has no list."""
+
+
+@dataclass(frozen=True)
+class BatchState:
+    """State of a batch: since when (ms), how many rows were generated (UNLISTED when the list does not tell)."""
+
+    batch_id: str
+    state: str
+    time: int
+    count: int
+
+
+def prefix_range(prefix: str) -> KeyRange:
+    """Return the range of all keys that begin with ``prefix``, which ends in an ASCII character."""
+    return KeyRange(prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1))
+
+
+class BatchLists:
+    """The batch lists of a crawl."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.conf = conf
+        self.store: DataStore[BatchEntry] = open_store(conf, BatchEntry)
+        self.enabled = conf.get_bool("storage.batch.list", True)
+
+    # states
+
+    def states(self) -> list[BatchState]:
+        """Return the states of all batches that are known, in the order of their ids."""
+        if not self.store.exists():
+            return []
+        rows = self.store.scan(Query(_STATE, prefix_range("s/")))
+        return [BatchState(unquote(key[2:]), row.state or "", row.time, row.count) for key, row in rows]
+
+    def state(self, batch_id: str) -> BatchState | None:
+        """Return the state of one batch, None when nothing is known of it."""
+        if not self.store.exists():
+            return None
+        row = self.store.get(f"s/{_name(batch_id)}", _STATE)
+        return None if row is None else BatchState(batch_id, row.state or "", row.time, row.count)
+
+    def set_state(self, batch_id: str, state: State, count: int = 0) -> None:
+        """Set the state of a batch, as of now; durable when it returns."""
+        self.store.create()
+        entry = BatchEntry()
+        entry.state, entry.time, entry.count = state, now_ms(), count
+        with self.store.batch() as batch:
+            batch.put(f"s/{_name(batch_id)}", entry)
+
+    def made_at(self, batch_id: str) -> int | None:
+        """Return when a batch was made (ms): by its state, else by its id if that tells, else None."""
+        state = self.state(batch_id)
+        if state is not None:
+            return state.time
+        timed = _TIMED_ID.fullmatch(batch_id)
+        return int(timed.group(1)) * 1000 if timed else None
+
+    # lists
+
+    def runs(self, batch_id: str) -> int:
+        """Return how many times the batch was generated completely into its list."""
+        run = 0
+        while any(True for _ in self._keys(prefix_range(f"l/{_name(batch_id)}/{run:06d}/"))):
+            run += 1
+        return run
+
+    def _keys(self, key_range: KeyRange) -> Iterator[str]:
+        if self.store.exists():
+            for _, entry in self.store.scan(Query(frozenset({BatchEntry.key}), key_range)):
+                yield entry.key or ""
+
+    def keys(self, batch_id: str) -> set[str]:
+        """Return the row keys of a list."""
+        return set(self._keys(prefix_range(f"l/{_name(batch_id)}/")))
+
+    def complete(self, batch_id: str) -> bool:
+        """Tell whether the list of a batch holds every row that carries its marks."""
+        state = self.state(batch_id)
+        return self.enabled and state is not None and state.count >= 0 and state.state in _LISTED
+
+    def splits(self, batch_id: str, count: int) -> list[ListSplit]:
+        """Cut a list into about ``count`` parts, in the order of the list."""
+        whole = Query(frozenset({BatchEntry.key}), prefix_range(f"l/{_name(batch_id)}/"))
+        return [ListSplit(key_range) for key_range in self.store.key_ranges(whole, count)]
+
+    def drop_list(self, batch_id: str, run: int | None = None) -> None:
+        """Delete a list, or one run of it."""
+        prefix = f"l/{_name(batch_id)}/" + ("" if run is None else f"{run:06d}/")
+        self.delete(prefix_range(prefix))
+
+    def forget(self, batch_id: str) -> None:
+        """Delete all that is held of a batch."""
+        name = _name(batch_id)
+        for kind in ("l", "u", "j"):
+            self.delete(prefix_range(f"{kind}/{name}/"))
+        self.delete(KeyRange(f"s/{name}", f"s/{name}\x00"))
+
+    def delete(self, key_range: KeyRange) -> None:
+        """Delete the rows of a key range."""
+        if not self.store.exists():
+            return
+        with self.store.batch() as batch:
+            for key, _ in self.store.scan(Query(None, key_range)):
+                batch.delete(key)
+
+    # links that are gone
+
+    def put_dropped(self, batch: WriteBatch, batch_id: str, row_key: str, urls: Iterable[str]) -> None:
+        """Remember links that a page had before it was parsed again; joins what was remembered before."""
+        key = f"u/{_name(batch_id)}/{row_key}"
+        before = self.store.get(key, {BatchEntry.data})
+        known = set(orjson.loads(before.data)) if before is not None and before.data else set()
+        entry = BatchEntry()
+        entry.data = orjson.dumps(sorted(known | set(urls)))
+        batch.put(key, entry)
+
+    def dropped_range(self, batch_id: str) -> KeyRange:
+        """Return the key range of what :meth:`put_dropped` wrote, for one batch or for all."""
+        return prefix_range("u/" if batch_id == ALL else f"u/{_name(batch_id)}/")
+
+    def dropped(self, key_range: KeyRange) -> Iterator[tuple[str, list[str]]]:
+        """Yield (row key of the page, URLs that it no longer links to)."""
+        if not self.store.exists():
+            return
+        for key, entry in self.store.scan(Query(frozenset({BatchEntry.data}), key_range)):
+            if entry.data:
+                yield key.split("/", 2)[2], orjson.loads(entry.data)
+
+
+def entry_key(batch_id: str, run: int, partition: str, order: int) -> str:
+    """Return the key of a list entry."""
+    return f"l/{_name(batch_id)}/{run:06d}/{partition}/{order:09d}"
+
+
+def journal_prefix(batch_id: str) -> str:
+    """Return the prefix of the keys of a batch's journal."""
+    return f"j/{_name(batch_id)}/"
+
+
+def _name(batch_id: str) -> str:
+    return quote(batch_id, safe="")
+
+
+ALL = "-all"
+REINDEX = "-reindex"
+
+
+def mark_condition(mark: Mark, batch_id: str) -> MarkCondition:
+    """Return the condition for the rows of a batch, or of every batch for ``-all``."""
+    return MarkCondition(mark, None if batch_id in (ALL, REINDEX) else batch_id)
+
+
+def rows_of_batch(
+    conf: Configuration, store: DataStore[WebPage], fields: frozenset[Field[Any]], mark: Mark, batch_id: str, tasks: int
+) -> tuple[list[Split], int | None]:
+    """Return the map input for the rows of a batch, and about how many rows that is.
+
+    Through the batch list when there is a complete one, else by scanning the table for the mark.
+    """
+    lists = BatchLists(conf)
+    if batch_id not in (ALL, REINDEX) and lists.complete(batch_id):
+        state = lists.state(batch_id)
+        return [*lists.splits(batch_id, tasks)], state.count if state else None
+    query = Query(fields, mark=mark_condition(mark, batch_id))
+    return [RangeSplit(key_range) for key_range in store.key_ranges(query, tasks)], None

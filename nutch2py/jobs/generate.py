@@ -1,0 +1,348 @@
+"""GeneratorJob: choose the URLs to fetch next, and make a batch of them.
+
+Map: of the rows that are due, those of the highest score, at most ``generate.max.count`` of a host or domain. A map
+task keeps no more than topN entries, and the union of what they keep always holds the selection over all. First reduce:
+the selection, exactly topN also when hosts are skewed, cut into as many partitions as there are fetch tasks, each host
+in one partition and its URLs spread apart. Second reduce, one group a partition: the batch list, and the marks.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import orjson
+from mrjob.step import MRStep
+
+from nutch2py.conf import Configuration, warn
+from nutch2py.errors import ConfigurationError
+from nutch2py.jobs.batchlist import UNLISTED, BatchLists, State, entry_key
+from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.journal import recover
+from nutch2py.mapreduce.driver import map_tasks, reduce_tasks, run_job
+from nutch2py.mapreduce.job import Pages, Pair, TableJob
+from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
+from nutch2py.mapreduce.splits import RangeSplit
+from nutch2py.schedule.factory import fetch_schedule
+from nutch2py.scoring.filters import ScoringFilters
+from nutch2py.table import Query, open_store
+from nutch2py.table.store import now_ms
+from nutch2py.url.filters import URLFilters
+from nutch2py.url.keys import reverse_url, unreverse_url
+from nutch2py.url.normalizers import URLNormalizers
+from nutch2py.url.partition import URLPartitioner
+from nutch2py.url.parts import domain_of, host_of
+from nutch2py.webpage import INJECTED_SITEMAP, BatchEntry, Mark, WebPage
+
+NO_LIMIT = sys.maxsize
+_SEPARATOR = "\x01"  # below every character of a URL, so that entries sort as (score descending, URL ascending)
+
+
+class Entry(NamedTuple):
+    """A row that may be chosen: its sort text, the group that the cap counts, and what the reducers need."""
+
+    text: str
+    group: str
+
+
+class Selection:
+    """The best ``limit`` entries of a stream, at most ``cap`` of a group (no cap when that is not positive)."""
+
+    def __init__(self, limit: int, cap: int) -> None:
+        self._limit, self._cap = limit, cap
+        self._entries: list[Entry] = []
+        self._room = max(2 * limit, 1000) if limit < NO_LIMIT else 100_000
+        self.worst_score = ""
+        """Sort text of the worst score that can still be chosen, empty while there is room."""
+
+    def add(self, entry: Entry) -> None:
+        """Take in an entry."""
+        self._entries.append(entry)
+        if len(self._entries) >= self._room:
+            self._entries = self.best()
+            if len(self._entries) == self._limit:
+                self.worst_score = self._entries[-1].text[:16]
+            elif len(self._entries) > self._room // 2:
+                self._room = 2 * len(self._entries)
+
+    def best(self) -> list[Entry]:
+        """Return the chosen entries, best first."""
+        self._entries.sort()
+        if self._cap <= 0:
+            return self._entries[: self._limit]
+        counts: Counter[str] = Counter()
+        chosen: list[Entry] = []
+        for entry in self._entries:
+            if len(chosen) >= self._limit:
+                break
+            counts[entry.group] += 1
+            if counts[entry.group] <= self._cap:
+                chosen.append(entry)
+        return chosen
+
+
+class GeneratorJob(TableJob):
+    """Rows that are due, to a batch list and marks."""
+
+    INTERNAL_PROTOCOL = SortedTextProtocol
+    SORT_VALUES = True
+
+    def steps(self) -> list[MRStep]:
+        """Return the selection and the writing."""
+        return [MRStep(mapper=self.mapper, reducer=self.reducer), MRStep(reducer=self.reducer)]
+
+    def prepare(self) -> None:
+        """Load what decides about URLs and rows."""
+        conf = self.conf
+        self.batch_id = conf.get("generate.batch.id", "")
+        self.run = conf.get_int("generate.batch.run")
+        self.resuming = conf.get_bool("generate.batch.resuming")
+        self.now = conf.get_int("generate.curr.time")
+        self.top_n = conf.get_int("generate.topN") or NO_LIMIT
+        self.max_count = conf.get_int("generate.max.count", -1)
+        self.group_of = domain_of if conf.get_trimmed("generate.count.mode", "host") == "domain" else host_of
+        self.max_distance = conf.get_int("generate.max.distance", -1)
+        self.min_score = conf.get_float("generate.min.score", 0.0)
+        self.sitemap = conf.get_bool("generate.sitemap")
+        self.partitions = conf.get_int("generate.partitions", 1)
+        self.scoring, self.schedule = ScoringFilters(conf), fetch_schedule(conf)
+        self.fields = generator_fields(conf)
+
+    def map_pages(self, pages: Pages) -> Iterator[Pair]:
+        """Yield the best entries of a split, all under one key."""
+        conf = self.conf
+        normalize = (
+            URLNormalizers(conf, "generate_host_count").normalize if conf.get_bool("generate.normalise", True) else None
+        )
+        accept = URLFilters(conf).filter if conf.get_bool("generate.filter", True) else None
+        batches = BatchLists(conf)
+        done = batches.keys(self.batch_id) if self.run else set()
+        self.stale = _StaleMarks(batches, conf.get_int("crawl.gen.delay", 604800000), self.now)
+        unlimited = self.top_n == NO_LIMIT and self.max_count <= 0
+        selection = Selection(self.top_n, self.max_count)
+        should_fetch, sort_value = self.schedule.should_fetch, self.scoring.generator_sort_value
+        counts: Counter[str] = Counter()
+        for key, page in pages:
+            counts["rows"] += 1
+            markers = page.markers
+            mark = markers.get(Mark.GENERATE)
+            if mark is not None and not self._free(mark, key in done):
+                counts["already_generated"] += 1
+                continue
+            if self.max_distance > -1 and int(markers.get(Mark.DISTANCE) or 0) > self.max_distance:
+                counts["too_distant"] += 1
+                continue
+            if (markers.get(Mark.INJECT) == INJECTED_SITEMAP) != self.sitemap:
+                continue
+            try:
+                url: str | None = unreverse_url(key)
+            except ValueError:
+                counts["malformed_key"] += 1
+                continue
+            assert url is not None
+            if not should_fetch(url, page, self.now):
+                counts["not_due"] += 1
+                continue
+            score = sort_value(url, page, page.score)
+            if score < self.min_score:
+                counts["score_too_low"] += 1
+                continue
+            order = descending(score)
+            if selection.worst_score and order > selection.worst_score:
+                counts["not_among_best"] += 1
+                continue
+            try:
+                url = normalize(url) if normalize is not None else url
+                url = accept(url) if accept is not None and url is not None else url
+                target = None if url is None else reverse_url(url)
+            except ValueError:
+                target = None
+            if url is None or target is None:
+                counts["filtered"] += 1
+                continue
+            moved = "" if target == key else orjson.dumps(dict(markers.decoded())).decode()
+            group = (self.group_of(url) or "") if self.max_count > 0 else ""
+            if unlimited:
+                yield "", f"{order}{url}{_SEPARATOR}{moved}{_SEPARATOR}"
+            else:
+                selection.add(Entry(f"{order}{url}{_SEPARATOR}{moved}", group))
+        for name, amount in counts.items():
+            self.count("generator", name, amount)
+        for entry in selection.best():
+            yield "", f"{entry.text}{_SEPARATOR}{entry.group}"
+
+    def _free(self, mark: str, done: bool) -> bool:
+        """Tell whether a marked row may be chosen: an interrupted run of this very batch, or a batch long dead."""
+        if mark == self.batch_id:
+            self.count("generator", "own_marks")
+            return self.resuming and not done
+        if self.stale(mark):
+            self.count("generator", "reclaimed")
+            return True
+        return False
+
+    def reduce_step(self, groups: Iterator[tuple[str, Iterator[Any]]], step_num: int) -> Iterator[Pair]:
+        """Select in the first step, write in the second."""
+        return self._select(groups) if step_num == 0 else self._write(groups)
+
+    def _select(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[Pair]:
+        """Yield (partition, order and entry) of the selection over all."""
+        counts: Counter[str] = Counter()
+        seen: set[str] = set()
+        partitioner = URLPartitioner(self.conf)
+        partitions: defaultdict[int, defaultdict[str, list[tuple[str, str]]]] = defaultdict(lambda: defaultdict(list))
+        for _, texts in groups:
+            for text in texts:
+                if len(seen) >= self.top_n:
+                    continue  # the rest of the group has to be read, not kept
+                entry, group = text[16:].rsplit(_SEPARATOR, 1)
+                url, moved = entry.split(_SEPARATOR, 1)
+                if url in seen:
+                    continue
+                counts[group] += 1
+                if self.max_count > 0 and counts[group] > self.max_count:
+                    self.count("generator", "over_max_count")
+                    continue
+                seen.add(url)
+                partitions[partitioner.partition(url, self.partitions)][partitioner.key(url)].append((url, moved))
+        for number, hosts in partitions.items():
+            for order, (url, moved) in enumerate(spread(hosts)):
+                yield f"{number:05d}", f"{order:09d}{url}{_SEPARATOR}{moved}"
+
+    def _write(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[Pair]:
+        """Write the list of each partition first, then the marks: a list without marks does no harm."""
+        for partition, texts in groups:
+            rows: list[tuple[str, str]] = []
+            with self.batches.batch() as batch:
+                for order, text in enumerate(texts):
+                    url, moved = text[9:].split(_SEPARATOR, 1)
+                    entry = BatchEntry()
+                    entry.key = reverse_url(url)
+                    batch.put(entry_key(self.batch_id, self.run, partition, order), entry)
+                    rows.append((entry.key, moved))
+            rows.sort()
+            with self.store.batch() as batch:
+                for key, moved in rows:
+                    page = WebPage({}, frozenset())
+                    if moved:  # the URL normalizes to another row: that one gets the marks of this one, as in Nutch
+                        page.markers.update(orjson.loads(moved))
+                    page.markers[Mark.GENERATE] = self.batch_id
+                    page.batch_id = self.batch_id
+                    batch.put(key, page)
+                    self.channel.advance()
+            self.count("generator", "generated", len(rows))
+        yield from ()
+
+
+def spread(hosts: dict[str, list[tuple[str, str]]]) -> list[tuple[str, str]]:
+    """Lay the URLs of each host evenly over the whole list, in their order; hosts begin at different places."""
+    placed = [
+        ((rank + crc32(name.encode()) / 2**32) / len(urls), name, url)
+        for name, urls in hosts.items()
+        for rank, url in enumerate(urls)
+    ]
+    placed.sort()
+    return [url for _, _, url in placed]
+
+
+class _StaleMarks:
+    """Tells which generate marks are older than ``crawl.gen.delay``: their batch died before updatedb."""
+
+    def __init__(self, batches: BatchLists, delay: int, now: int) -> None:
+        self._batches, self._delay, self._now = batches, delay, now
+        self._known: dict[str, bool] = {}
+
+    def __call__(self, batch_id: str) -> bool:
+        if batch_id not in self._known:
+            made = self._batches.made_at(batch_id)
+            if made is None:  # from elsewhere, and its id does not tell its age: it counts from now
+                self._batches.set_state(batch_id, State.SEEN)
+            self._known[batch_id] = made is not None and self._now - made > self._delay
+        return self._known[batch_id]
+
+
+def generator_fields(conf: Configuration) -> frozenset[Any]:
+    """Return what the GeneratorJob reads of a row; never content."""
+    schedule = fetch_schedule(conf)
+    return frozenset(
+        {WebPage.markers, WebPage.score}
+        | getattr(schedule, "due_fields", schedule.fields)
+        | ScoringFilters(conf).generator_fields
+    )
+
+
+def new_batch_id() -> str:
+    """Return ``<unix seconds>-<random>``."""
+    return f"{int(time.time())}-{random.randint(0, 2**31 - 1)}"
+
+
+def generate(
+    conf: Configuration,
+    *,
+    top_n: int = 0,
+    add_days: float = 0,
+    filter_urls: bool = True,
+    normalize: bool = True,
+    sitemap: bool = False,
+    batch_id: str = "",
+    now: int = 0,
+) -> tuple[str, int]:
+    """Make a batch; return its id and the number of URLs, 0 when none is due.
+
+    ``top_n`` 0: no limit. ``now``: the time by which rows are due (ms since 1970), 0 for the present.
+    """
+    conf = conf.copy()
+    mode = conf.get_trimmed("generate.count.mode", "host")
+    if mode not in ("host", "domain"):
+        warn(f"Unknown generator.max.count mode '{mode}', using mode=host")
+        conf.set("generate.count.mode", "host")
+    if conf.get_int("generate.max.count", -1) == 0:
+        raise ConfigurationError("generate.max.count is 0, which lets no URL through: set it to -1 for no limit")
+    log = JobLog("GeneratorJob")
+    log.line("Selecting best-scoring urls due for fetch.")
+    log.line("starting")
+    log.line(f"filtering: {str(filter_urls).lower()}")
+    log.line(f"normalizing: {str(normalize).lower()}")
+    if sitemap:
+        log.line("sitemap: true")
+    if top_n:
+        log.line(f"topN: {top_n}")
+    recover(conf)
+    store, batches = open_store(conf, WebPage), BatchLists(conf)
+    store.create()
+    batch_id = batch_id or new_batch_id()
+    before = batches.state(batch_id)
+    resuming = before is not None and before.state == State.GENERATING
+    if resuming and before is not None:
+        log.line(f"taking up batch {batch_id}, which was interrupted")
+        run = before.count
+    else:
+        run = batches.runs(batch_id) if before is not None else 0
+        batches.set_state(batch_id, State.GENERATING, run)
+    batches.drop_list(batch_id, run)
+    conf.set("generate.batch.id", batch_id)
+    conf.set("generate.batch.run", run)
+    conf.set("generate.batch.resuming", resuming)
+    conf.set("generate.curr.time", (now or now_ms()) + int(add_days * 86400000))
+    conf.set("generate.topN", top_n)
+    conf.set("generate.filter", filter_urls)
+    conf.set("generate.normalise", normalize)
+    conf.set("generate.sitemap", sitemap)
+    conf.set_default("generate.partitions", str(conf.get_int("mapreduce.job.reduces") or reduce_tasks(conf)))
+    splits = [RangeSplit(r) for r in store.key_ranges(Query(generator_fields(conf)), map_tasks(conf))]
+    result = run_job(GeneratorJob, conf, splits, title="GeneratorJob", expected=store.row_estimate())
+    count = result.count("generator", "generated")
+    foreign = before is None and result.count("generator", "own_marks") > 0
+    listed = len(batches.keys(batch_id)) if run else count
+    if count or run or foreign:
+        batches.set_state(batch_id, State.GENERATED, UNLISTED if foreign else listed)
+    else:
+        batches.forget(batch_id)
+    log.finished()
+    log.line(f"generated batch id: {batch_id} containing {count} URLs")
+    return batch_id, count

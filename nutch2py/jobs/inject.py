@@ -1,0 +1,144 @@
+"""InjectorJob: seed files into the table.
+
+A seed line is ``URL``, then tab-separated ``name=value`` metadata; ``nutch.score``, ``nutch.fetchInterval`` and
+``nutch.fetchInterval.fixed`` (seconds) set the row up, ``-sitemap`` says that the URL is a sitemap, and
+``sitemaps: /a.xml /b.xml`` adds one for each path. Empty lines and lines with ``#`` first are skipped. Of lines with
+the same URL the last wins. Rows that exist are left alone, unless ``db.injector.overwrite`` (they are set up anew) or
+``db.injector.update`` (the score, interval and metadata that the line gives are set).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from nutch2py.cells import encode_text
+from nutch2py.conf import Configuration
+from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.seeds import Seed, parse_seed_line, seed_files
+from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
+from nutch2py.mapreduce.job import Pair, TableJob
+from nutch2py.mapreduce.splits import FileSplit, read_lines, split_files
+from nutch2py.schedule.base import FIXED_INTERVAL_KEY
+from nutch2py.scoring.filters import ScoringFilters
+from nutch2py.table import WriteBatch, open_store
+from nutch2py.table.store import now_ms
+from nutch2py.url.filters import URLFilters
+from nutch2py.url.keys import reverse_url
+from nutch2py.url.normalizers import URLNormalizers
+from nutch2py.webpage import INJECTED_PAGE, INJECTED_SITEMAP, Mark, WebPage
+
+_ROWS = 1000  # rows looked up at once
+
+
+class InjectorJob(TableJob):
+    """Map: lines to row keys and seeds. Reduce: the last seed of a key into its row."""
+
+    fields = frozenset(
+        {WebPage.fetch_time, WebPage.fetch_interval, WebPage.score, WebPage.markers, WebPage.metadata, WebPage.status}
+    )
+
+    def prepare(self) -> None:
+        """Load what decides about URLs and rows."""
+        conf = self.conf
+        self.normalizers, self.filters = URLNormalizers(conf, "inject"), URLFilters(conf)
+        self.scoring = ScoringFilters(conf)
+        self.overwrite = conf.get_bool("db.injector.overwrite")
+        self.update = conf.get_bool("db.injector.update")
+        self.score = conf.get_float("db.score.injected", 1.0)
+        self.interval = conf.get_int("db.fetch.interval.default", 2592000)
+        self.now = conf.get_int("injector.current.time")
+
+    def map_file(self, split: FileSplit) -> Iterator[Pair]:
+        """Yield (row key, seed) of every line that passes; the seed's first two items order it among all lines."""
+        normalize, accept = self.normalizers.normalize, self.filters.filter
+        injected = filtered = 0
+        for number, line in enumerate(read_lines(split)):
+            for seed in parse_seed_line(line.decode("utf-8", "replace").removeprefix("\ufeff")):
+                try:
+                    normalized = normalize(seed.url)
+                    url = None if normalized is None else accept(normalized)
+                    key = None if url is None else reverse_url(url)
+                except ValueError as error:
+                    self.channel.line(f"Skipping {seed.url}:java.net.MalformedURLException: {error}")
+                    key = None
+                if key is None:
+                    filtered += 1
+                    continue
+                injected += 1
+                yield key, [split.order, number, url, *seed[1:]]
+            self.channel.advance()
+        self.count("injector", "urls_injected", injected)
+        self.count("injector", "urls_filtered", filtered)
+
+    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[Pair]:
+        """Write the last seed of each key."""
+        pending: dict[str, Seed] = {}
+        with self.store.batch() as batch:
+            for key, values in groups:
+                _, _, *seed = max(values, key=lambda value: (value[0], value[1]))
+                pending[key] = Seed(*seed)
+                if len(pending) >= _ROWS:
+                    self._inject(pending, batch)
+            self._inject(pending, batch)
+        yield from ()
+
+    def _inject(self, pending: dict[str, Seed], batch: WriteBatch) -> None:
+        keys = list(pending)
+        for key, row in zip(keys, self.store.get_many(keys, self.fields), strict=True):
+            seed = pending[key]
+            if row is None or self.overwrite:
+                batch.put(key, self._set_up(row or WebPage(), seed))
+                self.count("injector", "urls_new" if row is None else "urls_overwritten")
+                continue
+            self.count("injector", "urls_merged")
+            if self.update:
+                self._merge(row, seed)
+                batch.put(key, row)
+        pending.clear()
+
+    def _set_up(self, page: WebPage, seed: Seed) -> WebPage:
+        page.fetch_time = self.now
+        page.fetch_interval = self.interval if seed.interval is None else seed.interval
+        page.score = self.score if seed.score is None else seed.score
+        page.metadata = self._metadata(seed)
+        page.markers = {
+            Mark.DISTANCE: "0",
+            Mark.INJECT: INJECTED_SITEMAP if seed.sitemap else INJECTED_PAGE,
+        }
+        self.scoring.injected_score(seed.url, page)
+        return page
+
+    def _merge(self, page: WebPage, seed: Seed) -> None:
+        if seed.interval is not None:
+            page.fetch_interval = seed.interval
+        if seed.score is not None:
+            page.score = seed.score
+        page.metadata.update(self._metadata(seed))
+
+    def _metadata(self, seed: Seed) -> dict[str, bytes]:
+        entries = {name: encode_text(value) for name, value in seed.metadata.items()}
+        if seed.fixed:
+            entries[FIXED_INTERVAL_KEY] = str(seed.interval).encode()
+        return entries
+
+
+def inject(conf: Configuration, seed_dir: str) -> JobResult:
+    """Inject the seeds of a file or folder; return the counters (group ``injector``)."""
+    log = JobLog("InjectorJob")
+    log.line(f"Injecting urlDir: {seed_dir}")
+    files = seed_files(Path(seed_dir).absolute())
+    for file in files:
+        log.raw(f"Injecting seed URL file {file}")
+    conf = conf.copy()
+    conf.set("injector.current.time", now_ms())
+    open_store(conf, WebPage).create()
+    result = run_job(InjectorJob, conf, split_files(files, map_tasks(conf)), title="InjectorJob")
+    log.line(f"total number of urls rejected by filters: {result.count('injector', 'urls_filtered')}")
+    injected = result.count("injector", "urls_injected")
+    log.line(f"total number of urls injected after normalization and filtering: {injected}")
+    log.line(f"total number of urls already in the table: {result.count('injector', 'urls_merged')}")
+    log.line(f"total number of new rows: {result.count('injector', 'urls_new')}")
+    log.finished("Injector", "elapsed")
+    return result

@@ -1,0 +1,114 @@
+"""The journal of updatedb: every change of a batch is computed and kept first, then written; both can be repeated.
+
+Scores are added to, and the cash of a page is given away, so updatedb must change each row exactly once, whatever kills
+it. Its reducers therefore write no page. They put the changes, as absolute values, into the derived table; when all are
+there, the state of the batch becomes APPLYING, which is the commit point; then the changes are written. Killed before
+that point, nothing has happened, and the journal is thrown away and computed anew; killed after it, the next job of any
+kind writes the changes again, with the same timestamps, before it does anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+import zstandard
+
+from nutch2py.conf import Configuration
+from nutch2py.jobs.batchlist import BatchLists, State, journal_prefix, prefix_range
+from nutch2py.mapreduce.driver import map_tasks, run_job
+from nutch2py.mapreduce.job import Pair, TableJob
+from nutch2py.mapreduce.splits import SideSplit
+from nutch2py.record import Mutation
+from nutch2py.table import DataStore, Query
+from nutch2py.webpage import BatchEntry
+
+_CHANGES = 500  # rows in one entry of the journal
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(
+    list[tuple[str, dict[bytes, dict[bytes, bytes]], dict[bytes, list[bytes]], list[bytes]]]
+)
+
+
+class JournalWriter:
+    """Collects the changes of one reduce task; its entries are named by their first row, so a repeat replaces them."""
+
+    def __init__(self, store: DataStore[BatchEntry], batch_id: str) -> None:
+        self._batch, self._prefix = store.batch(), journal_prefix(batch_id)
+        self._changes: list[tuple[str, Any, Any, Any]] = []
+        self._compress = zstandard.ZstdCompressor(level=1).compress
+
+    def add(self, key: str, mutation: Mutation | None) -> None:
+        """Keep the changes of a row."""
+        if mutation is None:
+            return
+        self._changes.append((key, mutation.puts, mutation.deletes, mutation.cleared))
+        if len(self._changes) >= _CHANGES:
+            self._write()
+
+    def _write(self) -> None:
+        if self._changes:
+            entry = BatchEntry()
+            entry.data = self._compress(_ENCODER.encode(self._changes))
+            self._batch.put(self._prefix + self._changes[0][0], entry)
+            self._changes = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._write()
+            self._batch.flush()
+
+
+class JournalJob(TableJob):
+    """Write the changes of a journal, in map tasks."""
+
+    has_reducer = False
+
+    def map_side(self, split: SideSplit) -> Iterator[Pair]:
+        """Write the changes of some entries."""
+        timestamp = self.conf.get_int("updatedb.curr.time")
+        decompress = zstandard.ZstdDecompressor().decompress
+        with self.store.batch() as batch:
+            for _, entry in self.batches.scan(Query(frozenset({BatchEntry.data}), split.range)):
+                assert entry.data is not None
+                changes = _DECODER.decode(decompress(entry.data))
+                for key, puts, deletes, cleared in changes:
+                    batch.mutate(key, Mutation(puts, deletes, cleared), timestamp)
+                self.channel.advance(len(changes))
+                self.count("updatedb", "rows_written", len(changes))
+        yield from ()
+
+
+def apply(conf: Configuration, batch_id: str) -> None:
+    """Write the changes of a journal that is complete, then let it go."""
+    lists = BatchLists(conf)
+    state = lists.state(batch_id)
+    assert state is not None
+    conf = conf.copy()
+    conf.set("updatedb.curr.time", state.time)
+    whole = prefix_range(journal_prefix(batch_id))
+    ranges = lists.store.key_ranges(Query(frozenset({BatchEntry.data}), whole), map_tasks(conf))
+    run_job(JournalJob, conf, [SideSplit(key_range) for key_range in ranges], title="DbUpdaterJob: writing")
+    lists.set_state(batch_id, State.UPDATED, state.count)
+    discard(lists, batch_id)
+    lists.delete(lists.dropped_range(batch_id))
+
+
+def discard(lists: BatchLists, batch_id: str) -> None:
+    """Delete the journal of a batch."""
+    lists.delete(prefix_range(journal_prefix(batch_id)))
+
+
+def recover(conf: Configuration) -> None:
+    """Finish what a killed updatedb had committed. Every job calls this before it reads the table."""
+    for state in BatchLists(conf).states():
+        if state.state == State.APPLYING:
+            print(f"DbUpdaterJob: finishing the interrupted update of batch {state.batch_id}")
+            apply(conf, state.batch_id)

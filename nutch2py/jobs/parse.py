@@ -1,0 +1,89 @@
+"""ParserJob: what was fetched becomes title, text, outlinks and signature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nutch2py.conf import Configuration
+from nutch2py.jobs.batchlist import ALL, BatchLists, mark_condition, rows_of_batch
+from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.journal import recover
+from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
+from nutch2py.mapreduce.job import Pages, Pair, TableJob
+from nutch2py.parser.parsing import Parsing
+from nutch2py.table import open_store
+from nutch2py.url.keys import unreverse_url
+from nutch2py.webpage import INJECTED_SITEMAP, Mark, WebPage
+
+
+class ParserJob(TableJob):
+    """Fetched rows, parsed and written."""
+
+    has_reducer = False
+
+    def prepare(self) -> None:
+        """Load the parsers."""
+        conf = self.conf
+        self.batch_id = conf.get("parse.batch.id", "")
+        self.mark = mark_condition(Mark.FETCH, self.batch_id)
+        self.resume, self.force = conf.get_bool("parse.job.resume"), conf.get_bool("parse.job.force")
+        self.sitemap = conf.get_bool("parse.sitemap")
+        self.parsing = Parsing(conf)
+        self.fields = self.parsing.fields | {WebPage.markers}
+
+    def map_pages(self, pages: Pages) -> Iterator[Pair]:
+        """Parse each row and write what changed; links that are gone are noted before the row forgets them."""
+        lists = BatchLists(self.conf)
+        with lists.store.batch() as side, self.store.batch() as batch:
+            for key, page in pages:
+                try:
+                    url = unreverse_url(key)
+                except ValueError:
+                    self.count("ParserStatus", "malformed_key")
+                    continue
+                if (page.markers.get(Mark.INJECT) == INJECTED_SITEMAP) != self.sitemap:
+                    continue
+                if self.resume and page.markers.get(Mark.PARSE) is not None:
+                    if not self.force:
+                        self.channel.line(f"Skipping {url}; already parsed")
+                        self.count("ParserStatus", "skipped")
+                        continue
+                    self.channel.line(f"Forced parsing {url}; already parsed")
+                else:
+                    self.channel.line(f"Parsing {url}")
+                outcome = self.parsing.process(key, page)
+                self.count("ParserStatus", outcome.label)
+                if outcome.message:
+                    self.channel.line(outcome.message)
+                if outcome.dropped:
+                    lists.put_dropped(side, page.markers.get(Mark.FETCH) or "", key, outcome.dropped)
+                    side.flush()
+                batch.put(key, page)
+        yield from ()
+
+
+def parse(
+    conf: Configuration, batch_id: str, *, resume: bool = False, force: bool = False, sitemap: bool = False
+) -> JobResult:
+    """Parse a batch, or all (``-all``); return the counters (group ``ParserStatus``)."""
+    log = JobLog("ParserJob")
+    log.line(f"resuming:\t{str(resume).lower()}")
+    log.line(f"forced reparse:\t {str(force).lower()}")
+    log.line("parsing all" if batch_id == ALL else f"batchId:\t{batch_id}")
+    conf = conf.copy()
+    recover(conf)
+    conf.set("parse.batch.id", batch_id)
+    conf.set("parse.job.resume", resume)
+    conf.set("parse.job.force", force)
+    conf.set("parse.sitemap", sitemap)
+    store = open_store(conf, WebPage)
+    store.create()
+    BatchLists(conf).store.create()
+    fields = Parsing(conf).fields | {WebPage.markers}
+    splits, expected = rows_of_batch(conf, store, fields, Mark.FETCH, batch_id, map_tasks(conf))
+    result = run_job(ParserJob, conf, splits, title="ParserJob", expected=expected)
+    counts = ", ".join(f"{amount} {name}" for name, amount in sorted(result.counters.get("ParserStatus", {}).items()))
+    log.line(counts or "nothing to parse")
+    log.line("success")
+    log.finished()
+    return result

@@ -1,0 +1,150 @@
+"""WebTableReader: statistics, one row, a dump of all rows, and the batches that are open."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from mrjob.protocol import BytesValueProtocol
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import InputError, StoreError, UsageError
+from nutch2py.jobs.batchlist import BatchLists
+from nutch2py.jobs.joblog import clock
+from nutch2py.jobs.journal import recover
+from nutch2py.jobs.readdb_stats import StatsCollector
+from nutch2py.jobs.readdb_text import page_fields, page_text
+from nutch2py.mapreduce.driver import map_tasks, run_job
+from nutch2py.mapreduce.job import Pages, Pair, TableJob
+from nutch2py.mapreduce.splits import RangeSplit
+from nutch2py.table import DataStore, Query, open_store
+from nutch2py.url.keys import reverse_url, unreverse_url
+from nutch2py.webpage import WebPage
+
+_SHOWN = ("content", "headers", "links", "text")
+
+
+class StatsJob(TableJob):
+    """Rows to counts: one collector a map task."""
+
+    has_reducer = False
+    fields = StatsCollector.FIELDS
+
+    def map_pages(self, pages: Pages) -> Iterator[Pair]:
+        """Yield the counts of a split."""
+        stats = StatsCollector(self.conf.get_bool("db.reader.stats.sort"))
+        for key, page in pages:
+            stats.add(key, page)
+        yield "stats", stats.to_json()
+
+
+class DumpJob(TableJob):
+    """Rows to text."""
+
+    has_reducer = False
+    OUTPUT_PROTOCOL = BytesValueProtocol
+
+    def prepare(self) -> None:
+        """Read what to show."""
+        self.shown = {name: self.conf.get_bool(f"db.reader.dump.{name}") for name in _SHOWN}
+        self.regex = re.compile(self.conf.get("db.reader.dump.regex") or ".*", re.DOTALL)
+        self.fields = page_fields(**self.shown)
+
+    def map_pages(self, pages: Pages) -> Iterator[Pair]:
+        """Yield each row whose URL matches, as lines."""
+        for key, page in pages:
+            try:
+                url = unreverse_url(key)
+            except ValueError:
+                url = key
+            if self.regex.fullmatch(url):
+                text = f"{url}\t{page_text(key, page, **self.shown)}"
+                yield "", text.encode("utf-8", "surrogateescape")
+                self.count("WebTableReader", "dumped")
+
+
+def _table(conf: Configuration) -> DataStore[WebPage]:
+    recover(conf)
+    store = open_store(conf, WebPage)
+    if not store.exists():
+        raise StoreError(f"there is no table {store.name} at {store.location}: inject seeds first, or correct -crawlId")
+    return store
+
+
+def print_stats(conf: Configuration, sort: bool) -> int:
+    """Print counts by status, retries, scores; with ``sort`` by host, too."""
+    store = _table(conf)
+    conf = conf.copy()
+    conf.set("db.reader.stats.sort", sort)
+    print("WebTable statistics start")
+    splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(StatsJob.fields), map_tasks(conf))]
+    result = run_job(StatsJob, conf, splits, title="WebTableReader", expected=store.row_estimate())
+    stats = StatsCollector(sort)
+    for _, counts in result.output:
+        stats.merge(StatsCollector.from_json(counts))
+    print(stats.text(), end="")
+    return 0
+
+
+def print_page(
+    conf: Configuration,
+    url: str,
+    *,
+    content: bool = False,
+    headers: bool = False,
+    links: bool = False,
+    text: bool = False,
+) -> int:
+    """Print the row of a URL; exit code 1 when there is none."""
+    store = _table(conf)
+    try:
+        key = reverse_url(url)
+    except ValueError as error:
+        raise UsageError(f"{url} is not a URL: {error}") from error
+    page = store.get(key, page_fields(content, headers, links, text))
+    if page is None:
+        print(f"{url} not found")
+        return 1
+    print(page_text(url, page, content, headers, links, text))
+    return 0
+
+
+def dump(
+    conf: Configuration,
+    folder: Path,
+    regex: str,
+    *,
+    content: bool = False,
+    headers: bool = False,
+    links: bool = False,
+    text: bool = False,
+) -> int:
+    """Write every row whose URL matches ``regex`` whole into ``folder``, as part files."""
+    store = _table(conf)
+    try:
+        re.compile(regex)
+    except re.error as error:
+        raise UsageError(f"-regex {regex} is not a regular expression: {error}") from error
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} exists already: name a folder that does not")
+    conf = conf.copy()
+    for name, shown in zip(_SHOWN, (content, headers, links, text), strict=True):
+        conf.set(f"db.reader.dump.{name}", shown)
+    conf.set("db.reader.dump.regex", regex)
+    print("WebTable dump: starting")
+    query = Query(page_fields(content, headers, links, text))
+    splits = [RangeSplit(key_range) for key_range in store.key_ranges(query, map_tasks(conf))]
+    result = run_job(DumpJob, conf, splits, title="WebTable dump", expected=store.row_estimate(), output=folder)
+    print(f"WebTable dump: {result.count('WebTableReader', 'dumped')} rows")
+    print("WebTable dump: done")
+    return 0
+
+
+def print_batches(conf: Configuration) -> int:
+    """Print the batches that are open: id, state, since when, number of rows (``-`` when it has no complete list)."""
+    recover(conf)
+    for state in BatchLists(conf).states():
+        count = str(state.count) if state.count >= 0 else "-"
+        print(f"{state.batch_id}\t{state.state}\t{clock(state.time / 1000)}\t{count}")
+    return 0

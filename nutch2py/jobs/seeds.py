@@ -1,0 +1,85 @@
+"""Seed files: where they are, and what a line of one says."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from nutch2py.errors import InputError
+from nutch2py.schedule.base import FIXED_INTERVAL_KEY
+
+SCORE, INTERVAL = "nutch.score", "nutch.fetchInterval"
+
+
+class Seed(NamedTuple):
+    """What a seed line asks for one URL. Interval in seconds; None: by configuration."""
+
+    url: str
+    score: float | None = None
+    interval: int | None = None
+    fixed: bool = False
+    metadata: dict[str, str] = {}  # noqa: RUF012
+    sitemap: bool = False
+
+
+def seed_files(path: Path) -> list[Path]:
+    """Return the file itself, or every file of a folder and the folders in it, sorted; hidden files are left out."""
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise InputError(
+            f"seed folder {path} does not exist: name a file of URLs, one a line, or a folder of such files"
+        )
+    unreadable: list[OSError] = []
+    found = [
+        Path(folder, name)
+        for folder, _, names in os.walk(path, onerror=unreadable.append, followlinks=True)
+        for name in names
+        if not name.startswith((".", "_"))
+    ]
+    if unreadable:
+        raise InputError(f"cannot read {unreadable[0].filename}: {unreadable[0].strerror}: check its permissions")
+    for file in found:
+        if not os.access(file, os.R_OK):
+            raise InputError(f"cannot read {file}: permission denied: check its permissions")
+    if not found:
+        raise InputError(f"no seed files to inject found in {path}: put a file there with one URL a line")
+    return sorted(found)
+
+
+def parse_seed_line(line: str) -> list[Seed]:
+    """Return the seeds of a line: none for a comment, several for ``sitemaps:``. Malformed numbers are ignored."""
+    line = line.strip()
+    if not line or line.startswith("#"):
+        return []
+    url, *fields = line.split("\t")
+    seeds: list[Seed] = []
+    seed = Seed(url)
+    metadata: dict[str, str] = {}
+    for field in fields:
+        name, equals, value = field.partition("=")
+        if "sitemaps:" in field:
+            seeds += [Seed(url + path, sitemap=True) for path in field.split()[1:]]
+        elif field.startswith("-sitemap"):
+            seed = seed._replace(sitemap=True)
+        elif not equals:
+            continue
+        elif name == SCORE:
+            seed = seed._replace(score=_number(value, seed.score))
+        elif name == INTERVAL:
+            interval = _number(value, None)
+            seed = seed if interval is None or seed.fixed else seed._replace(interval=int(interval))
+        elif name == FIXED_INTERVAL_KEY:
+            interval = _number(value, None)
+            seed = seed if interval is None else seed._replace(interval=int(interval), fixed=True)
+        else:
+            metadata[name] = value
+    return [*seeds, seed._replace(metadata=metadata)]
+
+
+def _number(text: str, otherwise: float | None) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return otherwise

@@ -1,0 +1,44 @@
+"""Tables as a whole: to a file, from a file, to another store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import StoreError
+from nutch2py.jobs.journal import recover
+from nutch2py.table import DataStore, open_store
+from nutch2py.table.dump import copy_table, export_table, import_table
+from nutch2py.webpage import WebPage
+
+
+def _existing(conf: Configuration) -> DataStore[WebPage]:
+    recover(conf)
+    store = open_store(conf, WebPage)
+    if not store.exists():
+        raise StoreError(f"there is no table {store.name} at {store.location}: inject seeds first, or correct -crawlId")
+    return store
+
+
+def export_to(conf: Configuration, path: Path) -> int:
+    """Write every cell of the crawl's table to a file of JSON lines."""
+    store = _existing(conf)
+    print(f"exporttable: {export_table(store, path)} rows of {store.name} to {path}")
+    return 0
+
+
+def import_from(conf: Configuration, path: Path) -> int:
+    """Read cells from a file of JSON lines into the crawl's table, which is made if need be."""
+    store = open_store(conf, WebPage)
+    store.create()
+    print(f"importtable: {import_table(store, path)} rows from {path} to {store.name}")
+    return 0
+
+
+def copy_to(conf: Configuration, target: str) -> int:
+    """Copy every cell of the crawl's table to the table of the same name in another store."""
+    source = _existing(conf)
+    store = open_store(conf, WebPage, location=target)
+    store.create()
+    print(f"copytable: {copy_table(source, store)} rows of {source.name} from {source.location} to {target}")
+    return 0

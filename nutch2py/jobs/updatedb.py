@@ -1,0 +1,229 @@
+"""DbUpdaterJob: what a batch found goes into the table.
+
+Map: the links of each page of the batch, with the score they carry, to the row that they lead to. Reduce, one group a
+row: pages of the batch get their next fetch time and lose their marks; every row linked to gets its inlinks, distance
+and score; rows of URLs that are new are made. Changes go through a journal (:mod:`nutch2py.jobs.journal`), so that a
+score is added once however often the job is killed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import orjson
+
+from nutch2py.conf import Configuration
+from nutch2py.jobs.batchlist import ALL, UNLISTED, BatchLists, State, mark_condition, rows_of_batch
+from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.journal import JournalWriter, apply, discard, recover
+from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
+from nutch2py.mapreduce.job import Pages, Pair, TableJob
+from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
+from nutch2py.mapreduce.splits import SideSplit, Split
+from nutch2py.plugins import ScoredLink
+from nutch2py.record import Field
+from nutch2py.schedule.factory import fetch_schedule
+from nutch2py.schedule.transition import FIELDS, TransitionLimits, apply_fetch, initialize_page
+from nutch2py.scoring.filters import ScoringFilters
+from nutch2py.table import open_store
+from nutch2py.table.store import now_ms
+from nutch2py.url.keys import reverse_url, unreverse_url
+from nutch2py.webpage import Mark, MetadataKey, WebPage
+
+FAR = 2147483647  # distance of a page that has none
+_ROWS = 500  # rows looked up at once
+_PAGE, _LINK, _DROPPED = "!", "1", "2"  # first characters of values: they sort in this order
+
+
+class _Group(NamedTuple):
+    """What the shuffle brought for one row."""
+
+    page: bool
+    links: list[ScoredLink]
+    dropped: list[str]
+
+
+class DbUpdaterJob(TableJob):
+    """Links of a batch, turned round, into the rows they lead to."""
+
+    INTERNAL_PROTOCOL = SortedTextProtocol
+    SORT_VALUES = True
+
+    def prepare(self) -> None:
+        """Load what decides about rows."""
+        conf = self.conf
+        self.batch_id = conf.get("updatedb.batch.id", "")
+        self.mark = mark_condition(Mark.GENERATE, self.batch_id)
+        self.now = conf.get_int("updatedb.curr.time")
+        self.additions = conf.get_bool("db.update.additions.allowed", True)
+        self.max_inlinks = conf.get_int("db.update.max.inlinks", 10000)
+        self.scoring, self.schedule = ScoringFilters(conf), fetch_schedule(conf)
+        self.fields = giving_fields(conf)
+        linked: set[Field[Any]] = {WebPage.markers, WebPage.inlinks, WebPage.metadata, WebPage.score, WebPage.status}
+        self.linked_fields = self.scoring.fields | linked
+        self.page_fields: frozenset[Field[Any]] = self.linked_fields | FIELDS | self.schedule.fields
+        self.limits = TransitionLimits.of(conf)
+
+    def map_pages(self, pages: Pages) -> Iterator[Pair]:
+        """Yield each page of the batch, and each of its links under the row key of its target."""
+        distribute = self.scoring.distribute
+        malformed = 0
+        for key, page in pages:
+            try:
+                source = unreverse_url(key)
+            except ValueError:
+                self.count("updatedb", "malformed_keys")
+                continue
+            yield key, _PAGE
+            distance = int(page.markers.get(Mark.DISTANCE) or FAR)
+            outlinks = page.outlinks.decoded()
+            targets = outlinks + page.sitemaps.decoded()
+            links = [ScoredLink(url, anchor or "", 0.0, distance) for url, anchor in targets]
+            for link in distribute(source, page, links, len(outlinks)):
+                try:
+                    target = reverse_url(link.url)
+                except ValueError:
+                    malformed += 1
+                    continue
+                value = orjson.dumps((source, link.anchor, link.score, link.distance)).decode()
+                yield target, f"{_LINK}{descending(link.score)}{value}"
+            self.count("updatedb", "links", len(links))
+        self.count("updatedb", "malformed_links", malformed)
+
+    def map_side(self, split: SideSplit) -> Iterator[Pair]:
+        """Yield the links that pages of the batch no longer have, under the row key of their target."""
+        for key, urls in BatchLists(self.conf).dropped(split.range):
+            source = orjson.dumps(unreverse_url(key)).decode()
+            for url in urls:
+                yield reverse_url(url), f"{_DROPPED}{source}"
+
+    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[Pair]:
+        """Compute the changes of each row into the journal."""
+        pending: dict[str, _Group] = {}
+        with JournalWriter(self.batches, self.batch_id) as journal:
+            for key, values in groups:
+                pending[key] = self._collect(values)
+                if len(pending) >= _ROWS:
+                    self._update(pending, journal)
+            self._update(pending, journal)
+        yield from ()
+
+    def _collect(self, values: Iterator[str]) -> _Group:
+        page = False
+        links: list[ScoredLink] = []
+        dropped: list[str] = []
+        for value in values:
+            kind = value[0]
+            if kind == _PAGE:
+                page = True
+            elif kind == _DROPPED:
+                dropped.append(orjson.loads(value[1:]))
+            elif len(links) < self.max_inlinks:  # the rest is read and left out, as in Nutch
+                links.append(ScoredLink(*orjson.loads(value[17:])))
+        return _Group(page, links, dropped)
+
+    def _update(self, pending: dict[str, _Group], journal: JournalWriter) -> None:
+        """Change the rows of some groups, in key order."""
+        of_batch = [key for key, group in pending.items() if group.page]
+        linked = [key for key, group in pending.items() if not group.page]
+        rows = dict(zip(of_batch, self.store.get_many(of_batch, self.page_fields), strict=True))
+        rows |= zip(linked, self.store.get_many(linked, self.linked_fields), strict=True)
+        for key, group in pending.items():
+            try:
+                url = unreverse_url(key)
+            except ValueError:  # a link that slipped through the filters
+                self.count("updatedb", "malformed_keys")
+                continue
+            page = self._page(url, rows[key], group)
+            if page is not None:
+                self._take_links(url, page, group)
+                if group.page:
+                    self._release(page)
+                journal.add(key, page.mutation())
+            self.channel.advance()
+        pending.clear()
+
+    def _page(self, url: str, page: WebPage | None, group: _Group) -> WebPage | None:
+        """Return the row to change: after its fetch if it is of the batch, made if it is new, None to leave it out."""
+        if page is not None:
+            if group.page:
+                apply_fetch(url, page, self.schedule, self.limits)
+                # the map side gave the page's cash away, on a copy of the row; giving it to nobody does so on this one
+                self.scoring.distribute(url, page, [], 0)
+                self.count("updatedb", "pages")
+            else:
+                self.count("updatedb", "rows_linked")
+            return page
+        if not group.links or not self.additions:
+            return None
+        page = WebPage()
+        initialize_page(url, page, self.schedule, self.now)
+        self.scoring.initial_score(url, page)
+        self.count("updatedb", "rows_new")
+        return page
+
+    def _take_links(self, url: str, page: WebPage, group: _Group) -> None:
+        """Set inlinks, distance, score; earlier inlinks stay, up to the limit, until their page drops them."""
+        inlinks = page.inlinks
+        for source in group.dropped:
+            inlinks.pop(source)
+        before = len(inlinks)
+        for link in group.links:
+            inlinks[link.url] = link.anchor
+        if before + len(group.links) > self.max_inlinks and len(inlinks) > self.max_inlinks:
+            fresh = {link.url for link in group.links}
+            for source in [source for source in inlinks if source not in fresh][: len(inlinks) - self.max_inlinks]:
+                inlinks.pop(source)
+        nearest = min((link.distance for link in group.links), default=FAR)
+        if nearest < FAR and nearest + 1 < int(page.markers.get(Mark.DISTANCE) or FAR):
+            page.markers[Mark.DISTANCE] = str(nearest + 1)
+        if group.page or group.links:
+            self.scoring.update_score(url, page, group.links)
+
+    def _release(self, page: WebPage) -> None:
+        """Take the marks of the batch off, the update mark standing for the parse mark."""
+        page.metadata.pop(MetadataKey.REDIRECT_DISCOVERED)
+        markers = page.markers
+        markers.pop(Mark.GENERATE)
+        markers.pop(Mark.FETCH)
+        parsed = markers.pop(Mark.PARSE)
+        if parsed is not None:
+            markers[Mark.UPDATEDB] = parsed
+
+
+def giving_fields(conf: Configuration) -> frozenset[Any]:
+    """Return what the map side reads of a page; never content, text or inlinks."""
+    return frozenset(
+        {WebPage.markers, WebPage.metadata, WebPage.outlinks, WebPage.sitemaps} | ScoringFilters(conf).fields
+    )
+
+
+def updatedb(conf: Configuration, batch_id: str) -> JobResult:
+    """Update the table from a batch, or from all (``-all``); return the counters (group ``updatedb``)."""
+    log = JobLog("DbUpdaterJob")
+    log.line("updating all" if batch_id == ALL else f"batchId: {batch_id}")
+    conf = conf.copy()
+    recover(conf)
+    store, lists = open_store(conf, WebPage), BatchLists(conf)
+    store.create()
+    lists.store.create()
+    discard(lists, batch_id)
+    before = lists.state(batch_id)
+    conf.set("updatedb.batch.id", batch_id)
+    conf.set("updatedb.curr.time", now_ms())
+    splits: list[Split]
+    splits, expected = rows_of_batch(conf, store, giving_fields(conf), Mark.GENERATE, batch_id, map_tasks(conf))
+    splits.append(SideSplit(lists.dropped_range(batch_id)))
+    result = run_job(DbUpdaterJob, conf, splits, title="DbUpdaterJob", expected=expected)
+    lists.set_state(batch_id, State.APPLYING, before.count if before is not None else UNLISTED)
+    apply(conf, batch_id)
+    counts = result.counters.get("updatedb", {})
+    if batch_id == ALL or (before is None and not counts.get("pages")):
+        lists.forget(batch_id)
+    log.line(
+        f"{counts.get('pages', 0)} pages of the batch, {counts.get('links', 0)} links, "
+        f"{counts.get('rows_new', 0)} new rows, {counts.get('rows_linked', 0)} known rows linked to"
+    )
+    log.finished()
+    return result

@@ -1,0 +1,273 @@
+"""TableJob: a job over a table, as an mrjob job.
+
+A subclass says which ``fields`` it reads, and defines :meth:`TableJob.map_pages` (rows in, pairs out) and, unless it is
+map-only, :meth:`TableJob.reduce_groups` (groups in, pairs out). Both may write rows. It then runs unchanged in this
+process, in child processes, on Hadoop and on Spark. This module and :mod:`nutch2py.mapreduce.runners` are the only ones
+that know mrjob's inner side.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import cached_property, lru_cache
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, ClassVar
+
+import orjson
+from mrjob.job import MRJob
+from mrjob.protocol import BytesValueProtocol
+from mrjob.step import MRStep
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import NutchError
+from nutch2py.mapreduce.progress import TaskChannel, watch_driver
+from nutch2py.mapreduce.protocol import KeyValueProtocol
+from nutch2py.mapreduce.runners import NLINE, InlineRunner, LocalRunner
+from nutch2py.mapreduce.splits import FileSplit, ListSplit, RangeSplit, SideSplit, Split, decode_split
+from nutch2py.record import Field
+from nutch2py.table import DataStore, MarkCondition, Query, open_store
+from nutch2py.webpage import BatchEntry, WebPage
+
+Pair = tuple[str, Any]
+Pages = Iterator[tuple[str, WebPage]]
+_CHUNK = 500  # rows read at once through a batch list
+
+
+class TableJob(MRJob):  # type: ignore[misc]
+    """A job over the crawl's table. Tasks find the configuration in ``self.conf`` and the table in ``self.store``."""
+
+    fields: frozenset[Field[Any]] = frozenset()
+    """What the job reads of a page; :meth:`prepare` may set it by the configuration."""
+    mark: MarkCondition | None = None
+    """Only rows with this mark; set by :meth:`prepare` from the configuration."""
+    has_reducer: ClassVar[bool] = True
+
+    INPUT_PROTOCOL = BytesValueProtocol
+    INTERNAL_PROTOCOL = KeyValueProtocol
+    OUTPUT_PROTOCOL = KeyValueProtocol
+    HADOOP_INPUT_FORMAT = NLINE
+    JOBCONF: ClassVar[dict[str, str]] = {
+        "stream.map.input.ignoreKey": "true",
+        "mapreduce.input.lineinputformat.linespermap": "1",
+        "mapreduce.map.speculative": "false",
+        "mapreduce.reduce.speculative": "false",
+    }
+
+    def __init__(self, args: list[str] | None = None) -> None:
+        super().__init__(args)
+        self._counts: Counter[tuple[str, str]] = Counter()
+        if self.is_task():
+            # inline puts binary files in place of sys.stdout and sys.stderr: a print or a warning would be a TypeError
+            for name in ("stdout", "stderr"):
+                stream = getattr(sys, name)
+                if not isinstance(stream, io.TextIOBase):
+                    setattr(sys, name, _Text(stream))
+            pid = self.conf.get_int("mapreduce.driver.pid")
+            if pid and pid != os.getpid():
+                watch_driver(pid)
+
+    def configure_args(self) -> None:
+        """Declare the one option that every task gets: the file with the whole configuration."""
+        super().configure_args()
+        self.add_file_arg("--configuration", help="JSON file with the job's properties and configuration folders")
+
+    def steps(self) -> list[MRStep]:
+        """Return the single step; jobs with more override it."""
+        if self.has_reducer:
+            return [MRStep(mapper=self.mapper, reducer=self.reducer)]
+        return [MRStep(mapper=self.mapper)]
+
+    @cached_property
+    def conf(self) -> Configuration:
+        """The job's configuration, parameters included."""
+        return _read_configuration(os.path.abspath(self.options.configuration))  # noqa: PTH100
+
+    @cached_property
+    def store(self) -> DataStore[WebPage]:
+        """The crawl's table."""
+        return open_store(self.conf, WebPage)
+
+    @cached_property
+    def batches(self) -> DataStore[BatchEntry]:
+        """The derived table of batch lists and journals."""
+        return open_store(self.conf, BatchEntry)
+
+    @cached_property
+    def channel(self) -> TaskChannel:
+        """Where rows done and log lines go."""
+        name = f"{id(self):x}"
+        return TaskChannel(self.conf.get("mapreduce.task.channel", ""), name, self.set_status)
+
+    # what a subclass defines
+
+    def prepare(self) -> None:
+        """Set up a task: called once before the first row."""
+
+    def map_pages(self, pages: Pages) -> Iterator[Pair]:
+        """Map the rows of one split."""
+        raise TypeError(f"{type(self).__name__} has no map_pages")
+
+    def map_file(self, split: FileSplit) -> Iterator[Pair]:
+        """Map a piece of a text file."""
+        raise TypeError(f"{type(self).__name__} does not read files")
+
+    def map_side(self, split: SideSplit) -> Iterator[Pair]:
+        """Map rows of the derived table."""
+        raise TypeError(f"{type(self).__name__} does not read the derived table")
+
+    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[Pair]:
+        """Reduce the groups of one task, in key order; each group must be consumed before the next is taken."""
+        raise TypeError(f"{type(self).__name__} has no reduce_groups")
+
+    # what mrjob calls
+
+    def mapper(self, _: None, line: bytes) -> Iterator[Pair]:
+        """Map one split; here so that mrjob knows there is a mapper."""
+        yield from self.map_split(decode_split(line))
+
+    def reducer(self, key: str, values: Iterator[Any]) -> Iterator[Pair]:
+        """Reduce one group; here so that mrjob knows there is a reducer."""
+        yield from self.reduce_groups(iter([(key, values)]))
+
+    def map_split(self, split: Split) -> Iterator[Pair]:
+        """Map the rows, or the lines, of a split."""
+        if isinstance(split, FileSplit):
+            return self.map_file(split)
+        if isinstance(split, SideSplit):
+            return self.map_side(split)
+        return self.map_pages(self.pages(split))
+
+    def map_pairs(self, pairs: Iterable[tuple[Any, Any]], step_num: int = 0) -> Iterator[Pair]:
+        """Run one map task."""
+        if step_num:
+            yield from super().map_pairs(pairs, step_num)
+            return
+        try:
+            self.prepare()
+            for _, line in pairs:
+                yield from self.map_split(decode_split(line))
+            self._finish()
+        except NutchError as error:
+            self.channel.failed(error)
+            raise
+
+    def reduce_pairs(self, pairs: Iterable[Pair], step_num: int = 0) -> Iterator[Pair]:
+        """Run one reduce task."""
+        try:
+            self.prepare()
+            groups = ((key, (value for _, value in group)) for key, group in groupby(pairs, key=itemgetter(0)))
+            yield from self.reduce_step(groups, step_num)
+            self._finish()
+        except NutchError as error:
+            self.channel.failed(error)
+            raise
+
+    def reduce_step(self, groups: Iterator[tuple[str, Iterator[Any]]], step_num: int) -> Iterator[Pair]:
+        """Reduce in one of several steps; jobs with more than one override it."""
+        return self.reduce_groups(groups)
+
+    def _finish(self) -> None:
+        for (group, name), amount in self._counts.items():
+            self.increment_counter(group, name, amount)
+        self._counts.clear()
+        self.channel.close()
+        self.__dict__.pop("channel", None)
+
+    def count(self, group: str, name: str, amount: int = 1) -> None:
+        """Add to a counter; sent once, at the end of the task."""
+        self._counts[group, name] += amount
+
+    def pages(self, split: Split) -> Pages:
+        """Yield the rows of a split that carry the mark, counting them as progress."""
+        advance = self.channel.advance
+        if isinstance(split, ListSplit):
+            source = self._listed_pages(split)
+        else:
+            assert isinstance(split, RangeSplit)
+            source = self.store.scan(Query(self.fields, split.range, self.mark))
+        for row in source:
+            yield row
+            advance()
+
+    def _listed_pages(self, split: ListSplit) -> Pages:
+        fields = self.fields | {WebPage.markers}
+        for keys in self.listed_keys(split):
+            for key, page in zip(keys, self.store.get_many(keys, fields), strict=True):
+                if page is None:
+                    continue
+                if self.mark is None:
+                    yield key, page
+                    continue
+                value = page.markers.get(self.mark.name)
+                if value is not None and self.mark.value in (None, value):
+                    yield key, page
+
+    def listed_keys(self, split: ListSplit) -> Iterator[list[str]]:
+        """Yield the row keys of a part of a batch list, some hundred at a time."""
+        keys: list[str] = []
+        for _, entry in self.batches.scan(Query(frozenset({BatchEntry.key}), split.range)):
+            if entry.key is not None:
+                keys.append(entry.key)
+            if len(keys) >= _CHUNK:
+                yield keys
+                keys = []
+        if keys:
+            yield keys
+
+    # what makes mrjob run it everywhere
+
+    @classmethod
+    def mr_job_script(cls) -> str:
+        """Return a stub that imports the job from its package: mrjob would copy the module alone and run it as main."""
+        name = cls.__name__
+        text = f"from {cls.__module__} import {name}\n\nif __name__ == '__main__':\n    {name}.run()\n".encode()
+        folder = Path(tempfile.gettempdir(), f"nutch2py-{os.getuid()}", hashlib.sha256(text).hexdigest()[:16])
+        path = folder / f"run_{name}.py"
+        if not path.exists():
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            part = path.with_suffix(f".{os.getpid()}")
+            part.write_bytes(text)
+            part.replace(path)
+        return str(path)
+
+    def _runner_class(self) -> type[Any]:
+        match self.options.runner:
+            case None | "inline":
+                return InlineRunner
+            case "local":
+                return LocalRunner
+        runner: type[Any] = super()._runner_class()
+        return runner
+
+
+@lru_cache(maxsize=8)
+def _read_configuration(path: str) -> Configuration:
+    fields = orjson.loads(Path(path).read_bytes())
+    return Configuration(fields["properties"], [Path(folder) for folder in fields["folders"]])
+
+
+class _Text(io.TextIOBase):
+    """A text face for a binary file, which it does not close."""
+
+    encoding = "utf-8"
+
+    def __init__(self, raw: Any) -> None:
+        self.buffer = raw
+
+    def write(self, text: str) -> int:
+        """Write text as UTF-8."""
+        self.buffer.write(text.encode("utf-8", "backslashreplace"))
+        self.buffer.flush()
+        return len(text)
+
+    def writable(self) -> bool:
+        """Tell that it can be written."""
+        return True

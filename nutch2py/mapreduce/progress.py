@@ -1,0 +1,184 @@
+"""What tasks tell the driver while they run: rows done, lines for the log, and the error that ended them.
+
+Tasks run inside the driver (inline), as its children (local) or elsewhere (Hadoop). The first two share a folder, the
+channel: each task keeps its count of rows in a file of its own and appends log lines to a common one. On Hadoop there
+is no channel: counts become the task's status line, which also keeps it from being killed, and lines go to its log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self, TextIO
+
+import orjson
+
+from nutch2py import errors
+from nutch2py.errors import NutchError
+
+_TICK = 0.25  # seconds between two writes of a count
+
+
+class TaskChannel:
+    """The task's end of the channel."""
+
+    def __init__(self, folder: str, name: str, set_status: Callable[[str], None]) -> None:
+        self._folder = Path(folder) if folder else None
+        self._set_status = set_status
+        self._rows, self._next = 0, 0.0
+        self._count_file: int | None = None
+        self._log_file: int | None = None
+        if self._folder is not None:
+            flags = os.O_CREAT | os.O_WRONLY
+            self._count_file = os.open(self._folder / f"rows-{os.getpid()}-{name}", flags, 0o600)
+            self._log_file = os.open(self._folder / "log", flags | os.O_APPEND, 0o600)
+
+    def advance(self, rows: int = 1) -> None:
+        """Count rows as done."""
+        self._rows += rows
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + (_TICK if self._folder else 10.0)
+            self._publish()
+
+    def _publish(self) -> None:
+        if self._count_file is not None:
+            os.pwrite(self._count_file, b"%020d" % self._rows, 0)
+        else:
+            self._set_status(f"{self._rows} rows")
+
+    def line(self, text: str) -> None:
+        """Print a line of the job's log."""
+        if self._log_file is not None:
+            os.write(self._log_file, (text.replace("\n", " ") + "\n").encode("utf-8", "replace"))
+        else:
+            print(text, file=sys.stderr)
+
+    def failed(self, error: NutchError) -> None:
+        """Tell the driver why the task ends, in the user's words."""
+        if self._folder is not None:
+            message = orjson.dumps({"kind": type(error).__name__, "text": str(error)})
+            (self._folder / f"error-{os.getpid()}").write_bytes(message)
+
+    def close(self) -> None:
+        """Write the last count."""
+        self._publish()
+        for number in (self._count_file, self._log_file):
+            if number is not None:
+                os.close(number)
+        self._count_file = self._log_file = None
+
+
+class ProgressMonitor:
+    """The driver's end: shows rows done of rows expected, prints the log lines, and keeps the tasks' error.
+
+    On a terminal there is one line that changes; otherwise a plain line every ten seconds. Both go to standard error,
+    the log lines to standard output.
+    """
+
+    def __init__(self, folder: Path, title: str, expected: int | None) -> None:
+        self.folder, self._title, self._expected = folder, title, expected
+        self._out, self._err = sys.stdout, sys.stderr
+        self._offset, self._rest = 0, b""
+        self._started = time.monotonic()
+        self._shown = 0.0
+        self._live = _is_terminal(self._err)
+        self._drawn = False
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._relay()
+        self._erase()
+
+    def _run(self) -> None:
+        while not self._stop.wait(0.1):
+            self._relay()
+            self._show()
+
+    def _relay(self) -> None:
+        with contextlib.suppress(FileNotFoundError), (self.folder / "log").open("rb") as log:
+            log.seek(self._offset)
+            data = log.read()
+            if data:
+                self._offset += len(data)
+                complete, newline, self._rest = (self._rest + data).rpartition(b"\n")
+                self._erase()
+                self._out.write((complete + newline).decode("utf-8", "replace"))
+                self._out.flush()
+
+    def rows(self) -> int:
+        """Return how many rows the tasks have done."""
+        total = 0
+        for path in self.folder.glob("rows-*"):
+            with contextlib.suppress(OSError, ValueError):
+                total += int(path.read_bytes() or b"0")
+        return total
+
+    def _show(self) -> None:
+        now = time.monotonic()
+        interval = 0.5 if self._live else 10.0
+        if now - max(self._shown, self._started) < interval:
+            return
+        self._shown = now
+        rows = self.rows()
+        rate = rows / (now - self._started)
+        text = f"{self._title}: {rows:,} rows, {rate:,.0f} rows/s"
+        if self._expected and rows <= self._expected:
+            share = 100 * rows // self._expected
+            text = f"{self._title}: {rows:,} of {self._expected:,} rows ({share} %), {rate:,.0f} rows/s"
+            if rate > 0:
+                text += f", {(self._expected - rows) / rate:,.0f} s left"
+        if self._live:
+            self._err.write(f"\r\x1b[2K{text}")
+            self._drawn = True
+        elif rows:
+            self._err.write(text + "\n")
+        self._err.flush()
+
+    def _erase(self) -> None:
+        if self._drawn:
+            self._err.write("\r\x1b[2K")
+            self._err.flush()
+            self._drawn = False
+
+    def task_error(self) -> NutchError | None:
+        """Return the error that a task gave in the user's words, if one did."""
+        for path in sorted(self.folder.glob("error-*")):
+            fields = orjson.loads(path.read_bytes())
+            kind = getattr(errors, fields["kind"], NutchError)
+            error: NutchError = kind(fields["text"])
+            return error
+        return None
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError):
+        return False
+
+
+def watch_driver(pid: int) -> None:
+    """End this task when the driver is gone: mrjob leaves the children of a killed driver running to their end."""
+
+    def watch() -> None:
+        while True:
+            time.sleep(0.2)
+            try:
+                os.kill(pid, 0)
+            except ProcessLookupError:
+                os._exit(1)
+
+    threading.Thread(target=watch, name="driver-watch", daemon=True).start()

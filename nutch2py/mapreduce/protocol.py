@@ -1,0 +1,73 @@
+"""The lines that pass between map and reduce: a key that sorts as it reads, a tab, and a JSON value.
+
+Keys are not quoted, so that bytewise order of the lines is the order of the keys on every runner; the few characters
+that would end a key or a line early (tab, line feed, carriage return: Hadoop streaming cuts there) are escaped.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import orjson
+
+_DOUBLE, _BITS = struct.Struct(">d"), struct.Struct(">Q")
+_ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+_ESCAPE = str.maketrans(_ESCAPES)
+_UNESCAPE = {escaped[1]: plain for plain, escaped in _ESCAPES.items()}
+
+
+def escape_key(key: str) -> str:
+    """Return ``key`` without tab, line feed and carriage return."""
+    return key.translate(_ESCAPE) if "\t" in key or "\n" in key or "\r" in key or "\\" in key else key
+
+
+def unescape_key(key: str) -> str:
+    """Return what :func:`escape_key` was given."""
+    if "\\" not in key:
+        return key
+    characters = iter(key)
+    return "".join(_UNESCAPE.get(next(characters, ""), "") if c == "\\" else c for c in characters)
+
+
+class KeyValueProtocol:
+    """mrjob protocol: raw key, tab, JSON."""
+
+    def __init__(self) -> None:
+        self._last_raw = b""
+        self._last_key = ""
+
+    def read(self, line: bytes) -> tuple[str, Any]:
+        """Decode a line; a key that repeats is decoded once."""
+        raw, _, value = line.partition(b"\t")
+        if raw != self._last_raw:
+            self._last_raw, self._last_key = raw, unescape_key(raw.decode("utf-8", "surrogateescape"))
+        return self._last_key, orjson.loads(value)
+
+    def write(self, key: str, value: Any) -> bytes:
+        """Encode a line."""
+        return escape_key(key).encode("utf-8", "surrogateescape") + b"\t" + orjson.dumps(value)
+
+
+class SortedTextProtocol(KeyValueProtocol):
+    """Raw key, tab, raw text without tab or line ends: for jobs that sort their values (``SORT_VALUES``)."""
+
+    def read(self, line: bytes) -> tuple[str, str]:
+        """Decode a line."""
+        raw, _, value = line.partition(b"\t")
+        if raw != self._last_raw:
+            self._last_raw, self._last_key = raw, unescape_key(raw.decode("utf-8", "surrogateescape"))
+        return self._last_key, value.decode("utf-8", "surrogateescape")
+
+    def write(self, key: str, value: str) -> bytes:
+        """Encode a line."""
+        return f"{escape_key(key)}\t{value}".encode("utf-8", "surrogateescape")
+
+
+def descending(score: float) -> str:
+    """Return 16 hexadecimal digits that sort bytewise in descending order of the score (NaN last)."""
+    bits: int = _BITS.unpack(_DOUBLE.pack(score))[0]
+    ascending = bits ^ 0xFFFFFFFFFFFFFFFF if bits >> 63 else bits | (1 << 63)
+    if score != score:
+        ascending = 0
+    return f"{ascending ^ 0xFFFFFFFFFFFFFFFF:016x}"

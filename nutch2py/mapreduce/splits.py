@@ -1,0 +1,99 @@
+"""Map input: one line, one map task: a key range of the table, a part of a batch list, or a piece of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+
+from nutch2py.errors import InputError
+from nutch2py.table import KeyRange
+
+
+class RangeSplit(NamedTuple):
+    """Rows of the crawl's table with keys of a range."""
+
+    range: KeyRange
+
+
+class ListSplit(NamedTuple):
+    """Rows that a batch list names, those entries of it whose own keys lie in a range."""
+
+    range: KeyRange
+
+
+class SideSplit(NamedTuple):
+    """Rows of the derived table ``batch`` with keys of a range."""
+
+    range: KeyRange
+
+
+class FileSplit(NamedTuple):
+    """Lines of a text file that begin at ``start`` (included) up to ``stop`` (excluded), byte offsets."""
+
+    path: str
+    start: int
+    stop: int
+    order: int
+    """Rank of the split among all, for rules like "the last line wins"."""
+
+
+Split = RangeSplit | ListSplit | SideSplit | FileSplit
+
+
+def encode_split(split: Split) -> bytes:
+    """Return the line of map input."""
+    match split:
+        case RangeSplit(key_range):
+            return orjson.dumps({"range": list(key_range)})
+        case ListSplit(key_range):
+            return orjson.dumps({"list": list(key_range)})
+        case SideSplit(key_range):
+            return orjson.dumps({"side": list(key_range)})
+        case FileSplit():
+            return orjson.dumps({"file": list(split)})
+
+
+def decode_split(line: bytes) -> Split:
+    """Return the split of a line of map input."""
+    fields = orjson.loads(line)
+    if "range" in fields:
+        return RangeSplit(KeyRange(*fields["range"]))
+    if "list" in fields:
+        return ListSplit(KeyRange(*fields["list"]))
+    if "side" in fields:
+        return SideSplit(KeyRange(*fields["side"]))
+    return FileSplit(*fields["file"])
+
+
+def split_files(paths: Iterable[Path], count: int) -> list[FileSplit]:
+    """Cut text files into about ``count`` pieces in all, each of one file."""
+    sizes = []
+    for path in paths:
+        try:
+            sizes.append((path, path.stat().st_size))
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror}: check that it exists and may be read") from error
+    piece = max(sum(size for _, size in sizes) // max(count, 1) + 1, 64 * 1024)
+    splits: list[FileSplit] = []
+    for path, size in sizes:
+        splits += [
+            FileSplit(str(path), start, min(start + piece, size), len(splits) + number)
+            for number, start in enumerate(range(0, max(size, 1), piece))
+        ]
+    return [split._replace(order=number) for number, split in enumerate(splits)]
+
+
+def read_lines(split: FileSplit) -> Iterable[bytes]:
+    """Yield the lines of a piece: those whose first byte lies in it, as Hadoop's TextInputFormat cuts."""
+    with Path(split.path).open("rb") as file:
+        if split.start:
+            file.seek(split.start - 1)
+            file.readline()  # the line that began before belongs to the piece before
+        while file.tell() < split.stop:
+            line = file.readline()
+            if not line:
+                return
+            yield line

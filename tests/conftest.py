@@ -1,0 +1,58 @@
+"""Fixtures for every test: a configuration, a crawl folder of its own, and the public cases and the recording when present."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nutch2py.conf import Configuration
+
+ROOT = Path(__file__).resolve().parent.parent
+CASES = Path(os.environ.get("NUTCH2PY_CASES", ROOT.parent / "shared" / "cases"))
+RECORDING = Path(os.environ.get("NUTCH2PY_RECORDING", CASES.parent / "recording"))
+
+
+@pytest.fixture(scope="session")
+def cases() -> Callable[[str], list[dict[str, Any]]]:
+    """Give the list of cases of ``NAME.json``, or skip where the cases are not on this machine."""
+
+    def read(name: str) -> list[dict[str, Any]]:
+        path = CASES / f"{name}.json"
+        if not path.is_file():
+            pytest.skip(f"{path.name} is not here: set NUTCH2PY_CASES to the folder of cases")
+        found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+        return found
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def case_fixture() -> Callable[[str], Any]:
+    """Give what a case points to as ``fixtures/FILE#KEY``."""
+
+    def read(reference: str) -> Any:
+        name, _, key = reference.partition("#")
+        return json.loads((CASES / name).read_text(encoding="utf-8"))[key]
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def recording() -> Path:
+    """Give the folder of the recorded crawl, or skip."""
+    if not RECORDING.is_dir():
+        pytest.skip("the recording is not here: set NUTCH2PY_RECORDING to its folder")
+    return RECORDING
+
+
+@pytest.fixture
+def conf(tmp_path: Path) -> Configuration:
+    """Give the default configuration with an agent name and a table in the test's own folder."""
+    return Configuration.load(
+        overrides={"storage.data.store": f"embedded:{tmp_path / 'crawldata'}", "http.agent.name": "nutch-test"}
+    )

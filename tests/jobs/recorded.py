@@ -1,0 +1,98 @@
+"""The recorded crawl: its dumps as tables, and what of it this project changes on purpose."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+
+from nutch2py.conf import Configuration
+from nutch2py.table import open_store
+from nutch2py.table.dump import export_table, import_table
+from nutch2py.webpage import WebPage
+
+Row = dict[str, list[object]]
+Dump = dict[str, Row]
+
+
+def batch_id(round_number: int) -> str:
+    """Return the batch id of a recorded round."""
+    return f"160000000{round_number}-100{round_number}"
+
+
+def dump_before(recording: Path, round_number: int, job: str) -> Path:
+    """Return the dump of the table as it was before a job of a round."""
+    before = {"generate": "updatedb", "fetch": "generate", "parse": "fetch", "updatedb": "parse"}[job]
+    name = f"round{round_number}-{before}"
+    if job == "generate":
+        name = "round1-inject" if round_number == 1 else f"round{round_number - 1}-updatedb"
+    return recording / "dumps" / f"{name}.jsonl.gz"
+
+
+def recorded_start(recording: Path, words: str) -> int:
+    """Return when a job of the recording began (ms); ``words`` begin its line in times.txt, such as "r1 generate"."""
+    for line in (recording / "dumps" / "times.txt").read_text().splitlines():
+        seconds, _, rest = line.partition(" start ")
+        if rest.startswith(words):
+            return int(float(seconds) * 1000)
+    raise LookupError(words)
+
+
+def read(path: Path) -> Dump:
+    """Return a dump by row key."""
+    with gzip.open(path) as lines:
+        return {row["row"]: row["cells"] for row in map(orjson.loads, lines)}
+
+
+def write(dump: Dump, path: Path) -> Path:
+    """Write a dump in the export form."""
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for key in sorted(dump):
+            file.write(orjson.dumps({"row": key, "cells": dump[key]}) + b"\n")
+    return path
+
+
+def differences(recording: Path, expected: Path, conf: Configuration, folder: Path) -> str:
+    """Export the table and compare it with the recording's own tool; return what it prints when they differ."""
+    exported = folder / "exported.jsonl.gz"
+    export_table(open_store(conf, WebPage), exported)
+    tool = recording / "tools" / "compare.py"
+    done = subprocess.run(
+        [sys.executable, str(tool), str(expected), str(exported), "--cells"],
+        capture_output=True, text=True, check=False, env={"PYTHONIOENCODING": "utf-8"},
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done.stderr
+    return "" if done.returncode == 0 else done.stdout
+
+
+def load(conf: Configuration, path: Path) -> None:
+    """Make the crawl's table from a dump."""
+    store = open_store(conf, WebPage)
+    store.create()
+    import_table(store, path)
+
+
+def adjusted(expected: Path, folder: Path, *changes: Callable[[Dump], None]) -> Path:
+    """Write a recorded dump with deliberate differences applied."""
+    dump = read(expected)
+    for change in changes:
+        change(dump)
+    return write(dump, folder / "expected.jsonl.gz")
+
+
+def keep_inlinks(before: Dump) -> Callable[[Dump], None]:
+    """Updatedb keeps the inlinks of earlier batches; Nutch 2 clears them on every row that it writes (NUTCH-1672)."""
+
+    def change(after: Dump) -> None:
+        for key, cells in before.items():
+            for column, cell in cells.items():
+                if column.startswith("il:"):
+                    after[key].setdefault(column, cell)
+
+    return change
+
+

@@ -1,0 +1,65 @@
+"""Each job of the recorded crawl, run on the recorded table before it: the same cells after it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.jobs.generate import generate
+from nutch2py.jobs.index import index
+from nutch2py.jobs.inject import inject
+from nutch2py.jobs.parse import parse
+from nutch2py.jobs.updatedb import updatedb
+from tests.jobs import recorded
+
+ROUNDS = (1, 2, 3, 4)
+TOP_N = {1: 170, 2: 170, 3: 200, 4: 200}
+
+
+@pytest.fixture
+def conf(tmp_path: Path, recording: Path) -> Configuration:
+    """The recording's configuration over an empty embedded table."""
+    return Configuration.load(
+        recording / "conf", {"storage.data.store": f"embedded:{tmp_path / 'crawldata'}"}
+    )
+
+
+def test_inject(conf: Configuration, recording: Path, tmp_path: Path) -> None:
+    inject(conf, str(recording / "site" / "seeds.txt"))
+    expected = recording / "dumps" / "round1-inject.jsonl.gz"
+    assert recorded.differences(recording, expected, conf, tmp_path) == ""
+
+
+@pytest.mark.parametrize("number", ROUNDS)
+def test_generate(conf: Configuration, recording: Path, tmp_path: Path, number: int) -> None:
+    recorded.load(conf, recorded.dump_before(recording, number, "generate"))
+    generate(
+        conf,
+        top_n=TOP_N[number],
+        add_days=2 if number == 4 else 0,
+        batch_id=recorded.batch_id(number),
+        now=recorded.recorded_start(recording, f"r{number} generate"),
+    )
+    expected = recording / "dumps" / f"round{number}-generate.jsonl.gz"
+    assert recorded.differences(recording, expected, conf, tmp_path) == ""
+
+
+@pytest.mark.parametrize("listed", [False, True], ids=["by scan", "by list"])
+@pytest.mark.parametrize("number", ROUNDS)
+def test_updatedb(conf: Configuration, recording: Path, tmp_path: Path, number: int, listed: bool) -> None:
+    before = recorded.dump_before(recording, number, "updatedb")
+    recorded.load(conf, before)
+    updatedb(conf, recorded.batch_id(number))
+    expected = recorded.adjusted(
+        recording / "dumps" / f"round{number}-updatedb.jsonl.gz", tmp_path, recorded.keep_inlinks(recorded.read(before))
+    )
+    assert recorded.differences(recording, expected, conf, tmp_path) == ""
+
+
+def test_index(conf: Configuration, recording: Path, tmp_path: Path) -> None:
+    recorded.load(conf, recording / "dumps" / "round4-updatedb.jsonl.gz")
+    index(conf, "-all")
+    expected = recording / "dumps" / "round5-index.jsonl.gz"
+    assert recorded.differences(recording, expected, conf, tmp_path) == ""
