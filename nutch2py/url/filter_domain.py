@@ -1,0 +1,57 @@
+"""urlfilter-domain and urlfilter-domaindenylist: crawl only, or never, what is listed.
+
+A line of domain-urlfilter.txt (domaindenylist-urlfilter.txt) is a public suffix (``org``, ``co.uk``), a domain
+(``apache.org``) or a host (``www.apache.org``).
+"""
+
+from __future__ import annotations
+
+from nutch2py.conf import Configuration
+from nutch2py.url.javaurl import parse_url
+from nutch2py.url.parts import domain_of_host, suffix_of_host
+from nutch2py.url.rules import read_rules
+
+
+class _DomainSet:
+    def __init__(self, conf: Configuration, point: str, default: str) -> None:
+        rules = read_rules(conf, point, default)
+        self.names = frozenset(line.strip().lower() for _, line in rules.lines())
+
+    def holds(self, url: str) -> bool:
+        """Tell whether suffix, domain or host of the URL is listed; raise ValueError when it is malformed."""
+        host = parse_url(url).host.lower()
+        return host in self.names or domain_of_host(host) in self.names or suffix_of_host(host) in self.names
+
+
+class DomainURLFilter:
+    """Accepts what is listed; an empty list accepts everything."""
+
+    java_class = "org.apache.nutch.urlfilter.domain.DomainURLFilter"
+
+    def __init__(self, conf: Configuration) -> None:
+        self._domains = _DomainSet(conf, "urlfilter.domain", "domain-urlfilter.txt")
+
+    def filter(self, url: str) -> str | None:
+        """Return the URL if it is listed, else None."""
+        if not self._domains.names:
+            return url
+        try:
+            return url if self._domains.holds(url) else None
+        except ValueError:
+            return None
+
+
+class DomainDenylistURLFilter:
+    """Rejects what is listed, and malformed URLs."""
+
+    java_class = "org.apache.nutch.urlfilter.domaindenylist.DomainDenylistURLFilter"
+
+    def __init__(self, conf: Configuration) -> None:
+        self._domains = _DomainSet(conf, "urlfilter.domaindenylist", "domaindenylist-urlfilter.txt")
+
+    def filter(self, url: str) -> str | None:
+        """Return the URL unless it is listed."""
+        try:
+            return None if self._domains.holds(url) else url
+        except ValueError:
+            return None

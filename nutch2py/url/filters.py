@@ -1,0 +1,36 @@
+"""The enabled URL filters as one: a URL belongs to the crawl when every filter accepts it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nutch2py.conf import Configuration
+from nutch2py.plugins import enabled, names_of, ordered
+
+if TYPE_CHECKING:
+    from nutch2py.plugins import URLFilter
+
+
+class URLFilters:
+    """Runs the filters in the order of ``urlfilter.order``; when that is set, only the filters that it names."""
+
+    def __init__(self, conf: Configuration) -> None:
+        order = (conf.get("urlfilter.order") or "").replace(",", " ").split()
+        self.filters: list[URLFilter] = ordered(conf, "urlfilter", "urlfilter.order")
+        if order:
+            named = {
+                plugin
+                for plugin_id, plugin in enabled(conf, "urlfilter").items()
+                if names_of(plugin_id, plugin) & set(order)
+            }
+            self.filters = [found for found in self.filters if type(found) in named]
+        self._calls = [found.filter for found in self.filters]
+
+    def filter(self, url: str) -> str | None:
+        """Return the URL, or None when a filter rejects it."""
+        found: str | None = url
+        for call in self._calls:
+            if found is None:
+                return None
+            found = call(found)
+        return found

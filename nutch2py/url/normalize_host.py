@@ -1,0 +1,38 @@
+"""urlnormalizer-host: one host for the same pages, from host-urlnormalizer.txt: ``*.example.com www.example.com``."""
+
+from __future__ import annotations
+
+from nutch2py.conf import Configuration
+from nutch2py.url.javaurl import parse_url
+from nutch2py.url.rules import read_rules
+
+
+class HostURLNormalizer:
+    """Replaces hosts by name, or all below a domain by ``*.domain``, of which the shortest is taken."""
+
+    java_class = "org.apache.nutch.net.urlnormalizer.host.HostURLNormalizer"
+
+    def __init__(self, conf: Configuration) -> None:
+        rules = read_rules(conf, "urlnormalizer.hosts", "host-urlnormalizer.txt")
+        self._targets: dict[str, str] = {}
+        for number, line in rules.lines():
+            words = line.split()
+            if len(words) != 2:
+                raise rules.error(number, f"{line.strip()!r} is not a host and the host to replace it")
+            self._targets[words[0]] = words[1]
+
+    def normalize(self, url: str, scope: str) -> str:
+        """Return the URL with its host replaced; raise ValueError when it is malformed."""
+        del scope
+        host = parse_url(url).host
+        target = self._targets.get(host)
+        labels = host.split(".")
+        # "*.com" first, then "*.example.com", never the host itself: the order of Nutch
+        for start in range(len(labels) - 2, 0, -1):
+            if target is not None:
+                break
+            target = self._targets.get("*." + ".".join(labels[start:]))
+        if target is None or not host:
+            return url
+        at = url.index(host, url.index("//") + 2)
+        return url[:at] + target + url[at + len(host) :]

@@ -1,0 +1,55 @@
+"""The rule files of normalizers and filters: where their text comes from, and how an error in them is told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.url.java_regex import compile_java
+
+
+class Rules(NamedTuple):
+    """The text of rules and its name for messages: a path, or the property that holds the text."""
+
+    name: str
+    text: str
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Yield every line that is neither blank nor a ``#`` comment, with its number; space at the ends is kept."""
+        for number, line in enumerate(self.text.split("\n"), 1):
+            line = line.removesuffix("\r")
+            if line.strip() and not line.startswith("#"):
+                yield number, line
+
+    def error(self, number: int, reason: str) -> ConfigurationError:
+        """Return the error of a line, with the file and the number to look at."""
+        return ConfigurationError(f"{self.name}, line {number}: {reason}: correct or remove the rule")
+
+    def compile(self, number: int, pattern: str) -> re.Pattern[str]:
+        """Compile a Java pattern of a line."""
+        try:
+            return compile_java(pattern)
+        except ValueError as error:
+            raise self.error(number, f"{pattern!r} is not a usable regular expression ({error})") from None
+
+
+def read_rules(conf: Configuration, point: str, default: str) -> Rules:
+    """Return the rules of ``<point>.rules`` (a value, which comes first) or of the file that ``<point>.file`` names."""
+    text = conf.get(f"{point}.rules")
+    if text:
+        return Rules(f"property {point}.rules", text)
+    return read_rules_file(conf, f"{point}.file", conf.get_trimmed(f"{point}.file", default))
+
+
+def read_rules_file(conf: Configuration, name: str, file: str) -> Rules:
+    """Return the rules of ``file``, which the property ``name`` gives."""
+    path = conf.resource(file)
+    text = conf.resource_text(file)
+    if path is None or text is None:
+        raise ConfigurationError(
+            f"the rules file {file} is in no configuration folder: put it beside nutch-site.xml or correct {name}"
+        )
+    return Rules(str(path), text)
