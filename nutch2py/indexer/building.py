@@ -18,6 +18,9 @@ ROBOTS_KEYS = ("robots", "meta_robots", "metatag.robots")
 """Metadata entries that hold a page's robots directives: the parser's own, and those of parse-metatags (2.x, 1.x)."""
 
 
+_HTML = ("text/html", "application/xhtml+xml")
+
+
 class IndexAction(Enum):
     """What a job does with the document of a page."""
 
@@ -35,8 +38,12 @@ def should_index(page: WebPage) -> bool:
 def is_noindex(page: WebPage, agent: str = "") -> bool:
     """Tell whether the page asks not to be indexed, in its meta robots or in X-Robots-Tag.
 
-    ``noindex`` and ``none`` count; an X-Robots-Tag for another agent (``otherbot: noindex``) does not.
+    ``noindex`` and ``none`` count; an X-Robots-Tag for another agent (``otherbot: noindex``) does not. Nutch's HTML
+    parser writes the directive down nowhere, but leaves title and text of such a page empty: an HTML page with
+    neither is taken for one (it has nothing to find it by either).
     """
+    if page.content_type in _HTML and not page.title and not page.text:
+        return True
     for key in ROBOTS_KEYS:
         value = page.metadata.get(key)
         if value and _says_noindex(value.decode("utf-8", "replace").replace("\t", ",")):
@@ -81,7 +88,7 @@ class DocumentBuilder:
             WebPage.batch_id,
         }
         if self.delete_noindex:
-            own |= {WebPage.metadata, WebPage.headers}
+            own |= {WebPage.metadata, WebPage.headers, WebPage.content_type, WebPage.title, WebPage.text}
         self.fields: frozenset[Field[Any]] = frozenset(own) | self.filters.fields | self.scoring.fields
 
     def build(self, key: str, page: WebPage) -> NutchDocument | None:

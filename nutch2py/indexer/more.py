@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import mimetypes
 import re
-from functools import cache
-from urllib.parse import urlsplit
 
 from nutch2py.conf import Configuration, warn
 from nutch2py.indexer.basic import fetch_time_of
 from nutch2py.indexer.dates import parse_date, solr_date
 from nutch2py.indexer.document import NutchDocument
+from nutch2py.parser.mime import mime_types
 from nutch2py.webpage import WebPage
 
-_TYPE = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~-]+", re.ASCII)
 _FILENAMES = (
     re.compile(r"\bfilename=['\"](.+?)['\"]", re.IGNORECASE),
     re.compile(r"\bfilename=(\S+)\b", re.IGNORECASE),
@@ -27,26 +24,6 @@ def parts_of(mime_type: str) -> list[str]:
     ['text', 'html']
     """
     return mime_type.split("/")
-
-
-@cache
-def _known_types() -> mimetypes.MimeTypes:
-    return mimetypes.MimeTypes()  # the standard library's own table: what a machine has installed changes no document
-
-
-def type_of(content_type: str | None, url: str) -> str | None:
-    """Return the MIME type without parameters, guessed from the URL's extension when the page has none.
-
-    >>> type_of("Text/HTML; charset=UTF-8", ""), type_of(None, "http://a/b.html?x"), type_of("nonsense", "")
-    ('text/html', 'text/html', None)
-    """
-    if content_type is None:
-        try:
-            return _known_types().guess_type(urlsplit(url).path)[0]
-        except ValueError:
-            return None
-    cleaned = content_type.partition(";")[0].strip().lower()
-    return cleaned if _TYPE.fullmatch(cleaned) else None
 
 
 def header_of(page: WebPage, name: str) -> str | None:
@@ -81,6 +58,7 @@ class MoreIndexingFilter:
 
     def __init__(self, conf: Configuration) -> None:
         self.index_parts = conf.get_bool("moreIndexingFilter.indexMimeTypeParts", True)
+        self.mime_types = mime_types(conf)
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Add lastModified, date, contentLength, type and perhaps title."""
@@ -89,7 +67,7 @@ class MoreIndexingFilter:
         if length:
             document.add("contentLength", length)
         content_type = page.content_type
-        mime_type = type_of(header_of(page, "Content-Type") if content_type is None else content_type, url)
+        mime_type = self.type_of(header_of(page, "Content-Type") if content_type is None else content_type, url)
         if mime_type is not None:
             document.add("type", mime_type)
             if self.index_parts:
@@ -100,6 +78,15 @@ class MoreIndexingFilter:
             if title:
                 document.add("title", title)
         return document
+
+    def type_of(self, content_type: str | None, url: str) -> str | None:
+        """Return the canonical MIME type without parameters, None when ``content_type`` is no name of a type.
+
+        A page without any is judged by the ending of its URL.
+        """
+        if content_type is None:
+            return self.mime_types.by_url(url)
+        return self.mime_types.table.for_name(content_type.partition(";")[0])
 
     def _add_times(self, document: NutchDocument, url: str, page: WebPage) -> None:
         header = header_of(page, "Last-Modified")

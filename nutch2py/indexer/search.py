@@ -26,7 +26,7 @@ class Hit(NamedTuple):
     score: float
     fields: dict[str, Any]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the hit as JSON types, marked words within ``<em>`` and the rest escaped for HTML."""
         return {
             "id": self.id,
@@ -47,14 +47,20 @@ class SearchResult(NamedTuple):
     hits: list[Hit]
     millis: float
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the result as JSON types."""
+    def to_json(self) -> str:
+        """Return the result as one line of JSON."""
+        import orjson
+
+        return orjson.dumps(self.to_dict()).decode()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON types; the content of the documents is left out."""
         return {
-            "query": self.query,
+            "query": clean_text(self.query),
             "start": self.start,
             "total": self.total,
             "millis": round(self.millis, 3),
-            "hits": [hit.to_json() for hit in self.hits],
+            "hits": [hit.to_dict() for hit in self.hits],
         }
 
 

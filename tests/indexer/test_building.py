@@ -1,3 +1,7 @@
+import base64
+import gzip
+import json
+
 import pytest
 from indexer_pages import page
 
@@ -5,7 +9,7 @@ from nutch2py.cells import ParseStatus
 from nutch2py.indexer.building import DocumentBuilder, IndexAction, is_noindex, should_index
 from nutch2py.indexer.checker import DISCARDED, check_text
 from nutch2py.record import columns_of
-from nutch2py.webpage import CrawlStatus, WebPage
+from nutch2py.webpage import CrawlStatus, Mark, WebPage
 
 KEY = "com.example.www:http:8080/a"
 
@@ -62,6 +66,9 @@ def test_only_pages_that_were_parsed_and_do_not_redirect_are_indexed(builder, st
         ({"metadata": {"robots": b"NoIndex, follow"}}, True),
         ({"metadata": {"meta_robots": b"none\t"}}, True),
         ({"headers": {"X-Robots-Tag": "noindex"}}, True),
+        ({"content_type": "text/html", "title": "", "text": ""}, True),
+        ({"content_type": "text/html", "title": "T"}, False),
+        ({"content_type": "image/png"}, False),
         ({"headers": {"x-robots-tag": "noarchive, noindex"}}, True),
         ({"headers": {"X-Robots-Tag": "otherbot: noindex"}}, False),
         ({"headers": {"X-Robots-Tag": "nutch-test: noindex"}}, True),
@@ -123,15 +130,8 @@ def test_indexchecker_tells_of_a_dropped_document(conf, monkeypatch):
     assert check_text(conf, "http://a.com/", page()) == f"{DISCARDED}\n"
 
 
-def test_every_row_of_the_recorded_crawl_makes_the_document_nutch_would(conf, recording):
-    import base64
-    import gzip
-    import json
-
-    conf.set("plugin.includes", "index-(basic|anchor|more)|scoring-opic")
-    conf.set("indexer.delete.robots.noindex", False)
-    builder = DocumentBuilder(conf)
-    indexed = 0
+def recorded_rows(recording):
+    """Yield key and cells of the recorded table as it was after its last job."""
     with gzip.open(recording / "dumps" / "round5-index.jsonl.gz", "rt", encoding="utf-8") as dump:
         for line in dump:
             row = json.loads(line)
@@ -139,13 +139,30 @@ def test_every_row_of_the_recorded_crawl_makes_the_document_nutch_would(conf, re
             for column, (value, _) in row["cells"].items():
                 family, _, qualifier = column.partition(":")
                 cells.setdefault(family.encode(), {})[qualifier.encode()] = base64.b64decode(value)
-            record = WebPage(cells, builder.fields)
-            document = builder.build(row["row"], record) if "_updmrk_" in record.markers else None
-            # Nutch marks a row as indexed when, and only when, it made a document of it
-            assert (document is not None) is ("_idxmrk_" in record.markers), row["row"]
-            if document is not None:
-                indexed += 1
-                assert document.id == row["row"]
-                assert len(document.get("digest")) == 32
+            yield row["row"], cells
+
+
+def test_the_recorded_crawl_gives_a_document_for_each_page_that_nutch_indexed(conf, recording):
+    conf.set("indexer.delete.robots.noindex", False)
+    builder = DocumentBuilder(conf)
+    indexed = 0
+    for key, cells in recorded_rows(recording):
+        record = WebPage(cells, builder.fields)
+        document = builder.build(key, record) if Mark.UPDATEDB in record.markers else None
+        # Nutch marks a row as indexed when, and only when, it made a document of it
+        assert (document is not None) is (Mark.INDEX in record.markers), key
+        if document is not None:
+            indexed += 1
+            assert document.id == key
+            assert len(document.get("digest")) == 32
     print(f"recorded crawl: {indexed} documents")
     assert indexed > 50
+
+
+def test_of_the_recorded_crawl_noindex_pages_and_empty_ones_are_left_out(conf, recording):
+    left_out = {
+        key.rpartition("/")[2]
+        for key, cells in recorded_rows(recording)
+        if should_index(WebPage(cells)) and is_noindex(WebPage(cells))
+    }
+    assert left_out == {"both.html", "noindex.html", "none.html", "empty.html", "toempty.html"}

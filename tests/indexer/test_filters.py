@@ -1,22 +1,26 @@
 import pytest
 from indexer_pages import page
 
-from nutch2py.conf import Configuration
+from nutch2py.conf import Configuration, data_folder
 from nutch2py.indexer.anchor import AnchorIndexingFilter
 from nutch2py.indexer.basic import BasicIndexingFilter, fetch_time_of, host_of
 from nutch2py.indexer.dates import solr_date
 from nutch2py.indexer.document import NutchDocument
 from nutch2py.indexer.filters import IndexingFilters, PageNotIndexable
-from nutch2py.indexer.more import MoreIndexingFilter, parts_of, type_of
+from nutch2py.indexer.more import MoreIndexingFilter, parts_of
 from nutch2py.webpage import Mark
 
 NOW = 1_700_000_000_000
 OURS = {"index-basic": BasicIndexingFilter, "index-more": MoreIndexingFilter, "index-anchor": AnchorIndexingFilter}
 
 
+def settings(properties):
+    return Configuration({name: str(value) for name, value in properties.items()}, [data_folder("conf")])
+
+
 def filtered(plugin, url="http://www.example.com/", conf=None, document=None, **values):
     document = document or NutchDocument()
-    result = plugin(Configuration({k: str(v) for k, v in (conf or {}).items()})).filter(document, url, page(**values))
+    result = plugin(settings(conf or {})).filter(document, url, page(**values))
     assert result is document
     return document
 
@@ -174,7 +178,14 @@ def test_a_page_without_title_is_called_by_its_file_name(header, title):
 
 @pytest.mark.parametrize(("content_type", "expected"), [("", None), ("text", None), ("A/B;x", "a/b"), ("a/b/c", None)])
 def test_content_types_that_are_none_give_no_type(content_type, expected):
-    assert type_of(content_type, "http://x/y.html") == expected
+    assert MoreIndexingFilter(settings({})).type_of(content_type, "http://x/y.html") == expected
+
+
+def test_a_type_is_canonical_and_guessed_from_the_url_when_there_is_none():
+    more = MoreIndexingFilter(settings({}))
+    assert more.type_of("application/x-pdf", "") == "application/pdf"
+    assert more.type_of(None, "http://x/y.pdf?q") == "application/pdf"
+    assert more.type_of(None, "http://x/y") == "application/octet-stream"
 
 
 def test_filters_run_in_the_order_asked_for(conf):

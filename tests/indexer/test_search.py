@@ -51,7 +51,7 @@ def test_a_page_cannot_write_escapes_to_the_terminal(filled):
 
 
 def test_json_escapes_pages_and_leaves_their_content_out(filled):
-    found = json.loads(json.dumps(search(filled, "crawler", rows=1).to_json()))
+    found = json.loads(search(filled, "crawler", rows=1).to_json())
     assert (found["total"], found["start"], found["query"]) == (2, 0, "crawler")
     (hit,) = found["hits"]
     assert hit["title"] == "A &lt;b&gt;<em>crawler</em>"
