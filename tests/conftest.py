@@ -14,6 +14,8 @@ from nutch2py.conf import Configuration
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = Path(os.environ.get("NUTCH2PY_CASES", ROOT.parent / "shared" / "cases"))
+MAP_SIZE = str(1 << 30)
+"""Bytes of address space a table may take: hundreds of tables are open in one test run."""
 RECORDING = Path(os.environ.get("NUTCH2PY_RECORDING", CASES.parent / "recording"))
 
 
@@ -54,5 +56,9 @@ def recording() -> Path:
 def conf(tmp_path: Path) -> Configuration:
     """Give the default configuration with an agent name and a table in the test's own folder."""
     return Configuration.load(
-        overrides={"storage.data.store": f"embedded:{tmp_path / 'crawldata'}", "http.agent.name": "nutch-test"}
+        overrides={
+            "storage.data.store": f"embedded:{tmp_path / 'crawldata'}",
+            "storage.embedded.map.size": MAP_SIZE,
+            "http.agent.name": "nutch-test",
+        }
     )

@@ -11,6 +11,7 @@ from nutch2py.jobs.journal import recover
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.parser.parsing import Parsing
+from nutch2py.parser.sitemap_parsing import SitemapParsing
 from nutch2py.table import open_store
 from nutch2py.url.keys import unreverse_url
 from nutch2py.webpage import INJECTED_SITEMAP, Mark, WebPage
@@ -29,7 +30,8 @@ class ParserJob(TableJob):
         self.resume, self.force = conf.get_bool("parse.job.resume"), conf.get_bool("parse.job.force")
         self.sitemap = conf.get_bool("parse.sitemap")
         self.parsing = Parsing(conf)
-        self.fields = self.parsing.fields | {WebPage.markers}
+        self.sitemaps = SitemapParsing(conf, self.parsing) if self.sitemap else None
+        self.fields = (self.sitemaps or self.parsing).fields | {WebPage.markers}
 
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
         """Parse each row and write what changed; links that are gone are noted before the row forgets them."""
@@ -51,7 +53,13 @@ class ParserJob(TableJob):
                     self.channel.line(f"Forced parsing {url}; already parsed")
                 else:
                     self.channel.line(f"Parsing {url}")
-                outcome = self.parsing.process(key, page)
+                if self.sitemaps is not None:
+                    outcome, listed = self.sitemaps.process(key, page)
+                    for target, row in listed:
+                        batch.put(target, row)
+                    self.count("ParserStatus", "sitemap_urls", len(listed))
+                else:
+                    outcome = self.parsing.process(key, page)
                 self.count("ParserStatus", outcome.label)
                 if outcome.message:
                     self.channel.line(outcome.message)
@@ -79,8 +87,7 @@ def parse(
     store = open_store(conf, WebPage)
     store.create()
     BatchLists(conf).store.create()
-    fields = Parsing(conf).fields | {WebPage.markers}
-    splits, expected = rows_of_batch(conf, store, fields, Mark.FETCH, batch_id, map_tasks(conf))
+    splits, expected = rows_of_batch(conf, store, Parsing(conf).fields, Mark.FETCH, batch_id, map_tasks(conf))
     result = run_job(ParserJob, conf, splits, title="ParserJob", expected=expected)
     counts = ", ".join(f"{amount} {name}" for name, amount in sorted(result.counters.get("ParserStatus", {}).items()))
     log.line(counts or "nothing to parse")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import subprocess
 import sys
@@ -11,9 +12,10 @@ from pathlib import Path
 import orjson
 
 from nutch2py.conf import Configuration
-from nutch2py.table import open_store
+from nutch2py.jobs.batchlist import BatchLists, State, entry_key
+from nutch2py.table import MarkCondition, Query, open_store
 from nutch2py.table.dump import export_table, import_table
-from nutch2py.webpage import WebPage
+from nutch2py.webpage import BatchEntry, Mark, WebPage
 
 Row = dict[str, list[object]]
 Dump = dict[str, Row]
@@ -96,3 +98,50 @@ def keep_inlinks(before: Dump) -> Callable[[Dump], None]:
     return change
 
 
+
+
+FAR_OFF = "test.interop.i:http/bigint.html"
+"""A page whose seed asks for an interval of three years."""
+
+
+def force_refetch(round_number: int) -> Callable[[Dump], None]:
+    """A page that is due later than db.fetch.interval.max from now is due now; Nutch 2 promises so and never does."""
+
+    def change(after: Dump) -> None:
+        if round_number > 1:
+            cell: list[object] = [base64.b64encode(batch_id(round_number).encode()).decode(), 0]
+            after[FAR_OFF] |= {"f:bid": cell, "mk:_gnmrk_": cell}
+
+    return change
+
+
+NOT_INDEXED = {
+    "test.interop.c:http/empty.html": "no title and no text: what Nutch's parser leaves of a noindex page",
+    "test.interop.g:http/both.html": "noindex, nofollow",
+    "test.interop.g:http/noindex.html": "noindex",
+    "test.interop.g:http/none.html": "robots none",
+    "test.interop.i:http/toempty.html": "no title and no text",
+    "test.interop.i:http/togone.html": "was parsed, now gone",
+    "test.interop.i:http/toredir.html": "was parsed, now redirects",
+}
+"""Rows that Nutch 2 puts into the index, though their pages are gone, elsewhere or ask to be left out."""
+
+
+def leave_out(after: Dump) -> None:
+    """Take the index mark from the rows that are not indexed here."""
+    for key in NOT_INDEXED:
+        del after[key]["mk:_idxmrk_"]
+
+
+def make_list(conf: Configuration, batch: str) -> None:
+    """Make the batch list that a GeneratorJob of this project would have made."""
+    lists = BatchLists(conf)
+    lists.set_state(batch, State.GENERATING)
+    marked = Query(frozenset({WebPage.markers}), mark=MarkCondition(Mark.GENERATE, batch))
+    keys = [key for key, _ in open_store(conf, WebPage).scan(marked)]
+    with lists.store.batch() as writes:
+        for order, key in enumerate(keys):
+            entry = BatchEntry()
+            entry.key = key
+            writes.put(entry_key(batch, 0, "00000", order), entry)
+    lists.set_state(batch, State.GENERATED, len(keys))

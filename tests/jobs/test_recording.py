@@ -12,6 +12,7 @@ from nutch2py.jobs.index import index
 from nutch2py.jobs.inject import inject
 from nutch2py.jobs.parse import parse
 from nutch2py.jobs.updatedb import updatedb
+from tests.conftest import MAP_SIZE
 from tests.jobs import recorded
 
 ROUNDS = (1, 2, 3, 4)
@@ -21,9 +22,8 @@ TOP_N = {1: 170, 2: 170, 3: 200, 4: 200}
 @pytest.fixture
 def conf(tmp_path: Path, recording: Path) -> Configuration:
     """The recording's configuration over an empty embedded table."""
-    return Configuration.load(
-        recording / "conf", {"storage.data.store": f"embedded:{tmp_path / 'crawldata'}"}
-    )
+    overrides = {"storage.data.store": f"embedded:{tmp_path / 'crawldata'}", "storage.embedded.map.size": MAP_SIZE}
+    return Configuration.load(recording / "conf", overrides)
 
 
 def test_inject(conf: Configuration, recording: Path, tmp_path: Path) -> None:
@@ -42,7 +42,9 @@ def test_generate(conf: Configuration, recording: Path, tmp_path: Path, number: 
         batch_id=recorded.batch_id(number),
         now=recorded.recorded_start(recording, f"r{number} generate"),
     )
-    expected = recording / "dumps" / f"round{number}-generate.jsonl.gz"
+    expected = recorded.adjusted(
+        recording / "dumps" / f"round{number}-generate.jsonl.gz", tmp_path, recorded.force_refetch(number)
+    )
     assert recorded.differences(recording, expected, conf, tmp_path) == ""
 
 
@@ -51,6 +53,8 @@ def test_generate(conf: Configuration, recording: Path, tmp_path: Path, number: 
 def test_updatedb(conf: Configuration, recording: Path, tmp_path: Path, number: int, listed: bool) -> None:
     before = recorded.dump_before(recording, number, "updatedb")
     recorded.load(conf, before)
+    if listed:
+        recorded.make_list(conf, recorded.batch_id(number))
     updatedb(conf, recorded.batch_id(number))
     expected = recorded.adjusted(
         recording / "dumps" / f"round{number}-updatedb.jsonl.gz", tmp_path, recorded.keep_inlinks(recorded.read(before))
@@ -61,5 +65,14 @@ def test_updatedb(conf: Configuration, recording: Path, tmp_path: Path, number: 
 def test_index(conf: Configuration, recording: Path, tmp_path: Path) -> None:
     recorded.load(conf, recording / "dumps" / "round4-updatedb.jsonl.gz")
     index(conf, "-all")
-    expected = recording / "dumps" / "round5-index.jsonl.gz"
+    expected = recorded.adjusted(recording / "dumps" / "round5-index.jsonl.gz", tmp_path, recorded.leave_out)
+    assert recorded.differences(recording, expected, conf, tmp_path) == ""
+
+
+@pytest.mark.parametrize("number", ROUNDS)
+def test_parse(conf: Configuration, recording: Path, tmp_path: Path, number: int) -> None:
+    before = recorded.dump_before(recording, number, "parse")
+    recorded.load(conf, before)
+    parse(conf, recorded.batch_id(number))
+    expected = recording / "dumps" / f"round{number}-parse.jsonl.gz"
     assert recorded.differences(recording, expected, conf, tmp_path) == ""
