@@ -8,6 +8,9 @@ one who comes too late for that reads the row again.
 
 LMDB needs a write transaction to open a named database. So opening a table waits for a flush in progress (a second at
 most); reading never waits.
+
+An environment must not be used across a fork. A fork waits until no thread is inside a transaction; the child then
+closes what it inherited, which touches nothing of the parent's, and opens the table anew when it needs it.
 """
 
 from __future__ import annotations
@@ -33,18 +36,6 @@ _MAX_DATABASES, _MAX_READERS = 512, 512
 _NUMBER = struct.Struct(">Q")
 _open: dict[str, TableFiles] = {}
 _lock = threading.RLock()
-_abandoned: list[Any] = []
-
-
-def _after_fork() -> None:
-    """Forget the parent's environments without closing them: closing would free the parent's reader slots."""
-    global _lock  # noqa: PLW0603  # the parent may have forked while another of its threads held the lock
-    _lock = threading.RLock()
-    _abandoned.append(list(_open.values()))
-    _open.clear()
-
-
-os.register_at_fork(after_in_child=_after_fork)
 
 
 @contextlib.contextmanager
@@ -92,7 +83,12 @@ def explained(where: str) -> Iterator[None]:
 def _environment(path: Path, map_size: int) -> lmdb.Environment:
     """Open an LMDB environment; free the slots of readers that died. Commits are synchronous, readahead would hurt."""
     environment = lmdb.open(
-        str(path), map_size=map_size, max_dbs=_MAX_DATABASES, max_readers=_MAX_READERS, readahead=False
+        str(path),
+        map_size=map_size,
+        max_dbs=_MAX_DATABASES,
+        max_readers=_MAX_READERS,
+        readahead=False,
+        max_spare_txns=0,  # one kept for reuse would be freed by a forked child
     )
     environment.reader_check()
     return environment
@@ -102,9 +98,9 @@ class TableFiles:
     """The open environments of one table in this process. ``users``: stores that share them."""
 
     def __init__(self, path: Path, map_size: int) -> None:
-        self.path, self.pid, self.users, self.closed = path, os.getpid(), 0, False
+        self.path, self.users, self.closed = path, 0, False
         self._databases: dict[bytes, Any] = {}
-        self._writing = threading.Lock()
+        self._writing, self._reading = threading.Lock(), threading.Lock()
         self.meta = _environment(path / "meta", map_size)
         try:
             self.content = _environment(path / "content", map_size)
@@ -116,8 +112,8 @@ class TableFiles:
         self._open_databases()
 
     def alive(self) -> bool:
-        """Tell whether these are still the table's files, open in this very process."""
-        if self.closed or self.pid != os.getpid():
+        """Tell whether these are open, and still the table's files."""
+        if self.closed:
             return False
         try:
             return os.stat(self._data).st_ino == self._inode  # noqa: PTH116
@@ -125,8 +121,8 @@ class TableFiles:
             return False
 
     def close(self) -> None:
-        """Close both environments, unless this process has inherited them from its parent."""
-        if not self.closed and self.pid == os.getpid():
+        """Close both environments."""
+        if not self.closed:
             self.closed = True
             self.meta.close()
             self.content.close()
@@ -144,7 +140,7 @@ class TableFiles:
 
     def families(self) -> list[bytes]:
         """Return the databases that hold cells, those that another process has just made included."""
-        with self.meta.begin() as txn:
+        with self.reading() as txn:
             names = self.names(txn)
         if any(name not in self._databases for name in names):
             self._open_databases()
@@ -163,6 +159,18 @@ class TableFiles:
         handle = self._databases.get(STATE)
         found: bytes | None = txn.get(name, db=handle) if handle is not None else None
         return found
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Any]:
+        """Give a read transaction of ``meta``; one thread of a process reads at a time."""
+        with self._reading, self.meta.begin() as txn:
+            yield txn
+
+    @contextlib.contextmanager
+    def still(self) -> Iterator[None]:
+        """Wait until no thread is inside a transaction, and let none begin one."""
+        with self._writing, self._reading:
+            yield
 
     @contextlib.contextmanager
     def writing(self, makes: Sequence[bytes] = ()) -> Iterator[tuple[Any, dict[bytes, Any]]]:
@@ -202,7 +210,7 @@ class TableFiles:
 
     def read_contents(self, numbers: Sequence[bytes]) -> dict[bytes, bytes]:
         """Return the stored contents of those ``numbers`` that there are."""
-        with self.content.begin() as txn:
+        with self._reading, self.content.begin() as txn:
             return dict(txn.cursor().getmulti(sorted(numbers)))
 
 
@@ -229,7 +237,7 @@ def release(files: TableFiles) -> None:
     """Give back what :func:`acquire` gave; the last user closes the environments."""
     with _lock:
         files.users -= 1
-        if files.users <= 0 and files.pid == os.getpid():
+        if files.users <= 0:
             files.close()
             for key in [key for key, other in _open.items() if other is files]:
                 del _open[key]
@@ -241,3 +249,27 @@ def discard(path: Path) -> None:
         files = _open.pop(str(path.resolve()), None)
         if files is not None:
             files.close()
+
+
+_forking = contextlib.ExitStack()
+
+
+def _before_fork() -> None:
+    _lock.acquire()
+    for key in sorted(_open):
+        _forking.enter_context(_open[key].still())
+
+
+def _after_fork() -> None:
+    _forking.close()
+    _lock.release()
+
+
+def _after_fork_in_child() -> None:
+    _after_fork()
+    for inherited in _open.values():
+        inherited.close()
+    _open.clear()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)

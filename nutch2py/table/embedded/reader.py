@@ -70,7 +70,7 @@ def scan_chunk(files: TableFiles, selection: Selection, bounds: Bounds, position
     """Read about ``size`` rows from the LMDB key ``position`` on."""
     runs: list[dict[bytes, bytes]] = []
     bound: bytes | None = None
-    with files.meta.begin() as txn:
+    with files.reading() as txn:
         handles = [files.database(name) for name in selection.names]
         entries = [0 if handle is None else txn.stat(handle)["entries"] for handle in handles]
         most = max(entries, default=0)
@@ -112,7 +112,7 @@ def marked_chunk(
     handle = files.database(MARKS)
     if handle is None:
         return Chunk([], None)
-    with files.meta.begin() as txn:
+    with files.reading() as txn:
         cursor = txn.cursor(handle)
         if not (cursor.set_range(position) if position else cursor.first()):
             return Chunk([], None)
@@ -166,7 +166,7 @@ def read_rows(files: TableFiles, selection: Selection, keys: Iterable[bytes]) ->
     for at in range(0, len(ordered), _POINT_READS):
         part = ordered[at : at + _POINT_READS]
         while part:
-            with files.meta.begin() as txn:
+            with files.reading() as txn:
                 found = _point_rows(txn, files, selection, part)
             if selection.content_at is None:
                 rows.update(found)
@@ -215,7 +215,7 @@ def read_marked(
     """Return the rows of ``keys`` that are there and still have the mark."""
     if mark is not None:
         value = None if mark.value is None else encode_text(mark.value)
-        with files.meta.begin() as txn:
+        with files.reading() as txn:
             marks = point_read(txn, files.database(MARKS), sorted(keys))
         keys = [key for key, packed in marks.items() if _fits(packed, encode_text(mark.name), value)]
     return read_rows(files, selection, keys)

@@ -76,7 +76,7 @@ class EmbeddedStore(DataStore[R]):
             files.release(found)
         self._files = found = files.acquire(self._path, self._map_size, self._where)
         try:
-            with files.explained(self._where), found.meta.begin() as txn:
+            with files.explained(self._where), found.reading() as txn:
                 version = found.get_state(txn, files.VERSION)
                 stored = found.get_state(txn, files.SCHEMA)
             if version is None or stored is None:
@@ -181,7 +181,7 @@ class EmbeddedStore(DataStore[R]):
         with files.explained(self._where):
             table = self._live()
             names = table.families()
-            with table.meta.begin() as txn:
+            with table.reading() as txn:
                 sizes = {name: txn.stat(table.database(name))["entries"] for name in names}
                 largest = max(sizes, key=lambda name: sizes[name])
                 name = largest if sizes[largest] <= _FEW_KEYS else files.SAMPLE
@@ -201,7 +201,7 @@ class EmbeddedStore(DataStore[R]):
         with files.explained(self._where):
             table = self._live()
             names = table.families()
-            with table.meta.begin() as txn:
+            with table.reading() as txn:
                 return max((int(txn.stat(table.database(name))["entries"]) for name in names), default=0)
 
     def batch(self) -> WriteBatch:

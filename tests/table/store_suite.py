@@ -1,0 +1,397 @@
+"""What every DataStore does, as tests: a subclass gives a fixture ``make_store`` and runs the same suite on its store.
+
+``make_store(record, name)`` opens a table of that name in a place of the test's own; it does not create it.
+"""
+
+import time
+from itertools import pairwise
+
+import pytest
+
+from nutch2py.cells import encode_int, encode_text
+from nutch2py.errors import StoreError
+from nutch2py.record import FieldNotReadError, Mutation
+from nutch2py.table import KeyRange, MarkCondition, Query
+from nutch2py.webpage import Host, WebPage
+
+KEYS = ["com.a:http/", "com.a:http/x", "com.b:http:8080/", "com.foo:http/中?é=ü", "org.z:https/~u"]
+LONG = [
+    "com.long:http/" + "p" * 486,  # 500 bytes: the longest of the short ones
+    "com.long:http/" + "p" * 486 + "\x01",
+    "com.long:http/" + "p" * 487,
+    "com.long:http/" + "p" * 4_985 + "b",
+    "com.long:http/" + "p" * 4_985 + "c",  # 5,000 bytes
+    "com.long:http/" + "p" * 485 + "中/long",  # cut within a character
+    "com.long:http/" + "p" * 485 + "q",
+    "com.long:http/" + "q" + "r" * 600,
+]
+
+
+def page_at(depth=0, **marks):
+    page = WebPage()
+    page.status, page.fetch_interval, page.score = 2, 2592000, 0.5
+    page.markers["dist"] = str(depth)
+    for name, value in marks.items():
+        page.markers[name] = value
+    return page
+
+
+def put(store, **pages):
+    write(store, pages)
+
+
+def write(store, pages, timestamp=None):
+    with store.batch() as batch:
+        for key, page in pages.items():
+            batch.put(key, page, timestamp)
+
+
+class StoreSuite:
+    @pytest.fixture
+    def store(self, make_store):
+        store = make_store(WebPage, "webpage")
+        store.create()
+        yield store
+        store.close()
+
+    # the table
+
+    def test_create_exists_drop(self, make_store):
+        store = make_store(WebPage, "webpage")
+        assert not store.exists()
+        store.create()
+        store.create()
+        assert store.exists()
+        write(store, {"a": page_at()})
+        store.drop()
+        assert not store.exists()
+        store.drop()
+        store.create()
+        assert list(store.scan_cells()) == []
+
+    def test_a_table_that_is_not_there_is_an_error(self, make_store):
+        store = make_store(WebPage, "webpage")
+        with pytest.raises(StoreError, match="webpage"):
+            list(store.scan(Query()))
+        with pytest.raises(StoreError, match="webpage"):
+            store.get("a")
+
+    def test_tables_are_apart(self, make_store):
+        pages, hosts, other = make_store(WebPage, "webpage"), make_store(Host, "host"), make_store(WebPage, "b_webpage")
+        for store in (pages, hosts, other):
+            store.create()
+        host = Host()
+        host.metadata["q_mt"] = b"2"
+        write(hosts, {"com.a": host})
+        write(pages, {"com.a:http/": page_at()})
+        assert [key for key, _ in hosts.scan(Query())] == ["com.a"]
+        assert hosts.get("com.a").metadata["q_mt"] == b"2"
+        assert list(other.scan(Query())) == []
+
+    def test_a_closed_store_opens_again(self, store):
+        write(store, {"a": page_at()})
+        store.close()
+        store.close()
+        assert store.get("a").status == 2
+
+    # reading
+
+    def test_rows_come_in_key_order(self, store):
+        write(store, {key: page_at() for key in [*reversed(KEYS), *LONG]})
+        wanted = sorted([*KEYS, *LONG], key=str.encode)
+        assert [key for key, _ in store.scan(Query())] == wanted
+        assert [key for key, _ in store.scan(Query.of([WebPage.status]))] == wanted
+        assert [key for key, _ in store.scan(Query.of([WebPage.markers], MarkCondition("dist")))] == wanted
+        assert [key for key, _ in store.scan_cells()] == wanted
+
+    def test_ranges_include_their_start_and_exclude_their_stop(self, store):
+        write(store, {key: page_at() for key in [*KEYS, *LONG]})
+        everything = sorted([*KEYS, *LONG], key=str.encode)
+        ends = ["", *everything, everything[3] + "\0", "com.long", "z"]
+        for start in ends:
+            for stop in ends:
+                wanted = [key for key in everything if key in KeyRange(start, stop)]
+                query = Query.of([WebPage.status, WebPage.markers]).within(KeyRange(start, stop))
+                assert [key for key, _ in store.scan(query)] == wanted
+                marked = Query.of([WebPage.status], MarkCondition("dist", "0")).within(KeyRange(start, stop))
+                assert [key for key, _ in store.scan(marked)] == wanted
+
+    def test_long_keys_are_read_and_deleted_one_by_one(self, store):
+        write(store, {key: page_at(depth) for depth, key in enumerate(LONG)})
+        assert [page.markers["dist"] for page in store.get_many(LONG)] == [str(depth) for depth in range(len(LONG))]
+        assert store.get(LONG[4] + "x") is None
+        with store.batch() as batch:
+            batch.delete(LONG[3])
+        assert store.get(LONG[3]) is None
+        assert [page is None for page in store.get_many(LONG)] == [key == LONG[3] for key in LONG]
+
+    def test_a_record_shows_only_what_the_query_named(self, store):
+        write(store, {"a": page_at(_gnmrk_="1-1")})
+        ((_, page),) = store.scan(Query.of([WebPage.status, WebPage.score]))
+        assert (page.status, page.score) == (2, 0.5)
+        with pytest.raises(FieldNotReadError):
+            _ = page.fetch_interval
+        with pytest.raises(FieldNotReadError):
+            page.markers.get("dist")
+        assert page.cells == {b"f": {b"st": encode_int(2)}, b"s": {b"s": b"\x3f\0\0\0"}}
+        assert store.get("a", [WebPage.markers]).cells == {b"mk": {b"dist": b"0", b"_gnmrk_": b"1-1"}}
+
+    def test_a_scan_of_columns_gives_rows_that_have_one(self, store):
+        only_type, only_mark, both = WebPage(), WebPage(), page_at()
+        only_type.content_type = "text/html"
+        only_mark.markers["x"] = "y"
+        both.content_type = "text/plain"
+        write(store, {"a": only_type, "b": only_mark, "c": both})
+        assert [key for key, _ in store.scan(Query.of([WebPage.status]))] == ["c"]
+        assert [key for key, _ in store.scan(Query.of([WebPage.status, WebPage.markers]))] == ["b", "c"]
+        assert [key for key, _ in store.scan(Query.of([WebPage.content_type, WebPage.title]))] == ["a", "c"]
+        assert [key for key, _ in store.scan(Query.of([WebPage.content]))] == []
+        assert [key for key, _ in store.scan(Query())] == ["a", "b", "c"]
+        assert store.get("a", [WebPage.status]) is None
+
+    def test_a_mark_condition_needs_the_exact_value(self, store):
+        write(store, {
+            "a": page_at(_gnmrk_="1-1"), "b": page_at(_gnmrk_="1-10"), "c": page_at(_ftcmrk_="1-1"), "d": page_at(),
+            "e": page_at(other="_gnmrk_", x="1-1"), "f": page_at(_gnmrk_=""),
+        })  # fmt: skip
+        query = Query.of([WebPage.status, WebPage.markers], MarkCondition("_gnmrk_", "1-1"))
+        assert [(key, page.status, page.markers["dist"]) for key, page in store.scan(query)] == [("a", 2, "0")]
+        present = Query.of([WebPage.status], MarkCondition("_gnmrk_"))
+        assert [key for key, _ in store.scan(present)] == ["a", "b", "f"]
+        assert [key for key, _ in store.scan(Query.of([WebPage.status], MarkCondition("_gnmrk_", "")))] == ["f"]
+        ((_, page),) = store.scan(Query.of([WebPage.status], MarkCondition("_gnmrk_", "1-1")))
+        with pytest.raises(FieldNotReadError):
+            page.markers.get("_gnmrk_")
+
+    def test_a_marked_row_without_a_wanted_cell_is_left_out(self, store):
+        bare = WebPage()
+        bare.markers["_gnmrk_"] = "1-1"
+        write(store, {"a": bare, "b": page_at(_gnmrk_="1-1")})
+        condition = MarkCondition("_gnmrk_", "1-1")
+        assert [key for key, _ in store.scan(Query.of([WebPage.status], condition))] == ["b"]
+        assert [key for key, _ in store.scan(Query.of([], condition))] == ["a", "b"]
+        assert [key for key, _ in store.scan(Query(mark=condition))] == ["a", "b"]
+
+    def test_get_many_keeps_the_order_of_the_keys(self, store):
+        write(store, {key: page_at(depth) for depth, key in enumerate(KEYS)})
+        asked = [KEYS[3], "com.none:http/", KEYS[0], KEYS[3], ""]
+        found = store.get_many(asked, [WebPage.markers])
+        assert [page and page.markers["dist"] for page in found] == ["3", None, "0", "3", None]
+        assert store.get_many([]) == []
+        assert store.get("com.none:http/") is None
+
+    def test_a_scan_sees_many_rows_once(self, store):
+        keys = [f"com.host{i % 7}:http/{i:05d}" for i in range(7_000)]
+        write(store, {key: page_at(i, **({"_gnmrk_": "1-1"} if i % 5 == 0 else {})) for i, key in enumerate(keys)})
+        titled = WebPage()
+        titled.title, titled.content = "t", b"c" * 300
+        write(store, dict.fromkeys(keys[::50], titled))
+        read = [(key, page.status, page.title) for key, page in store.scan(Query.of([WebPage.status, WebPage.title]))]
+        assert read == [(key, 2, "t" if key in set(keys[::50]) else None) for key in sorted(keys)]
+        marked = store.scan(Query.of([WebPage.content, WebPage.status], MarkCondition("_gnmrk_", "1-1")))
+        wanted = {key: i for i, key in enumerate(keys) if i % 5 == 0}
+        got = {key: page.content for key, page in marked}
+        assert list(got) == sorted(wanted)
+        assert {key for key, content in got.items() if content} == set(keys[::50]) & wanted.keys()
+
+    def test_scans_in_each_other_and_left_early(self, store):
+        write(store, {key: page_at() for key in KEYS})
+        outer = store.scan(Query.of([WebPage.status]))
+        pairs = [(next(outer)[0], [key for key, _ in store.scan(Query.of([WebPage.score]))]) for _ in range(2)]
+        outer.close()
+        assert pairs == [(KEYS[0], sorted(KEYS)), (KEYS[1], sorted(KEYS))]
+        assert store.get(KEYS[0]).status == 2
+
+    def test_writing_while_scanning(self, store):
+        write(store, {f"k{i:04d}": page_at(i) for i in range(1_500)})
+        seen = 0
+        with store.batch() as batch:
+            for key, page in store.scan(Query.of([WebPage.markers])):
+                page.markers["_gnmrk_"] = "1-1"
+                batch.put(key, page)
+                seen += 1
+        assert seen == 1_500
+        assert sum(1 for _ in store.scan(Query.of([WebPage.markers], MarkCondition("_gnmrk_", "1-1")))) == 1_500
+
+    # writing
+
+    def test_a_record_comes_back_as_it_was_written(self, store):
+        page = WebPage()
+        page.content, page.title, page.text = b"<html>" * 100, "", "t" * 5_000
+        page.headers["Content-Type"] = "text/html"
+        page.headers[""] = "no name"
+        page.outlinks = {"http://b/?a=b:c": "", "http://c/": "anchor 中"}
+        page.metadata["_csh_"] = b"\x3f\x80\0\0"
+        page.prev_signature = bytes(range(16))
+        write(store, {"a": page})
+        back = store.get("a")
+        assert back.content == b"<html>" * 100
+        assert (back.title, back.text, back.prev_signature) == ("", "t" * 5_000, bytes(range(16)))
+        assert dict(back.headers) == {"Content-Type": "text/html", "": "no name"}
+        assert dict(back.outlinks) == {"http://b/?a=b:c": "", "http://c/": "anchor 中"}
+        assert back.metadata["_csh_"] == b"\x3f\x80\0\0"
+
+    def test_changes_touch_only_their_columns(self, store):
+        write(store, {"a": page_at(_gnmrk_="1-1", keep="k")})
+        page = store.get("a", [WebPage.status, WebPage.markers])
+        page.status = 3
+        page.title = "new"
+        del page.markers["_gnmrk_"]
+        page.markers["_ftcmrk_"] = "1-1"
+        write(store, {"a": page})
+        back = store.get("a")
+        assert (back.status, back.fetch_interval, back.score, back.title) == (3, 2592000, 0.5, "new")
+        assert dict(back.markers) == {"dist": "0", "keep": "k", "_ftcmrk_": "1-1"}
+
+    def test_a_cleared_family_keeps_only_what_the_same_write_puts(self, store):
+        page = WebPage()
+        page.outlinks = {"http://a/": "a", "http://b/": "b"}
+        page.headers["x"] = "y"
+        write(store, {"a": page})
+        blind = WebPage(fields=frozenset())
+        blind.outlinks = {"http://b/": "b2"}
+        write(store, {"a": blind})
+        assert dict(store.get("a").outlinks) == {"http://b/": "b2"}
+        blind = WebPage(fields=frozenset())
+        blind.outlinks.clear()
+        write(store, {"a": blind})
+        back = store.get("a")
+        assert (dict(back.outlinks), dict(back.headers)) == ({}, {"x": "y"})
+
+    def test_content_can_be_replaced_emptied_and_deleted(self, store):
+        for content in (b"one" * 100, b"two" * 200, b"", b"three"):
+            page = WebPage(fields=frozenset())
+            page.content = content
+            write(store, {"a": page})
+            assert store.get("a", [WebPage.content]).content == content
+        page = WebPage(fields=frozenset())
+        page.content = None
+        page.status = 2
+        write(store, {"a": page})
+        assert store.get("a", [WebPage.content]) is None
+        assert store.get("a").content is None
+
+    def test_a_row_whose_last_cell_goes_is_gone(self, store):
+        page = WebPage()
+        page.markers["x"] = "y"
+        write(store, {"a": page})
+        page = store.get("a")
+        del page.markers["x"]
+        write(store, {"a": page})
+        assert store.get("a") is None
+        assert list(store.scan(Query())) == []
+
+    def test_delete_takes_the_whole_row(self, store):
+        page = page_at()
+        page.content = b"x" * 100
+        write(store, {"a": page, "b": page_at()})
+        with store.batch() as batch:
+            batch.put_cells("a", {b"f": {b"foreign": (b"1", 1)}})
+            batch.delete("a")
+            batch.delete("never there")
+        assert [key for key, _ in store.scan_cells()] == ["b"]
+
+    def test_writes_of_one_row_apply_in_order(self, store):
+        with store.batch() as batch:
+            batch.put("a", page_at(1, gone="x"))
+            batch.delete("a")
+            batch.flush()
+            batch.put("a", page_at(2))
+            batch.put("b", page_at(3))
+        assert dict(store.get("a").markers) == {"dist": "2"}
+
+    def test_a_put_says_whether_there_was_something_to_write(self, store):
+        write(store, {"a": page_at()})
+        with store.batch() as batch:
+            assert batch.put("a", store.get("a")) is False
+            assert batch.put("b", page_at()) is True
+
+    def test_flushed_writes_are_seen_by_another_store(self, store, make_store):
+        other = make_store(WebPage, "webpage")
+        batch = store.batch()
+        batch.put("a", page_at())
+        batch.flush()
+        assert other.get("a").status == 2
+        other.close()
+
+    def test_an_exception_drops_what_was_not_sent(self, store):
+        def job():
+            with store.batch() as batch:
+                batch.put("a", page_at())
+                raise RuntimeError("stop")
+
+        with pytest.raises(RuntimeError, match="stop"):
+            job()
+        assert store.get("a") is None
+
+    def test_an_empty_key_is_refused(self, store):
+        with pytest.raises(ValueError, match="empty"), store.batch() as batch:
+            batch.put("", page_at())
+
+    # timestamps
+
+    def test_puts_are_stamped_one_millisecond_before_now(self, store):
+        before = int(time.time() * 1000)
+        write(store, {"a": page_at()})
+        after = int(time.time() * 1000)
+        ((_, cells),) = store.scan_cells()
+        assert all(before - 1 <= stamp <= after - 1 for columns in cells.values() for _, stamp in columns.values())
+
+    def test_an_explicit_time_is_repeatable(self, store):
+        write(store, {"a": page_at()}, timestamp=1_000_000)
+        first = list(store.scan_cells())
+        assert {stamp for columns in first[0][1].values() for _, stamp in columns.values()} == {999_999}
+        write(store, {"a": page_at()}, timestamp=1_000_000)
+        assert list(store.scan_cells()) == first
+
+    def test_an_older_write_does_not_hide_a_newer_one(self, store):
+        write(store, {"a": page_at(5)}, timestamp=2_000_000)
+        write(store, {"a": page_at(1, late="x")}, timestamp=1_000_000)
+        assert dict(store.get("a").markers) == {"dist": "5", "late": "x"}
+
+    def test_an_older_deletion_does_not_take_a_newer_cell(self, store):
+        write(store, {"a": page_at(old="1")}, timestamp=1_000_000)
+        write(store, {"a": page_at(new="2")}, timestamp=3_000_000)
+        with store.batch() as batch:
+            batch.mutate("a", Mutation({}, {b"mk": [b"new", b"old"]}, []), timestamp=2_000_000)
+        assert dict(store.get("a").markers) == {"dist": "0", "new": "2"}
+
+    def test_cells_keep_their_own_times(self, store):
+        cells = {
+            b"f": {b"st": (encode_int(1), 1_000), b"fi": (encode_int(2), 2_000), b"cnt": (b"body" * 50, 3_000)},
+            b"mk": {b"a": (b"1", 1_000), b"b": (b"2", 1_000), b"\xff": (b"", 5_000)},
+            b"h": {encode_text("X-中"): (b"\xff\xfe", 9_000_000_000_000)},
+        }
+        with store.batch() as batch:
+            batch.put_cells("a", cells)
+        assert list(store.scan_cells()) == [("a", cells)]
+        write(store, {"a": page_at()}, timestamp=4_001)
+        ((_, now),) = store.scan_cells()
+        assert now[b"f"] == {**cells[b"f"], b"st": (encode_int(2), 4_000), b"fi": (encode_int(2592000), 4_000)}
+        assert now[b"mk"][b"a"] == (b"1", 1_000)
+
+    # splitting
+
+    def test_key_ranges_cover_the_range_in_order(self, store):
+        write(store, {f"com.h{i:04d}:http/": page_at() for i in range(1_000)})
+        for wanted in (KeyRange(), KeyRange("com.h0100", "com.h0900"), KeyRange("x", "y")):
+            for count in (1, 2, 7):
+                ranges = store.key_ranges(Query(range=wanted), count)
+                assert ranges[0].start == wanted.start
+                assert ranges[-1].stop == wanted.stop
+                assert all(left.stop == right.start for left, right in pairwise(ranges))
+                assert all(not part.stop or part.start < part.stop for part in ranges)
+
+    def test_scanning_the_ranges_gives_every_row_once(self, store):
+        keys = [*LONG, *(f"com.h{i:04d}:http/" for i in range(500))]
+        write(store, {key: page_at() for key in keys})
+        ranges = store.key_ranges(Query(), 5)
+        parts = [[key for key, _ in store.scan(Query(range=part))] for part in ranges]
+        assert [key for part in parts for key in part] == sorted(keys, key=str.encode)
+
+    def test_an_empty_table_has_one_range(self, store):
+        assert store.key_ranges(Query(), 4) == [KeyRange()]
+
+    def test_row_estimate_is_a_count_or_unknown(self, store):
+        write(store, {key: page_at() for key in KEYS})
+        assert store.row_estimate() in (None, len(KEYS))

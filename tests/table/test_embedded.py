@@ -1,0 +1,246 @@
+"""The embedded store does what every store does; and what is its own: folders, forks, threads, the sample of keys."""
+
+import os
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError, StoreError
+from nutch2py.table import KeyRange, Query, open_store
+from nutch2py.table.embedded import files
+from nutch2py.webpage import WebPage
+
+from .store_suite import StoreSuite, page_at, write
+
+
+@pytest.fixture
+def make_store(tmp_path):
+    opened = []
+
+    def make(record, name, **properties):
+        conf = Configuration({name.replace("_", "."): str(value) for name, value in properties.items()})
+        opened.append(open_store(conf, record, f"embedded:{tmp_path / 'crawl'}", name))
+        return opened[-1]
+
+    yield make
+    for store in opened:
+        store.close()
+
+
+class TestEmbeddedStore(StoreSuite):
+    @pytest.fixture
+    def make_store(self, make_store):
+        return make_store
+
+
+@pytest.fixture
+def store(make_store):
+    store = make_store(WebPage, "webpage")
+    store.create()
+    return store
+
+
+def test_folders_may_be_relative_or_in_the_home(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for location, folder in (("embedded:here", "here"), ("embedded:~/there", "there")):
+        store = open_store(Configuration(), WebPage, location)
+        store.create()
+        store.close()
+        assert (tmp_path / folder / "webpage" / "meta" / "data.mdb").is_file()
+
+
+def test_the_crawl_id_is_in_the_name(tmp_path):
+    conf = Configuration({"storage.data.store": f"embedded:{tmp_path}", "storage.crawl.id": "test"})
+    assert open_store(conf, WebPage).name == "test_webpage"
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", ".x", "", "a b"])
+def test_names_that_are_no_table_names(tmp_path, name):
+    conf = Configuration({"storage.schema.webpage": name})
+    with pytest.raises(ConfigurationError, match="name of a table"):
+        open_store(conf, WebPage, f"embedded:{tmp_path}", name or " ")
+
+
+def test_a_location_without_folder_is_refused():
+    with pytest.raises(ConfigurationError, match="embedded:FOLDER"):
+        open_store(Configuration(), WebPage, "embedded:")
+
+
+def test_batches_flush_by_rows_and_by_bytes(make_store):
+    by_rows = make_store(WebPage, "webpage", gora_buffer_write_limit=3)
+    by_rows.create()
+    batch = by_rows.batch()
+    for key in "abcd":
+        batch.put(key, page_at())
+    assert [key for key, _ in by_rows.scan(Query())] == ["a", "b", "c"]
+    by_bytes = make_store(WebPage, "b_webpage", storage_buffer_write_bytes=1_000)
+    by_bytes.create()
+    batch = by_bytes.batch()
+    for key in "ab":
+        page = WebPage()
+        page.content = os.urandom(600)
+        batch.put(key, page)
+    assert [key for key, _ in by_bytes.scan(Query())] == ["a", "b"]
+
+
+def test_replaced_contents_are_deleted_by_the_next_flush(store):
+    for round_ in range(3):
+        for key in "abc":
+            page = WebPage(fields=frozenset())
+            page.content = f"{key}{round_}".encode() * 100
+            write(store, {key: page})
+    page = WebPage(fields=frozenset())
+    page.status = 2
+    write(store, {"a": page})
+    table = store._live()
+    assert table.content.stat()["entries"] == 3
+    assert [page.content[:2] for _, page in store.scan(Query.of([WebPage.content]))] == [b"a2", b"b2", b"c2"]
+
+
+def test_contents_replaced_during_a_scan_are_read_again(store):
+    def contents(letter):
+        page = WebPage(fields=frozenset())
+        page.content = letter * 400
+        return page
+
+    keys = [f"k{i:03d}" for i in range(600)]
+    write(store, {key: contents(b"a") for key in keys})
+    scan = store.scan(Query.of([WebPage.content]))
+    first = next(scan)
+    write(store, {key: contents(b"b") for key in keys})
+    write(store, {"other": contents(b"c")})
+    with store.batch() as batch:
+        batch.delete(keys[5])
+    rest = list(scan)
+    assert first[1].content == b"a" * 400
+    assert {page.content for _, page in rest} <= {b"a" * 400, b"b" * 400, b"c" * 400}
+    assert [key for key, _ in rest if key not in (keys[5], "other")] == [k for k in keys[1:] if k != keys[5]]
+
+
+def test_random_writes_equal_a_dictionary(store):
+    """Puts, deletes and long keys in random order leave what a plain dictionary would hold."""
+    rng = random.Random(7)
+    heads = ["com.a:http/", "com.a:http/" + "x" * 489, "com.a:http/" + "x" * 600, "com.b:http/"]
+    model = {}
+    for _ in range(60):
+        with store.batch() as batch:
+            touched = set()
+            for _ in range(20):
+                key = rng.choice(heads) + "".join(rng.choice("ab\x01中") for _ in range(rng.randrange(4)))
+                if key in touched:
+                    continue
+                touched.add(key)
+                if rng.random() < 0.3:
+                    batch.delete(key)
+                    model.pop(key, None)
+                else:
+                    page = WebPage(fields=frozenset())
+                    depth = rng.randrange(1000)
+                    page.markers["dist"], page.content = str(depth), b"c" * depth
+                    batch.put(key, page)
+                    model[key] = (str(depth), depth)
+    read = {k: (p.markers["dist"], len(p.content)) for k, p in store.scan(Query.of([WebPage.markers, WebPage.content]))}
+    assert read == model
+    assert list(read) == sorted(model, key=str.encode)
+    bounds = sorted([*model, "com.a:http/" + "x" * 489, "com.a:http/" + "x" * 490])
+    for start, stop in zip(bounds, bounds[3:], strict=False):
+        got = [k for k, _ in store.scan(Query.of([WebPage.markers]).within(KeyRange(start, stop)))]
+        assert got == [k for k in sorted(model) if start <= k < stop]
+
+
+def test_large_tables_are_split_by_the_sample(store, monkeypatch):
+    from nutch2py.table.embedded import store as module
+
+    monkeypatch.setattr(module, "_FEW_KEYS", 100)
+    keys = [f"com.host{i:05d}.www:http/page" for i in range(20_000)]
+    page = page_at()
+    write(store, dict.fromkeys(keys, page))
+    ranges = store.key_ranges(Query(), 4)
+    assert len(ranges) == 4
+    sizes = [sum(key in part for key in keys) for part in ranges]
+    assert min(sizes) > 2_500
+    with store.batch() as batch:
+        for key in keys:
+            batch.delete(key)
+    assert store._sampled_keys(KeyRange()) == []
+
+
+def test_a_forked_child_opens_the_table_anew(store):
+    write(store, {"a": page_at()})
+    parents = store._live()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            write(store, {"b": page_at(7)})
+            code = 0 if store._live() is not parents and store.get("a").status == 2 else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert store.get("b").markers["dist"] == "7"
+    assert store._live() is parents
+    write(store, {"c": page_at()})
+    assert [key for key, _ in store.scan(Query())] == ["a", "b", "c"]
+
+
+def test_threads_share_a_store(store):
+    rounds, threads = 20, 4
+    started = threading.Barrier(threads)
+
+    def work(number):
+        started.wait()
+        for turn in range(rounds):
+            write(store, {f"t{number}-{turn:02d}": page_at(turn)})
+            assert store.get(f"t{number}-{turn:02d}").markers["dist"] == str(turn)
+
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(work, number) for number in range(threads)]:
+            done.result()
+    assert sum(1 for _ in store.scan(Query())) == rounds * threads
+
+
+def test_stores_of_one_process_share_the_files(store, make_store):
+    other = make_store(WebPage, "webpage")
+    assert other._live() is store._live()
+    store.close()
+    write(other, {"a": page_at()})
+    assert store.get("a").status == 2
+    store.close()
+    other.close()
+    assert not files._open
+
+
+def test_a_table_that_is_dropped_elsewhere_is_noticed(store, make_store):
+    write(store, {"a": page_at()})
+    other = make_store(WebPage, "webpage")
+    assert other.get("a") is not None
+    store.drop()
+    with pytest.raises(StoreError, match="there is no table"):
+        other.get("a")
+    batch = other.batch()
+    batch.put("a", page_at())
+    with pytest.raises(StoreError, match="there is no table"):
+        batch.flush()
+    store.create()
+    batch.flush()
+    assert store.get("a") is not None
+
+
+def test_a_family_made_by_another_process_is_read(store):
+    list(store.scan(Query()))
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            with store.batch() as batch:
+                batch.put_cells("a", {b"zz": {b"q": (b"v", 5)}})
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert list(store.scan_cells()) == [("a", {b"zz": {b"q": (b"v", 5)}})]
+    assert store.get("a").cells == {b"zz": {b"q": b"v"}}
