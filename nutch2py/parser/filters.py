@@ -1,0 +1,30 @@
+"""Parse filters: plug-ins that look at a parsed HTML page and add to it (Nutch's ParseFilters)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nutch2py.conf import Configuration
+from nutch2py.plugins import Parse, ParseFilter, ordered
+from nutch2py.record import Field
+from nutch2py.webpage import ParseStatusCode, WebPage
+
+
+class ParseFilters:
+    """Runs the enabled parse filters, those named in ``htmlparsefilter.order`` first."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self._filters: list[ParseFilter] = ordered(conf, "parsefilter", "htmlparsefilter.order")
+        self.fields: frozenset[Field[Any]] = frozenset().union(*(f.fields for f in self._filters))
+
+    def filter(self, url: str, page: WebPage, parse: Parse, document: Any) -> Parse:
+        """Return the parse as the filters leave it; a filter that gives None or a failure ends the run, which fails."""
+        for parse_filter in self._filters:
+            filtered = parse_filter.filter(url, page, parse, document)
+            if filtered is None:
+                message = f"{type(parse_filter).__name__} refused the page"
+                return Parse("", "", (), ParseStatusCode.FAILED, ParseStatusCode.EXCEPTION, (message,))
+            parse = filtered
+            if parse.major != ParseStatusCode.SUCCESS:
+                break
+        return parse

@@ -1,0 +1,73 @@
+"""The parser of HTML pages (plugin parse-html)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nutch2py.conf import Configuration
+from nutch2py.parser.charset import EncodingDetector, decode, sniff_label
+from nutch2py.parser.dom import HtmlDocument, cut_scripts, node_text, parse_tree, title_of
+from nutch2py.parser.filters import ParseFilters
+from nutch2py.parser.meta import absolute_base, read_meta_tags
+from nutch2py.parser.outlinks import OutlinkCollector
+from nutch2py.plugins import Outlink, Parse
+from nutch2py.record import Field
+from nutch2py.url.parts import parse_url
+from nutch2py.webpage import MetadataKey, ParseStatusCode, WebPage
+
+
+class HtmlParser:
+    """Takes title, text, outlinks and directives from HTML.
+
+    A robots directive noindex leaves title and text empty, nofollow leaves out the links; a meta refresh gives the
+    status SUCCESS/REDIRECT with the target and the seconds as arguments.
+    """
+
+    java_class = "org.apache.nutch.parse.html.HtmlParser"
+    content_types = "text/html|application/xhtml+xml"
+    fields: frozenset[Field[Any]]
+
+    def __init__(self, conf: Configuration) -> None:
+        self._detector = EncodingDetector(conf)
+        self._outlinks = OutlinkCollector(conf)
+        self._filters = ParseFilters(conf)
+        self._caching_policy = conf.get("parser.caching.forbidden.policy", "content").encode()
+        self.fields = self._filters.fields | {
+            WebPage.base_url, WebPage.content, WebPage.content_type, WebPage.headers, WebPage.metadata
+        }  # fmt: skip
+
+    def parse(self, url: str, page: WebPage) -> Parse:
+        """Parse ``page.content``; sets the charset, and ``caching.forbidden`` where asked for, in ``page.metadata``."""
+        base = page.base_url or url
+        try:
+            parse_url(base)
+        except ValueError as error:
+            return failed(f"java.net.MalformedURLException: {error}")
+        body = page.content or b""
+        encoding = self._detector.guess(body, page.content_type, page.headers.get("Content-Type"), (sniff_label(body),))
+        page.metadata[MetadataKey.ORIGINAL_CHARSET] = page.metadata[MetadataKey.CHARSET] = encoding.encode()
+        tree = parse_tree(decode(body, encoding))
+        meta = read_meta_tags(tree, base)
+        outlinks: list[Outlink] = []
+        if meta.no_follow:
+            cut_scripts(tree)
+        else:
+            outlinks = self._outlinks.collect(tree, absolute_base(tree) or base)
+        title = text = ""
+        if not meta.no_index and tree.root is not None:
+            text, title = node_text(tree.root), title_of(tree)
+        minor, args = int(ParseStatusCode.OK), tuple[str, ...]()
+        if meta.refresh_time is not None:
+            minor, args = int(ParseStatusCode.REDIRECT), (meta.refresh_href or base, str(meta.refresh_time))
+        parse = Parse(text, title, outlinks, ParseStatusCode.SUCCESS, minor, args)
+        parse = self._filters.filter(url, page, parse, HtmlDocument(tree, base, meta))
+        if meta.no_cache:
+            page.metadata[MetadataKey.CACHING_FORBIDDEN] = self._caching_policy
+        else:  # a page may change its mind; Nutch never forgets
+            page.metadata.pop(MetadataKey.CACHING_FORBIDDEN, None)
+        return parse
+
+
+def failed(message: str) -> Parse:
+    """Return the parse of a page that could not be parsed."""
+    return Parse("", "", (), ParseStatusCode.FAILED, ParseStatusCode.EXCEPTION, (message,))

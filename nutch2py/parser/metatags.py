@@ -1,0 +1,40 @@
+"""Meta tags as metadata (plugin parse-metatags): ``meta_<lower-case name>``, several values parted by a tab."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nutch2py.conf import Configuration
+from nutch2py.parser.dom import HtmlDocument
+from nutch2py.plugins import Parse
+from nutch2py.record import Field
+from nutch2py.webpage import WebPage
+
+PREFIX = "meta_"
+
+
+class MetaTagsParseFilter:
+    """Stores the meta tags that ``metatags.names`` lists (``*``: all), named by ``name`` or ``http-equiv``.
+
+    Nutch 2.4 also copies every entry that the metadata holds already, once more at each parse (``meta__csh_``,
+    ``meta_meta__csh_``, …): rows grow for ever with copies of the jobs' own numbers. Only what the page itself says is
+    stored here; copies that an earlier Nutch left are neither removed nor multiplied. A listed tag that the page no
+    longer has is removed.
+    """
+
+    java_class = "org.apache.nutch.parse.metatags.MetaTagsParser"
+    fields: frozenset[Field[Any]] = frozenset({WebPage.metadata})
+
+    def __init__(self, conf: Configuration) -> None:
+        self._names = {name.lower() for name in conf.get_strings("metatags.names", ["*"])}
+
+    def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
+        """Put the page's tags into ``page.metadata``."""
+        found = {name: "\t".join(values) for name, values in document.meta.general.items()}
+        found.update(document.meta.http_equiv)  # as in Nutch, http-equiv wins over a name written alike
+        for name, value in found.items():
+            if "*" in self._names or name in self._names:
+                page.metadata[PREFIX + name] = value.encode("utf-8", "replace")
+        for name in self._names - {"*"} - found.keys():
+            page.metadata.pop(PREFIX + name, None)
+        return parse

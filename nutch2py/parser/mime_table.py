@@ -1,0 +1,161 @@
+"""The table of media types: names, aliases, kinship, file endings and first bytes, from a file in Tika's format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fnmatch import translate
+from xml.etree import ElementTree as ET
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+
+OCTET_STREAM = "application/octet-stream"
+PLAIN_TEXT = "text/plain"
+DEFAULT_FILE = "mime-types.xml"
+
+_NAME = re.compile(r"[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+")
+_ESCAPE = re.compile(rb"\\(?:x([0-9a-fA-F]{2})|([0-7]{1,3})|(.))", re.DOTALL)
+_LETTERS = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"\\": b"\\"}
+_NUMBER = re.compile(r"(big|little)(16|32)")
+Matcher = Callable[[bytes], bool]
+
+
+class MimeTable:
+    """What the file says; :mod:`nutch2py.parser.mime` draws the conclusions."""
+
+    def __init__(self) -> None:
+        self.aliases: dict[str, str] = {}
+        self.parents: dict[str, str] = {}
+        self.endings: dict[str, str] = {}  # ".tar.gz" -> type
+        self.patterns: list[tuple[re.Pattern[str], str]] = []
+        self.magic: list[tuple[int, str, Matcher]] = []  # highest priority first
+        self.roots: dict[tuple[str, str], str] = {}  # (namespace, local name) of the root element -> type
+        self.known: set[str] = set()
+
+    @classmethod
+    def load(cls, conf: Configuration) -> MimeTable:
+        """Read the file that ``mime.types.file`` names, the shipped one without it."""
+        name = conf.get_trimmed("mime.types.file", DEFAULT_FILE)
+        text = conf.resource_text(name)
+        if text is None:
+            raise ConfigurationError(f"mime.types.file names {name}, which is in no configuration folder: correct it")
+        try:
+            root = ET.fromstring(text)
+        except ET.ParseError as error:
+            raise ConfigurationError(f"cannot read {name}: {error}: repair the file's XML") from error
+        table = cls()
+        for element in root.iter("mime-type"):
+            table._add(element)
+        table.magic.sort(key=lambda entry: -entry[0])
+        return table
+
+    def _add(self, element: ET.Element) -> None:
+        name = element.get("type", "").lower()
+        self.known.add(name)
+        for alias in element.iter("alias"):
+            self.aliases[alias.get("type", "").lower()] = name
+        for parent in element.iter("sub-class-of"):
+            self.parents[name] = parent.get("type", "").lower()
+        for glob in element.iter("glob"):
+            pattern = glob.get("pattern", "")
+            if glob.get("isregex") == "true":
+                self.patterns.append((re.compile(pattern), name))
+            elif re.fullmatch(r"\*\.[^*?\[]+", pattern):
+                self.endings.setdefault(pattern[1:].lower(), name)
+            else:
+                self.patterns.append((re.compile(translate(pattern)), name))
+        for magic in element.iter("magic"):
+            for match in magic.findall("match"):
+                matcher = _matcher(match)
+                if matcher is not None:
+                    self.magic.append((int(magic.get("priority", "50")), name, matcher))
+        for root in element.iter("root-XML"):
+            self.roots.setdefault((root.get("namespaceURI", ""), root.get("localName", "")), name)
+
+    def for_name(self, name: str) -> str | None:
+        """Return the canonical name of a type (an unknown one is its own), None when it is no name of a type."""
+        name = name.strip().lower()
+        if not _NAME.fullmatch(name):
+            return None
+        return self.aliases.get(name, name)
+
+    def parent(self, name: str) -> str | None:
+        """Return the more general type: as the file says, else by suffix and main type; None for the most general."""
+        if name in self.parents:
+            return self.parents[name]
+        if name.endswith("+xml"):
+            return "application/xml"
+        if name.endswith("+json"):
+            return "application/json"
+        if name.endswith("+zip"):
+            return "application/zip"
+        if name.startswith("text/") and name != PLAIN_TEXT:
+            return PLAIN_TEXT
+        return None if name == OCTET_STREAM else OCTET_STREAM
+
+    def is_a(self, name: str, general: str) -> bool:
+        """Tell whether ``name`` is ``general`` or a special form of it."""
+        current: str | None = name
+        for _ in range(16):  # a file with a circle in it must not hang the fetcher
+            if current == general:
+                return True
+            current = self.parent(current) if current else None
+            if current is None:
+                break
+        return False
+
+    def by_file_name(self, name: str) -> str | None:
+        """Return the type of a file name by its longest known ending."""
+        start = name.find(".")
+        while start >= 0:
+            found = self.endings.get(name[start:].lower())
+            if found:
+                return found
+            start = name.find(".", start + 1)
+        return next((kind for pattern, kind in self.patterns if pattern.fullmatch(name)), None)
+
+
+def _unescape(value: str) -> bytes:
+    def replace(match: re.Match[bytes]) -> bytes:
+        if match[1]:
+            return bytes([int(match[1], 16)])
+        if match[2]:
+            return bytes([int(match[2], 8) & 255])
+        return _LETTERS.get(match[3], match[3])
+
+    return _ESCAPE.sub(replace, value.encode("latin-1", "replace"))
+
+
+def _matcher(element: ET.Element) -> Matcher | None:
+    """Return a test of a page's first bytes; None for what this reader does not know (masks, UTF-16 strings)."""
+    kind, value = element.get("type", "string"), element.get("value", "")
+    first, _, last = element.get("offset", "0").partition(":")
+    start, stop = int(first), int(last or first)
+    number = _NUMBER.fullmatch(kind)
+    own: Matcher
+    if element.get("mask") or not value:
+        return None
+    if kind == "regex":
+        pattern = re.compile(value.encode("latin-1", "replace"))
+        own = lambda data: any(pattern.match(data, at) for at in range(start, min(stop, len(data)) + 1))  # noqa: E731
+    elif kind in ("string", "stringignorecase") or number:
+        wanted = _unescape(value)
+        if number:
+            order = "big" if number[1] == "big" else "little"
+            wanted = int(value, 0).to_bytes(int(number[2]) // 8, order)  # type: ignore[arg-type]
+        ignore_case = kind == "stringignorecase"
+        wanted = wanted.lower() if ignore_case else wanted
+        end = stop + len(wanted)
+
+        def own(data: bytes) -> bool:
+            window = data[start:end]
+            return wanted in (window.lower() if ignore_case else window)
+
+    else:
+        return None
+    nested = [_matcher(child) for child in element.findall("match")]
+    if not nested:
+        return own
+    inner = [matcher for matcher in nested if matcher is not None]
+    return lambda data: own(data) and any(matcher(data) for matcher in inner)

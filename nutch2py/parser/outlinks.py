@@ -1,0 +1,77 @@
+"""The links of an HTML page, in document order (Nutch's DOMContentUtils.getOutlinks)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nutch2py.conf import Configuration
+from nutch2py.parser.dom import anchor_text, cut_scripts
+from nutch2py.plugins import Outlink
+from nutch2py.url.parts import parse_url, resolve
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser
+
+_ATTRIBUTE = {
+    "a": "href",
+    "area": "href",
+    "form": "action",
+    "frame": "src",
+    "iframe": "src",
+    "script": "src",
+    "link": "href",
+    "img": "src",
+}
+# an element of these without content is an artefact, not a link that anyone could follow
+_NEEDS_CONTENT = frozenset({"a", "form"})
+_NO_ANCHOR = frozenset({"area", "frame", "script", "link", "img"})
+
+
+class OutlinkCollector:
+    """Finds the elements that ``parser.html.outlinks.ignore_tags`` and ``parser.html.form.use_action`` leave."""
+
+    def __init__(self, conf: Configuration) -> None:
+        ignored = {tag.lower() for tag in conf.get_strings("parser.html.outlinks.ignore_tags")}
+        use_form = conf.get_bool("parser.html.form.use_action")
+        ignored.discard("form")
+        self.attribute = {
+            tag: name for tag, name in _ATTRIBUTE.items() if tag not in ignored and (use_form or tag != "form")
+        }
+        # compiled once: only the elements that have the attribute are looked at
+        self._selector = ",".join(f"{tag}[{name}]" for tag, name in self.attribute.items())
+
+    def collect(self, tree: LexborHTMLParser, base: str) -> list[Outlink]:
+        """Return the links with their anchors; scripts and styles are cut out of the tree on the way.
+
+        Left out are links that are nofollow, forms that post, and targets that cannot be resolved against ``base``.
+        ``rel`` is a list of words, as in Nutch 1; Nutch 2 knew nofollow only when it stood alone.
+        """
+        found = []
+        last_anchor = ""
+        for node in tree.css(self._selector) if self._selector else ():
+            tag = node.tag or ""
+            first = node.first_child if tag in _NEEDS_CONTENT else None
+            if first is None and tag in _NEEDS_CONTENT:
+                continue
+            attributes = node.attributes
+            target = attributes[self.attribute[tag]] or ""
+            if tag == "a":
+                if target == last_anchor and first is not None and first.is_empty_text_node and first.next is None:
+                    continue  # an anchor left open is opened again in each block that follows: not a link of the page
+                last_anchor = target
+            rel = attributes.get("rel")
+            if rel and "nofollow" in rel.lower().split():
+                continue
+            if tag == "form" and (attributes.get("method") or "").lower() == "post":
+                continue
+            found.append((None if tag in _NO_ANCHOR else node, target))
+        cut_scripts(tree)
+        parsed_base = parse_url(base)
+        outlinks = []
+        for element, target in found:
+            try:
+                url = resolve(parsed_base, target)
+            except ValueError:
+                continue
+            outlinks.append(Outlink(url, "" if element is None else anchor_text(element)))
+        return outlinks

@@ -1,0 +1,172 @@
+"""From fetched pages to parsed ones: the parse of a row and what it changes (Nutch's ParseUtil and ParserJob)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from nutch2py.cells import ParseStatus
+from nutch2py.conf import Configuration
+from nutch2py.parser.factory import ParserFactory
+from nutch2py.parser.html import failed
+from nutch2py.parser.link_rules import LinkRules
+from nutch2py.parser.time_limit import TimeLimitExceeded, time_limit
+from nutch2py.plugins import Parse, Parser, Signature, named
+from nutch2py.record import Field
+from nutch2py.url.keys import unreverse_url
+from nutch2py.url.parts import choose_repr
+from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, ParseStatusCode, WebPage
+
+MD5_SIGNATURE = "org.apache.nutch.crawl.MD5Signature"
+PERM_REFRESH_TIME = 5  # seconds; a slower refresh is a permanent redirect (FetcherJob.PERM_REFRESH_TIME)
+_YES = b"y"
+_LENGTH = re.compile(r"[0-9]{1,10}")
+_MAJOR = {
+    ParseStatusCode.NOTPARSED: "notparsed",
+    ParseStatusCode.SUCCESS: "success",
+    ParseStatusCode.FAILED: "failed",
+}
+
+
+class ParseOutcome(NamedTuple):
+    """What became of one row.
+
+    ``status`` is None when nothing was parsed, and ``label`` then says why (``notfetched``, ``truncated``); else
+    ``label`` is the counter of the group ParserStatus. ``dropped``: URLs that were outlinks and are none any more.
+    ``message``: a line for the log, "" when there is nothing to say.
+    """
+
+    label: str
+    status: ParseStatus | None = None
+    dropped: tuple[str, ...] = ()
+    message: str = ""
+
+
+def is_truncated(page: WebPage) -> int:
+    """Return the size that the header Content-Length promises when fewer bytes are stored, else 0.
+
+    A body that came compressed says nothing: its header counts other bytes than those stored (NUTCH-2548).
+    """
+    content = page.content
+    length = (page.headers.get("Content-Length") or "").strip()
+    if content is None or not _LENGTH.fullmatch(length) or page.headers.get("Content-Encoding"):
+        return 0
+    promised = int(length)
+    return promised if len(content) < promised < 2**31 else 0
+
+
+class Parsing:
+    """Chooses parsers, runs them and applies what they found. One instance serves one task, or one thread of it.
+
+    A page that a parser cannot cope with never stops the job: exceptions, and more than ``parser.timeout`` seconds,
+    become the status FAILED/EXCEPTION with the reason. What the time limit can and cannot interrupt is told in
+    :mod:`nutch2py.parser.time_limit`.
+    """
+
+    def __init__(self, conf: Configuration) -> None:
+        self.factory = ParserFactory(conf)
+        self.signature: Signature = named(conf, "signature", conf.get_trimmed("db.signature.class", MD5_SIGNATURE))
+        self.links = LinkRules(conf)
+        self._skip_truncated = conf.get_bool("parser.skip.truncated", True)
+        self._timeout = conf.get_float("parser.timeout", 30.0)
+        self.fields: frozenset[Field[Any]] = (
+            self.factory.fields
+            | self.signature.fields
+            | {
+                WebPage.status,
+                WebPage.base_url,
+                WebPage.content,
+                WebPage.content_type,
+                WebPage.headers,
+                WebPage.markers,
+                WebPage.metadata,
+                WebPage.outlinks,
+                WebPage.signature,
+            }
+        )
+
+    def process(self, key: str, page: WebPage) -> ParseOutcome:
+        """Parse the row ``key`` and set in ``page`` what the ParserJob writes."""
+        if page.status != CrawlStatus.FETCHED:
+            return ParseOutcome("notfetched")
+        url = unreverse_url(key)
+        promised = is_truncated(page) if self._skip_truncated else 0
+        if promised:
+            stored = len(page.content or b"")
+            line = f"{url} skipped. Content of size {promised} was truncated to {stored}"
+            return ParseOutcome("truncated", message=line)
+        parse = self.parse(url, page)
+        status = ParseStatus(int(parse.major), int(parse.minor), tuple(parse.args))
+        page.parse_status = status
+        dropped: tuple[str, ...] = ()
+        message = ""
+        if status.major != ParseStatusCode.SUCCESS:
+            message = f"Unable to successfully parse content {url} of type {page.content_type}: {' '.join(status.args)}"
+        elif status.minor == ParseStatusCode.REDIRECT:
+            message = self._apply_redirect(url, page, status)
+        else:
+            dropped = self._apply(url, page, parse)
+        return ParseOutcome(_MAJOR.get(ParseStatusCode(status.major), "failed"), status, dropped, message)
+
+    def parse(self, url: str, page: WebPage) -> Parse:
+        """Return the first successful parse of the content type's parsers, else the last failure. Never raises."""
+        content_type = page.content_type or ""
+        parsers = self.factory.parsers(content_type)
+        if not parsers:
+            return failed(
+                "org.apache.nutch.parse.ParserNotFound: "
+                f"parser not found for contentType={content_type or None} url={url}"
+            )
+        parse = failed("")
+        for parser in parsers:
+            parse = self._run(parser, url, page)
+            if parse.major == ParseStatusCode.SUCCESS:
+                break
+        return parse
+
+    def _run(self, parser: Parser, url: str, page: WebPage) -> Parse:
+        try:
+            with time_limit(self._timeout):
+                return parser.parse(url, page)
+        except TimeLimitExceeded:
+            return failed(f"{type(parser).__name__}: more than {self._timeout:g} s (parser.timeout)")
+        except Exception as error:  # noqa: BLE001 - whatever a page does to a parser, the job goes on
+            return failed(f"{type(parser).__name__}: {type(error).__name__}: {error}")
+
+    def _apply(self, url: str, page: WebPage, parse: Parse) -> tuple[str, ...]:
+        """Set what a successful parse writes; return the outlinks that are gone."""
+        page.text, page.title = parse.text, parse.title
+        for name, value in parse.metadata.items():
+            page.metadata[name] = value
+        self.sign(url, page)
+        before = list(page.outlinks)
+        outlinks = self.links.kept(url, parse.outlinks)
+        page.outlinks.replace(outlinks)
+        mark = page.markers.get(Mark.FETCH)
+        if mark is not None:
+            page.markers[Mark.PARSE] = mark
+        return tuple(target for target in before if target not in outlinks)
+
+    def sign(self, url: str, page: WebPage) -> None:
+        """Set the signature and keep the former one.
+
+        A row whose parse mark is already that of this fetch was parsed before and the job killed, or is parsed again
+        by force: the former signature is then this fetch's own, so the one of the fetch before stays where it is.
+        """
+        former = page.signature
+        fetched = page.markers.get(Mark.FETCH)
+        if former is not None and (fetched is None or page.markers.get(Mark.PARSE) != fetched):
+            page.prev_signature = former
+        page.signature = self.signature.calculate(url, page)
+
+    def _apply_redirect(self, url: str, page: WebPage, status: ParseStatus) -> str:
+        """Add the target of a meta refresh to the outlinks; all else stays as it was. Return a line for the log."""
+        target, seconds = status.args
+        new_url = self.links.accept_redirect(target)
+        if new_url is None:
+            return f"{url} redirects to {target}, which normalizers or filters reject"
+        page.outlinks[new_url] = ""
+        page.metadata[MetadataKey.REDIRECT_DISCOVERED] = _YES
+        if new_url == url:
+            page.repr_url = choose_repr(url, new_url, int(seconds) < PERM_REFRESH_TIME)
+        return ""

@@ -1,0 +1,137 @@
+"""Sitemaps (sitemaps.org): XML, an index of sitemaps, a feed, or a list of URLs; any of them gzipped."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from typing import NamedTuple
+
+MAX_URLS = 50_000  # of one sitemap, by the protocol
+MAX_BYTES = 50 * 1024 * 1024
+DEFAULT_PRIORITY = 0.5
+
+# W3C date and time: a year, then each finer part if the coarser is there; without a zone it is UTC
+_DATE = re.compile(
+    r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?)?)?", re.IGNORECASE
+)
+_FREQUENCIES = frozenset({"ALWAYS", "HOURLY", "DAILY", "WEEKLY", "MONTHLY", "YEARLY", "NEVER"})
+_ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
+
+
+class SitemapEntry(NamedTuple):
+    """One listed URL. ``last_modified`` (ms since 1970) and ``change_frequency`` (upper case) are None when untold."""
+
+    url: str
+    last_modified: int | None = None
+    change_frequency: str | None = None
+    priority: float = DEFAULT_PRIORITY
+
+
+class Sitemap(NamedTuple):
+    """What a sitemap lists: pages, or other sitemaps when ``is_index``."""
+
+    is_index: bool
+    entries: list[SitemapEntry]
+
+
+def parse_sitemap(body: bytes, *, max_bytes: int = MAX_BYTES, max_urls: int = MAX_URLS) -> Sitemap:
+    """Read a sitemap; raise ValueError when it is none.
+
+    Broken XML is read as far as it goes. Neither external entities nor a document type are loaded, and a gzipped
+    sitemap is unpacked up to ``max_bytes`` only.
+    """
+    if body[:2] == b"\x1f\x8b":
+        body = _gunzip(body, max_bytes)
+    body = body[:max_bytes]
+    head = body[:1024].lstrip(b"\xef\xbb\xbf \t\r\n")
+    if head.startswith(b"<") or body[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return _read_xml(body, max_urls)
+    lines = (line.strip() for line in body.decode("utf-8-sig", "replace").splitlines())
+    urls = [line for line in lines if line.startswith(("http://", "https://"))][:max_urls]
+    if not urls:
+        raise ValueError("neither XML nor a list of URLs")
+    return Sitemap(False, [SitemapEntry(url) for url in urls])
+
+
+def parse_w3c_time(text: str) -> int | None:
+    """Return a W3C date, with or without a time, in ms since 1970; None when it is malformed.
+
+    >>> parse_w3c_time("2020-08-02T10:00:00+00:00"), parse_w3c_time("2020-08"), parse_w3c_time("yesterday")
+    (1596362400000, 1596240000000, None)
+    """
+    match = _DATE.fullmatch(text.strip())
+    if match is None:
+        return None
+    year, month, day, hour, minute, second, zone = match.groups()
+    offset = timedelta()
+    if zone and zone not in "Zz":
+        digits = zone[1:].replace(":", "")
+        offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:])) * (-1 if zone[0] == "-" else 1)
+    try:
+        moment = datetime(
+            int(year), int(month or 1), int(day or 1), int(hour or 0), int(minute or 0), int(second or 0),
+            tzinfo=timezone(offset) if offset else UTC,
+        )  # fmt: skip
+    except ValueError:
+        return None
+    return int(moment.timestamp()) * 1000
+
+
+def _gunzip(body: bytes, max_bytes: int) -> bytes:
+    try:
+        return zlib.decompressobj(wbits=31).decompress(body, max_bytes)
+    except zlib.error as error:
+        raise ValueError(f"not gzip: {error}") from None
+
+
+def _read_xml(body: bytes, max_urls: int) -> Sitemap:
+    from lxml import etree
+
+    pull = etree.XMLPullParser(
+        events=("start", "end"), recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
+    )
+    pull.feed(body)
+    try:
+        pull.close()
+    except etree.XMLSyntaxError as error:
+        raise ValueError(f"not XML: {error}") from None
+    root = ""
+    entries: list[SitemapEntry] = []
+    for event, element in pull.read_events():
+        name = _local(element.tag)
+        if event == "start":
+            root = root or name
+        elif name in _ENTRIES and len(entries) < max_urls:
+            entry = _entry(dict(_children(element)))
+            if entry is not None:
+                entries.append(entry)
+            element.clear()
+    if root not in ("urlset", "sitemapindex", "rss", "feed", "RDF"):
+        raise ValueError(f"the root element is {root or 'missing'}, not urlset, sitemapindex or that of a feed")
+    return Sitemap(root == "sitemapindex", entries)
+
+
+def _local(tag: object) -> str:
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def _children(element: object) -> Iterator[tuple[str, str]]:
+    for child in element:  # type: ignore[attr-defined]
+        yield _local(child.tag), (child.text or child.get("href") or "").strip()
+
+
+def _entry(parts: dict[str, str]) -> SitemapEntry | None:
+    url = parts.get("loc") or parts.get("link") or ""
+    if not url:
+        return None
+    time = parse_w3c_time(parts.get("lastmod") or parts.get("updated") or "")
+    frequency = parts.get("changefreq", "").upper()
+    try:
+        priority = float(parts.get("priority") or DEFAULT_PRIORITY)
+    except ValueError:
+        priority = DEFAULT_PRIORITY
+    if not 0.0 <= priority <= 1.0:
+        priority = DEFAULT_PRIORITY
+    return SitemapEntry(url, time, frequency if frequency in _FREQUENCIES else None, priority)

@@ -1,0 +1,92 @@
+"""From fetched sitemaps to rows: what ``parse -sitemap`` writes (Nutch's ParseUtil.processSitemapParse)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from nutch2py.cells import ParseStatus
+from nutch2py.conf import Configuration
+from nutch2py.parser.parsing import ParseOutcome, Parsing
+from nutch2py.parser.sitemap import MAX_BYTES, SitemapEntry, parse_sitemap
+from nutch2py.parser.time_limit import TimeLimitExceeded, time_limit
+from nutch2py.record import Field
+from nutch2py.url.keys import reverse_url, unreverse_url
+from nutch2py.webpage import INJECTED_SITEMAP, CrawlStatus, Mark, ParseStatusCode, WebPage
+
+_INTERVALS = {
+    "ALWAYS": 3_600,
+    "HOURLY": 3_600,
+    "DAILY": 86_400,
+    "WEEKLY": 604_800,
+    "MONTHLY": 2_628_000,
+    "YEARLY": 31_536_000,
+    "NEVER": 31_536_000,
+}
+"""Seconds between two fetches by change frequency, as Nutch 2 has them."""
+
+
+class SitemapOutcome(NamedTuple):
+    """What became of a sitemap's row, and the rows to write for what it lists: row key and changes."""
+
+    outcome: ParseOutcome
+    rows: list[tuple[str, WebPage]]
+
+
+class SitemapParsing:
+    """Parses the rows of sitemaps (inject mark ``s``).
+
+    Where Nutch gives up at the first URL that a filter rejects, or at an entry without a date or frequency, the others
+    are taken. The rows are written without being read, entry by entry: their other marks and metadata stay, which
+    Nutch wiped.
+    """
+
+    def __init__(self, conf: Configuration, parsing: Parsing) -> None:
+        self._parsing = parsing
+        self._timeout = conf.get_float("sitemap.parser.timeout", 30.0)
+        self._max_bytes = conf.get_int("sitemap.size.max", MAX_BYTES)
+        self.fields: frozenset[Field[Any]] = parsing.fields | {WebPage.sitemaps}
+
+    def process(self, key: str, page: WebPage) -> SitemapOutcome:
+        """Parse the sitemap of row ``key``; set its status, signature and mark, and ``sitemaps`` for an index."""
+        if page.status != CrawlStatus.FETCHED:
+            return SitemapOutcome(ParseOutcome("notfetched"), [])
+        url = unreverse_url(key)
+        try:
+            with time_limit(self._timeout):
+                sitemap = parse_sitemap(page.content or b"", max_bytes=self._max_bytes)
+        except (ValueError, TimeLimitExceeded) as error:
+            reason = str(error) or f"more than {self._timeout:g} s (sitemap.parser.timeout)"
+            page.parse_status = status = ParseStatus(
+                ParseStatusCode.FAILED, ParseStatusCode.EXCEPTION, (f"sitemap: {reason}",)
+            )
+            return SitemapOutcome(ParseOutcome("failed", status, message=f"{url}: {status.args[0]}"), [])
+        page.parse_status = status = ParseStatus(ParseStatusCode.SUCCESS)
+        self._parsing.sign(url, page)
+        mark = page.markers.get(Mark.FETCH)
+        if mark is not None:
+            page.markers[Mark.PARSE] = mark
+        rows: list[tuple[str, WebPage]] = []
+        for entry in sitemap.entries:
+            target = self._parsing.links.accept(entry.url)
+            if target is None:
+                continue
+            if sitemap.is_index:
+                page.sitemaps[target] = "parser"
+            else:
+                rows.append((reverse_url(target), row_of(entry)))
+        return SitemapOutcome(ParseOutcome("success", status), rows)
+
+
+def row_of(entry: SitemapEntry, inject_mark: str = INJECTED_SITEMAP) -> WebPage:
+    """Return the changes to the row of a listed URL. Nothing of the row is read, so nothing else of it changes."""
+    page = WebPage(fields=frozenset())
+    if entry.change_frequency is not None:
+        page.fetch_interval = _INTERVALS[entry.change_frequency]
+        page.metadata["changeFrequency"] = entry.change_frequency.encode()
+    if entry.last_modified is not None:
+        page.modified_time = entry.last_modified
+        page.metadata["lastModified"] = str(entry.last_modified).encode()
+    page.stm_priority = entry.priority
+    page.metadata["priority"] = repr(entry.priority).encode()
+    page.markers[Mark.INJECT] = inject_mark
+    return page

@@ -1,0 +1,49 @@
+"""The parser of plain text (plugin parse-text; also what parse-tika means for text)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nutch2py.conf import Configuration
+from nutch2py.parser.charset import EncodingDetector, decode
+from nutch2py.parser.link_extractor import extract_links
+from nutch2py.plugins import Parse
+from nutch2py.record import Field
+from nutch2py.webpage import MetadataKey, WebPage
+
+
+class TextParser:
+    """Takes a text as it is: no title, the URLs written in it as outlinks without anchors.
+
+    Unless the header names the charset, a text that is valid UTF-8 is read as such; most are, and
+    ``parser.character.encoding.default`` would garble them.
+    """
+
+    content_types = r"text/.*|message/rfc822|application/(?:json|javascript|x-sh|x-tex|mbox|ld\+json)"
+    part_of = "parse-tika"
+    fields: frozenset[Field[Any]] = frozenset(
+        {WebPage.content, WebPage.content_type, WebPage.headers, WebPage.metadata}
+    )
+
+    def __init__(self, conf: Configuration) -> None:
+        self._detector = EncodingDetector(conf)
+
+    def parse(self, url: str, page: WebPage) -> Parse:
+        """Parse ``page.content``; sets the charset in ``page.metadata``."""
+        body = page.content or b""
+        clue = "utf-8" if _is_utf8(body) else None
+        encoding = self._detector.guess(body, page.content_type, page.headers.get("Content-Type"), (clue,))
+        page.metadata[MetadataKey.ORIGINAL_CHARSET] = page.metadata[MetadataKey.CHARSET] = encoding.encode()
+        text = decode(body, encoding).replace("\0", "")
+        return Parse(text, "", extract_links(text))
+
+
+def _is_utf8(body: bytes) -> bool:
+    if body.isascii():
+        return False
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        # cut in the middle of a character, after others that were whole
+        return error.reason == "unexpected end of data" and not body[: error.start].isascii()
+    return True

@@ -1,0 +1,63 @@
+import pytest
+
+from nutch2py.parser.dom import anchor_text, collapse, cut_scripts, nesting_depth, node_text, parse_tree, title_of
+
+
+def text_of(html: str) -> str:
+    tree = parse_tree(html)
+    cut_scripts(tree)
+    assert tree.root is not None
+    return node_text(tree.root)
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<p>a</p><p>b</p>", "a b"),
+        ("<p>a</p>\n<p>b</p>", "a\nb"),
+        ("<p>a</p>\n<i> </i>\t<p>b</p>\n", "a\nb\n"),
+        ("<p>  a \n b\t</p>", "a b"),
+        ("<p>a<b>b</b>c</p>", "a b c"),
+        ("<p>a&nbsp;&nbsp; b</p>", "a\xa0\xa0 b"),
+        ("<p>a<!-- not --><script>not</script><style>not</style></p>b", "a b"),
+        ("<noscript>shown</noscript>", "shown"),
+        ("<p>x\x0by\x1c</p>", "x y"),
+        ("<p>\x01</p><p>b</p>", "b"),
+        ("<title> T </title>\n<p>b", "T\nb"),
+        ("", ""),
+    ],
+)
+def test_text_nodes_are_put_together_as_nutch_does(html: str, text: str) -> None:
+    assert text_of(html) == text
+
+
+def test_control_characters_are_trimmed_but_kept_inside() -> None:
+    assert collapse("\x01a\x02b\x03\0c") == "a\x02b c"
+
+
+def test_title_is_that_of_the_page_and_not_of_a_drawing() -> None:
+    assert title_of(parse_tree("<body><svg><title>drawing</title></svg><title> the\n page </title>")) == "the page"
+    assert title_of(parse_tree("<svg><title>drawing</title></svg>")) == ""
+
+
+def test_anchor_is_the_text_below_a_link() -> None:
+    links = parse_tree("<a> one </a><a>two <b>words</b></a><a>a\xa0b  c</a><a>\n x\n</a><a><img></a>").css("a")
+    assert [anchor_text(link) for link in links] == ["one", "two words", "a\xa0b c", "x", ""]
+
+
+def test_an_iframe_closed_as_in_xhtml_swallows_nothing() -> None:
+    assert text_of('<body><iframe src="a.html"/><p>after</p></body>') == "after"
+
+
+def test_a_page_nested_too_deep_keeps_its_text_and_links() -> None:
+    html = "<title>t</title>" + "<div>" * 60_000 + "<a href='x'>deep</a>" + "</div>" * 60_000
+    tree = parse_tree(html)
+    assert title_of(tree) == "t"
+    assert [anchor_text(link) for link in tree.css("a[href]")] == ["deep"]
+    assert text_of(html).split() == ["t", "deep"]
+
+
+def test_depth_counts_what_nests() -> None:
+    assert nesting_depth("<div><b>x</b><b>y</b></div>" * 9) == 2
+    assert nesting_depth("<li>x" * 50 + "<br>" * 50) == 0
+    assert nesting_depth("</b>" * 5 + "<i>" * 7) == 7

@@ -1,0 +1,45 @@
+from typing import Any
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.parser import filters
+from nutch2py.parser.filters import ParseFilters
+from nutch2py.plugins import Parse
+from nutch2py.webpage import WebPage
+
+PARSE = Parse("text", "", ())
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *results: Any) -> tuple[Parse, list[int]]:
+    called: list[int] = []
+
+    class Filter:
+        fields: frozenset[Any] = frozenset()
+
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+        def filter(self, url: str, page: WebPage, parse: Parse, document: Any) -> Any:
+            called.append(self.number)
+            return results[self.number](parse)
+
+    monkeypatch.setattr(filters, "ordered", lambda *_: [Filter(number) for number in range(len(results))])
+    return ParseFilters(Configuration()).filter("http://h/", WebPage(), PARSE, None), called
+
+
+def test_each_filter_gets_what_the_one_before_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def shout(parse: Parse) -> Parse:
+        return parse._replace(text=parse.text + "!")
+
+    assert run(monkeypatch, shout, shout) == (PARSE._replace(text="text!!"), [0, 1])
+
+
+def test_none_fails_the_parse(monkeypatch: pytest.MonkeyPatch) -> None:
+    parse, called = run(monkeypatch, lambda _: None, lambda parse: parse)
+    assert (parse.major, parse.args, called) == (2, ("Filter refused the page",), [0])
+
+
+def test_a_failure_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    parse, called = run(monkeypatch, lambda parse: parse._replace(major=2), lambda parse: parse)
+    assert (parse.major, called) == (2, [0])

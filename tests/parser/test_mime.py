@@ -1,0 +1,102 @@
+import gzip
+import json
+from base64 import b64decode
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.parser.mime import content_type, is_text, mime_types
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
+
+
+def test_mimeutil_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None:
+    passed = 0
+    for case in (found := cases("mimeutil")):
+        args = case["args"]
+        conf = Configuration.load(overrides={"mime.type.magic": str(args["mime.type.magic"]).lower()})
+        assert content_type(args["content_type"], args["url"], case["input"].encode(), conf) == case["expect"], case
+        passed += 1
+    print(f"mimeutil: {passed}/{len(found)}")
+
+
+def test_every_recorded_type(recording: Path, conf: Configuration) -> None:
+    compared = 0
+    for number in range(1, 5):
+        with gzip.open(recording / "dumps" / f"round{number}-fetch.jsonl.gz", "rt") as lines:
+            for line in lines:
+                cells = {name: b64decode(value) for name, (value, _) in json.loads(line)["cells"].items()}
+                if not {"f:typ", "f:cnt", "f:bas", "h:Date"} <= cells.keys():
+                    continue
+                declared = cells.get("h:Content-Type", b"").decode() or None
+                found = content_type(declared, cells["f:bas"].decode(), cells["f:cnt"], conf)
+                if found != cells["f:typ"].decode():
+                    # the row's headers are of a later answer (404) than its content
+                    assert cells["f:st"][-1] in (3, 34), (line[:80], found, cells["f:typ"])
+                compared += 1
+    assert compared > 600
+    print(f"recorded types: {compared}")
+
+
+@pytest.mark.parametrize(
+    ("declared", "url", "body", "expected"),
+    [
+        ("text/html; charset=x", "http://h/", b"<p>hi", "text/html"),
+        ("TEXT/HTML", "http://h/", b"", "text/html"),
+        ("text/plain", "http://h/x", b"<html><body>", "text/html"),
+        ("application/octet-stream", "http://h/x", PNG, "image/png"),
+        ("image/png", "http://h/x.gif", PNG, "image/png"),
+        (None, "http://h/a.pdf?x=1#y", b"", "application/pdf"),
+        (None, "http://example.com", b"\x00\x01", "application/octet-stream"),
+        (None, "http://example.com/", b"plain words", "text/plain"),
+        ("application/json", "http://h/x", b'{"a": 1}', "application/json"),
+        ("application/x-javascript", "http://h/x", b"var a", "application/javascript"),
+        ("text/xml", "http://h/x", b'<?xml version="1.0"?><rss version="2.0"/>', "application/rss+xml"),
+        ("text/xml", "http://h/x", b"<?xml version='1.0'?><!-- c --><r/>", "application/xml"),
+        ("x", "http://h/x.svg", b"<?xml version='1.0'?><svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml"),
+        (None, "http://h/a.docx", b"PK\x03\x04....",
+         "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+        ("application/zip", "http://h/a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/msword"),
+        (None, "http://h/a", b"RIFF\x00\x00\x00\x00WEBPVP8", "image/webp"),
+        ("foo/bar/baz", "http://h/a%2Epng", b"", "image/png"),
+    ],
+)  # fmt: skip
+def test_types(conf: Configuration, declared: str | None, url: str, body: bytes, expected: str) -> None:
+    assert content_type(declared, url, body, conf) == expected
+
+
+def test_without_magic_the_header_is_believed(conf: Configuration) -> None:
+    conf.set("mime.type.magic", False)
+    assert content_type("text/plain", "http://h/x", b"<html>", conf) == "text/plain"
+
+
+def test_text_in_any_encoding_is_text() -> None:
+    assert is_text("中文".encode("gb18030"))
+    assert is_text("日本".encode("iso2022_jp"))
+    assert not is_text(bytes(range(32)))
+
+
+def test_a_table_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "mine.xml").write_text(
+        '<mime-info><mime-type type="x/Y"><glob pattern="*.yy"/><glob pattern="^READ.*$" isregex="true"/>'
+        '<magic priority="50"><match value="0xcafe" type="big16" offset="2"/>'
+        '<match value="a.c" type="regex" offset="0"/><match value="zz" type="unicodeLE" offset="0"/></magic>'
+        '<sub-class-of type="x/y"/></mime-type></mime-info>'
+    )
+    conf = Configuration({"mime.types.file": "mine.xml"}, [tmp_path])
+    assert content_type(None, "http://h/READ.ME", b"", conf) == "x/y"
+    assert content_type(None, "http://h/", b"..\xca\xfe", conf) == "x/y"
+    assert content_type(None, "http://h/", b"abc", conf) == "x/y"
+    assert not mime_types(conf).table.is_a("x/y", "a/b")
+
+
+def test_a_missing_or_broken_table_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="no configuration folder"):
+        content_type(None, "http://h/", b"", Configuration({"mime.types.file": "none.xml"}, [tmp_path]))
+    (tmp_path / "bad.xml").write_text("<mime-info>")
+    with pytest.raises(ConfigurationError, match="cannot read"):
+        content_type(None, "http://h/", b"", Configuration({"mime.types.file": "bad.xml"}, [tmp_path]))

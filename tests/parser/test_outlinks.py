@@ -1,0 +1,47 @@
+from nutch2py.conf import Configuration
+from nutch2py.parser.dom import parse_tree
+from nutch2py.parser.outlinks import OutlinkCollector
+
+PAGE = """<head><link rel=next href=n.html><script src=s.js></script></head><body>
+<a href=a.html>A</a> <area href=ar.html> <form action=f.cgi>go</form> <form action=p.cgi method=POST>go</form>
+<iframe src=i.html></iframe> <img src=g.png> <a href=empty.html></a> <a href=c.html><!-- c --></a>
+<a href=nf.html rel="noopener NoFollow">nf</a> <a name=x>none</a> <a href="javascript:x()">js</a> <a href="">self</a>"""
+
+
+def collect(html: str, **properties: str) -> list[tuple[str, str]]:
+    conf = Configuration({name.replace("_", "."): value for name, value in properties.items()})
+    return [(link.url, link.anchor) for link in OutlinkCollector(conf).collect(parse_tree(html), "http://h/d/p.html")]
+
+
+def test_links_of_every_element_in_document_order() -> None:
+    assert collect(PAGE) == [
+        ("http://h/d/n.html", ""),
+        ("http://h/d/s.js", ""),
+        ("http://h/d/a.html", "A"),
+        ("http://h/d/ar.html", ""),
+        ("http://h/d/i.html", ""),
+        ("http://h/d/g.png", ""),
+        ("http://h/d/c.html", ""),
+        ("http://h/d/p.html", "self"),
+    ]
+
+
+def test_forms_are_links_when_asked_for_unless_they_post() -> None:
+    conf = Configuration({"parser.html.form.use_action": "true"})
+    links = OutlinkCollector(conf).collect(parse_tree(PAGE), "http://h/d/p.html")
+    assert [link for link in links if "cgi" in link.url] == [("http://h/d/f.cgi", "go")]
+
+
+def test_ignored_tags_give_no_links() -> None:
+    conf = Configuration({"parser.html.outlinks.ignore_tags": "img, script,link,a,area"})
+    links = OutlinkCollector(conf).collect(parse_tree(PAGE), "http://h/d/p.html")
+    assert [link.url for link in links] == ["http://h/d/i.html"]
+
+
+def test_frames_of_a_frameset() -> None:
+    html = "<frameset><frame src=1.html><frame src=2.html></frameset>"
+    assert collect(html) == [("http://h/d/1.html", ""), ("http://h/d/2.html", "")]
+
+
+def test_script_inside_an_anchor_is_not_its_text() -> None:
+    assert collect("<a href=x>a<script>var b</script> c</a>") == [("http://h/d/x", "a c")]

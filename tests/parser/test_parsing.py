@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.parser.parsing import ParseOutcome, Parsing
+from nutch2py.plugins import Outlink, Parse
+from nutch2py.webpage import CrawlStatus, Mark, WebPage
+
+from .pages import KEY, URL, fetched, stored
+
+
+def process(page: WebPage, conf: Configuration) -> ParseOutcome:
+    return Parsing(conf).process(KEY, page)
+
+
+class Stub:
+    """A parser that does what the test wants; it takes the place of a real one inside the factory."""
+
+    fields: frozenset[Any] = frozenset()
+
+    def __init__(self, act: Any) -> None:
+        self.act = act
+
+    def parse(self, url: str, page: WebPage) -> Parse:
+        result: Parse = self.act()
+        return result
+
+
+def with_parser(conf: Configuration, *acts: Any) -> Parsing:
+    parsing = Parsing(conf)
+    parsing.factory.parsers = lambda content_type: [Stub(act) for act in acts]  # type: ignore[method-assign]
+    return parsing
+
+
+def test_a_success_writes_text_signature_outlinks_and_mark(conf: Configuration) -> None:
+    page = fetched(b"<title>T</title><a href=x>one</a><a href=x>two</a><a href=y.gif>filtered</a>")
+    outcome = process(page, conf)
+    assert (outcome.label, outcome.dropped) == ("success", ())
+    assert (page.title, page.text, page.parse_status) == ("T", "T one two filtered", (1, 0, ()))
+    assert dict(page.outlinks) == {"http://h.test/d/x": "one"}
+    assert page.markers[Mark.PARSE] == "b1"
+    assert page.signature is not None
+    assert page.prev_signature is None
+
+
+def test_only_fetched_pages_are_parsed(conf: Configuration) -> None:
+    page = fetched(b"x")
+    page.status = CrawlStatus.REDIR_TEMP
+    page = stored(page)
+    assert process(page, conf).label == "notfetched"
+    assert page.mutation() is None
+
+
+def test_the_fields_suffice(conf: Configuration) -> None:
+    parsing = Parsing(conf)
+    full = fetched(b"<meta http-equiv=refresh content='0;url=x'>")
+    assert parsing.process(KEY, WebPage(full.cells, parsing.fields)).label == "success"
+    full = fetched(b"<a href=x>x</a>", Content_Length="15")
+    assert parsing.process(KEY, WebPage(full.cells, parsing.fields)).label == "success"
+
+
+def test_truncated_content_is_left_alone(conf: Configuration) -> None:
+    page = fetched(b"x" * 10, Content_Length="11")
+    outcome = process(page, conf)
+    assert (outcome.label, outcome.status, page.mutation()) == ("truncated", None, None)
+    assert outcome.message == f"{URL} skipped. Content of size 11 was truncated to 10"
+    conf.set("parser.skip.truncated", False)
+    assert process(page, conf).label == "success"
+
+
+@pytest.mark.parametrize("headers", [
+    {"Content_Length": "10"}, {"Content_Length": "x"}, {"Content_Length": "99999999999"},
+    {"Content_Length": "99", "Content_Encoding": "gzip"}, {},
+])  # fmt: skip
+def test_what_is_not_truncated(conf: Configuration, headers: dict[str, str]) -> None:
+    assert process(fetched(b"x" * 10, **headers), conf).label == "success"
+
+
+def test_a_new_fetch_moves_the_signature_and_a_repeated_parse_does_not(conf: Configuration) -> None:
+    page = fetched(b"one")
+    process(page, conf)
+    page = stored(page)
+    first = page.signature
+    process(page, conf)
+    assert page.prev_signature is None  # the same fetch, parsed again
+    page = stored(page)
+    page.markers[Mark.FETCH], page.content = "b2", b"two"
+    page = stored(page)
+    process(page, conf)
+    assert page.prev_signature == first
+    assert page.signature != first
+
+
+def test_outlinks_that_are_gone_are_told(conf: Configuration) -> None:
+    page = fetched(b"<a href=b>b</a>")
+    page.outlinks["http://h.test/d/a"] = "old"
+    page.outlinks["http://h.test/d/b"] = "old"
+    page = stored(page)
+    assert process(page, conf).dropped == ("http://h.test/d/a",)
+    assert dict(stored(page).outlinks) == {"http://h.test/d/b": "b"}
+
+
+def test_a_refresh_adds_its_target_and_writes_no_text(conf: Configuration) -> None:
+    page = fetched(b"<title>T</title><meta http-equiv=refresh content='3;url=/to#f'>text")
+    page.outlinks["http://h.test/old"] = "old"
+    page = stored(page)
+    outcome = process(page, conf)
+    assert outcome.status == (1, 100, ("http://h.test/to#f", "3"))
+    assert dict(page.outlinks) == {"http://h.test/old": "old", "http://h.test/to": ""}
+    assert page.metadata["___rdrdsc__"] == b"y"
+    assert (page.text, page.signature, page.repr_url, Mark.PARSE in page.markers) == (None, None, None, False)
+
+
+def test_a_refresh_of_the_page_itself_names_it_as_its_own_representative(conf: Configuration) -> None:
+    page = fetched(b"<meta http-equiv=refresh content=30>")
+    process(page, conf)
+    assert page.repr_url == URL
+
+
+def test_a_refresh_to_a_filtered_target_is_told(conf: Configuration) -> None:
+    page = fetched(b"<meta http-equiv=refresh content='0;url=mailto:x@y'>")
+    outcome = process(page, conf)
+    assert "mailto:x@y" in outcome.message
+    assert len(page.outlinks) == 0
+    assert page.parse_status is not None
+
+
+def test_a_type_without_a_parser_fails(conf: Configuration) -> None:
+    page = fetched(b"\x89PNG", "image/png")
+    outcome = process(page, conf)
+    assert outcome.label == "failed"
+    assert outcome.status == (2, 200, (
+        f"org.apache.nutch.parse.ParserNotFound: parser not found for contentType=image/png url={URL}",
+    ))  # fmt: skip
+    assert Mark.PARSE not in page.markers
+
+
+def test_an_exception_becomes_a_status(conf: Configuration) -> None:
+    outcome = with_parser(conf, lambda: 1 // 0).process(KEY, fetched(b"x"))
+    assert outcome.status == (2, 200, ("Stub: ZeroDivisionError: integer division or modulo by zero",))
+    assert outcome.label == "failed"
+
+
+def test_a_page_that_hangs_becomes_a_status(conf: Configuration) -> None:
+    conf.set("parser.timeout", "0.05")
+    outcome = with_parser(conf, lambda: time.sleep(60)).process(KEY, fetched(b"x"))
+    assert outcome.status == (2, 200, ("Stub: more than 0.05 s (parser.timeout)",))
+
+
+def test_the_next_parser_is_tried_until_one_succeeds(conf: Configuration) -> None:
+    parsing = with_parser(conf, lambda: 1 // 0, lambda: Parse("t", "", ()), lambda: 1 // 0)
+    page = fetched(b"x")
+    assert parsing.process(KEY, page).label == "success"
+    assert page.text == "t"
+
+
+def test_metadata_of_a_parse_is_stored(conf: Configuration) -> None:
+    page = fetched(b"x")
+    with_parser(conf, lambda: Parse("", "", (), metadata={"k": b"v"})).process(KEY, page)
+    assert page.metadata["k"] == b"v"
+
+
+def links(*urls: str) -> tuple[Outlink, ...]:
+    return tuple(Outlink(url, f"to {url}") for url in urls)
+
+
+def test_the_first_links_of_a_page_are_kept(conf: Configuration) -> None:
+    conf.set("db.max.outlinks.per.page", 3)
+    kept = Parsing(conf).links.kept(URL, links("http://h.co/x.gif", "http://h.co/1", "http://h.co/2", "http://h.co/3"))
+    assert list(kept) == ["http://h.co/1", "http://h.co/2"]  # a rejected link counts, as in Nutch
+    conf.set("db.max.outlinks.per.page", -1)
+    assert len(Parsing(conf).links.kept(URL, links(*(f"http://h.co/{n}" for n in range(500))))) == 500
+
+
+def test_external_links_can_be_ignored(conf: Configuration) -> None:
+    conf.set("db.ignore.external.links", True)
+    kept = Parsing(conf).links.kept(URL, links("http://H.test/a", "http://other.test/", "nonsense"))
+    assert list(kept) == ["http://h.test/a"]
+
+
+def test_internal_links_stay_whatever_a_nutch_2_configuration_says(conf: Configuration) -> None:
+    conf.set("db.ignore.internal.links", True)
+    assert list(Parsing(conf).links.kept(URL, links("http://h.test/a"))) == ["http://h.test/a"]
+
+
+def test_long_targets_are_left_out(conf: Configuration) -> None:
+    conf.set("parser.html.outlinks.max.target.length", 20)
+    kept = Parsing(conf).links.kept(URL, links("http://h.co/" + "x" * 8, "http://h.co/" + "x" * 9))
+    assert [len(url) for url in kept] == [20]

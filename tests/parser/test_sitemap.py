@@ -1,0 +1,127 @@
+import gzip
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.parser.parsing import Parsing
+from nutch2py.parser.sitemap import SitemapEntry, parse_sitemap, parse_w3c_time
+from nutch2py.parser.sitemap_parsing import SitemapOutcome, SitemapParsing
+from nutch2py.webpage import Mark, WebPage
+
+from .pages import fetched
+
+XMLNS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+KEY = "test.h:http/sitemap.xml"
+
+
+def process(page: WebPage, conf: Configuration) -> SitemapOutcome:
+    return SitemapParsing(conf, Parsing(conf)).process(KEY, page)
+
+
+def sitemap(*entries: str) -> bytes:
+    return f"<?xml version='1.0'?><urlset {XMLNS}>{''.join(f'<url>{e}</url>' for e in entries)}</urlset>".encode()
+
+
+def test_sitemap_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None:
+    conf = Configuration.load(overrides={"plugin.includes": "parse-html"})
+    passed = 0
+    for case in (found := cases("sitemap")):
+        expect, page = case["expect"], fetched(case["input"].encode(), case["args"]["content_type"])
+        outcome, rows = process(page, conf)
+        assert outcome.label == expect["parse_status"], case
+        if expect["outlinks"] is None:
+            assert (rows, sorted(page.sitemaps)) == ([], expect["page.sitemaps"]), case
+        else:
+            assert [key for key, _ in rows] == [
+                url.replace("http://localhost/", "localhost:http/") for url in expect["outlinks"]
+            ]
+            day = datetime.fromisoformat(expect["lastmod"]).replace(tzinfo=UTC)
+            for _, row in rows:
+                assert row.modified_time == int(day.timestamp()) * 1000
+                assert row.metadata["changeFrequency"].decode() == expect["changefreq"].upper()
+                assert row.stm_priority == pytest.approx(expect["priority"])
+        passed += 1
+    print(f"sitemap: {passed}/{len(found)}")
+
+
+def test_the_cells_of_a_listed_url_and_of_the_sitemap(conf: Configuration) -> None:
+    page = fetched(sitemap(
+        "<loc>http://d.test/ok.html</loc><lastmod>2020-08-01</lastmod><changefreq>daily</changefreq>"
+        "<priority>0.8</priority>", "<loc>http://d.test/pic.gif</loc>", "<loc>http://d.test/bare</loc>"
+    ))  # fmt: skip
+    outcome, rows = process(page, conf)
+    assert outcome.label == "success"
+    assert page.markers[Mark.PARSE] == "b1"
+    assert page.signature is not None
+    assert [key for key, _ in rows] == ["test.d:http/ok.html", "test.d:http/bare"]
+    mutation = rows[0][1].mutation()
+    assert mutation is not None
+    assert (mutation.deletes, mutation.cleared) == ({}, [])  # no other mark and no cash is lost
+    assert mutation.puts == {
+        b"f": {b"fi": b"\x00\x01\x51\x80", b"mod": (1_596_240_000_000).to_bytes(8, "big")},
+        b"s": {b"sp": b"\x3f\x4c\xcc\xcd"},
+        b"mk": {b"_injmrk_": b"s"},
+        b"mtdt": {b"changeFrequency": b"DAILY", b"lastModified": b"1596240000000", b"priority": b"0.8"},
+    }
+    assert rows[1][1].stm_priority == 0.5
+
+
+def test_what_is_no_sitemap_fails(conf: Configuration) -> None:
+    for body in (b"<html><body>404</body></html>", b"", b"nothing", b"\x1f\x8bbroken", b"<"):
+        page = fetched(body)
+        outcome, rows = process(page, conf)
+        assert (outcome.label, rows) == ("failed", []), body
+        assert page.parse_status is not None
+        assert page.parse_status.args[0].startswith("sitemap: ")
+        assert Mark.PARSE not in page.markers
+
+
+def test_broken_entries_do_not_cost_the_others() -> None:
+    body = sitemap(
+        "<loc> http://h/1 </loc><priority>9</priority><lastmod>soon</lastmod><changefreq>often</changefreq>",
+        "<lastmod>2020</lastmod>",
+        "<loc>http://h/2</loc>",
+    )
+    assert parse_sitemap(body).entries == [SitemapEntry("http://h/1"), SitemapEntry("http://h/2")]
+    assert len(parse_sitemap(body[:-20]).entries) >= 1  # cut off
+
+
+def test_gzip_lists_and_feeds() -> None:
+    assert parse_sitemap(gzip.compress(sitemap("<loc>http://h/1</loc>"))).entries == [SitemapEntry("http://h/1")]
+    assert [e.url for e in parse_sitemap(b"\xef\xbb\xbfhttp://h/1\r\n# no\nhttps://h/2").entries] == [
+        "http://h/1", "https://h/2"
+    ]  # fmt: skip
+    rss = b"<rss><channel><link>http://h/</link><item><link>http://h/1</link></item></channel></rss>"
+    assert [e.url for e in parse_sitemap(rss).entries] == ["http://h/1"]
+    atom = b"<feed xmlns='http://www.w3.org/2005/Atom'><entry><link href='http://h/1'/><updated>2020</updated></entry></feed>"
+    assert parse_sitemap(atom).entries == [SitemapEntry("http://h/1", 1_577_836_800_000)]
+
+
+def test_bombs_and_foreign_files_are_harmless() -> None:
+    packed = gzip.compress(sitemap("<loc>http://h/1</loc>", *["<loc>http://h/2</loc>"] * 100_000))
+    assert len(parse_sitemap(packed, max_bytes=10_000).entries) < 1_000
+    assert len(parse_sitemap(sitemap(*["<loc>http://h/2</loc>"] * 60_000)).entries) == 50_000
+    entity = (
+        b"<!DOCTYPE u [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><urlset><url><loc>http://h/&x;</loc></url></urlset>"
+    )
+    assert all("root" not in e.url for e in parse_sitemap(entity).entries)
+
+
+@pytest.mark.parametrize(
+    ("text", "iso"),
+    [
+        ("2020", "2020-01-01T00:00:00+00:00"),
+        ("2020-08-02T10:00Z", "2020-08-02T10:00:00+00:00"),
+        ("2020-08-02T10:00:30.5+02:00", "2020-08-02T08:00:30+00:00"),
+        ("2020-08-02T10:00:30-0130", "2020-08-02T11:30:30+00:00"),
+    ],
+)
+def test_w3c_times(text: str, iso: str) -> None:
+    assert parse_w3c_time(text) == int(datetime.fromisoformat(iso).timestamp()) * 1000
+
+
+def test_malformed_times() -> None:
+    assert [parse_w3c_time(text) for text in ("", "2020-13", "2020-02-30", "02.08.2020")] == [None] * 4
