@@ -27,6 +27,7 @@ ANALYSIS_VERSION = 1
 
 # one character for one, so that offsets into the text stay true
 _WIDTHS = {0xFF01 + i: 0x21 + i for i in range(94)} | {0x3000: 0x20}
+_WIDE = re.compile("[\uff01-\uff5e\u3000]")
 _HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _UNSPACED = (
     "\u3041-\u3096\u3099-\u309f\u30a1-\u30ff\u31f0-\u31ff\uff66-\uff9f\u0e01-\u0e3a\u0e40-\u0e5b"
@@ -45,6 +46,15 @@ _ACCENTS = re.compile("[\u0300-\u036f]+")
 
 _MAX_WORD = 64  # characters; longer runs are not words, and are cut so that none is lost without trace
 _MAX_CACHE = 300_000
+
+
+def fold_width(text: str) -> str:
+    """Return the text with full-width letters, digits and signs as ASCII, character for character.
+
+    >>> fold_width("Ｎｕｔｃｈ　２")
+    'Nutch 2'
+    """
+    return text.translate(_WIDTHS) if _WIDE.search(text) else text
 
 
 class Token(NamedTuple):
@@ -100,7 +110,7 @@ class Analyzer:
                 )
             text = path.read_text(encoding="utf-8-sig", errors="replace")
         words = (line.split("#")[0].split() for line in text.splitlines())
-        return _analyzer(tuple(sorted({parts[0].translate(_WIDTHS) for parts in words if parts})))
+        return _analyzer(tuple(sorted({fold_width(parts[0]) for parts in words if parts})))
 
     @property
     def version(self) -> str:
@@ -148,7 +158,7 @@ class Analyzer:
             return [*map(self._terms.__getitem__, _ASCII_WORD.findall(text))]
         terms: list[str] = []
         known = self._terms
-        for run in _TOKEN.findall(text.translate(_WIDTHS)):
+        for run in _TOKEN.findall(fold_width(text)):
             if run < "\u0e01":
                 terms.append(known[run])
             else:
@@ -168,7 +178,7 @@ class Analyzer:
         A Chinese compound is one word of one term here; a run of Kana or Thai is one word of several pairs, and so is
         what is joined without a blank, as ``debian.org``.
         """
-        folded = text.translate(_WIDTHS)
+        folded = fold_width(text)
         asked: list[tuple[str, ...]] = []
         end = -1  # of the alphabetic run before, if the next one may continue it
         for match in _TOKEN.finditer(folded):
@@ -205,7 +215,7 @@ class Analyzer:
             for match in _ASCII_WORD.finditer(text):
                 yield Token(match.start(), match.end(), (self._terms[match.group()],))
             return
-        for match in _TOKEN.finditer(text.translate(_WIDTHS)):
+        for match in _TOKEN.finditer(fold_width(text)):
             start, run = match.start(), match.group()
             if _HAN_START.match(run):
                 for word, begin, end in self._jieba.tokenize(run, mode="search", hmm=True):

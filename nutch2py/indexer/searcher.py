@@ -43,7 +43,10 @@ class EmbeddedSearcher:
         self.index = self.folder.open()
         self.index.config_reader("manual")
         self.schema = self.index.schema
-        self.any_word = conf.get_trimmed("index.search.operator", "and").lower() == "or"
+        operator = conf.get_trimmed("index.search.operator", "and").lower()
+        if operator not in ("and", "or"):
+            raise ConfigurationError(f"index.search.operator is {operator!r}: write and, or or")
+        self.any_word = operator == "or"
         self.weights = _weights(conf.get_trimmed("index.search.fields", DEFAULT_FIELDS))
         self._searcher = self.index.searcher()
 

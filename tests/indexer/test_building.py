@@ -3,13 +3,13 @@ import gzip
 import json
 
 import pytest
-from indexer_pages import page
 
 from nutch2py.cells import ParseStatus
 from nutch2py.indexer.building import DocumentBuilder, IndexAction, is_noindex, should_index
 from nutch2py.indexer.checker import DISCARDED, check_text
 from nutch2py.record import columns_of
 from nutch2py.webpage import CrawlStatus, Mark, WebPage
+from tests.indexer.pages import page
 
 KEY = "com.example.www:http:8080/a"
 

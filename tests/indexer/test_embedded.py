@@ -1,14 +1,14 @@
 import json
 
 import pytest
-from indexer_pages import doc
 
-from nutch2py.errors import IndexingError
+from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.document import NutchDocument
 from nutch2py.indexer.embedded import EmbeddedIndexWriter
 from nutch2py.indexer.index_folder import index_path
 from nutch2py.indexer.search import search
 from nutch2py.indexer.searcher import EmbeddedSearcher
+from tests.indexer.pages import doc
 
 
 def put(conf, *documents, delete=()):
@@ -176,6 +176,17 @@ def test_words_can_be_joined_by_or(conf):
     assert ids(conf, "fox bear") == []
     conf.set("index.search.operator", "or")
     assert sorted(ids(conf, "fox bear")) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("index.search.operator", "xor"), ("index.search.fields", "title^^2"), ("index.search.fields", "nofield^2")],
+)
+def test_wrong_search_properties_are_named(conf, name, value):
+    put(conf, doc("a", content="fox"))
+    conf.set(name, value)
+    with pytest.raises(ConfigurationError, match=name):
+        search(conf, "fox")
 
 
 @pytest.mark.parametrize(

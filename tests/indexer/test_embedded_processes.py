@@ -6,7 +6,6 @@ import signal
 import time
 
 import pytest
-from indexer_pages import doc
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import IndexingError
@@ -14,6 +13,7 @@ from nutch2py.indexer.embedded import EmbeddedIndexWriter
 from nutch2py.indexer.index_folder import IndexFolder
 from nutch2py.indexer.search import search
 from nutch2py.indexer.searcher import EmbeddedSearcher
+from tests.indexer.pages import doc
 
 SPAWN = multiprocessing.get_context("spawn")
 

@@ -1,5 +1,4 @@
 import pytest
-from indexer_pages import page
 
 from nutch2py.conf import Configuration, data_folder
 from nutch2py.indexer.anchor import AnchorIndexingFilter
@@ -9,6 +8,7 @@ from nutch2py.indexer.document import NutchDocument
 from nutch2py.indexer.filters import IndexingFilters, PageNotIndexable
 from nutch2py.indexer.more import MoreIndexingFilter, parts_of
 from nutch2py.webpage import Mark
+from tests.indexer.pages import page
 
 NOW = 1_700_000_000_000
 OURS = {"index-basic": BasicIndexingFilter, "index-more": MoreIndexingFilter, "index-anchor": AnchorIndexingFilter}
@@ -162,6 +162,17 @@ def test_a_last_modified_that_is_no_date_is_warned_of_and_left_out(capsys):
     made = filtered(MoreIndexingFilter, headers={"Last-Modified": "yesterday"}, fetch_time=NOW)
     assert (made.get("lastModified"), made.get("date")) == (None, solr_date(NOW))
     assert "'yesterday' is not a date" in capsys.readouterr().err
+
+
+def test_types_are_mapped_when_that_is_wanted(tmp_path):
+    (tmp_path / "contenttype-mapping.txt").write_text("# ours\nweb page\ttext/html\tapplication/xhtml+xml\n")
+    conf = settings({"moreIndexingFilter.mapMimeTypes": "true"})
+    conf.folders.insert(0, tmp_path)
+    given = page(content_type="text/html")
+    assert MoreIndexingFilter(conf).filter(NutchDocument(), "http://a/", given).values("type") == ["web page"]
+    conf.set("moreIndexingFilter.mapMimeTypes.field", "kind")
+    made = MoreIndexingFilter(conf).filter(NutchDocument(), "http://a/", given)
+    assert (made.values("kind"), made.values("type")) == (["web page"], ["text/html", "text", "html"])
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
 import json
 
 import pytest
-from indexer_pages import doc
 
 from nutch2py.indexer.embedded import EmbeddedIndexWriter
 from nutch2py.indexer.search import SearchResult, render, search
 from nutch2py.indexer.searcher import EmbeddedSearcher
+from tests.indexer.pages import doc
 
 
 @pytest.fixture

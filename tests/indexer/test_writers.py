@@ -4,9 +4,8 @@ import os
 import signal
 
 import pytest
-from indexer_pages import doc
 
-from nutch2py.conf import Configuration
+from nutch2py.conf import Configuration, data_folder
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.appendfile import AppendFile
 from nutch2py.indexer.csv import CSVIndexWriter
@@ -16,6 +15,7 @@ from nutch2py.indexer.jsonl import JSONLinesIndexWriter
 from nutch2py.indexer.lock import exclusive
 from nutch2py.indexer.mapping import FieldMapping
 from nutch2py.indexer.writers import IndexWriters
+from tests.indexer.pages import doc
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -266,3 +266,11 @@ def test_every_writer_is_closed_when_one_fails(two_writers, tmp_path):
     with pytest.raises(IndexingError, match="cannot write"):
         writers.close()
     assert (tmp_path / "nutch.csv").read_bytes() == b"id,name\r\n1,t\r\n"
+
+
+def test_the_shipped_template_names_every_writer_of_its_own(tmp_path, conf):
+    template = (data_folder("conf") / "index-writers.xml.template").read_text(encoding="utf-8")
+    (tmp_path / "index-writers.xml").write_text(template, encoding="utf-8")
+    conf.folders.insert(0, tmp_path)
+    conf.set("plugin.includes", "indexer-(embedded|csv|jsonl|dummy)")
+    assert IndexWriters(conf).names == ["indexer_embedded_1", "indexer_csv_1", "indexer_jsonl_1", "indexer_dummy_1"]
