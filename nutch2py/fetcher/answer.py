@@ -1,0 +1,83 @@
+"""What a request came to: an answer with its headers as they were sent, or a failure with its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class FailureKind(StrEnum):
+    """Why there is no answer; the names of the fetcher's counters of exceptions."""
+
+    DNS = "unknown_host"
+    REFUSED = "connection_refused"
+    CONNECT = "connection_failed"
+    TIMEOUT = "timeout"
+    CLOSED = "connection_closed"
+    PROTOCOL = "malformed_answer"
+    TLS = "tls"
+    GATE = "address_excluded"
+    LIMIT = "limit_exceeded"
+    URL = "malformed_url"
+    OTHER = "other"
+
+
+@dataclass(slots=True)
+class Failure:
+    """A request without an answer: its kind, and a text for ``f:prot`` and the log."""
+
+    kind: FailureKind
+    text: str
+
+
+@dataclass(slots=True)
+class Answer:
+    """The answer to one GET.
+
+    ``lines``: the header lines as sent, without the status line. ``content``: the body, decoded from its transfer and
+    content encodings and cut at the limit; ``truncated`` then says why (``length``, ``time``, ``disconnect``), else it
+    is empty. ``ip``: the address that answered, when it is wanted. ``elapsed``: milliseconds from the connection to
+    the last byte. With ``failure`` set nothing else holds.
+    """
+
+    url: str
+    status: int = 0
+    lines: list[bytes] = field(default_factory=list)
+    content: bytes = b""
+    truncated: str = ""
+    ip: str = ""
+    elapsed: int = 0
+    failure: Failure | None = None
+
+    def fields(self) -> Iterator[tuple[str, str]]:
+        """Give name and value of each header as Latin-1 text; a continued line belongs to the one before it."""
+        return header_fields(self.lines)
+
+    def header(self, name: str) -> str | None:
+        """Return the last value of a header, its name in any case, or None."""
+        wanted, found = name.lower(), None
+        for key, value in self.fields():
+            if key.lower() == wanted:
+                found = value
+        return found
+
+
+def header_fields(lines: Iterable[bytes]) -> Iterator[tuple[str, str]]:
+    """Part header lines at the colon; lines without one are left out, folded lines are joined (RFC 9112, 5.2)."""
+    name, value = "", ""
+    for raw in lines:
+        line = raw.rstrip(b"\r\n").decode("latin-1")
+        if not line:
+            continue
+        if line[0] in " \t" and name:  # one blank of the fold is dropped, as Nutch does
+            value += line[1:]
+            continue
+        if name:
+            yield name, value
+        name, colon, rest = line.partition(":")
+        value = rest.lstrip(" \t")
+        if not colon:
+            name = ""
+    if name:
+        yield name, value

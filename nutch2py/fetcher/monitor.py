@@ -1,0 +1,97 @@
+"""The status line of a fetch, every five seconds, and what follows from it: time limit and throughput threshold."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nutch2py.fetcher.run import FetchRun
+
+_INTERVAL = 5.0  # seconds
+
+
+class Monitor:
+    """Watches a run and writes its log lines, in the words of Nutch's fetcher."""
+
+    def __init__(self, run: FetchRun, tell: Callable[[str], None]) -> None:
+        conf = run.conf
+        self._run, self._tell = run, tell
+        self._started = time.monotonic()
+        self._last = self._started
+        self._last_pages = self._last_bytes = 0
+        self._threshold = conf.get_int("fetcher.throughput.threshold.pages", -1)
+        self._sequence = conf.get_int("fetcher.throughput.threshold.sequence", 5)
+        self._check_after = self._started + 60 * conf.get_float("fetcher.throughput.threshold.check.after", 5)
+        self._below = 0
+
+    def begin(self, mode: str) -> None:
+        """Write the lines with which a fetch begins."""
+        log = self._run.log
+        log(f"Using queue mode : {mode}")
+        log(f"Fetcher: threads: {self._run.threads}")
+        log(f"Fetcher: throughput threshold: {self._threshold}")
+        log(f"Fetcher: throughput threshold sequence: {self._sequence}")
+
+    def end(self) -> None:
+        """Write the lines with which a fetch ends."""
+        threads = self._run.threads
+        for number in range(threads):
+            self._run.log(f"-finishing thread FetcherThread{number}, activeThreads={threads - 1 - number}")
+        self._report(0)
+        self._run.log("-activeThreads=0")
+
+    async def watch(self) -> None:
+        """Report until cancelled."""
+        while True:
+            await asyncio.sleep(_INTERVAL)
+            rate = self._report(self._run.threads)
+            self._check_time()
+            self._check_throughput(rate)
+
+    def _report(self, threads: int) -> float:
+        """Write the status line; return the pages per second since the last one."""
+        run, report = self._run, self._run.report
+        now = time.monotonic()
+        elapsed, since = max(1.0, now - self._started), max(0.001, now - self._last)
+        pages = (report.pages - self._last_pages) / since
+        rate = (report.bytes - self._last_bytes) * 8 / 1024 / since
+        waiting = max(0, threads - run.active)
+        line = (
+            f"{waiting}/{threads} spinwaiting/active, {report.pages} pages, {report.errors} errors, "
+            f"{report.pages / elapsed:.1f} {pages:.0f} pages/s, "
+            f"{int(report.bytes * 8 / 1024 / elapsed)} {rate:.0f} kb/s, "
+            f"{run.queues.total_size} URLs in {len(run.queues)} queues"
+        )
+        self._last, self._last_pages, self._last_bytes = now, report.pages, report.bytes
+        run.log(line)
+        self._tell(line)
+        return pages
+
+    def _check_time(self) -> None:
+        if self._run.late:
+            self._drop("HitByTimeLimit-Queues")
+
+    def _check_throughput(self, rate: float) -> None:
+        """Stop the run when it has been slower than the threshold too many times in a row."""
+        if self._threshold < 0 or time.monotonic() < self._check_after:
+            return
+        if rate >= self._threshold:
+            self._below = 0
+            return
+        self._below += 1
+        log = self._run.log
+        log(f"{self._below}: dropping below configured threshold of {self._threshold} pages per second")
+        if self._below > self._sequence:
+            log("Dropped below threshold too many times in a row, killing!")
+            self._threshold = -1
+            self._run.stopped = True
+            self._drop("hitByThrougputThreshold")
+
+    def _drop(self, counter: str) -> None:
+        dropped = self._run.queues.empty()
+        if dropped:
+            self._run.report.counters[counter] += dropped
+        self._run.wake()

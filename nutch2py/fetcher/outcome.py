@@ -1,0 +1,153 @@
+"""From an answer to the row: protocol status, crawl status, headers, content, redirect target.
+
+The codes are those of Nutch 2.4 (``HttpBase.getProtocolOutput``, ``FetcherReducer``), so are the cells written; the
+texts of failures are ours.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import NamedTuple
+
+from nutch2py.cells import ProtocolStatus, encode_int
+from nutch2py.conf import Configuration
+from nutch2py.fetcher.answer import Answer
+from nutch2py.fetcher.headers import canonical_headers
+from nutch2py.parser.mime import content_type
+from nutch2py.url.filters import URLFilters
+from nutch2py.url.javaurl import parse_relative, parse_url
+from nutch2py.url.normalizers import URLNormalizers
+from nutch2py.url.parts import choose_repr, host_of
+from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, WebPage
+from nutch2py.webpage import ProtocolStatusCode as Code
+
+SUCCESS = ProtocolStatus(Code.SUCCESS)
+ROBOTS_DENIED = ProtocolStatus(Code.ROBOTS_DENIED)
+
+_CRAWL_STATUS = {
+    Code.SUCCESS: CrawlStatus.FETCHED,
+    Code.MOVED: CrawlStatus.REDIR_PERM,
+    Code.TEMP_MOVED: CrawlStatus.REDIR_TEMP,
+    Code.NOTMODIFIED: CrawlStatus.NOTMODIFIED,
+    Code.GONE: CrawlStatus.GONE,
+    Code.NOTFOUND: CrawlStatus.GONE,
+    Code.ACCESS_DENIED: CrawlStatus.GONE,
+    Code.ROBOTS_DENIED: CrawlStatus.GONE,
+}  # all others: retry
+_TEMPORARY = frozenset({302, 303, 307})
+_WITH_CONTENT = frozenset({Code.SUCCESS, Code.MOVED, Code.TEMP_MOVED})
+
+
+class Redirect(NamedTuple):
+    """Where a page has moved to: the normalized target, None when it is filtered out or is the page itself."""
+
+    target: str | None
+    temporary: bool
+
+
+def location_of(url: str, answer: Answer) -> str:
+    """Return the absolute target of a redirect, as it was sent; the page's own URL when no target was sent."""
+    location = canonical_headers(answer.fields()).get("Location", "")
+    if not location.isascii():
+        with suppress(UnicodeError):  # UTF-8 is what servers that do not escape mean
+            location = location.encode("latin-1").decode("utf-8")
+    return str(parse_relative(parse_url(url), location))
+
+
+def protocol_status(url: str, answer: Answer) -> ProtocolStatus:
+    """Return the protocol status that an answer stands for."""
+    if answer.failure is not None:
+        return ProtocolStatus(Code.EXCEPTION, (answer.failure.text,))
+    status = answer.status
+    if status == 200:
+        return SUCCESS
+    if 300 <= status < 400:
+        try:
+            target = location_of(url, answer)
+        except ValueError as error:
+            return ProtocolStatus(Code.EXCEPTION, (f"malformed redirect: {error}",))
+        if status == 304:
+            return ProtocolStatus(Code.NOTMODIFIED, (target,))
+        return ProtocolStatus(Code.TEMP_MOVED if status in _TEMPORARY else Code.MOVED, (target,))
+    if status == 400:
+        return ProtocolStatus(Code.GONE, (url,))
+    if status == 401:
+        return ProtocolStatus(Code.ACCESS_DENIED, (f"Authentication required: {url}",))
+    if status == 404:
+        return ProtocolStatus(Code.NOTFOUND, (url,))
+    if status == 410:
+        return ProtocolStatus(Code.GONE, (f"Http: {status} url={url}",))
+    return ProtocolStatus(Code.EXCEPTION, (f"Http code={status}, url={url}",))
+
+
+def crawl_status(status: ProtocolStatus) -> CrawlStatus:
+    """Return what becomes of the page: retry for every code that says neither good nor gone."""
+    try:
+        return _CRAWL_STATUS.get(Code(status.code), CrawlStatus.RETRY)
+    except ValueError:
+        return CrawlStatus.RETRY
+
+
+class Outcome:
+    """Writes answers into rows."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self._conf = conf
+        self._normalizers = URLNormalizers(conf, "fetcher")
+        self._filters = URLFilters(conf)
+        self._ignore_external = conf.get_bool("db.ignore.external.links", False)
+        self._store_time = conf.get_bool("http.store.responsetime", True)
+
+    def redirect(self, url: str, status: ProtocolStatus) -> Redirect | None:
+        """Return where a page has moved to, None when its status is no redirect."""
+        if status.code not in (Code.MOVED, Code.TEMP_MOVED):
+            return None
+        temporary = status.code == Code.TEMP_MOVED
+        try:
+            target = self._normalizers.normalize(status.args[0])
+            target = self._filters.filter(target) if target else None
+            if not target or target == url:
+                return Redirect(None, temporary)
+            if self._ignore_external and host_of(target) != host_of(url):
+                return Redirect(None, temporary)
+        except ValueError:
+            return Redirect(None, temporary)
+        return Redirect(target, temporary)
+
+    def mark(self, page: WebPage, status: ProtocolStatus) -> None:
+        """Set status, times and the fetch mark, which every page gets that was dealt with."""
+        page.status = int(crawl_status(status))
+        page.prev_fetch_time = page.fetch_time
+        page.fetch_time = int(time.time() * 1000)
+        page.protocol_status = status
+        batch = page.markers.get(Mark.GENERATE)
+        if batch is not None:
+            page.markers[Mark.FETCH] = batch
+
+    def apply(self, url: str, page: WebPage, answer: Answer, status: ProtocolStatus | None = None) -> ProtocolStatus:
+        """Write an answer into the row of its URL; return its protocol status."""
+        if status is None:
+            status = protocol_status(url, answer)
+        if answer.failure is None:
+            headers = canonical_headers(answer.fields())
+            page.headers = headers
+            if self._store_time:
+                page.metadata[MetadataKey.RESPONSE_TIME] = encode_int(min(answer.elapsed, 0x7FFFFFFF))
+            if answer.ip:
+                page.metadata[MetadataKey.IP] = answer.ip.encode("ascii", "replace")
+            if status.code in _WITH_CONTENT:
+                page.content = answer.content
+                page.content_type = content_type(headers.get("Content-Type"), url, answer.content, self._conf)
+                page.base_url = url
+            self._redirect(url, page, status)
+        self.mark(page, status)
+        return status
+
+    def _redirect(self, url: str, page: WebPage, status: ProtocolStatus) -> None:
+        moved = self.redirect(url, status)
+        if moved is None or moved.target is None:
+            return
+        page.outlinks = {moved.target: ""}
+        page.metadata[MetadataKey.REDIRECT_DISCOVERED] = b"y"
+        page.repr_url = choose_repr(page.repr_url or url, moved.target, moved.temporary)

@@ -1,0 +1,216 @@
+"""Fetch queues: one for each host, domain or address, and the times at which each may be asked again.
+
+A heap of the times at which queues become ready takes the place of Nutch's walk over all queues, so the cost of an item
+does not grow with their number. The delay runs from the **end** of a request (``fetcher.server.delay``); with several
+requests at a time in a queue it is ``fetcher.server.min.delay``. A queue that has run empty is forgotten only after its
+delay, so pages that come later do not break it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.url.javaurl import parse_url
+from nutch2py.url.parts import domain_of
+from nutch2py.url.resolve import HostsFile, Resolver
+from nutch2py.webpage import WebPage
+
+BY_HOST, BY_DOMAIN, BY_IP = "byHost", "byDomain", "byIP"
+
+
+@dataclass(slots=True, eq=False)
+class FetchItem:
+    """A page to fetch: its row key, its URL and its row. ``chain``: the URLs that redirected here, the first first."""
+
+    key: str
+    url: str
+    page: WebPage
+    queue_id: str = ""
+    chain: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, frozen=True)
+class HostSettings:
+    """What the host table says of a queue (``q_mt``, ``q_cd``, ``q_mcd``); None where it says nothing. In ms."""
+
+    threads: int | None = None
+    crawl_delay: int | None = None
+    min_crawl_delay: int | None = None
+
+
+@dataclass(slots=True, eq=False)
+class FetchItemQueue:
+    """The pages of one queue. Times in seconds of the monotonic clock, delays in seconds."""
+
+    id: str
+    max_threads: int
+    crawl_delay: float
+    min_crawl_delay: float
+    items: deque[FetchItem] = field(default_factory=deque)
+    in_progress: int = 0
+    next_fetch_time: float = 0.0
+    exceptions: int = 0
+    deferrals: int = 0
+    scheduled: bool = False
+    closed: bool = False
+
+
+class QueueKeys:
+    """Names the queue of a URL: ``http://host``, as ``fetcher.queue.mode`` says."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.mode = conf.get_trimmed("fetcher.queue.mode", BY_HOST)
+        if self.mode not in (BY_HOST, BY_DOMAIN, BY_IP):
+            raise ConfigurationError(
+                f"property fetcher.queue.mode is {self.mode!r}: write {BY_HOST}, {BY_DOMAIN} or {BY_IP}"
+            )
+        self._resolver = Resolver(HostsFile.from_conf(conf)) if self.mode == BY_IP else None
+
+    def queue_id(self, url: str) -> str:
+        """Return the queue's name; raise ValueError for a malformed URL and LookupError for an unknown host (byIP)."""
+        parts = parse_url(url)
+        host = parts.host
+        if self.mode == BY_DOMAIN:
+            host = domain_of(url) or url
+        elif self._resolver is not None:
+            address = self._resolver.resolve(host)
+            if address is None:
+                raise LookupError(f"unknown host {host}")
+            host = address
+        return f"{parts.protocol}://{host.lower() or url}"
+
+
+class FetchItemQueues:
+    """All queues. ``clock`` gives seconds; ``host_settings`` gives what the host table says of a host, or None."""
+
+    def __init__(
+        self,
+        conf: Configuration,
+        clock: Callable[[], float],
+        host_settings: Callable[[str], HostSettings | None] | None = None,
+    ) -> None:
+        self._clock = clock
+        self._host_settings = host_settings
+        self._threads = max(1, conf.get_int("fetcher.threads.per.queue", 1))
+        self._crawl_delay = conf.get_float("fetcher.server.delay", 5.0)
+        self._min_crawl_delay = conf.get_float("fetcher.server.min.delay", 0.0)
+        self._max_exceptions = conf.get_int("fetcher.max.exceptions.per.queue", -1)
+        self._queues: dict[str, FetchItemQueue] = {}
+        self._ready: list[tuple[float, int, FetchItemQueue]] = []
+        self._order = count()
+        self.total_size = 0
+
+    def __len__(self) -> int:
+        """Return the number of queues that have pages waiting or in progress."""
+        return sum(1 for queue in self._queues.values() if queue.items or queue.in_progress)
+
+    def queue(self, queue_id: str) -> FetchItemQueue:
+        """Return the queue of that name, made when it is new."""
+        found = self._queues.get(queue_id)
+        if found is None:
+            own = self._host_settings(queue_id.partition("://")[2]) if self._host_settings else None
+            threads = own.threads if own and own.threads is not None else self._threads
+            delay = own.crawl_delay / 1000 if own and own.crawl_delay is not None else self._crawl_delay
+            least = own.min_crawl_delay / 1000 if own and own.min_crawl_delay is not None else self._min_crawl_delay
+            found = self._queues[queue_id] = FetchItemQueue(queue_id, max(1, threads), delay, least)
+        return found
+
+    def add(self, item: FetchItem, first: bool = False) -> bool:
+        """Put an item into its queue, at its head when ``first``; return False when the queue takes no more."""
+        queue = self.queue(item.queue_id)
+        if queue.closed:
+            return False
+        if first:
+            queue.items.appendleft(item)
+        else:
+            queue.items.append(item)
+        self.total_size += 1
+        self._schedule(queue)
+        return True
+
+    def _schedule(self, queue: FetchItemQueue) -> None:
+        if not queue.scheduled and queue.in_progress < queue.max_threads:
+            queue.scheduled = True
+            heapq.heappush(self._ready, (queue.next_fetch_time, next(self._order), queue))
+
+    def get(self) -> FetchItem | None:
+        """Return a page whose queue is ready, and count it as in progress; None when no queue is ready now."""
+        now = self._clock()
+        while self._ready and self._ready[0][0] <= now:
+            queue = heapq.heappop(self._ready)[2]
+            queue.scheduled = False
+            if queue.next_fetch_time > now:  # put off since it was put into the heap
+                self._schedule(queue)
+            elif not queue.items:
+                if not queue.in_progress and not queue.closed:
+                    self._queues.pop(queue.id, None)
+            else:
+                item = queue.items.popleft()
+                self.total_size -= 1
+                queue.in_progress += 1
+                if queue.items:
+                    self._schedule(queue)
+                return item
+        return None
+
+    def next_time(self) -> float | None:
+        """Return when a queue may become ready, on the clock's scale; None when none waits for a time."""
+        return self._ready[0][0] if self._ready else None
+
+    def finish(self, item: FetchItem, asap: bool = False) -> None:
+        """End an item's request: the delay of its queue begins. ``asap``: nothing was asked of the server."""
+        queue = self.queue(item.queue_id)
+        queue.in_progress -= 1
+        delay = 0.0 if asap else queue.min_crawl_delay if queue.max_threads > 1 else queue.crawl_delay
+        queue.next_fetch_time = max(queue.next_fetch_time, self._clock() + delay)
+        self._schedule(queue)
+
+    def defer(self, item: FetchItem, delay: float, retries: int) -> int:
+        """Put an item back and its queue off by ``delay`` seconds; drop the queue after ``retries`` times.
+
+        Returns the number of items dropped, the given one included; 0 when it was put back.
+        """
+        queue = self.queue(item.queue_id)
+        queue.in_progress -= 1
+        now = self._clock()
+        if queue.next_fetch_time <= now:  # else another item of the queue has put it off already
+            queue.deferrals += 1
+            queue.next_fetch_time = now + delay
+        if queue.deferrals > retries:
+            return self._drop(queue, close=True) + 1
+        self.add(item, first=True)
+        return 0
+
+    def count_exception(self, item: FetchItem) -> int:
+        """Count a failure; return how many items were dropped as the queue had too many."""
+        queue = self.queue(item.queue_id)
+        queue.exceptions += 1
+        if self._max_exceptions < 0 or queue.exceptions < self._max_exceptions or queue.closed:
+            return 0
+        return self._drop(queue, close=True)
+
+    def _drop(self, queue: FetchItemQueue, close: bool) -> int:
+        dropped = len(queue.items)
+        queue.items.clear()
+        queue.closed = queue.closed or close
+        self.total_size -= dropped
+        return dropped
+
+    def empty(self) -> int:
+        """Drop all waiting items; return how many."""
+        return sum(self._drop(queue, close=False) for queue in self._queues.values())
+
+    def waiting(self, most: int) -> list[FetchItem]:
+        """Return up to ``most`` waiting items, for the log."""
+        found: list[FetchItem] = []
+        for queue in self._queues.values():
+            found.extend(list(queue.items)[: most - len(found)])
+            if len(found) >= most:
+                break
+        return found

@@ -1,0 +1,95 @@
+"""robots.txt: fetched once for each scheme, host and port, before the first page from there.
+
+What an answer means follows Nutch 2.4 (``HttpRobotRulesParser``): 200 is read; 403 forbids all unless
+``http.robots.403.allow``; other 4xx allow all; 5xx and failures allow all for now and are asked for again
+after a while, or put the visit off when ``http.robots.503.defer.visits`` is set. Up to five redirects are followed (RFC
+9309, 2.3.1.2).
+"""
+
+from __future__ import annotations
+
+import time
+from asyncio import Future, ensure_future, shield
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+
+from nutch2py.conf import Configuration
+from nutch2py.fetcher.answer import Answer
+from nutch2py.fetcher.robots_rules import ALLOW_ALL, DEFERRED, FORBID_ALL, MAX_BYTES, RobotsRules, parse_robots
+from nutch2py.fetcher.settings import check_agent
+from nutch2py.url.javaurl import parse_relative, parse_url
+
+_MAX_HOSTS = 100_000
+_RETRY_AFTER = 60.0  # seconds for which a failure to get the file is remembered
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+def agent_names(conf: Configuration) -> tuple[str, ...]:
+    """Return the names that a robots.txt may mean us by: ``http.agent.name``, then ``http.robots.agents`` but ``*``."""
+    own = check_agent(conf)
+    return (own, *(name for name in conf.get_strings("http.robots.agents") if name not in ("*", own)))
+
+
+class RobotsCache:
+    """The rules of the hosts met so far. ``get``: asks for a URL, with a limit in bytes."""
+
+    def __init__(self, conf: Configuration, get: Callable[[str, int], Awaitable[Answer]]) -> None:
+        self._get = get
+        self._agents = agent_names(conf)
+        self._allow_forbidden = conf.get_bool("http.robots.403.allow", True)
+        self._defer = conf.get_bool("http.robots.503.defer.visits", False)
+        self._max_redirects = conf.get_int("http.robots.redirect.max", 5)
+        self._allowlist = {host.lower() for host in conf.get_strings("http.robot.rules.allowlist")}
+        self._rules: OrderedDict[str, tuple[RobotsRules, float]] = OrderedDict()
+        self._asked: dict[str, Future[RobotsRules]] = {}
+
+    async def rules(self, url: str) -> RobotsRules:
+        """Return the rules for the site of a URL; asks the site only once, however many wait."""
+        parts = parse_url(url)
+        host = parts.host.lower()
+        if host in self._allowlist:
+            return ALLOW_ALL
+        key = f"{parts.protocol}:{host}:{parts.default_port if parts.port < 0 else parts.port}"
+        known = self._rules.get(key)
+        if known is not None and (not known[1] or time.monotonic() < known[1]):
+            self._rules.move_to_end(key)
+            return known[0]
+        asked = self._asked.get(key)
+        if asked is None:
+            port = "" if parts.port < 0 else f":{parts.port}"
+            bracketed = f"[{host}]" if ":" in host and not host.startswith("[") else host
+            asked = ensure_future(self._fetch(key, f"{parts.protocol}://{bracketed}{port}/robots.txt"))
+            self._asked[key] = asked
+            asked.add_done_callback(lambda _: self._asked.pop(key, None))
+        return await shield(asked)
+
+    async def _fetch(self, key: str, url: str) -> RobotsRules:
+        answer = await self._get(url, MAX_BYTES)
+        for _ in range(self._max_redirects):
+            location = answer.header("Location") if answer.status in _REDIRECTS else None
+            if answer.failure is not None or not location:
+                break
+            try:
+                target = str(parse_relative(parse_url(answer.url), location))
+            except ValueError:
+                break
+            if not target.startswith(("http://", "https://")):
+                break
+            answer = await self._get(target, MAX_BYTES)
+        rules, lasting = self._judge(answer)
+        self._rules[key] = rules, 0.0 if lasting else time.monotonic() + _RETRY_AFTER
+        if len(self._rules) > _MAX_HOSTS:
+            self._rules.popitem(last=False)
+        return rules
+
+    def _judge(self, answer: Answer) -> tuple[RobotsRules, bool]:
+        """Return the rules that an answer stands for, and whether they hold for the rest of the fetch."""
+        if answer.failure is not None:
+            return ALLOW_ALL, False
+        if answer.status == 200:
+            return parse_robots(answer.content, self._agents), True
+        if answer.status == 403 and not self._allow_forbidden:
+            return FORBID_ALL, True
+        if answer.status >= 500:
+            return (DEFERRED if self._defer else ALLOW_ALL), False
+        return ALLOW_ALL, True

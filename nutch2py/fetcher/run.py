@@ -1,0 +1,288 @@
+"""One run of the fetcher: the feeder fills the queues, requests run as the queues allow, finished pages are stored.
+
+Everything that waits for the network is in the event loop; everything that reads or writes the table, or parses, is in
+one thread beside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nutch2py.cells import ProtocolStatus
+from nutch2py.fetcher.answer import Answer, Failure, FailureKind
+from nutch2py.fetcher.fetcher import FetchReport
+from nutch2py.fetcher.monitor import Monitor
+from nutch2py.fetcher.outcome import ROBOTS_DENIED, protocol_status
+from nutch2py.fetcher.queues import FetchItem, FetchItemQueues
+from nutch2py.fetcher.robots import RobotsCache
+from nutch2py.fetcher.store import PageStore
+from nutch2py.fetcher.transport import Transport
+from nutch2py.webpage import ProtocolStatusCode as Code
+from nutch2py.webpage import WebPage
+
+if TYPE_CHECKING:
+    from nutch2py.fetcher.fetcher import Fetcher
+
+_PULL = 500  # items taken from the iterator at a time
+_BATCH = 100  # finished pages stored at a time
+_FLUSH = 1.0  # seconds after which fewer are stored
+
+
+class Finished(NamedTuple):
+    """A page that is done: ``answer`` is None when nothing was asked (robots)."""
+
+    item: FetchItem
+    answer: Answer | None
+    status: ProtocolStatus
+
+
+class FetchRun:
+    """The state of one run; see :meth:`nutch2py.fetcher.fetcher.Fetcher.run`."""
+
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        items: Iterator[FetchItem],
+        sink: Callable[[FetchItem], None],
+        status: Callable[[str], None] | None,
+        lookup: Callable[[str], WebPage | None] | None,
+    ) -> None:
+        conf = fetcher.conf
+        self.conf, self.threads, self.log = conf, fetcher.threads, fetcher.log
+        self.report = FetchReport()
+        self._items, self._keys, self._host_settings = items, fetcher.keys, fetcher.host_settings
+        self._store = PageStore(conf, sink, lookup, fetcher.log)
+        self._tell = status or (lambda _: None)
+        self._io = ThreadPoolExecutor(1, "fetcher-table")
+        self._capacity = self.threads * max(1, conf.get_int("fetcher.queue.depth.multiplier", 50))
+        self._max_crawl_delay = conf.get_int("fetcher.max.crawl.delay", 30) * 1000
+        self._max_redirects = conf.get_int("http.redirect.max", 0)
+        self._defer_delay = conf.get_int("http.robots.503.defer.visits.delay", 300_000) / 1000
+        self._defer_retries = conf.get_int("http.robots.503.defer.visits.retries", 3)
+        self._detect_sitemaps = conf.get_bool("fetcher.job.sitemap.detect", False)
+        self._deadline = self._time_limit()
+        self.active = 0
+        self.feeding = True
+        self.stopped = False  # no new requests: throughput or time limit
+        self._finished: list[Finished] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def _time_limit(self) -> float:
+        """Return when the run has to end, in seconds since 1970: as the job says, or ``fetcher.timelimit.mins``."""
+        absolute = self.conf.get_int("fetcher.timelimit", -1)
+        if absolute >= 0:
+            return absolute / 1000
+        minutes = self.conf.get_int("fetcher.timelimit.mins", -1)
+        return time.time() + 60 * minutes if minutes >= 0 else float("inf")
+
+    @property
+    def late(self) -> bool:
+        """Whether the time limit is over."""
+        return time.time() >= self._deadline
+
+    async def main(self, transport: Transport) -> None:
+        """Fetch until the items are used up and the last page is stored."""
+        self._loop = asyncio.get_running_loop()
+        self._transport = transport
+        self.queues = FetchItemQueues(self.conf, self._loop.time, self._host_settings)
+        self._robots = RobotsCache(self.conf, lambda url, limit: transport.get(url, limit=limit))
+        self._hungry, self._full, self._idle = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        monitor = Monitor(self, self._tell)
+        monitor.begin(self._keys.mode)
+        flusher = asyncio.ensure_future(self._flush_until_idle())
+        helpers = [asyncio.ensure_future(self._feed()), asyncio.ensure_future(monitor.watch()), flusher]
+        idle = asyncio.ensure_future(self._idle.wait())
+        waiting: set[asyncio.Future[Any]] = {*helpers, idle}
+        try:
+            while not idle.done():
+                done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()  # an error of the iterator or the sink ends the run
+            self._full.set()
+            await flusher
+        finally:
+            for task in (*helpers, *self._tasks, idle):
+                task.cancel()
+            await asyncio.gather(*helpers, *self._tasks, idle, return_exceptions=True)
+            if self._timer is not None:
+                self._timer.cancel()
+        monitor.end()
+
+    def wake(self) -> None:
+        """Look again whether there is anything to do: the queues were emptied."""
+        self._hungry.set()
+        self._pump()
+
+    def close(self) -> None:
+        """Let go of the thread."""
+        self._io.shutdown(wait=True, cancel_futures=True)
+
+    # -- the feeder
+
+    async def _feed(self) -> None:
+        """Keep the queues filled, as Nutch's QueueFeeder; after the time limit only count what is left."""
+        fed = left = 0
+        more = True
+        while more:
+            if self.late or self.stopped:
+                left += await self._loop.run_in_executor(self._io, self._drain)
+                break
+            room = self._capacity - self.queues.total_size
+            if room <= 0:
+                self._hungry.clear()
+                await self._hungry.wait()
+                continue
+            items, more = await self._loop.run_in_executor(self._io, self._pull, min(room, _PULL))
+            for item, problem in items:
+                fed += 1
+                if problem:
+                    self._finish(item, Answer(item.url, failure=Failure(FailureKind.URL, problem)))
+                elif not self.queues.add(item):
+                    self.report.counters["AboveExceptionThresholdInQueue"] += 1
+            self._pump()
+        if left:
+            name = "HitByTimeLimit-QueueFeeder" if self.late else "hitByThrougputThreshold"
+            self.report.counters[name] += left
+        self.feeding = False
+        self.log(f"QueueFeeder finished: total {fed} records. Hit by time limit :{left}")
+        self._pump()
+
+    def _pull(self, most: int) -> tuple[list[tuple[FetchItem, str]], bool]:
+        """Take items from the iterator, with what is wrong with each; tell whether there are more."""
+        found: list[tuple[FetchItem, str]] = []
+        for item in self._items:
+            problem = ""
+            try:
+                item.queue_id = self._keys.queue_id(item.url)
+            except (ValueError, LookupError) as error:
+                problem = str(error) or type(error).__name__
+            found.append((item, problem))
+            if len(found) >= most:
+                return found, True
+        return found, False
+
+    def _drain(self) -> int:
+        return sum(1 for _ in self._items)
+
+    # -- requests
+
+    def _pump(self) -> None:
+        """Start requests while there are free threads and ready queues; wake up when the next queue is ready."""
+        while self.active < self.threads and len(self._finished) < 4 * _BATCH:
+            item = self.queues.get()
+            if item is None:
+                break
+            self.active += 1
+            task = asyncio.ensure_future(self._work(item))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self.active < self.threads and (at := self.queues.next_time()) is not None:
+            self._timer = self._loop.call_at(max(at, self._loop.time() + 0.001), self._pump)
+        if not self.feeding and not self.active and not self.queues.total_size:
+            self._idle.set()
+
+    async def _work(self, item: FetchItem | None) -> None:
+        """Be a fetcher thread for as long as queues are ready."""
+        try:
+            while item is not None:
+                try:
+                    await self._fetch(item)
+                except Exception as error:  # noqa: BLE001 - one URL must not end the others
+                    self.log(f"Unexpected error for {item.url}: {type(error).__name__}: {error}")
+                    self.queues.finish(item)
+                    self._finish(item, None, ProtocolStatus(Code.FAILED))
+                if self.queues.total_size <= self._capacity // 2:
+                    self._hungry.set()
+                item = self.queues.get() if len(self._finished) < 4 * _BATCH else None
+        finally:
+            self.active -= 1
+        self._pump()
+
+    async def _fetch(self, item: FetchItem) -> None:
+        queue = self.queues.queue(item.queue_id)
+        self.log(f"fetching {item.url} (queue crawl delay={int(queue.crawl_delay * 1000)}ms)")
+        rules = await self._robots.rules(item.url)
+        if rules.deferred:
+            self.report.counters["robots_defer_visits"] += 1
+            dropped = self.queues.defer(item, self._defer_delay, self._defer_retries)
+            self.report.counters["robots_defer_visits_dropped"] += dropped
+            return
+        if not rules.allowed(item.url):
+            self._deny(item, "ROBOTS_DENIED")
+            return
+        delay = rules.crawl_delay or 0
+        if delay > self._max_crawl_delay >= 0:
+            self._deny(item, "ROBOTS_DENIED_MAXCRAWLDELAY")
+            return
+        if delay > 0:
+            queue.crawl_delay = delay / 1000
+        if self._detect_sitemaps and rules.sitemaps and item.url.split("://", 1)[1].partition("/")[2] == "":
+            item.page.sitemaps = dict.fromkeys(rules.sitemaps, "")
+        answer = await self._transport.get(item.url, item.page.modified_time)
+        self.queues.finish(item)
+        status = self._finish(item, answer)
+        if status.code in (Code.MOVED, Code.TEMP_MOVED) and len(item.chain) < self._max_redirects:
+            await self._follow(item, status)
+
+    def _deny(self, item: FetchItem, counter: str) -> None:
+        self.queues.finish(item, asap=True)
+        self.report.counters[counter] += 1
+        self._finish(item, None, ROBOTS_DENIED)
+
+    async def _follow(self, item: FetchItem, status: ProtocolStatus) -> None:
+        """Put the target of a redirect into its own queue, so that it is fetched in this run, as politely as any."""
+        target = await self._loop.run_in_executor(self._io, self._store.target_of, item, status)
+        if target is None:
+            return
+        try:
+            target.queue_id = self._keys.queue_id(target.url)
+        except (ValueError, LookupError):
+            return
+        self.queues.add(target)
+
+    def _finish(self, item: FetchItem, answer: Answer | None, status: ProtocolStatus | None = None) -> ProtocolStatus:
+        """Count a page that is done and hand it to the thread that stores it."""
+        report = self.report
+        if answer is not None:
+            status = protocol_status(item.url, answer)
+            report.pages += 1
+            report.bytes += len(answer.content)
+            report.counters[Code(status.code).name] += 1
+            if answer.failure is not None:
+                report.counters[f"exception_{answer.failure.kind.value}"] += 1
+            if status.code == Code.EXCEPTION:
+                report.errors += 1
+                self.log(f"fetch of {item.url} failed with: {status.args[0]}")
+                if item.queue_id:
+                    report.counters["AboveExceptionThresholdInQueue"] += self.queues.count_exception(item)
+        elif status is None:
+            status = ProtocolStatus(Code.FAILED)
+        self._finished.append(Finished(item, answer, status))
+        if len(self._finished) >= _BATCH:
+            self._full.set()
+        return status
+
+    # -- storing
+
+    async def _flush_until_idle(self) -> None:
+        """Store pages in batches, now and then, and what is left when the run has become idle."""
+        while not (self._idle.is_set() and not self._finished):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._full.wait(), _FLUSH)
+            self._full.clear()
+            await self._flush()
+            self._pump()
+
+    async def _flush(self) -> None:
+        finished, self._finished = self._finished, []
+        if finished:
+            await self._loop.run_in_executor(self._io, self._store.put, finished)

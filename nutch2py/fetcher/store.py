@@ -1,0 +1,84 @@
+"""What becomes of a finished page, off the event loop: its row is filled in, parsed if wanted, given to the sink."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from nutch2py.cells import ProtocolStatus
+from nutch2py.conf import Configuration
+from nutch2py.fetcher.outcome import Outcome
+from nutch2py.fetcher.queues import FetchItem
+from nutch2py.url.keys import reverse_url
+from nutch2py.webpage import Mark, WebPage
+from nutch2py.webpage import ProtocolStatusCode as Code
+
+if TYPE_CHECKING:
+    from nutch2py.fetcher.run import Finished
+
+
+class PageStore:
+    """Fills rows in and gives them to ``sink``; used in one thread only."""
+
+    def __init__(
+        self,
+        conf: Configuration,
+        sink: Callable[[FetchItem], None],
+        lookup: Callable[[str], WebPage | None] | None,
+        log: Callable[[str], None],
+    ) -> None:
+        self._sink, self._lookup, self._log = sink, lookup, log
+        self._outcome = Outcome(conf)
+        self._interval = conf.get_int("db.fetch.interval.default", 2592000)
+        self._keep_content = conf.get_bool("fetcher.store.content", True)
+        self._parsing: Any = None
+        if conf.get_bool("fetcher.parse", False):
+            from nutch2py.parser.parsing import Parsing
+
+            self._parsing = Parsing(conf)
+
+    def put(self, finished: Iterable[Finished]) -> None:
+        """Store pages; what a page's own data raise is its status, what the sink raises is raised."""
+        for item, answer, status in finished:
+            page = item.page
+            try:
+                if answer is None:
+                    self._outcome.mark(page, status)
+                else:
+                    self._outcome.apply(item.url, page, answer, status)
+                    if self._parsing is not None:
+                        self._parse(item)
+            except Exception as error:  # noqa: BLE001 - the data of one page must not end the others
+                self._log(f"Unexpected error for {item.url}: {type(error).__name__}: {error}")
+                self._outcome.mark(page, ProtocolStatus(Code.FAILED, (f"{type(error).__name__}: {error}",)))
+            if answer is not None and not self._keep_content and answer.failure is None:
+                page.content = b""
+            self._sink(item)
+
+    def _parse(self, item: FetchItem) -> None:
+        try:
+            self._parsing.process(item.key, item.page)
+        except Exception as error:  # noqa: BLE001 - the page stays fetched, and parse may try again
+            self._log(f"Error parsing {item.url}: {type(error).__name__}: {error}")
+
+    def target_of(self, item: FetchItem, status: ProtocolStatus) -> FetchItem | None:
+        """Return the target of a redirect as an item of the same batch.
+
+        None when it is filtered out, was met on the way here, or has been fetched in this batch already.
+        """
+        moved = self._outcome.redirect(item.url, status)
+        if moved is None or moved.target is None or moved.target in (item.url, *item.chain):
+            return None
+        key = reverse_url(moved.target)
+        batch = item.page.markers.get(Mark.GENERATE)
+        page = self._lookup(key) if self._lookup is not None else None
+        if page is None:
+            page = WebPage()
+            if self._lookup is not None:  # surely a new row, for which no other job has set it
+                page.fetch_interval = self._interval
+        elif batch is not None and batch in (page.markers.get(Mark.FETCH), page.markers.get(Mark.GENERATE)):
+            return None
+        if batch is not None:
+            page.markers[Mark.GENERATE] = batch
+            page.batch_id = batch
+        return FetchItem(key, moved.target, page, chain=(*item.chain, item.url))

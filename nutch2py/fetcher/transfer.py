@@ -1,0 +1,254 @@
+"""One GET on a libcurl easy handle: its options, what comes in, and what the end of it means."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import time
+from typing import Any
+
+import pycurl
+
+from nutch2py.fetcher.answer import Answer, Failure, FailureKind, header_fields
+from nutch2py.fetcher.content import Body, encoding_of
+from nutch2py.fetcher.settings import HttpSettings
+
+_KINDS = {
+    pycurl.E_COULDNT_RESOLVE_HOST: FailureKind.DNS,
+    pycurl.E_COULDNT_RESOLVE_PROXY: FailureKind.DNS,
+    pycurl.E_OPERATION_TIMEDOUT: FailureKind.TIMEOUT,
+    pycurl.E_GOT_NOTHING: FailureKind.CLOSED,
+    pycurl.E_RECV_ERROR: FailureKind.CLOSED,
+    pycurl.E_SEND_ERROR: FailureKind.CLOSED,
+    pycurl.E_PARTIAL_FILE: FailureKind.CLOSED,
+    pycurl.E_UNSUPPORTED_PROTOCOL: FailureKind.PROTOCOL,  # libcurl: HTTP/0.9, an unknown version
+    pycurl.E_BAD_CONTENT_ENCODING: FailureKind.PROTOCOL,
+    pycurl.E_URL_MALFORMAT: FailureKind.URL,
+    pycurl.E_SSL_CONNECT_ERROR: FailureKind.TLS,
+    pycurl.E_PEER_FAILED_VERIFICATION: FailureKind.TLS,
+    8: FailureKind.PROTOCOL,  # CURLE_WEIRD_SERVER_REPLY, which pycurl knows by an older name
+}
+
+_UNSAFE = re.compile(r"[^\x21-\x7e]")  # what cannot stand in a request line
+
+
+def _escape(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match.group().encode("utf-8", "replace"))
+
+
+class Transfer:
+    """An easy handle that is used again and again; :meth:`prepare` begins a request, :meth:`answer` ends it."""
+
+    __slots__ = (
+        "_count", "_ended", "_excluded", "_http", "_limit", "_resolved", "_seen", "active", "body", "curl", "future",
+        "lines", "past_limit", "received", "started", "timed_out", "url",
+    )  # fmt: skip
+
+    def __init__(self, http: HttpSettings) -> None:
+        self._http = http
+        self.curl: Any = pycurl.Curl()
+        self.future: asyncio.Future[Answer] | None = None
+        self._resolved = False
+        self._set_up()
+        self._reset("", -1)
+
+    def _reset(self, url: str, limit: int) -> None:
+        self.url, self._limit = url, limit
+        self.lines: list[bytes] = []
+        self.body: Body | None = None
+        self.received = self._count = 0
+        self._ended = False  # the blank line after the headers was seen
+        self.past_limit = self._excluded = ""
+        self._seen = b""
+        self.timed_out = False
+        self.active = True  # since the sweep before
+        self.started = time.monotonic()
+
+    def _set_up(self) -> None:
+        """Set the options that are the same for every request."""
+        http, curl = self._http, self.curl
+        version = pycurl.CURL_HTTP_VERSION_1_1 if http.http11 else pycurl.CURL_HTTP_VERSION_1_0
+        curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS if http.http2 else version)
+        curl.setopt(pycurl.PATH_AS_IS, 1)  # dot segments are the normalizers' matter
+        curl.setopt(pycurl.NOSIGNAL, 1)
+        curl.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
+        curl.setopt(pycurl.HTTP09_ALLOWED, True)  # what such an answer is worth is decided in answer()
+        curl.setopt(pycurl.CONNECTTIMEOUT_MS, max(1, int(http.timeout * 1000)))
+        if http.time_limit > 0:
+            curl.setopt(pycurl.TIMEOUT_MS, max(1, int(http.time_limit * 1000)))
+        curl.setopt(pycurl.SSL_VERIFYPEER, int(http.check_certificates))
+        curl.setopt(pycurl.SSL_VERIFYHOST, 2 if http.check_certificates else 0)
+        curl.setopt(pycurl.PROXY, "")  # not what the environment says
+        curl.setopt(pycurl.DNS_CACHE_TIMEOUT, 300)
+        curl.setopt(pycurl.HEADERFUNCTION, self._on_header)
+        curl.setopt(pycurl.WRITEFUNCTION, self._on_body)
+        if http.gate:
+            curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
+        curl.setopt(pycurl.HTTPHEADER, self._header_lines(()))
+
+    def _header_lines(self, more: tuple[str, ...]) -> list[bytes]:
+        own = [f"{name}: {value}" for name, value in self._http.request_headers()]
+        return [line.encode("utf-8") for line in (*own, *more)]
+
+    def prepare(self, url: str, host: str, port: int, limit: int, headers: tuple[str, ...]) -> None:
+        """Set up a request; ``headers``: lines beyond those of every request. Raise ValueError for an excluded host."""
+        self._reset(url, limit)
+        curl, http = self.curl, self._http
+        curl.setopt(pycurl.URL, _UNSAFE.sub(_escape, url) if _UNSAFE.search(url) else url)
+        if headers or http.agents:
+            curl.setopt(pycurl.HTTPHEADER, self._header_lines(headers))
+        addresses = http.hosts.lookup(host)
+        if addresses or self._resolved:
+            curl.setopt(pycurl.RESOLVE, [f"{host}:{port}:{','.join(addresses)}"] if addresses else [])
+            self._resolved = bool(addresses)
+        if http.proxy is not None:
+            self._set_proxy(host, addresses)
+
+    def _set_proxy(self, host: str, addresses: list[str] | None) -> None:
+        proxy, gate = self._http.proxy, self._http.gate
+        if proxy is None or proxy.excepts(host):
+            self.curl.setopt(pycurl.PROXY, "")
+            if gate:
+                self.curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
+            return
+        # the proxy opens the connection, so only an address that is known here can be judged here
+        for address in addresses or [host]:
+            if gate and _is_address(address) and not gate.accepts(address):
+                raise ValueError(f"address excluded by http.filter.ipaddress: {address}")
+        if gate:
+            self.curl.setopt(pycurl.OPENSOCKETFUNCTION, _open_any_socket)
+        self.curl.setopt(pycurl.PROXY, proxy.url)
+        if proxy.credentials:
+            self.curl.setopt(pycurl.PROXYUSERPWD, proxy.credentials)
+            self.curl.setopt(pycurl.PROXYAUTH, pycurl.HTTPAUTH_ANY)
+
+    def ready_again(self, headers: tuple[str, ...]) -> None:
+        """Take back what :meth:`prepare` set for one request only."""
+        if headers and not self._http.agents:
+            self.curl.setopt(pycurl.HTTPHEADER, self._header_lines(()))
+        self.future = None
+        self.lines, self.body = [], None
+
+    def _open_socket(self, _purpose: int, address: Any) -> Any:
+        host = address.addr[0]
+        if isinstance(host, bytes):
+            host = host.decode("ascii", "replace")
+        if not self._http.gate.accepts(host):
+            self._excluded = host
+            return pycurl.SOCKET_BAD
+        return _OpenedSocket(address)
+
+    def _on_header(self, line: bytes) -> int | None:
+        self.active = True
+        self._count += 1
+        self.received += len(line)
+        if self._count > self._http.header_count or self.received > self._http.header_limit:
+            self.past_limit = f"more than {self._http.header_count} header lines or {self._http.header_limit} bytes"
+            return -1
+        if line[:5].upper() == b"HTTP/" and (not self.lines or self._ended):
+            self.lines.clear()  # what came before was an interim answer
+            self._ended = False
+        elif line in (b"\r\n", b"\n"):
+            self._ended = True
+        else:
+            self.lines.append(line)
+        return None
+
+    def _on_body(self, data: bytes) -> int | None:
+        self.active = True
+        body = self.body
+        if body is None:
+            encoding = None
+            for name, value in header_fields(self.lines):
+                if name.lower() == "content-encoding":
+                    encoding = value
+            body = self.body = Body(encoding_of(encoding), self._limit)
+        return None if body.feed(data) else -1
+
+    def answer(self, code: int, message: str) -> Answer:
+        """Return what the transfer came to; ``code`` and ``message`` are libcurl's, 0 for a good end."""
+        status = int(self.curl.getinfo(pycurl.RESPONSE_CODE))
+        body = self.body
+        answer = Answer(self.url, status, self.lines, body.content() if body is not None else b"")
+        answer.elapsed = int((time.monotonic() - self.started) * 1000)
+        if self._http.store_ip:
+            answer.ip = self.curl.getinfo(pycurl.PRIMARY_IP) or ""
+        if body is not None and body.truncated:
+            answer.truncated = "length"
+            code = 0 if code == pycurl.E_WRITE_ERROR else code
+        if status == 0 and code == 0:
+            return self._headless(answer)
+        if code == 0 and not self._ended:
+            answer.failure = Failure(FailureKind.CLOSED, "connection closed amid the headers")
+        elif code != 0 and not self._forgiven(answer, code):
+            answer.failure = self._failure(code, message)
+        return answer
+
+    def _forgiven(self, answer: Answer, code: int) -> bool:
+        """Tell whether a transfer that broke off in the body is an answer all the same."""
+        if not self._ended or self.past_limit:
+            return False
+        if answer.status != 200:  # the body says nothing that the status does not
+            answer.truncated = "disconnect"
+            return True
+        if code == pycurl.E_OPERATION_TIMEDOUT and not self.timed_out and answer.content:
+            answer.truncated = "time"  # http.time.limit
+            return True
+        coding = answer.header("Transfer-Encoding") or ""
+        if code == pycurl.E_PARTIAL_FILE and "chunked" not in coding.lower():
+            answer.truncated = "disconnect"  # fewer bytes than Content-Length says, which Nutch accepts
+            return True
+        if self._http.keep_partial and answer.content:
+            answer.truncated = "disconnect"
+            return True
+        return False
+
+    def _headless(self, answer: Answer) -> Answer:
+        """Judge an answer without a status line (HTTP/0.9, ``ICY 200 OK``, garbage)."""
+        first = answer.content[:200].split(b"\n", 1)[0].rstrip(b"\r").decode("latin-1")
+        if self._http.lenient:
+            answer.status = 200
+        else:
+            answer.failure = Failure(FailureKind.PROTOCOL, f"bad status line {first[:80]!r}")
+        return answer
+
+    def _failure(self, code: int, message: str) -> Failure:
+        if self.past_limit:
+            return Failure(FailureKind.LIMIT, self.past_limit)
+        if self._excluded:
+            return Failure(FailureKind.GATE, f"address excluded by http.filter.ipaddress: {self._excluded}")
+        if self.timed_out:
+            return Failure(FailureKind.TIMEOUT, f"read timed out after {self._http.timeout:g} s")
+        if code == pycurl.E_COULDNT_CONNECT:
+            refused = self.curl.getinfo(pycurl.OS_ERRNO) == 111 or "refused" in message.lower()
+            return Failure(FailureKind.REFUSED if refused else FailureKind.CONNECT, message)
+        kind = _KINDS.get(code, FailureKind.TLS if "ssl" in message.lower() else FailureKind.OTHER)
+        return Failure(kind, message or f"curl error {code}")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        socket.getaddrinfo(text.strip("[]"), None, flags=socket.AI_NUMERICHOST)
+    except OSError:
+        return False
+    return True
+
+
+class _OpenedSocket:
+    """A socket for libcurl: pycurl duplicates the descriptor and lets go of this object, which closes its own."""
+
+    __slots__ = ("_socket",)
+
+    def __init__(self, address: Any) -> None:
+        self._socket = socket.socket(address.family, address.socktype, address.protocol)
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def __del__(self) -> None:
+        self._socket.close()
+
+
+def _open_any_socket(_purpose: int, address: Any) -> _OpenedSocket:
+    return _OpenedSocket(address)

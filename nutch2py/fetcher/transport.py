@@ -1,0 +1,150 @@
+"""Scrapy, run without its reactor inside ``asyncio.run``: the transport that carries the fetcher's requests.
+
+Scrapy is stripped of what a crawl of the fetcher's kind does not use (scheduler, spider callbacks, retries, redirects,
+cookies, statistics); what it carries goes through its engine and downloader to the handler that the property
+``fetcher.download.handler`` names. See docs for the measurements behind each setting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from email.utils import formatdate
+from typing import TYPE_CHECKING, Any
+
+from nutch2py.fetcher.answer import Answer, Failure, FailureKind
+from nutch2py.fetcher.content import Body, encoding_of
+from nutch2py.fetcher.settings import SETTING, HttpSettings
+from nutch2py.url.javaurl import parse_url
+
+if TYPE_CHECKING:
+    from scrapy.http import Response
+
+PYCURL = "nutch2py.fetcher.handler.PycurlDownloadHandler"
+HANDLERS = {
+    "auto": PYCURL,
+    "pycurl": PYCURL,
+    "aiohttp": "scrapy.core.downloader.handlers._aiohttp.AiohttpDownloadHandler",
+    "httpx": "scrapy.core.downloader.handlers._httpx.HttpxDownloadHandler",
+}
+"""Values of ``fetcher.download.handler``; any other is the path of a handler's class."""
+
+_FAILURES = {
+    "CannotResolveHostError": FailureKind.DNS,
+    "DownloadConnectionRefusedError": FailureKind.REFUSED,
+    "DownloadTimeoutError": FailureKind.TIMEOUT,
+    "ResponseDataLossError": FailureKind.CLOSED,
+    "UnsupportedURLSchemeError": FailureKind.URL,
+    "NotSupported": FailureKind.URL,
+}
+
+
+def scrapy_settings(http: HttpSettings, handler: str, threads: int) -> dict[str, Any]:
+    """Return the Scrapy settings of a fetch with ``threads`` requests at a time."""
+    from scrapy.settings import default_settings
+
+    chosen = HANDLERS.get(handler, handler)
+    return {
+        SETTING: http,
+        "TWISTED_REACTOR_ENABLED": False,
+        "DOWNLOAD_HANDLERS": {"http": chosen, "https": chosen, "ftp": None, "s3": None, "file": None, "data": None},
+        "CONCURRENT_ITEMS": 1,  # the default starts a hundred tasks for each response
+        "CONCURRENT_REQUESTS": threads,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": threads,  # our queues say who may be asked, and when
+        "DOWNLOAD_DELAY": 0,
+        "DOWNLOAD_TIMEOUT": http.timeout,
+        "DOWNLOAD_MAXSIZE": 0,
+        "DOWNLOAD_WARNSIZE": 0,
+        "DOWNLOADER_MIDDLEWARES": dict.fromkeys(default_settings.DOWNLOADER_MIDDLEWARES_BASE),
+        "SPIDER_MIDDLEWARES": dict.fromkeys(default_settings.SPIDER_MIDDLEWARES_BASE),
+        "EXTENSIONS": dict.fromkeys(default_settings.EXTENSIONS_BASE),
+        "STATS_CLASS": "scrapy.statscollectors.DummyStatsCollector",
+        "ROBOTSTXT_OBEY": False,  # obeyed by nutch2py.fetcher.robots
+        "COOKIES_ENABLED": False,
+        "RETRY_ENABLED": False,
+        "REDIRECT_ENABLED": False,
+        "TELNETCONSOLE_ENABLED": False,
+        "LOG_ENABLED": False,
+    }
+
+
+class Transport:
+    """Asks for URLs through the Scrapy engine; :meth:`get` gives an answer for anything that can happen."""
+
+    def __init__(self, http: HttpSettings, engine: Any, own_handler: bool) -> None:
+        from scrapy import Request
+
+        self._http, self._engine, self._own = http, engine, own_handler
+        self._request = Request
+
+    async def get(self, url: str, modified_time: int = 0, limit: int | None = None) -> Answer:
+        """Ask for a URL. ``modified_time``: ms, of the copy that is at hand, 0 for none. Never raises."""
+        limit = self._http.content_limit if limit is None else limit
+        started = time.monotonic()
+        try:
+            host = parse_url(url).host
+            # the exact URL, and a slot each: the queues have done the waiting
+            meta: dict[str, Any] = {"verbatim_url": True, "download_slot": host, "limit": limit}
+            headers: list[tuple[str, str]] = [] if self._own else self._http.request_headers()
+            if modified_time > 0 and self._http.if_modified_since:
+                date = formatdate(modified_time / 1000, usegmt=True)
+                if self._own:
+                    meta["header_lines"] = (f"If-Modified-Since: {date}",)
+                else:
+                    headers.append(("If-Modified-Since", date))
+            request = self._request(url, headers=headers or None, meta=meta, dont_filter=True)
+            response = await self._engine.download_async(request)
+        except Exception as error:  # noqa: BLE001 - whatever a handler raises is the end of this URL only
+            kind = _FAILURES.get(type(error).__name__, FailureKind.OTHER)
+            if isinstance(error, ValueError):
+                kind = FailureKind.URL
+            return Answer(url, failure=Failure(kind, f"{type(error).__name__}: {error}"))
+        if self._own:
+            answer: Answer = response.answer
+            return answer
+        answer = self._foreign(url, response, limit)
+        answer.elapsed = int((time.monotonic() - started) * 1000)
+        return answer
+
+    def _foreign(self, url: str, response: Response, limit: int) -> Answer:
+        """Make an answer of the response of one of Scrapy's handlers."""
+        lines = [name + b": " + value for name, values in response.headers.items() for value in values]
+        answer = Answer(url, response.status, lines)
+        body = Body(encoding_of(answer.header("Content-Encoding")), limit)
+        body.feed(response.body)
+        answer.content = body.content()
+        answer.truncated = "length" if body.truncated else ""
+        if self._http.store_ip and response.ip_address is not None:
+            answer.ip = str(response.ip_address)
+        return answer
+
+
+async def _crawl(http: HttpSettings, handler: str, threads: int, main: Callable[[Transport], Awaitable[None]]) -> None:
+    import scrapy
+    from scrapy.crawler import AsyncCrawlerRunner
+
+    failed: list[BaseException] = []
+
+    class FetcherSpider(scrapy.Spider):
+        """Runs ``main`` while the engine is open; it yields no request of its own."""
+
+        name = "fetcher"
+
+        async def start(self):  # type: ignore[no-untyped-def]
+            try:
+                own = HANDLERS.get(handler, handler) == PYCURL
+                await main(Transport(http, self.crawler.engine, own))
+            except BaseException as error:  # noqa: BLE001 - Scrapy would only log it
+                failed.append(error)
+            if not http:
+                yield  # what makes this the generator that Scrapy expects
+
+    await AsyncCrawlerRunner(scrapy_settings(http, handler, threads)).crawl(FetcherSpider)
+    if failed:
+        raise failed[0]
+
+
+def run(http: HttpSettings, handler: str, threads: int, main: Callable[[Transport], Awaitable[None]]) -> None:
+    """Run ``main`` with a transport in an event loop of its own; what it raises is raised here."""
+    asyncio.run(_crawl(http, handler, threads, main))

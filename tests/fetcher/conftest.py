@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem, FetchReport
+from nutch2py.url.keys import reverse_url
+from nutch2py.webpage import Mark, WebPage
+from tests.site.server import Reply, ScriptedSite
+
+BATCH = "1600000001-7"
+
+
+@pytest.fixture
+def site() -> Iterator[ScriptedSite]:
+    with ScriptedSite() as running:
+        running.on("/robots.txt", Reply(404))
+        yield running
+
+
+@pytest.fixture
+def fetch_conf(tmp_path: Path) -> Configuration:
+    """Give a configuration that fetches from the loopback without delay; host names ``*.test`` are there too."""
+    hosts = tmp_path / "hosts.txt"
+    hosts.write_text("".join(f"127.0.0.1 {name}.test\n" for name in "abcdefghij"), encoding="utf-8")
+    return Configuration.load(
+        overrides={
+            "http.agent.name": "probe",
+            "http.hosts.file": str(hosts),
+            "http.filter.ipaddress.exclude": "",
+            "fetcher.server.delay": "0.0",
+            "http.timeout": "2000",
+        }
+    )
+
+
+def item(url: str, **cells: object) -> FetchItem:
+    page = WebPage()
+    page.markers[Mark.GENERATE] = BATCH
+    for name, value in cells.items():
+        setattr(page, name, value)
+    return FetchItem(reverse_url(url), url, page)
+
+
+class Crawl:
+    """Fetches URLs and keeps what came to the sink and to the log."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.conf = conf
+        self.pages: dict[str, WebPage] = {}
+        self.log: list[str] = []
+        self.report = FetchReport()
+
+    def __call__(self, *urls: str, threads: int = 4, **properties: str) -> WebPage:
+        conf = self.conf.copy()
+        for name, value in properties.items():
+            conf.set(name.replace("_", "."), value)
+        return self.run(conf, *urls, threads=threads)
+
+    def run(self, conf: Configuration, *urls: str, threads: int = 4) -> WebPage:
+        fetcher = Fetcher(conf, threads, log=self.log.append)
+        self.report = fetcher.run(map(item, urls), self.sink)
+        return self.pages[urls[0]]
+
+    def sink(self, done: FetchItem) -> None:
+        self.pages[done.url] = done.page
+
+
+@pytest.fixture
+def crawl(fetch_conf: Configuration) -> Crawl:
+    return Crawl(fetch_conf)

@@ -1,0 +1,514 @@
+"""The fetcher against a server that answers as scripted, well and badly."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from nutch2py.cells import decode_int
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem
+from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, WebPage
+from nutch2py.webpage import ProtocolStatusCode as Code
+from tests.fetcher.conftest import BATCH, Crawl, item
+from tests.site.server import Reply, ScriptedSite
+
+PAGE = b"<html><body>hello</body></html>"
+
+
+def test_a_page_and_its_cells(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on(
+        "/p", Reply(body=PAGE, headers=[("X-Two", "a"), ("x-two", "b"), ("X-Two", "c"), ("content_language", "fr")])
+    )
+    page = crawl(site.url("/p"))
+    assert page.status == CrawlStatus.FETCHED
+    assert page.protocol_status is not None
+    assert page.protocol_status.code == Code.SUCCESS
+    assert (page.content, page.content_type, page.base_url) == (PAGE, "text/html", site.url("/p"))
+    headers = dict(page.headers)
+    assert headers["X-Two"] == "c"
+    assert headers["x-two"] == "b"
+    assert headers["Content-Language"] == "fr"
+    assert page.markers[Mark.FETCH] == BATCH
+    assert 0 <= decode_int(page.metadata[MetadataKey.RESPONSE_TIME]) < 10_000
+    assert crawl.report.counters["SUCCESS"] == crawl.report.pages == 1
+    assert f"fetching {site.url('/p')} (queue crawl delay=0ms)" in crawl.log
+    assert crawl.log[-1] == "-activeThreads=0"
+
+
+def test_what_is_asked(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on("/p?q=a b", Reply(body=PAGE))
+    crawl(site.url("/p?q=a b|é#frag", "a.test"), http_agent_version="7", http_agent_email="me@x")
+    seen = site.seen[-1]
+    assert seen.line == "GET /p?q=a%20b|%C3%A9 HTTP/1.0"
+    assert seen.headers["user-agent"] == "probe/7 (me@x)"
+    assert seen.headers["host"] == f"a.test:{site.port}"
+    assert seen.headers["accept-encoding"] == "x-gzip, gzip, deflate"
+    assert seen.headers["accept-language"].startswith("en-us")
+    assert "if-modified-since" not in seen.headers
+
+
+def test_http_1_1_keeps_its_connection(site: ScriptedSite, crawl: Crawl) -> None:
+    for name in "xyz":
+        site.on(f"/{name}", Reply(body=PAGE, keep=True))
+    site.on("/robots.txt", Reply(404, keep=True))
+    crawl(*(site.url(f"/{name}") for name in "xyz"), http_useHttp11="true")
+    assert {seen.line.rsplit(" ", 1)[1] for seen in site.seen} == {"HTTP/1.1"}
+    assert len({seen.connection for seen in site.seen}) == 1
+
+
+def test_a_page_seen_before_is_asked_for_with_its_time(site: ScriptedSite, fetch_conf: Configuration) -> None:
+    site.on("/p", Reply(304, content_type=None))
+    done: list[FetchItem] = []
+    known = item(site.url("/p"), modified_time=1_600_000_000_000)
+    Fetcher(fetch_conf, log=lambda _: None).run(iter([known]), done.append)
+    assert site.seen[-1].headers["if-modified-since"] == "Sun, 13 Sep 2020 12:26:40 GMT"
+    page = done[0].page
+    assert page.status == CrawlStatus.NOTMODIFIED
+    assert page.content is None
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "crawl_status"),
+    [
+        (204, Code.EXCEPTION, CrawlStatus.RETRY),
+        (206, Code.EXCEPTION, CrawlStatus.RETRY),
+        (301, Code.MOVED, CrawlStatus.REDIR_PERM),
+        (302, Code.TEMP_MOVED, CrawlStatus.REDIR_TEMP),
+        (308, Code.MOVED, CrawlStatus.REDIR_PERM),
+        (400, Code.GONE, CrawlStatus.GONE),
+        (401, Code.ACCESS_DENIED, CrawlStatus.GONE),
+        (403, Code.EXCEPTION, CrawlStatus.RETRY),
+        (404, Code.NOTFOUND, CrawlStatus.GONE),
+        (410, Code.GONE, CrawlStatus.GONE),
+        (429, Code.EXCEPTION, CrawlStatus.RETRY),
+        (503, Code.EXCEPTION, CrawlStatus.RETRY),
+        (999, Code.EXCEPTION, CrawlStatus.RETRY),
+    ],
+)
+def test_status_codes(site: ScriptedSite, crawl: Crawl, status: int, code: Code, crawl_status: CrawlStatus) -> None:
+    site.on("/p", Reply(status, PAGE if status != 204 else b"", [("Location", "/other")]))
+    page = crawl(site.url("/p"))
+    assert page.protocol_status is not None
+    assert (page.protocol_status.code, page.status) == (code, crawl_status)
+
+
+def deflate(data: bytes, bits: int) -> bytes:
+    packer = zlib.compressobj(9, zlib.DEFLATED, bits)
+    return packer.compress(data) + packer.flush()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body", "content"),
+    [
+        ("gzip", gzip.compress(PAGE), PAGE),
+        ("x-gzip", gzip.compress(PAGE), PAGE),
+        ("gzip", gzip.compress(PAGE) + gzip.compress(PAGE), PAGE + PAGE),
+        ("gzip", gzip.compress(PAGE) + b"\0" * 8, PAGE),
+        ("deflate", deflate(PAGE, 15), PAGE),
+        ("deflate", deflate(PAGE, -15), PAGE),
+        ("gzip", PAGE, PAGE),
+        ("gzip", b"<", b"<"),
+        ("gzip", b"", b""),
+        ("identity", PAGE, PAGE),
+        ("nonsense", PAGE, PAGE),
+    ],
+)
+def test_content_encodings(site: ScriptedSite, crawl: Crawl, encoding: str, body: bytes, content: bytes) -> None:
+    site.on("/p", Reply(body=body, headers=[("Content-Encoding", encoding)]))
+    assert crawl(site.url("/p")).content == content
+
+
+def test_a_broken_gzip_stream_gives_what_was_good(site: ScriptedSite, crawl: Crawl) -> None:
+    packed = gzip.compress(b"".join(b"%d," % n for n in range(5000)))
+    site.on("/p", Reply(body=packed[:4000] + b"\xff" * 50 + packed[4050:], headers=[("Content-Encoding", "gzip")]))
+    content = crawl(site.url("/p")).content
+    assert content is not None
+    assert content.startswith(b"0,1,2,")
+
+
+def test_a_bomb_ends_at_the_limit(site: ScriptedSite, crawl: Crawl) -> None:
+    bomb = gzip.compress(b"\0" * 200_000_000, 9)
+    site.on("/bomb", Reply(body=bomb, headers=[("Content-Encoding", "gzip")]))
+    page = crawl(site.url("/bomb"), http_content_limit="100000")
+    assert page.content == b"\0" * 100_000
+    assert page.status == CrawlStatus.FETCHED
+
+
+@pytest.mark.parametrize(("limit", "kept"), [("10", 10), ("31", 31), ("32", 31), ("-1", 31), ("0", 0)])
+def test_content_limit(site: ScriptedSite, crawl: Crawl, limit: str, kept: int) -> None:
+    site.on("/p", Reply(body=PAGE))
+    assert crawl(site.url("/p"), http_content_limit=limit).content == PAGE[:kept]
+
+
+def test_reading_stops_at_the_limit(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on("/p", Reply(pieces=[b"x" * 1000] * 500, pause=0.01, length=False))
+    page = crawl(site.url("/p"), http_content_limit="3000")
+    assert page.content == b"x" * 3000
+    assert site.seen[-1].ended - site.seen[-1].began < 4  # all of it would take five seconds
+
+
+BROKEN = {
+    "nothing": Reply(raw=b""),
+    "reset": Reply(reset=True),
+    "garbage": Reply(raw=b"GARBAGE\r\n\r\nhello"),
+    "no-status-line": Reply(raw=b"just text"),
+    "bad-length": Reply(raw=b"HTTP/1.1 200 OK\r\nContent-Length: abc\r\n\r\nhello"),
+    "cut-in-headers": Reply(raw=b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-Ha"),
+    "cut-chunk": Reply(raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1f\r\nhello"),
+    "bad-chunk": Reply(raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello"),
+    "nul-in-header": Reply(raw=b"HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\nhello"),
+    "endless-header": Reply(raw=b"HTTP/1.1 200 OK\r\n" + b"X: " + b"y" * 1_000_000 + b"\r\n\r\n"),
+    "many-headers": Reply(raw=b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 5000 + b"\r\nhello"),
+    "bad-redirect": Reply(301, headers=[("Location", "nosuch:thing")]),
+}
+
+
+def test_broken_answers_end_with_a_status_and_the_others_go_on(site: ScriptedSite, crawl: Crawl) -> None:
+    for name, reply in BROKEN.items():
+        site.on(f"/{name}", reply)
+    site.on("/good", Reply(body=PAGE))
+    crawl(*(site.url(f"/{name}") for name in [*BROKEN, "good"]), threads=2)
+    for name in BROKEN:
+        page = crawl.pages[site.url(f"/{name}")]
+        assert page.protocol_status is not None
+        assert (name, page.protocol_status.code) == (name, Code.EXCEPTION)
+        assert page.status == CrawlStatus.RETRY
+        assert page.protocol_status.args[0]
+        assert page.markers[Mark.FETCH] == BATCH
+    assert crawl.pages[site.url("/good")].content == PAGE
+    assert crawl.report.errors == len(BROKEN)
+
+
+ACCEPTED = {
+    "no-reason": (b"HTTP/1.1 200\r\nContent-Type: text/html\r\n\r\nhello", b"hello"),
+    "colon": (b"HTTP/1.1 200: OK\r\nContent-Type: text/html\r\n\r\nhello", b"hello"),
+    "line-feeds": (b"HTTP/1.1 200 OK\nContent-Type: text/html\n\nhello", b"hello"),
+    "continue": (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\n\r\nhello", b"hello"),
+    "too-long": (b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nhello", b"hello"),
+    "lower-case": (b"http/1.0 200 ok\r\nA: b\r\n\r\nhello", b"hello"),
+    "trailer": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n", b"hello"),
+}
+
+
+def test_odd_answers_are_accepted(site: ScriptedSite, crawl: Crawl) -> None:
+    for name, (raw, _) in ACCEPTED.items():
+        site.on(f"/{name}", Reply(raw=raw))
+    crawl(*(site.url(f"/{name}") for name in ACCEPTED))
+    for name, (_, content) in ACCEPTED.items():
+        page = crawl.pages[site.url(f"/{name}")]
+        assert (name, page.status, page.content) == (name, CrawlStatus.FETCHED, content)
+    assert crawl.pages[site.url("/trailer")].headers["X-T"] == "1"
+
+
+def test_a_silent_server_times_out(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on("/silent", Reply(hang=30))
+    site.on("/stalls", Reply(pieces=[b"first", b"second"], pause=30))
+    page = crawl(site.url("/silent"), site.url("/stalls", "a.test"), http_timeout="500")
+    assert page.status == CrawlStatus.RETRY
+    assert crawl.report.counters["exception_timeout"] == 2
+
+
+def test_a_slow_document_ends_with_its_time(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on("/slow", Reply(pieces=[b"x"] * 1000, pause=0.1, length=False))
+    page = crawl(site.url("/slow"), http_time_limit="1")
+    assert page.status == CrawlStatus.FETCHED
+    assert page.content is not None
+    assert 0 < len(page.content) < 1000
+
+
+def test_partial_documents_are_kept_when_wanted(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on("/p", Reply(raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1f\r\nhello"))
+    page = crawl(site.url("/p"), http_partial_truncated="true")
+    assert (page.status, page.content) == (CrawlStatus.FETCHED, b"hello")
+
+
+def test_no_server_and_no_host(crawl: Crawl) -> None:
+    items = [
+        item("http://127.0.0.1:1/x"),
+        item("http://nosuch.invalid/"),
+        FetchItem("x", "http://[broken/x", WebPage()),
+    ]
+    crawl.report = Fetcher(crawl.conf, log=crawl.log.append).run(iter(items), crawl.sink)
+    counters = crawl.report.counters
+    assert counters["exception_connection_refused"] == 1
+    assert counters["exception_unknown_host"] == 1
+    assert counters["exception_malformed_url"] == 1
+    assert all(page.status == CrawlStatus.RETRY for page in crawl.pages.values())
+
+
+@pytest.mark.parametrize("rules", ["loopback", "127.0.0.0/8", "10.0.0.0/8, localhost"])
+def test_address_gate(site: ScriptedSite, crawl: Crawl, rules: str) -> None:
+    site.on("/p", Reply(body=PAGE))
+    page = crawl(site.url("/p", "a.test"), http_filter_ipaddress_exclude=rules)
+    assert page.status == CrawlStatus.RETRY
+    assert crawl.report.counters["exception_address_excluded"] == 1
+    assert site.seen == []  # neither the page nor robots.txt
+
+
+def test_address_gate_includes(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on("/p", Reply(body=PAGE))
+    assert crawl(site.url("/p"), http_filter_ipaddress_include="127.0.0.1").status == CrawlStatus.FETCHED
+    assert crawl(site.url("/p"), http_filter_ipaddress_include="192.0.2.0/24").status == CrawlStatus.RETRY
+
+
+def test_ip_address_is_stored_when_wanted(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on("/p", Reply(body=PAGE))
+    assert crawl(site.url("/p", "b.test"), store_ip_address="true").metadata[MetadataKey.IP] == b"127.0.0.1"
+
+
+def test_content_is_not_stored_when_not_wanted(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on("/p", Reply(body=PAGE))
+    page = crawl(site.url("/p"), fetcher_store_content="false")
+    assert (page.content, page.content_type) == (b"", "text/html")
+
+
+def test_pages_are_parsed_when_wanted(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on("/p", Reply(body=b"<html><title>T</title><body>text</body></html>"))
+    page = crawl(site.url("/p"), fetcher_parse="true")
+    assert page.title == "T"
+    assert page.markers[Mark.PARSE] == BATCH
+
+
+def test_no_agent_name_is_refused(conf: Configuration) -> None:
+    conf.set("http.agent.name", " ")
+    with pytest.raises(ConfigurationError, match=r"^Fetcher: No agents listed in 'http.agent.name' property\."):
+        Fetcher(conf)
+
+
+def test_robots_rules_and_crawl_delay(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on("/robots.txt", Reply(body=b"User-agent: probe\nDisallow: /no\nCrawl-delay: 0.4", content_type="text/plain"))
+    names = ("/no", "/1", "/2", "/3")
+    for name in names[1:]:
+        site.on(name, Reply(body=PAGE))
+    denied = crawl(*(site.url(name) for name in names))
+    assert denied.status == CrawlStatus.GONE
+    assert denied.protocol_status is not None
+    assert denied.protocol_status.code == Code.ROBOTS_DENIED
+    assert site.gets("/no") == 0
+    assert site.gets("/robots.txt") == 1
+    pages = [seen for seen in site.seen if seen.path != "/robots.txt"]
+    assert all(later.began - earlier.ended >= 0.39 for earlier, later in pairwise(pages))
+
+
+def test_too_long_a_crawl_delay_denies(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on("/robots.txt", Reply(body=b"User-agent: *\nCrawl-delay: 31", content_type="text/plain"))
+    assert crawl(site.url("/p")).status == CrawlStatus.GONE
+    assert crawl.report.counters["ROBOTS_DENIED_MAXCRAWLDELAY"] == 1
+
+
+def test_politeness_as_the_server_sees_it(site: ScriptedSite, crawl: Crawl) -> None:
+    urls = []
+    for host in ("a.test", "b.test"):
+        for number in range(4):
+            site.on(f"{host}/{number}", Reply(body=PAGE, hang=0.1))
+            urls.append(site.url(f"/{number}", host))
+    crawl(*urls, threads=8, fetcher_server_delay="0.3")
+    for host in ("a.test", "b.test"):
+        pages = [seen for seen in site.seen if seen.host == host and seen.path != "/robots.txt"]
+        assert len(pages) == 4
+        assert all(later.began - earlier.ended >= 0.29 for earlier, later in pairwise(pages))
+    assert site.most_at_once <= 2
+
+
+def test_threads_per_queue_bound_the_requests_of_a_host(site: ScriptedSite, crawl: Crawl) -> None:
+    for number in range(12):
+        site.on(f"/{number}", Reply(body=PAGE, hang=0.05))
+    crawl(*(site.url(f"/{n}") for n in range(12)), threads=10, fetcher_threads_per_queue="3")
+    assert site.most_at_once == 3
+
+
+def test_sitemaps_of_robots_txt_are_noted_on_the_home_page(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on("/robots.txt", Reply(body=b"Sitemap: http://a.test/1.xml\nSitemap: http://a.test/2.xml\n"))
+    site.on("/", Reply(body=PAGE))
+    page = crawl(site.url("/"), site.url("/p"), fetcher_job_sitemap_detect="true")
+    assert dict(page.sitemaps) == {"http://a.test/1.xml": "", "http://a.test/2.xml": ""}
+    assert dict(crawl.pages[site.url("/p")].sitemaps) == {}
+
+
+def test_redirects_of_the_next_round(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on("/from", Reply(302, b"moved", [("Location", "/to")]))
+    page = crawl(site.url("/from"))
+    assert dict(page.outlinks) == {site.url("/to"): ""}
+    assert page.metadata[MetadataKey.REDIRECT_DISCOVERED] == b"y"
+    assert page.content == b"moved"
+    assert site.gets("/to") == 0
+
+
+def test_redirects_are_followed_at_once_when_wanted(site: ScriptedSite, fetch_conf: Configuration) -> None:
+    for number in range(4):
+        site.on(f"/{number}", Reply(301, b"", [("Location", f"/{number + 1}")]))
+    site.on("/loop", Reply(301, b"", [("Location", "/loop")]))
+    site.on("/a", Reply(301, b"", [("Location", "/b")]))
+    site.on("/b", Reply(301, b"", [("Location", "/a")]))
+    fetch_conf.set("http.redirect.max", "2")
+    done: dict[str, WebPage] = {}
+    start = [item(site.url(path)) for path in ("/0", "/loop", "/a")]
+    Fetcher(fetch_conf, log=lambda _: None).run(
+        iter(start), lambda found: done.update({found.url: found.page}), lookup=lambda _: None
+    )
+    assert sorted(url.rsplit("/", 1)[1] for url in done) == ["0", "1", "2", "a", "b", "loop"]
+    assert done[site.url("/1")].markers[Mark.FETCH] == BATCH
+    assert done[site.url("/1")].fetch_interval == 2592000
+    assert dict(done[site.url("/2")].outlinks) == {site.url("/3"): ""}  # the rest in the next round
+    assert site.gets("/loop") == 1
+
+
+def test_a_target_that_this_batch_holds_is_not_fetched_twice(site: ScriptedSite, fetch_conf: Configuration) -> None:
+    site.on("/from", Reply(301, b"", [("Location", "/to")]))
+    fetch_conf.set("http.redirect.max", "2")
+    known = item(site.url("/to"))
+    done: list[str] = []
+    Fetcher(fetch_conf, log=lambda _: None).run(
+        iter([item(site.url("/from"))]), lambda found: done.append(found.url), lookup=lambda _: known.page
+    )
+    assert done == [site.url("/from")]
+    assert site.gets("/to") == 0
+
+
+def test_time_limit_leaves_the_rest_for_later(site: ScriptedSite, crawl: Crawl) -> None:
+    crawl.report = Fetcher(crawl.conf, log=crawl.log.append).run(iter([]), crawl.sink)
+    conf = crawl.conf.copy()
+    conf.set("fetcher.timelimit", "1")  # long ago
+    report = Fetcher(conf, log=crawl.log.append).run(map(item, [site.url(f"/{n}") for n in range(7)]), crawl.sink)
+    assert report.hit_by_time_limit == 7
+    assert crawl.pages == {}
+    assert "QueueFeeder finished: total 0 records. Hit by time limit :7" in crawl.log
+
+
+def test_items_are_taken_as_the_queues_have_room(site: ScriptedSite, fetch_conf: Configuration) -> None:
+    fetch_conf.set("fetcher.queue.depth.multiplier", "2")
+    taken, stored, most = 0, 0, 0
+
+    def items() -> Iterator[FetchItem]:
+        nonlocal taken, most
+        for number in range(300):
+            taken += 1
+            most = max(most, taken - stored)
+            yield item(site.url(f"/{number}"))
+
+    def sink(_: FetchItem) -> None:
+        nonlocal stored
+        stored += 1
+
+    Fetcher(fetch_conf, 3, log=lambda _: None).run(items(), sink)
+    assert stored == 300
+    assert most < 300
+
+
+def test_an_error_of_the_sink_ends_the_fetch(site: ScriptedSite, fetch_conf: Configuration) -> None:
+    def sink(_: FetchItem) -> None:
+        raise OSError("the table is gone")
+
+    with pytest.raises(OSError, match="the table is gone"):
+        Fetcher(fetch_conf, log=lambda _: None).run(map(item, [site.url(f"/{n}") for n in range(300)]), sink)
+
+
+def test_an_error_of_the_items_ends_the_fetch(site: ScriptedSite, fetch_conf: Configuration) -> None:
+    def items() -> Iterator[FetchItem]:
+        yield item(site.url("/1"))
+        raise OSError("the scan broke")
+
+    with pytest.raises(OSError, match="the scan broke"):
+        Fetcher(fetch_conf, log=lambda _: None).run(items(), lambda _: None)
+
+
+def test_robots_errors_put_the_visit_off_when_wanted(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on("/robots.txt", Reply(503))
+    crawl.report = Fetcher(
+        with_values(
+            crawl.conf,
+            {
+                "http.robots.503.defer.visits": "true",
+                "http.robots.503.defer.visits.delay": "100",
+                "http.robots.503.defer.visits.retries": "2",
+            },
+        ),
+        log=crawl.log.append,
+    ).run(map(item, [site.url("/1"), site.url("/2")]), crawl.sink)
+    assert crawl.pages == {}  # left for a later batch
+    assert crawl.report.counters["robots_defer_visits_dropped"] == 2
+    assert site.gets("/1") == 0
+
+
+def with_values(conf: Configuration, values: dict[str, str]) -> Configuration:
+    changed = conf.copy()
+    for name, value in values.items():
+        changed.set(name, value)
+    return changed
+
+
+@pytest.mark.parametrize("handler", ["aiohttp"])
+def test_scrapys_own_handlers(site: ScriptedSite, crawl: Crawl, handler: str) -> None:
+    pytest.importorskip(handler)
+    site.on("/p", Reply(body=gzip.compress(PAGE), headers=[("Content-Encoding", "gzip")]))
+    page = crawl(site.url("/p"), "http://127.0.0.1:1/", fetcher_download_handler=handler)
+    assert (page.status, page.content, page.headers["Content-Type"]) == (CrawlStatus.FETCHED, PAGE, "text/html")
+    assert crawl.report.counters["exception_connection_refused"] == 1
+
+
+def test_proxy(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on("http://far.example/p", Reply(body=PAGE))
+    values = {
+        "http.proxy.host": "127.0.0.1",
+        "http.proxy.port": str(site.port),
+        "http.filter.ipaddress.exclude": "loopback",
+    }
+    page = crawl.run(with_values(crawl.conf, values), "http://far.example/p", "http://127.0.0.9/x")
+    assert page.content == PAGE
+    assert crawl.report.counters["exception_address_excluded"] == 1
+
+
+@pytest.fixture
+def tls_site(tmp_path: Path) -> Iterator[ScriptedSite]:
+    now = datetime.now(UTC)
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a.test")])
+    certificate = (
+        x509.CertificateBuilder(
+            name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(hours=1)
+        )
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("a.test")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = Encoding.PEM
+    path = tmp_path / "site.pem"
+    path.write_bytes(key.private_bytes(pem, PrivateFormat.PKCS8, NoEncryption()) + certificate.public_bytes(pem))
+    with ScriptedSite(certificate=str(path)) as running:
+        yield running
+
+
+def test_certificates_are_checked_when_wanted(tls_site: ScriptedSite, crawl: Crawl) -> None:
+    tls_site.on("/p", Reply(body=PAGE))
+    assert crawl(tls_site.url("/p", "a.test"), http_tls_certificates_check="true").status == CrawlStatus.RETRY
+    assert crawl.report.counters["exception_tls"] == 1
+    assert crawl(tls_site.url("/p", "a.test")).content == PAGE
+
+
+def test_the_status_is_told(site: ScriptedSite, fetch_conf: Configuration) -> None:
+    told: list[str] = []
+    Fetcher(fetch_conf, 2, log=lambda _: None).run(iter([item(site.url("/x"))]), lambda _: None, told.append)
+    assert told
+    assert told[-1].startswith("0/0 spinwaiting/active, 1 pages, 0 errors, ")
+    assert told[-1].endswith(" 0 URLs in 0 queues")
+
+
+def test_a_fetcher_runs_in_a_thread_too(site: ScriptedSite, crawl: Crawl) -> None:
+    from threading import Thread
+
+    site.on("/p", Reply(body=PAGE))
+    thread = Thread(target=lambda: crawl(site.url("/p")))
+    thread.start()
+    thread.join(20)
+    assert crawl.pages[site.url("/p")].content == PAGE

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.fetcher.queues import FetchItem, FetchItemQueues, HostSettings, QueueKeys
+from nutch2py.webpage import WebPage
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def make(conf: Configuration, **properties: object) -> tuple[FetchItemQueues, Clock]:
+    for name, value in properties.items():
+        conf.set(name.replace("_", "."), str(value))
+    clock = Clock()
+    return FetchItemQueues(conf, clock), clock
+
+
+def add(queues: FetchItemQueues, queue: str, *names: str) -> None:
+    for name in names:
+        queues.add(FetchItem(name, name, WebPage(), queue))
+
+
+def taken(queues: FetchItemQueues) -> list[str]:
+    found = []
+    while (item := queues.get()) is not None:
+        found.append(item.url)
+    return found
+
+
+def test_one_page_of_a_queue_at_a_time_and_the_delay_runs_from_the_end(conf: Configuration) -> None:
+    queues, clock = make(conf, fetcher_server_delay=5)
+    add(queues, "http://a", "a1", "a2")
+    first = queues.get()
+    assert first is not None
+    clock.now += 60
+    assert queues.get() is None  # still in progress
+    queues.finish(first)
+    clock.now += 4.9
+    assert queues.get() is None
+    assert queues.next_time() == 165.0
+    clock.now += 0.2
+    assert taken(queues) == ["a2"]
+
+
+def test_nothing_asked_of_the_server_needs_no_delay(conf: Configuration) -> None:
+    queues, _ = make(conf, fetcher_server_delay=5)
+    add(queues, "http://a", "a1", "a2")
+    first = queues.get()
+    assert first is not None
+    queues.finish(first, asap=True)
+    assert taken(queues) == ["a2"]
+
+
+def test_several_threads_in_a_queue_use_the_min_delay(conf: Configuration) -> None:
+    queues, clock = make(conf, fetcher_server_delay=50, fetcher_server_min_delay=2, fetcher_threads_per_queue=2)
+    add(queues, "http://a", "a1", "a2", "a3", "a4")
+    one, two = queues.get(), queues.get()
+    assert one is not None
+    assert two is not None
+    assert queues.get() is None
+    queues.finish(one)
+    assert queues.get() is None
+    clock.now += 2
+    assert taken(queues) == ["a3"]
+
+
+def test_a_queue_that_ran_empty_keeps_its_delay(conf: Configuration) -> None:
+    queues, clock = make(conf, fetcher_server_delay=5)
+    add(queues, "http://a", "a1")
+    first = queues.get()
+    assert first is not None
+    queues.finish(first)
+    clock.now += 3
+    assert queues.get() is None
+    add(queues, "http://a", "a2")
+    assert queues.get() is None
+    clock.now += 2
+    assert taken(queues) == ["a2"]
+
+
+def test_an_empty_queue_is_forgotten_after_its_delay(conf: Configuration) -> None:
+    queues, clock = make(conf, fetcher_server_delay=5)
+    add(queues, "http://a", "a1")
+    first = queues.get()
+    assert first is not None
+    queues.finish(first)
+    clock.now += 6
+    assert queues.get() is None
+    assert queues.next_time() is None
+    assert not queues._queues
+
+
+def test_queues_take_turns(conf: Configuration) -> None:
+    queues, clock = make(conf, fetcher_server_delay=0)
+    add(queues, "http://a", "a1", "a2")
+    add(queues, "http://b", "b1", "b2")
+    order = []
+    for _ in range(4):
+        item = queues.get()
+        assert item is not None
+        order.append(item.url)
+        clock.now += 0.1
+        queues.finish(item)
+    assert order == ["a1", "b1", "a2", "b2"]
+
+
+def test_too_many_exceptions_close_a_queue(conf: Configuration) -> None:
+    queues, _ = make(conf, fetcher_server_delay=0, fetcher_max_exceptions_per_queue=2)
+    add(queues, "http://a", "a1", "a2", "a3", "a4")
+    first = queues.get()
+    assert first is not None
+    assert queues.count_exception(first) == 0
+    assert queues.count_exception(first) == 3
+    assert queues.total_size == 0
+    queues.finish(first)
+    assert not queues.add(FetchItem("a5", "a5", WebPage(), "http://a"))
+    assert queues.get() is None
+
+
+def test_deferred_queue_waits_and_is_dropped_in_the_end(conf: Configuration) -> None:
+    queues, clock = make(conf, fetcher_server_delay=0)
+    add(queues, "http://a", "a1", "a2")
+    for _ in range(2):
+        item = queues.get()
+        assert item is not None
+        assert queues.defer(item, 300, retries=2) == 0
+        assert queues.get() is None
+        clock.now += 301
+    item = queues.get()
+    assert item is not None
+    assert item.url == "a1"
+    assert queues.defer(item, 300, retries=2) == 2
+    assert queues.total_size == 0
+
+
+def test_host_settings(conf: Configuration) -> None:
+    queues = FetchItemQueues(conf, Clock(), {"a": HostSettings(3, 1500, 250)}.get)
+    queue = queues.queue("http://a")
+    assert (queue.max_threads, queue.crawl_delay, queue.min_crawl_delay) == (3, 1.5, 0.25)
+    assert queues.queue("http://b").max_threads == 1
+
+
+def test_the_time_of_an_item_does_not_grow_with_the_queues(conf: Configuration) -> None:
+    queues, _ = make(conf, fetcher_server_delay=1000)
+    for number in range(20_000):
+        add(queues, f"http://h{number}", f"{number}a", f"{number}b")
+    handled = 0
+    while (item := queues.get()) is not None:
+        queues.finish(item)
+        handled += 1
+    assert handled == 20_000
+    assert len(queues._ready) == 20_000  # each queue stands in the heap once
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [("byHost", "http://www.example.org"), ("byDomain", "http://example.org"), ("byIP", "http://127.0.0.9")],
+)
+def test_queue_of_a_url(conf: Configuration, tmp_path: object, mode: str, expected: str) -> None:
+    hosts = f"{tmp_path}/hosts"
+    with open(hosts, "w", encoding="utf-8") as out:  # noqa: PTH123
+        out.write("127.0.0.9 www.example.org\n")
+    conf.set("fetcher.queue.mode", mode)
+    conf.set("http.hosts.file", hosts)
+    assert QueueKeys(conf).queue_id("http://WWW.example.org:8080/x") == expected
+
+
+def test_unknown_mode_is_refused(conf: Configuration) -> None:
+    conf.set("fetcher.queue.mode", "byColour")
+    with pytest.raises(ConfigurationError, match="byHost"):
+        QueueKeys(conf)

@@ -1,0 +1,1 @@
+"""A web server whose every answer is scripted, good or broken, on the loopback."""
