@@ -33,6 +33,8 @@ NEXT_CONTENT = b"next content"
 VERSION, SCHEMA = b"version", b"schema"
 DEFAULT_MAP_SIZE = 1 << 42
 _MAX_DATABASES, _MAX_READERS = 512, 512
+_DISK_TROUBLE = ("No space left", "File too large", "Input/output error", "quota")
+"""LMDB calls a write that was cut short, as on a disk that fills up, an input/output error."""
 _NUMBER = struct.Struct(">Q")
 _open: dict[str, TableFiles] = {}
 _lock = threading.RLock()
@@ -46,10 +48,6 @@ def explained(where: str) -> Iterator[None]:
     except lmdb.MapFullError as error:
         raise StoreError(
             f"table {where} has reached storage.embedded.map.size: raise it; nothing of this group was written"
-        ) from error
-    except lmdb.DiskError as error:
-        raise StoreError(
-            f"no space left on the disk of {where}: free some; nothing of this group was written"
         ) from error
     except (lmdb.InvalidError, lmdb.CorruptedError, lmdb.PageNotFoundError) as error:
         raise StoreError(
@@ -73,9 +71,10 @@ def explained(where: str) -> Iterator[None]:
         ) from error
     except (lmdb.Error, OSError) as error:
         text = str(error)
-        if "No space left" in text or "File too large" in text or "quota" in text:
+        if isinstance(error, lmdb.DiskError) or any(cause in text for cause in _DISK_TROUBLE):
             raise StoreError(
-                f"no space left for {where} ({text}): free some; nothing of this group was written"
+                f"no space left for {where}, or its disk fails ({text}): free some space; nothing of this group was "
+                "written"
             ) from error
         raise StoreError(f"the table {where} fails: {text}") from error
 

@@ -91,7 +91,8 @@ class EmbeddedStore(DataStore[R]):
 
     def exists(self) -> bool:
         """Tell whether the table is there, completely made."""
-        return (self._path / "content" / "data.mdb").is_file() and (self._path / "ready").is_file()
+        with files.explained(self._where):
+            return (self._path / "content" / "data.mdb").is_file() and (self._path / "ready").is_file()
 
     def create(self) -> None:
         """Make the table unless it is there; one that another process is making at the same time is shared with it."""

@@ -1,0 +1,167 @@
+"""Dumps: what a table holds is what the dump says, and the other way round."""
+
+import gzip
+import json
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import InputError, StoreError
+from nutch2py.table import open_store
+from nutch2py.table.dump import copy_table, export_table, import_table
+from nutch2py.webpage import Host, WebPage
+
+
+@pytest.fixture
+def make(tmp_path):
+    stores = []
+
+    def open_one(name="webpage", record=WebPage):
+        stores.append(open_store(Configuration(), record, f"embedded:{tmp_path / 'crawl'}", name))
+        return stores[-1]
+
+    yield open_one
+    for store in stores:
+        store.close()
+
+
+ROWS = [
+    ("a", {b"f": {b"st": (b"\0\0\0\2", 5), b"cnt": (b"x" * 300, 6)}, b"mk": {b"": (b"", 7)}}),
+    ("b:http/中", {b"h": {b"\xff\xfe": (b"\0", 1), b"a:b": (b"v", 2)}}),
+]
+LINE = '{"row": "a", "cells": {"f:st": ["AAAAAg==", 5]}}\n'
+
+
+def fill(store, rows=ROWS):
+    store.create()
+    with store.batch() as batch:
+        for key, cells in rows:
+            batch.put_cells(key, cells)
+
+
+@pytest.mark.parametrize("name", ["dump.jsonl", "dump.jsonl.gz"])
+def test_a_dump_comes_back(make, tmp_path, name):
+    source, target = make(), make("copy")
+    fill(source)
+    assert export_table(source, tmp_path / name) == 2
+    assert import_table(target, tmp_path / name) == 2
+    assert list(target.scan_cells()) == ROWS
+    assert ((tmp_path / name).read_bytes()[:2] == b"\x1f\x8b") is name.endswith(".gz")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted({"crawl", name})
+
+
+def test_the_form_of_a_line(make, tmp_path):
+    store = make()
+    fill(store)
+    export_table(store, tmp_path / "dump")
+    first, second = (tmp_path / "dump").read_text().splitlines()
+    cells = {"f:cnt": ["eHh4" * 100, 6], "f:st": ["AAAAAg==", 5], "mk:": ["", 7]}
+    assert json.loads(first) == {"row": "a", "cells": cells}
+    assert list(json.loads(first)["cells"]) == sorted(cells)
+    assert json.loads(second) == {
+        "row": "b:http/中", "cells": {"h:a:b": ["dg==", 2]}, "cells64": {"h://4=": ["AA==", 1]},
+    }  # fmt: skip
+
+
+def test_equal_tables_give_equal_files(make, tmp_path):
+    store = make()
+    fill(store)
+    for name in ("1.gz", "2.gz"):
+        export_table(store, tmp_path / name)
+    assert (tmp_path / "1.gz").read_bytes() == (tmp_path / "2.gz").read_bytes()
+
+
+def test_every_recorded_dump_comes_back(make, tmp_path, recording):
+    dumps = sorted((recording / "dumps").glob("*.jsonl.gz"))
+    assert dumps
+    for number, dump in enumerate(dumps):
+        store = make(f"t{number}")
+        rows = import_table(store, dump)
+        assert export_table(store, tmp_path / "out.jsonl") == rows
+        wanted = [json.loads(line) for line in gzip.decompress(dump.read_bytes()).splitlines()]
+        got = [json.loads(line) for line in (tmp_path / "out.jsonl").read_bytes().splitlines()]
+        assert got == wanted, dump.name
+        assert [list(row["cells"]) for row in got] == [sorted(row["cells"]) for row in wanted]
+        store.drop()
+    print(f"{len(dumps)}/{len(dumps)}")
+
+
+def test_copies_keep_every_cell(make):
+    source, target = make(), make("other")
+    fill(source)
+    seen = []
+    assert copy_table(source, target, seen.append) == 2
+    assert list(target.scan_cells()) == ROWS
+    assert seen == [2]
+
+
+def test_a_host_table_is_dumped_likewise(make, tmp_path):
+    source, target = make("host", Host), make("host2", Host)
+    rows = [("com.a", {b"mtdt": {b"q_mt": (b"2", 1)}})]
+    fill(source, rows)
+    export_table(source, tmp_path / "hosts")
+    import_table(target, tmp_path / "hosts")
+    assert list(target.scan_cells()) == rows
+
+
+def test_importing_twice_changes_nothing(make, tmp_path):
+    store = make()
+    (tmp_path / "dump").write_text(LINE + "\n")
+    assert import_table(store, tmp_path / "dump") == 1
+    before = list(store.scan_cells())
+    assert import_table(store, tmp_path / "dump") == 1
+    assert list(store.scan_cells()) == before
+
+
+def test_newer_cells_stay(make, tmp_path):
+    store = make()
+    fill(store, [("a", {b"f": {b"st": (b"\0\0\0\3", 9)}})])
+    (tmp_path / "dump").write_text(LINE)
+    import_table(store, tmp_path / "dump")
+    assert list(store.scan_cells()) == [("a", {b"f": {b"st": (b"\0\0\0\3", 9)}})]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("{", "line 2: "),
+        ("[]", "line 2: it is not an object with a row key"),
+        ('{"row": 5, "cells": {}}', "line 2: it is not an object with a row key"),
+        ('{"row": "", "cells": {}}', "line 2: it is not an object with a row key"),
+        ('{"row": "b", "cells": []}', "line 2: cells is not an object"),
+        ('{"row": "b", "cells": {"fst": ["", 1]}}', "line 2: column 'fst' is not family:qualifier"),
+        ('{"row": "b", "cells": {":st": ["", 1]}}', "line 2: column ':st' is not family:qualifier"),
+        ('{"row": "b", "cells": {"f:st": ["*", 1]}}', "line 2: column 'f:st' is not base64"),
+        ('{"row": "b", "cells": {"f:st": ["AAAA"]}}', r"line 2: column 'f:st' is not \["),
+        ('{"row": "b", "cells": {"f:st": ["AAAA", "1"]}}', r"line 2: column 'f:st' is not \["),
+        ('{"row": "b", "cells": {"f:st": ["AAAA", true]}}', r"line 2: column 'f:st' is not \["),
+        ('{"row": "b", "cells": {"f:st": ["AAAA", -1]}}', "line 2: column 'f:st' has the time -1"),
+        ('{"row": "b", "cells64": {"f:*": ["AAAA", 1]}}', "line 2: column 'f:\\*' is not base64"),
+        ('{"row": "b", "cell": {}}', "line 2: it has a member 'cell'"),
+        ('{"row": "b\\ud800", "cells": {}}', "line 2: "),
+    ],
+)
+def test_a_bad_line_is_named(make, tmp_path, line, told):
+    (tmp_path / "dump").write_text(LINE + line + "\n")
+    with pytest.raises(InputError, match=told):
+        import_table(make(), tmp_path / "dump")
+
+
+def test_a_missing_or_broken_file_is_named(make, tmp_path):
+    with pytest.raises(InputError, match="nowhere"):
+        import_table(make(), tmp_path / "nowhere")
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(LINE.encode() * 100)[:-12])
+    with pytest.raises(InputError, match=r"cannot read the dump .*cut\.gz"):
+        import_table(make(), tmp_path / "cut.gz")
+
+
+def test_an_export_that_fails_leaves_the_old_file(make, tmp_path):
+    (tmp_path / "dump").write_text("old")
+    store = make("none")
+    with pytest.raises(StoreError, match="there is no table"):
+        export_table(store, tmp_path / "dump")
+    assert (tmp_path / "dump").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["dump"]
+    fill(store)
+    with pytest.raises(StoreError, match="cannot write"):
+        export_table(store, tmp_path / "no folder" / "dump")

@@ -1,0 +1,207 @@
+"""What can go wrong with a folder: each time one line that names cause and repair, and a table that stays as it was."""
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import lmdb
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import StoreError
+from nutch2py.table import Query, open_store
+from nutch2py.table.embedded import files
+from nutch2py.webpage import WebPage
+
+from .store_suite import page_at, write
+
+
+def opened(tmp_path, **properties):
+    conf = Configuration({name.replace("_", "."): str(value) for name, value in properties.items()})
+    return open_store(conf, WebPage, f"embedded:{tmp_path / 'crawl'}")
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = opened(tmp_path)
+    store.create()
+    yield store
+    store.close()
+
+
+def with_contents(count, size=20_000):
+    page = WebPage(fields=frozenset())
+    pages = {}
+    for number in range(count):
+        page = WebPage(fields=frozenset())
+        page.content, page.status = os.urandom(size), 2
+        pages[f"k{number:05d}"] = page
+    return pages
+
+
+def test_a_full_map_leaves_the_table_as_it_was(tmp_path):
+    store = opened(tmp_path, storage_embedded_map_size=2 << 20)
+    store.create()
+    write(store, {"a": page_at()})
+    before = list(store.scan_cells())
+    batch = store.batch()
+    for key, page in with_contents(200).items():
+        batch.put(key, page)
+    with pytest.raises(StoreError, match=r"storage\.embedded\.map\.size"):
+        batch.flush()
+    assert list(store.scan_cells()) == before
+    store.close()
+    larger = opened(tmp_path, storage_embedded_map_size=64 << 20)
+    write(larger, with_contents(200))
+    assert sum(1 for _ in larger.scan(Query())) == 201
+    larger.close()
+
+
+def limited(work):
+    """Run ``work`` in a child whose files cannot grow beyond 1 MB; return the text of its StoreError."""
+    receive, send = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(receive)
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+            work()
+            os.write(send, b"no error")
+        except StoreError as error:
+            os.write(send, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(send)
+    os.waitpid(child, 0)
+    with os.fdopen(receive) as told:
+        return told.read()
+
+
+def test_a_full_disk_leaves_the_table_as_it_was(store):
+    write(store, {"a": page_at()})
+    before = list(store.scan_cells())
+    told = limited(lambda: write(store, with_contents(200)))
+    assert "no space left" in told
+    assert "free some" in told
+    assert "nothing of this group was written" in told
+    assert list(store.scan_cells()) == before
+    write(store, with_contents(200))
+    assert sum(1 for _ in store.scan(Query())) == 201
+
+
+def test_a_full_disk_in_the_small_families_leaves_the_table_as_it_was(store):
+    write(store, {"a": page_at()})
+    before = list(store.scan_cells())
+
+    def work():
+        write(store, {f"k{number:06d}": page_at() for number in range(9_000)})
+
+    assert "no space left" in limited(work)
+    assert list(store.scan_cells()) == before
+
+
+def test_a_file_that_is_not_lmdb(tmp_path, store):
+    store.close()
+    (tmp_path / "crawl" / "webpage" / "meta" / "data.mdb").write_bytes(b"<html>" * 4_000)
+    with pytest.raises(StoreError, match="not a sound table"):
+        store.get("a")
+
+
+def test_a_file_cut_short(tmp_path, store):
+    store.close()
+    (tmp_path / "crawl" / "webpage" / "meta" / "data.mdb").write_bytes(b"\0" * 100)
+    with pytest.raises(StoreError, match="webpage in"):
+        store.get("a")
+
+
+def test_a_folder_of_another_program(tmp_path):
+    table = tmp_path / "crawl" / "webpage"
+    for name in ("meta", "content"):
+        (table / name).mkdir(parents=True)
+        lmdb.open(str(table / name)).close()
+    (table / "ready").touch()
+    with pytest.raises(StoreError, match="not a table of this program"):
+        opened(tmp_path).get("a")
+
+
+def test_another_layout_version(store):
+    with store._live().writing() as (txn, handles):
+        txn.put(files.VERSION, b"9", db=handles[files.STATE])
+    store.close()
+    with pytest.raises(StoreError, match=r"layout version 9.*exporttable"):
+        store.get("a")
+
+
+def test_a_folder_that_is_a_file(tmp_path):
+    (tmp_path / "crawl").write_text("x")
+    with pytest.raises(StoreError, match="webpage in"):
+        opened(tmp_path).create()
+
+
+def test_a_missing_table_says_what_to_do(tmp_path):
+    with pytest.raises(StoreError, match=r"there is no table webpage.*inject"):
+        opened(tmp_path).get("a")
+
+
+def test_a_table_half_made_is_no_table_and_can_be_made(tmp_path, store):
+    store.close()
+    (tmp_path / "crawl" / "webpage" / "ready").unlink()
+    assert not store.exists()
+    store.create()
+    write(store, {"a": page_at()})
+    assert store.get("a") is not None
+
+
+WITHOUT_PERMISSION = """
+import os, sys
+from nutch2py.conf import Configuration
+from nutch2py.errors import StoreError
+from nutch2py.table import open_store
+from nutch2py.webpage import WebPage
+store = open_store(Configuration(), WebPage, "embedded:" + sys.argv[1])
+if os.geteuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+for work in (lambda: store.get("a"), store.create, store.drop):
+    try:
+        work()
+    except StoreError as error:
+        print(error)
+"""
+
+
+def test_a_folder_without_permission():
+    with tempfile.TemporaryDirectory() as folder:
+        store = open_store(Configuration(), WebPage, f"embedded:{folder}")
+        store.create()
+        write(store, {"a": page_at()})
+        store.close()
+        places = [Path(folder), *Path(folder).rglob("*")]
+        for path in places:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        command = [sys.executable, "-c", WITHOUT_PERMISSION, folder]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        for path in places:
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        assert done.returncode == 0, done.stderr
+        told = done.stdout.splitlines()
+        assert len(told) == 3
+        assert all("cannot write in webpage" in line and "give this user the right" in line for line in told)
+        assert store.get("a").status == 2
+        store.close()
+
+
+def test_a_damaged_content_is_named(store):
+    write(store, {"a": with_contents(1)["k00000"]})
+    page = WebPage(fields=frozenset())
+    page.content = b"compressible " * 100
+    write(store, {"b": page})
+    with store._live().content.begin(write=True) as txn:
+        cursor = txn.cursor()
+        cursor.last()
+        txn.put(cursor.key(), b"\1damaged")
+    with pytest.raises(StoreError, match="damaged"):
+        store.get("b")
