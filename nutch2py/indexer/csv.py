@@ -23,7 +23,10 @@ class CSVIndexWriter:
     ``charset`` (UTF-8), ``separator`` (``,``), ``valuesep`` (``|``), ``quotechar`` and ``escapechar`` (``"``; a quote
     within quotes is preceded by the escape), ``maxfieldlength`` (characters, 4096), ``maxfieldvalues`` (12),
     ``header`` (true), ``outpath`` (``csvindexwriter``). The values of a field with several are always quoted
-    together. A job that is run empties the file first; the tasks of one job append to it.
+    together.
+
+    Every job adds its rows, so that a crawl of several rounds has them all; ``index -reindex`` empties the file first
+    (Nutch 1 does at every run).
     """
 
     java_class = "org.apache.nutch.indexwriter.csv.CSVIndexWriter"
@@ -52,9 +55,10 @@ class CSVIndexWriter:
         self._file = AppendFile(self.folder / "nutch.csv", conf.get_float("index.lock.timeout", 300.0))
 
     def prepare(self, conf: Configuration, parameters: Mapping[str, str], reindex: bool) -> None:
-        """Empty the file of an earlier run, as Nutch does."""
+        """Empty the file when everything is indexed anew."""
         self._configure(conf, parameters)
-        self._file.clear()
+        if reindex:
+            self._file.clear()
 
     def open(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         """Take over the parameters; the file is touched by the first batch."""

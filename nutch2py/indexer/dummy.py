@@ -31,9 +31,10 @@ class DummyIndexWriter:
         self._file = AppendFile(self.path, conf.get_float("index.lock.timeout", 300.0))
 
     def prepare(self, conf: Configuration, parameters: Mapping[str, str], reindex: bool) -> None:
-        """Empty the file of an earlier run."""
+        """Empty the file when everything is indexed anew."""
         self._configure(conf, parameters)
-        self._file.clear()
+        if reindex:
+            self._file.clear()
 
     def open(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         """Take over the parameters."""

@@ -76,7 +76,10 @@ class EmbeddedIndexWriter:
 
         if "id" not in document:
             raise no_id(document)
-        fields = self._fields(document)
+        try:
+            fields = self._fields(document)
+        except (TypeError, UnicodeEncodeError):  # text that a plug-in put in past NutchDocument.add
+            fields = self._fields(NutchDocument.from_json(document.to_json(), document.score))
         self._pending[_text_id(document.id)] = tantivy.Document.from_dict(fields, self._schema)
         self._size += sum(len(value) for values in document.fields.values() for value in values)
         self._flush_when_full()
@@ -109,14 +112,17 @@ class EmbeddedIndexWriter:
 
     def _commit(self, index: tantivy.Index) -> None:
         writer = index.writer(_HEAP, 1)
-        if index.searcher().num_docs:
-            for document_id in self._pending:
-                writer.delete_documents_by_term("id", document_id)
-        for document in self._pending.values():
-            if document is not None:
-                writer.add_document(document)
-        writer.commit()
-        writer.wait_merging_threads()  # otherwise merges are given up and segments pile up
+        try:
+            if index.searcher().num_docs:
+                for document_id in self._pending:
+                    writer.delete_documents_by_term("id", document_id)
+            for document in self._pending.values():
+                if document is not None:
+                    writer.add_document(document)
+            writer.commit()
+            writer.wait_merging_threads()  # otherwise merges are given up and segments pile up
+        finally:
+            del writer  # its lock goes with it, and a traceback would keep it
 
     def close(self) -> None:
         """Commit what is left."""

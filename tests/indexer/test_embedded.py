@@ -351,7 +351,7 @@ def test_odd_documents_are_indexed_and_found(conf):
         doc("control", content="tab\tbell\x07 esc\x1b[31m"),
         doc("id with \x00 and 漢字", content="oddly named"),
         doc("long word", content="a" * 100_000 + " tail"),
-        NutchDocument({"id": ["half \ud800"], "content": ["half id"]}),
+        NutchDocument({"id": ["half \ud800"], "content": ["half \ud801 id"], "author": ["\udfff"]}),
     )
     assert EmbeddedSearcher(conf).count() == 8
     assert ids(conf, "zerobyte") == ["nul"]
@@ -359,6 +359,7 @@ def test_odd_documents_are_indexed_and_found(conf):
     assert ids(conf, "tail") == ["long word"]
     assert ids(conf, "oddly") == ["id with \x00 and 漢字"]
     assert len(search(conf, "lorem").hits[0].snippet.text) < 300
+    assert ids(conf, "half") == ["half "]
     put(conf, delete=["id with \x00 and 漢字", "half \ud800", "big"])
     assert EmbeddedSearcher(conf).count() == 5
 
@@ -375,3 +376,17 @@ def test_no_query_is_an_error(conf, query):
     put(conf, doc("a", content="some word"))
     result = search(conf, query)
     assert result.total == len(result.hits) <= 1
+
+
+def test_the_lock_is_free_again_after_a_failed_commit(conf):
+    writer = EmbeddedIndexWriter(conf)
+    writer.open(conf, {})
+    writer.write(doc("a", content="word"))
+    good = writer._pending["a"]
+    writer._pending["a"] = "no document"
+    with pytest.raises((IndexingError, TypeError)) as failure:
+        writer.commit()
+    writer._pending["a"] = good
+    writer.commit()
+    assert ids(conf, "word") == ["a"]
+    assert failure.value is not None

@@ -63,11 +63,12 @@ def test_csv_takes_its_parameters_from_properties_too(tmp_path):
     assert "fields : id\n" in writer.describe()
 
 
-def test_csv_of_a_new_job_replaces_that_of_the_last(tmp_path):
+@pytest.mark.parametrize(("reindex", "rows"), [(False, b"1,,\r\n2,,\r\n"), (True, b"2,,\r\n")])
+def test_csv_is_kept_from_job_to_job_but_not_when_all_is_indexed_anew(tmp_path, reindex, rows):
     written_csv(tmp_path, [[("id", "1")]])
     conf = Configuration({})
-    CSVIndexWriter(conf).prepare(conf, {"outpath": str(tmp_path)}, False)
-    assert written_csv(tmp_path, [[("id", "2")]]) == b"id,title,content\r\n2,,\r\n"
+    CSVIndexWriter(conf).prepare(conf, {"outpath": str(tmp_path)}, reindex)
+    assert written_csv(tmp_path, [[("id", "2")]]) == b"id,title,content\r\n" + rows
 
 
 @pytest.mark.parametrize("parameters", [{"charset": "klingon"}, {"maxfieldlength": "many"}, {"header": "perhaps"}])
