@@ -173,7 +173,7 @@ def test_every_property_that_a_page_names_exists() -> None:
         (page.name, name)
         for page in PAGES
         for name in re.findall(r"`([a-zA-Z]+\.[\w.-]+)(?:=[^`]*)?`", page.read_text(encoding="utf-8"))
-        if name.partition(".")[0] in prefixes and not re.search(r"SCOPE|\.md$|\.py$|\.$", name)
+        if name.partition(".")[0] in prefixes and not re.search(r"SCOPE|\.(md|py|txt|xml|csv|jsonl)$|\.$", name)
     ]
     assert len(named) > 100
     assert not [(page, name) for page, name in named if name not in known]
