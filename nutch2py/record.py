@@ -249,10 +249,10 @@ class MapValue(MutableMapping[str, T]):
                     puts[qualifier] = cell
                 elif not self._cleared:
                     deletes.append(qualifier)
-        if puts:
-            mutation.puts.setdefault(family, {}).update(puts)
+        if puts:  # a map has its family to itself
+            mutation.puts[family] = puts
         if deletes:
-            mutation.deletes.setdefault(family, []).extend(deletes)
+            mutation.deletes[family] = deletes
 
     def __repr__(self) -> str:
         return f"MapValue({dict(self.decoded())!r})" if self._known or self._cleared else "MapValue(<not read>)"
@@ -319,19 +319,24 @@ class Record:
     def mutation(self) -> Mutation | None:
         """Return the changes since the record was read, None when there are none."""
         mutation = Mutation({}, {}, [])
+        puts, values = mutation.puts, self._values
         new = self._packed is None and not self._cells
         for field in self._dirty:
-            value = self._values[field]
+            value = values[field]
+            family = field.family
             if value is None:
-                mutation.deletes.setdefault(field.family, []).append(field.qualifier)
+                mutation.deletes.setdefault(family, []).append(field.qualifier)
                 continue
             cell = field.encode(value)
-            if new or self.columns(field.family).get(field.qualifier) != cell:
-                mutation.puts.setdefault(field.family, {})[field.qualifier] = cell
-        for value in self._values.values():
-            if isinstance(value, MapValue):
+            if new or self.columns(family).get(field.qualifier) != cell:
+                if family in puts:
+                    puts[family][field.qualifier] = cell
+                else:
+                    puts[family] = {field.qualifier: cell}
+        for value in values.values():
+            if type(value) is MapValue:
                 value._mutate(mutation)
-        return mutation if mutation.puts or mutation.deletes or mutation.cleared else None
+        return mutation if puts or mutation.deletes or mutation.cleared else None
 
     def __repr__(self) -> str:
         shown = [f for f in self.FIELDS.values() if self._fields is None or f in self._fields]

@@ -6,6 +6,8 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from nutch2py.cells import encode_text
 from nutch2py.errors import StoreError
 from nutch2py.record import Columns, Mutation
@@ -50,14 +52,17 @@ class EmbeddedBatch(WriteBatch):
         row, guarded = _row_key(key), timestamp is not None
         time = (now_ms() if timestamp is None else timestamp) - 1
         puts, deletes, cleared = mutation
+        size = 0
         if deletes or cleared:
             for family in {*puts, *deletes, *cleared}:
                 change = Change(family in cleared, deletes.get(family, ()), puts.get(family, _NOTHING), time, guarded)
+                size += sum(map(len, change.puts.values()))
                 self._add(family, row, change)
         else:
             for family, put in puts.items():
+                size += sum(map(len, put.values()))
                 self._add(family, row, Change(False, (), put, time, guarded))
-        self._count(mutation.size)
+        self._count(size)
 
     def put_cells(self, key: str, cells: RowCells) -> None:
         """Collect cells with their own timestamps; newer ones in the table stay."""
@@ -85,7 +90,8 @@ class EmbeddedBatch(WriteBatch):
             qualifier = self._content_column[1]
             if change.cleared or qualifier in change.puts or qualifier in change.deletes:
                 self._add_content(qualifier, row, change)
-                change = change._replace(
+                change = replace(
+                    change,
                     puts={q: value for q, value in change.puts.items() if q != qualifier},
                     deletes=[q for q in change.deletes if q != qualifier],
                 )
@@ -103,7 +109,8 @@ class EmbeddedBatch(WriteBatch):
     def _add_content(self, qualifier: bytes, row: bytes, change: Change) -> None:
         assert self._content_database is not None
         value = change.puts.get(qualifier)
-        change = change._replace(
+        change = replace(
+            change,
             puts={} if value is None else {qualifier: content.compress(value)},
             deletes=[qualifier] if qualifier in change.deletes else (),
         )
@@ -152,7 +159,7 @@ class EmbeddedBatch(WriteBatch):
                     put[qualifier] = content.reference(number, value)
                     new.add(content.number_of(put[qualifier]))
                     number += 1
-                numbered.append(change._replace(puts=put))
+                numbered.append(replace(change, puts=put))
             referring[row] = numbered
         before, after = apply_changes(txn, handles[self._content_database], referring)
         lost = (_numbers(before) | new) - _numbers(after)

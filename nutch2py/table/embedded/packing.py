@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -27,7 +26,7 @@ Bucket = dict[bytes, bytes]
 """Full row key -> packed cells, of the rows whose keys share their first 500 bytes."""
 
 
-class Change(NamedTuple):
+class Change(msgspec.Struct, frozen=True, gc=False):
     """What one write does to one family of one row: clear, then delete, then put.
 
     ``time`` is the timestamp (ms) of the cells put. ``guarded``: the writer named the time, so cells that are newer
