@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from nutch2py.cells import ParseStatus
@@ -27,3 +32,15 @@ def doc(doc_id: str, **fields: str | list[str]) -> NutchDocument:
         for one in [value] if isinstance(value, str) else value:
             made.add(name, one)
     return made
+
+
+def recorded_rows(recording: Path) -> Iterator[tuple[str, dict[bytes, dict[bytes, bytes]]]]:
+    """Yield key and cells of the recorded table as it was after its last job."""
+    with gzip.open(recording / "dumps" / "round5-index.jsonl.gz", "rt", encoding="utf-8") as dump:
+        for line in dump:
+            row = json.loads(line)
+            cells: dict[bytes, dict[bytes, bytes]] = {}
+            for column, (value, _) in row["cells"].items():
+                family, _, qualifier = column.partition(":")
+                cells.setdefault(family.encode(), {})[qualifier.encode()] = base64.b64decode(value)
+            yield row["row"], cells

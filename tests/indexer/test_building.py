@@ -1,7 +1,3 @@
-import base64
-import gzip
-import json
-
 import pytest
 
 from nutch2py.cells import ParseStatus
@@ -9,7 +5,7 @@ from nutch2py.indexer.building import DocumentBuilder, IndexAction, is_noindex, 
 from nutch2py.indexer.checker import DISCARDED, check_text
 from nutch2py.record import columns_of
 from nutch2py.webpage import CrawlStatus, Mark, WebPage
-from tests.indexer.pages import page
+from tests.indexer.pages import page, recorded_rows
 
 KEY = "com.example.www:http:8080/a"
 
@@ -128,18 +124,6 @@ def test_indexchecker_prints_a_line_for_each_value(conf):
 def test_indexchecker_tells_of_a_dropped_document(conf, monkeypatch):
     monkeypatch.setattr("nutch2py.indexer.anchor.AnchorIndexingFilter.filter", lambda *_: None)
     assert check_text(conf, "http://a.com/", page()) == f"{DISCARDED}\n"
-
-
-def recorded_rows(recording):
-    """Yield key and cells of the recorded table as it was after its last job."""
-    with gzip.open(recording / "dumps" / "round5-index.jsonl.gz", "rt", encoding="utf-8") as dump:
-        for line in dump:
-            row = json.loads(line)
-            cells: dict[bytes, dict[bytes, bytes]] = {}
-            for column, (value, _) in row["cells"].items():
-                family, _, qualifier = column.partition(":")
-                cells.setdefault(family.encode(), {})[qualifier.encode()] = base64.b64decode(value)
-            yield row["row"], cells
 
 
 def test_the_recorded_crawl_gives_a_document_for_each_page_that_nutch_indexed(conf, recording):
