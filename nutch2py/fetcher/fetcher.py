@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from nutch2py.conf import Configuration
 from nutch2py.fetcher import transport
@@ -17,7 +18,9 @@ from nutch2py.webpage import WebPage
 
 __all__ = ["FetchItem", "FetchReport", "Fetcher"]
 
-_FIELDS = frozenset({WebPage.markers, WebPage.repr_url, WebPage.fetch_time, WebPage.modified_time})
+_FIELDS: frozenset[Field[Any]] = frozenset(
+    {WebPage.markers, WebPage.repr_url, WebPage.fetch_time, WebPage.modified_time}
+)
 
 
 @dataclass
@@ -73,7 +76,7 @@ class Fetcher:
         self.log = log
 
     @staticmethod
-    def fields(conf: Configuration) -> frozenset[Field[object]]:
+    def fields(conf: Configuration) -> frozenset[Field[Any]]:
         """Return the fields that the rows given to :meth:`run` must have been read with."""
         if conf.get_bool("fetcher.parse", False):
             from nutch2py.parser.parsing import Parsing

@@ -125,8 +125,18 @@ class Outcome:
         if batch is not None:
             page.markers[Mark.FETCH] = batch
 
-    def apply(self, url: str, page: WebPage, answer: Answer, status: ProtocolStatus | None = None) -> ProtocolStatus:
-        """Write an answer into the row of its URL; return its protocol status."""
+    def apply(
+        self,
+        url: str,
+        page: WebPage,
+        answer: Answer,
+        status: ProtocolStatus | None = None,
+        keep_target: bool = True,
+    ) -> ProtocolStatus:
+        """Write an answer into the row of its URL; return its protocol status.
+
+        ``keep_target``: whether the target of a redirect becomes an outlink, and so a row for a later batch.
+        """
         if status is None:
             status = protocol_status(url, answer)
         if answer.failure is None:
@@ -140,7 +150,8 @@ class Outcome:
                 page.content = answer.content
                 page.content_type = content_type(headers.get("Content-Type"), url, answer.content, self._conf)
                 page.base_url = url
-            self._redirect(url, page, status)
+            if keep_target:
+                self._redirect(url, page, status)
         self.mark(page, status)
         return status
 

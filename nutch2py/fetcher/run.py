@@ -61,6 +61,7 @@ class FetchRun:
         self._io = ThreadPoolExecutor(1, "fetcher-table")
         self._capacity = self.threads * max(1, conf.get_int("fetcher.queue.depth.multiplier", 50))
         self._max_crawl_delay = conf.get_int("fetcher.max.crawl.delay", 30) * 1000
+        self._min_crawl_delay = conf.get_float("fetcher.min.crawl.delay", conf.get_float("fetcher.server.delay", 5.0))
         self._max_redirects = conf.get_int("http.redirect.max", 0)
         self._defer_delay = conf.get_int("http.robots.503.defer.visits.delay", 300_000) / 1000
         self._defer_retries = conf.get_int("http.robots.503.defer.visits.retries", 3)
@@ -224,7 +225,7 @@ class FetchRun:
             self._deny(item, "ROBOTS_DENIED_MAXCRAWLDELAY")
             return
         if delay > 0:
-            queue.crawl_delay = delay / 1000
+            queue.crawl_delay = max(delay / 1000, self._min_crawl_delay)
         if self._detect_sitemaps and rules.sitemaps and item.url.split("://", 1)[1].partition("/")[2] == "":
             item.page.sitemaps = dict.fromkeys(rules.sitemaps, "")
         answer = await self._transport.get(item.url, item.page.modified_time)

@@ -44,6 +44,15 @@ def _rotating_agents(conf: Configuration) -> tuple[str, ...]:
     return agents
 
 
+def _cookies(conf: Configuration) -> dict[str, str]:
+    """Return host -> cookie of ``http.agent.host.cookie.file``: a line is a host, a tab and the cookie."""
+    if not conf.get_bool("http.enable.cookie.header", True):
+        return {}
+    text = conf.resource_text(conf.get_trimmed("http.agent.host.cookie.file", "cookies.txt")) or ""
+    pairs = (line.partition("\t") for line in text.splitlines() if not line.startswith("#"))
+    return {host.strip().lower(): cookie.strip() for host, _, cookie in pairs if cookie.strip()}
+
+
 @dataclass(slots=True)
 class Proxy:
     """The proxy of ``http.proxy.*``; ``exceptions``: hosts that are asked directly (``*`` at one end)."""
@@ -101,6 +110,7 @@ class HttpSettings:
     proxy: Proxy | None
     gate: AddressGate
     hosts: HostsFile
+    cookies: dict[str, str]
     connections: int = field(default=64)
 
     @classmethod
@@ -108,7 +118,7 @@ class HttpSettings:
         """Read the properties; raise ConfigurationError when one is malformed or ``http.agent.name`` is missing."""
         check_agent(conf)
         sitemaps = conf.get_bool("fetcher.job.sitemap", False)
-        limit = conf.get_int("sitemap.content.limit", -1) if sitemaps else conf.get_int("http.content.limit", 65536)
+        limit = conf.get_int("sitemap.content.limit", -1) if sitemaps else conf.get_int("http.content.limit", 1048576)
         wanted = (
             ("Accept-Encoding", ENCODINGS),
             ("Accept-Language", conf.get_trimmed("http.accept.language")),
@@ -134,6 +144,7 @@ class HttpSettings:
             proxy=Proxy.from_conf(conf),
             gate=AddressGate.from_conf(conf),
             hosts=HostsFile.from_conf(conf),
+            cookies=_cookies(conf),
             connections=max(2 * threads, 64),
         )
 

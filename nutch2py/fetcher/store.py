@@ -9,7 +9,7 @@ from nutch2py.cells import ProtocolStatus
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.outcome import Outcome
 from nutch2py.fetcher.queues import FetchItem
-from nutch2py.url.keys import reverse_url
+from nutch2py.url.keys import reverse_url, unreverse_url
 from nutch2py.webpage import Mark, WebPage
 from nutch2py.webpage import ProtocolStatusCode as Code
 
@@ -30,6 +30,8 @@ class PageStore:
         self._sink, self._lookup, self._log = sink, lookup, log
         self._outcome = Outcome(conf)
         self._interval = conf.get_int("db.fetch.interval.default", 2592000)
+        self._max_redirects = conf.get_int("http.redirect.max", 0)
+        self._skip_exceeded = conf.get_bool("http.redirect.max.exceeded.skip", False)
         self._keep_content = conf.get_bool("fetcher.store.content", True)
         self._parsing: Any = None
         if conf.get_bool("fetcher.parse", False):
@@ -45,7 +47,8 @@ class PageStore:
                 if answer is None:
                     self._outcome.mark(page, status)
                 else:
-                    self._outcome.apply(item.url, page, answer, status)
+                    used_up = 0 < self._max_redirects <= len(item.chain)
+                    self._outcome.apply(item.url, page, answer, status, not (used_up and self._skip_exceeded))
                     if self._parsing is not None:
                         self._parse(item)
             except Exception as error:  # noqa: BLE001 - the data of one page must not end the others
@@ -81,4 +84,4 @@ class PageStore:
         if batch is not None:
             page.markers[Mark.GENERATE] = batch
             page.batch_id = batch
-        return FetchItem(key, moved.target, page, chain=(*item.chain, item.url))
+        return FetchItem(key, unreverse_url(key), page, chain=(*item.chain, item.url))

@@ -100,7 +100,8 @@ class Transfer:
             curl.setopt(pycurl.HTTPHEADER, self._header_lines(headers))
         addresses = http.hosts.lookup(host)
         if addresses or self._resolved:
-            curl.setopt(pycurl.RESOLVE, [f"{host}:{port}:{','.join(addresses)}"] if addresses else [])
+            known = ",".join(f"[{a}]" if ":" in a else a for a in addresses or ())
+            curl.setopt(pycurl.RESOLVE, [f"{host}:{port}:{known}"] if known else [])
             self._resolved = bool(addresses)
         if http.proxy is not None:
             self._set_proxy(host, addresses)

@@ -2,7 +2,7 @@
 
 Scrapy is stripped of what a crawl of the fetcher's kind does not use (scheduler, spider callbacks, retries, redirects,
 cookies, statistics); what it carries goes through its engine and downloader to the handler that the property
-``fetcher.download.handler`` names. See docs for the measurements behind each setting.
+``fetcher.download.handler`` names.
 """
 
 from __future__ import annotations
@@ -87,12 +87,15 @@ class Transport:
             # the exact URL, and a slot each: the queues have done the waiting
             meta: dict[str, Any] = {"verbatim_url": True, "download_slot": host, "limit": limit}
             headers: list[tuple[str, str]] = [] if self._own else self._http.request_headers()
+            own: list[tuple[str, str]] = []
             if modified_time > 0 and self._http.if_modified_since:
-                date = formatdate(modified_time / 1000, usegmt=True)
-                if self._own:
-                    meta["header_lines"] = (f"If-Modified-Since: {date}",)
-                else:
-                    headers.append(("If-Modified-Since", date))
+                own.append(("If-Modified-Since", formatdate(modified_time / 1000, usegmt=True)))
+            if host.lower() in self._http.cookies:
+                own.append(("Cookie", self._http.cookies[host.lower()]))
+            if own and self._own:
+                meta["header_lines"] = tuple(f"{name}: {value}" for name, value in own)
+            else:
+                headers += own
             request = self._request(url, headers=headers or None, meta=meta, dont_filter=True)
             response = await self._engine.download_async(request)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is the end of this URL only

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -302,6 +304,42 @@ def test_robots_rules_and_crawl_delay(site: ScriptedSite, crawl: Crawl) -> None:
     assert all(later.began - earlier.ended >= 0.39 for earlier, later in pairwise(pages))
 
 
+def test_a_crawl_delay_is_no_shorter_than_the_minimum(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on("/robots.txt", Reply(body=b"User-agent: *\nCrawl-delay: 0.01", content_type="text/plain"))
+    site.on("/1", Reply(body=PAGE))
+    site.on("/2", Reply(body=PAGE))
+    crawl(site.url("/1"), site.url("/2"), fetcher_min_crawl_delay="0.4")
+    first, second = [seen for seen in site.seen if seen.path != "/robots.txt"]
+    assert second.began - first.ended >= 0.39
+
+
+def test_cookies_of_a_host(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
+    cookies = tmp_path / "cookies.txt"
+    cookies.write_text("# host, tab, cookie\na.test\tk=v; x=y\n", encoding="utf-8")
+    crawl(site.url("/1", "a.test"), site.url("/2", "b.test"), http_agent_host_cookie_file=str(cookies))
+    sent = {(seen.path, seen.host): seen.headers.get("cookie") for seen in site.seen}
+    assert sent["/1", "a.test"] == "k=v; x=y"
+    assert sent["/2", "b.test"] is None
+
+
+def _fetch_in_a_process(url: str, count: int) -> int:
+    conf = Configuration.load(
+        overrides={"http.agent.name": "probe", "http.filter.ipaddress.exclude": "", "fetcher.server.delay": "0"}
+    )
+    done: list[FetchItem] = []
+    items = (item(f"{url}{number}") for number in range(count))
+    Fetcher(conf, log=lambda _: None).run(items, done.append)
+    return sum(1 for found in done if found.page.status == CrawlStatus.FETCHED)
+
+
+def test_several_processes_at_once(site: ScriptedSite) -> None:
+    for number in range(20):
+        site.on(f"/{number}", Reply(body=PAGE))
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        results = [pool.submit(_fetch_in_a_process, site.url("/"), 20) for _ in range(2)]
+        assert [result.result(60) for result in results] == [20, 20]
+
+
 def test_too_long_a_crawl_delay_denies(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/robots.txt", Reply(body=b"User-agent: *\nCrawl-delay: 31", content_type="text/plain"))
     assert crawl(site.url("/p")).status == CrawlStatus.GONE
@@ -363,6 +401,18 @@ def test_redirects_are_followed_at_once_when_wanted(site: ScriptedSite, fetch_co
     assert done[site.url("/1")].fetch_interval == 2592000
     assert dict(done[site.url("/2")].outlinks) == {site.url("/3"): ""}  # the rest in the next round
     assert site.gets("/loop") == 1
+
+
+def test_a_redirect_beyond_the_maximum_is_dropped_when_wanted(site: ScriptedSite, fetch_conf: Configuration) -> None:
+    for number in range(3):
+        site.on(f"/{number}", Reply(301, b"", [("Location", f"/{number + 1}")]))
+    conf = with_values(fetch_conf, {"http.redirect.max": "1", "http.redirect.max.exceeded.skip": "true"})
+    done: dict[str, WebPage] = {}
+    Fetcher(conf, log=lambda _: None).run(
+        iter([item(site.url("/0"))]), lambda found: done.update({found.url: found.page}), lookup=lambda _: None
+    )
+    assert dict(done[site.url("/0")].outlinks) == {site.url("/1"): ""}
+    assert dict(done[site.url("/1")].outlinks) == {}
 
 
 def test_a_target_that_this_batch_holds_is_not_fetched_twice(site: ScriptedSite, fetch_conf: Configuration) -> None:
