@@ -31,7 +31,8 @@ class Query:
     """Rows of ``range`` that have at least one cell of ``fields`` and fulfil ``mark``.
 
     ``fields`` None reads everything. Nothing that is not named is read; the marks of a condition are checked in the
-    store and read only if ``fields`` names them too.
+    store and read only if ``fields`` names them too. With no fields but a mark, every row with that mark is given,
+    without cells; with neither there are no rows.
     """
 
     fields: frozenset[Field[Any]] | None = None

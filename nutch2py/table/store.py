@@ -39,15 +39,19 @@ class WriteBatch(ABC):
 
     @abstractmethod
     def mutate(self, key: str, mutation: Mutation, timestamp: int | None = None) -> None:
-        """Apply changes to a row; ``timestamp`` (ms) stands for now, so that a repeated write changes nothing."""
+        """Apply changes to a row.
+
+        ``timestamp`` (ms) stands for now, so that a repeated write changes nothing: cells are stamped one millisecond
+        before it, and newer ones in the table stay as they are. Raises ``ValueError`` for an empty key.
+        """
 
     @abstractmethod
     def put_cells(self, key: str, cells: RowCells) -> None:
-        """Write cells with their own timestamps."""
+        """Write cells with their own timestamps; newer cells in the table stay as they are."""
 
     @abstractmethod
     def delete(self, key: str) -> None:
-        """Delete a row."""
+        """Delete a row with all its columns, those of no field included."""
 
     @abstractmethod
     def flush(self) -> None:
@@ -72,7 +76,10 @@ class WriteBatch(ABC):
 
 
 class DataStore(ABC, Generic[R]):
-    """One table of records of the class ``record``. ``location`` is what the user wrote, for messages."""
+    """One table of records of the class ``record``. ``location`` is what the user wrote, for messages.
+
+    Reading or writing a table that does not exist raises :class:`nutch2py.errors.StoreError`: :meth:`create` it first.
+    """
 
     def __init__(self, record: type[R], name: str, location: str) -> None:
         self.record, self.name, self.location = record, name, location

@@ -170,6 +170,7 @@ class StoreSuite:
         condition = MarkCondition("_gnmrk_", "1-1")
         assert [key for key, _ in store.scan(Query.of([WebPage.status], condition))] == ["b"]
         assert [key for key, _ in store.scan(Query.of([], condition))] == ["a", "b"]
+        assert list(store.scan(Query.of([]))) == []
         assert [key for key, _ in store.scan(Query(mark=condition))] == ["a", "b"]
 
     def test_get_many_keeps_the_order_of_the_keys(self, store):

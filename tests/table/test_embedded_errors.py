@@ -60,14 +60,14 @@ def test_a_full_map_leaves_the_table_as_it_was(tmp_path):
     larger.close()
 
 
-def limited(work):
+def limited(work, limit=resource.RLIMIT_FSIZE, amount=1 << 20):
     """Run ``work`` in a child whose files cannot grow beyond 1 MB; return the text of its StoreError."""
     receive, send = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(receive)
         try:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+            resource.setrlimit(limit, (amount, amount))
             work()
             os.write(send, b"no error")
         except StoreError as error:
@@ -101,6 +101,11 @@ def test_a_full_disk_in_the_small_families_leaves_the_table_as_it_was(store):
 
     assert "no space left" in limited(work)
     assert list(store.scan_cells()) == before
+
+
+def test_too_little_address_space(tmp_path):
+    told = limited(opened(tmp_path).create, resource.RLIMIT_AS, 1 << 34)
+    assert "lower storage.embedded.map.size" in told
 
 
 def test_a_file_that_is_not_lmdb(tmp_path, store):

@@ -45,6 +45,7 @@ class EmbeddedBatch(WriteBatch):
         self._content_column = CONTENT.get(schema, (b"", b""))
         self._content_database = content_database(schema)
         self._changes: Changes = {}
+        self._families: list[bytes] | None = None  # those that a deletion goes through; looked up once a flush
         self._written = self._bytes = 0
 
     def mutate(self, key: str, mutation: Mutation, timestamp: int | None = None) -> None:
@@ -79,9 +80,10 @@ class EmbeddedBatch(WriteBatch):
     def delete(self, key: str) -> None:
         """Collect the deletion of a row: all its cells in all families, foreign ones included."""
         row = _row_key(key)
-        with explained(self._where):
-            families = {*self._live().families(), *self._changes}
-        for family in families:
+        if self._families is None:
+            with explained(self._where):
+                self._families = self._live().families()
+        for family in {*self._families, *self._changes}:
             self._changes.setdefault(family, {}).setdefault(row, []).append(Change(True, (), {}, now_ms(), False))
         self._count(0)
 
@@ -127,7 +129,7 @@ class EmbeddedBatch(WriteBatch):
         if self._changes:
             with explained(self._where):
                 self._apply(self._live())
-        self._changes = {}
+        self._changes, self._families = {}, None
         self._written = self._bytes = 0
 
     def _apply(self, files: TableFiles) -> None:

@@ -58,6 +58,10 @@ def explained(where: str) -> Iterator[None]:
         raise StoreError(
             f"{where} was made by another version of LMDB ({error}): export it there, import it here"
         ) from error
+    except lmdb.MemoryError as error:
+        raise StoreError(
+            f"no address space for {where}: lower storage.embedded.map.size, or raise this user's limit (ulimit -v)"
+        ) from error
     except lmdb.ReadersFullError as error:
         raise StoreError(f"{where} is open in more than {_MAX_READERS} readers: run fewer tasks at once") from error
     except lmdb.MapResizedError as error:
