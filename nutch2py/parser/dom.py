@@ -8,6 +8,7 @@ style and comments are left out.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,12 @@ if TYPE_CHECKING:
 
 _MAX_DEPTH = 3000
 _MANY_TAGS = 10_000
-_SELF_CLOSED_IFRAME = re.compile(r"(<iframe\b[^>]*[\s\"'])/>", re.IGNORECASE)
+_SELF_CLOSED_IFRAME = re.compile(r"<(iframe)((?:\s[^>]*[\s\"'])?)/>", re.IGNORECASE)
+_SELF_CLOSED = re.compile(
+    r"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)[\s/])"
+    r"([a-zA-Z][\w:.-]*)((?:\s[^<>]*[\s\"'])?)/>"
+)
+_BODY = re.compile(r"<body[\s>]", re.IGNORECASE)
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
 # elements that are void or closed by what follows them: they do not nest however many of them are left open
 _DO_NOT_NEST = frozenset(
@@ -56,7 +62,7 @@ class HTMLMetaTags:
 
 @dataclass
 class HtmlDocument:
-    """A parsed page as parse filters get it. Scripts and styles are cut out of ``tree`` once the links are taken."""
+    """A parsed page as parse filters get it. ``tree`` has no scripts and styles any more."""
 
     tree: LexborHTMLParser
     url: str
@@ -66,19 +72,23 @@ class HtmlDocument:
 def nesting_depth(html: str) -> int:
     """Return a bound on how deep elements are left open in ``html``, without building the tree."""
     depth = deepest = 0
-    for match in _TAG.finditer(html):
-        if match[2].lower() in _DO_NOT_NEST:
+    still_open: Counter[str] = Counter()
+    for end, name in _TAG.findall(html):
+        name = name.lower()
+        if name in _DO_NOT_NEST:
             continue
-        if match[1]:
-            depth -= depth > 0
-        else:
+        if not end:
+            still_open[name] += 1
             depth += 1
             deepest = max(deepest, depth)
+        elif still_open[name]:  # any other end tag closes nothing, and the tree builder looks for what it could close
+            still_open[name] -= 1
+            depth -= 1
     return deepest
 
 
-def parse_tree(html: str) -> LexborHTMLParser:
-    """Build the tree of a page.
+def parse_tree(html: str, *, xml: bool = False) -> LexborHTMLParser:
+    """Build the tree of a page; ``xml`` for XHTML, where any element may be closed in its own tag (``<script/>``).
 
     A tree builder that follows the HTML standard looks through the open elements at many tags, so that time grows with
     the square of the nesting (10,000 nested ``div``: 0.1 s; a megabyte of them: minutes). A page nested deeper than
@@ -91,9 +101,26 @@ def parse_tree(html: str) -> LexborHTMLParser:
         html = html.replace("\0", "")
     if html.count("<") > _MANY_TAGS and nesting_depth(html) > _MAX_DEPTH:
         html = _FLAT.sub("<wbr", html)
-    if "/>" in html and "<iframe" in html.lower():  # NekoHTML's allow-selfclosing-iframe: XHTML written as HTML
-        html = _SELF_CLOSED_IFRAME.sub(r"\1></iframe>", html)
+    if "/>" in html:
+        if xml:
+            html = _SELF_CLOSED.sub(r"<\1\2></\1>", html)
+        elif "<iframe" in html.lower():  # NekoHTML's allow-selfclosing-iframe
+            html = _SELF_CLOSED_IFRAME.sub(r"<\1\2></\1>", html)
     return LexborHTMLParser(html)
+
+
+def head_elements(tree: LexborHTMLParser, html: str) -> list[LexborNode]:
+    """Return the ``meta`` and ``base`` elements of the head, in order.
+
+    A head ends where its author wrote ``<body``. The HTML standard ends it before, at the first element that does not
+    belong there (an image in a ``noscript`` is common), and would lose a robots directive that follows.
+    """
+    head, body = tree.head, tree.body
+    if body is not None and body.css_first("meta,base") is not None:
+        written = _BODY.search(html)
+        if written is not None:
+            return parse_tree(html[: written.start()]).css("meta,base")
+    return [] if head is None else head.css("meta,base")
 
 
 def collapse(nodes: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from nutch2py.conf import Configuration
 from nutch2py.parser.charset import EncodingDetector, decode, sniff_label
-from nutch2py.parser.dom import HtmlDocument, cut_scripts, node_text, parse_tree, title_of
+from nutch2py.parser.dom import HtmlDocument, cut_scripts, head_elements, node_text, parse_tree, title_of
 from nutch2py.parser.filters import ParseFilters
 from nutch2py.parser.meta import absolute_base, read_meta_tags
 from nutch2py.parser.outlinks import OutlinkCollector
@@ -46,13 +46,15 @@ class HtmlParser:
         body = page.content or b""
         encoding = self._detector.guess(body, page.content_type, page.headers.get("Content-Type"), (sniff_label(body),))
         page.metadata[MetadataKey.ORIGINAL_CHARSET] = page.metadata[MetadataKey.CHARSET] = encoding.encode()
-        tree = parse_tree(decode(body, encoding))
-        meta = read_meta_tags(tree, base)
+        html = decode(body, encoding)
+        tree = parse_tree(html, xml=page.content_type == "application/xhtml+xml" or html.startswith("<?xml"))
+        head = head_elements(tree, html)
+        meta = read_meta_tags(head, base)
         outlinks: list[Outlink] = []
         if meta.no_follow:
             cut_scripts(tree)
         else:
-            outlinks = self._outlinks.collect(tree, absolute_base(tree) or base)
+            outlinks = self._outlinks.collect(tree, absolute_base(head) or base)
         title = text = ""
         if not meta.no_index and tree.root is not None:
             text, title = node_text(tree.root), title_of(tree)

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from nutch2py.parser.dom import HTMLMetaTags
 from nutch2py.url.parts import parse_url, resolve
 
 if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser
+    from selectolax.lexbor import LexborNode
 
 # Integer.parseInt: a sign, then decimal digits and nothing else, within 32 bits
 _INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
 _MAX_INT = 2**31 - 1
 
 
-def read_meta_tags(tree: LexborHTMLParser, url: str) -> HTMLMetaTags:
-    """Return the directives of a page fetched from ``url``.
+def read_meta_tags(elements: Iterable[LexborNode], url: str) -> HTMLMetaTags:
+    """Return the directives of a page fetched from ``url``. ``elements``: the ``meta`` and ``base`` of its head.
 
     Only the head counts: what users write into a body (comments, posts) must not steer the crawler.
     """
     tags = HTMLMetaTags()
-    head = tree.head
-    if head is None:
-        return tags
-    for node in head.css("meta,base"):
+    for node in elements:
         attributes = node.attributes
         if node.tag == "base":
             href = attributes.get("href")
@@ -52,16 +50,13 @@ def read_meta_tags(tree: LexborHTMLParser, url: str) -> HTMLMetaTags:
     return tags
 
 
-def absolute_base(tree: LexborHTMLParser) -> str | None:
+def absolute_base(elements: Iterable[LexborNode]) -> str | None:
     """Return the page's base for its links: the first ``base href`` of the head that is an absolute URL, else None.
 
     A relative one is passed over, as Nutch 2 does (DOMContentUtils.getBase), though the HTML standard would resolve it.
     """
-    head = tree.head
-    if head is None:
-        return None
-    for node in head.css("base"):
-        href = (node.attributes.get("href") or "").strip()
+    for node in elements:
+        href = (node.attributes.get("href") or "").strip() if node.tag == "base" else ""
         if href:
             try:
                 parse_url(href)

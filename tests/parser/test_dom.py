@@ -49,9 +49,21 @@ def test_an_iframe_closed_as_in_xhtml_swallows_nothing() -> None:
     assert text_of('<body><iframe src="a.html"/><p>after</p></body>') == "after"
 
 
-def test_a_page_nested_too_deep_keeps_its_text_and_links() -> None:
-    html = "<title>t</title>" + "<div>" * 60_000 + "<a href='x'>deep</a>" + "</div>" * 60_000
+def test_in_xhtml_any_element_may_close_itself() -> None:
+    html = (
+        '<?xml version="1.0"?><html><head><title/><script src="a.js" /></head><body><a id="x"/><br/>text</body></html>'
+    )
+    tree = parse_tree(html, xml=True)
+    assert tree.root is not None
+    assert node_text(tree.root) == "text"
+    assert [link.text() for link in tree.css("a")] == [""]
+
+
+@pytest.mark.parametrize(("start", "end"), [("<div>", "</div>"), ("<i></b>", ""), ("<SECTION class='a'>", "</p>")])
+def test_a_page_nested_too_deep_is_made_flat_and_keeps_its_text_and_links(start: str, end: str) -> None:
+    html = "<title>t</title>" + start * 60_000 + "<a href='x'>deep</a>" + end * 60_000
     tree = parse_tree(html)
+    assert len(tree.css("div,i,section")) == 0
     assert title_of(tree) == "t"
     assert [anchor_text(link) for link in tree.css("a[href]")] == ["deep"]
     assert text_of(html).split() == ["t", "deep"]
@@ -60,4 +72,4 @@ def test_a_page_nested_too_deep_keeps_its_text_and_links() -> None:
 def test_depth_counts_what_nests() -> None:
     assert nesting_depth("<div><b>x</b><b>y</b></div>" * 9) == 2
     assert nesting_depth("<li>x" * 50 + "<br>" * 50) == 0
-    assert nesting_depth("</b>" * 5 + "<i>" * 7) == 7
+    assert nesting_depth("</b>" * 5 + "<i></b>" * 7) == 7

@@ -3,25 +3,29 @@ from typing import Any
 
 import pytest
 
-from nutch2py.parser.dom import HTMLMetaTags, parse_tree
+from nutch2py.parser.dom import HTMLMetaTags, head_elements, parse_tree
 from nutch2py.parser.meta import absolute_base, read_meta_tags
 
 BASE = "http://h/d/p.html"
 
 
 def tags(head: str) -> HTMLMetaTags:
-    return read_meta_tags(parse_tree(f"<head>{head}</head><body>x"), BASE)
+    return read(f"<head>{head}</head><body>x")
+
+
+def read(html: str, base: str = BASE) -> HTMLMetaTags:
+    return read_meta_tags(head_elements(parse_tree(html), html), base)
 
 
 def test_robots_meta_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None:
     passed = 0
     for case in (found := cases("robots_meta")):
-        read = read_meta_tags(parse_tree(case["input"]), case["args"]["base"])
+        found_tags = read(case["input"], case["args"]["base"])
         expect = case["expect"]
-        assert (read.no_index, read.no_follow, read.no_cache) == (
+        assert (found_tags.no_index, found_tags.no_follow, found_tags.no_cache) == (
             expect["noindex"], expect["nofollow"], expect["nocache"]
         ), case  # fmt: skip
-        assert read.base_href == expect["base_href"], case
+        assert found_tags.base_href == expect["base_href"], case
         passed += 1
     print(f"robots_meta: {passed}/{len(found)}")
 
@@ -42,19 +46,24 @@ def test_robots_meta_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None
     ],
 )
 def test_refresh(content: str, seconds: int | None, target: str | None) -> None:
-    read = tags(f'<meta http-equiv="Refresh" content="{content}">')
-    assert (read.refresh_time, read.refresh_href) == (seconds, target)
+    found = tags(f'<meta http-equiv="Refresh" content="{content}">')
+    assert (found.refresh_time, found.refresh_href) == (seconds, target)
 
 
 def test_directives_in_the_body_are_what_users_write() -> None:
     html = "<body><p>x</p><meta name=robots content=noindex><meta http-equiv=refresh content='0;url=http://evil/'>"
-    read = read_meta_tags(parse_tree(html), BASE)
-    assert read == HTMLMetaTags()
+    assert read(html) == HTMLMetaTags()
+
+
+def test_a_head_ends_where_its_author_ended_it() -> None:
+    html = "<head><noscript><img src=pixel></noscript><meta name=robots content=noindex></head><body>{}"
+    assert read(html.format("x")).no_index
+    assert not read(html.format("<meta name=robots content=nofollow>")).no_follow
 
 
 def test_general_tags_keep_all_values_by_lower_case_name() -> None:
-    read = tags('<meta name="DC.creator" content="x"><meta name="dc.Creator" content="y"><meta name=e content="">')
-    assert read.general == {"dc.creator": ["x", "y"], "e": [""]}
+    found = tags('<meta name="DC.creator" content="x"><meta name="dc.Creator" content="y"><meta name=e content="">')
+    assert found.general == {"dc.creator": ["x", "y"], "e": [""]}
 
 
 @pytest.mark.parametrize(
@@ -67,4 +76,4 @@ def test_general_tags_keep_all_values_by_lower_case_name() -> None:
     ],
 )
 def test_only_an_absolute_base_counts(head: str, base: str | None) -> None:
-    assert absolute_base(parse_tree(f"<head>{head}</head>")) == base
+    assert absolute_base(parse_tree(f"<head>{head}</head>").css("meta,base")) == base
