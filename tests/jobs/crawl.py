@@ -1,0 +1,102 @@
+"""A small crawl in one call, for tests that compare tables: a site on loopback, and the jobs of a few rounds."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from nutch2py.conf import Configuration
+from nutch2py.jobs.fetch import fetch
+from nutch2py.jobs.generate import generate
+from nutch2py.jobs.inject import inject
+from nutch2py.jobs.parse import parse
+from nutch2py.jobs.updatedb import updatedb
+from nutch2py.table import open_store
+from nutch2py.webpage import WebPage
+
+CLOCK = {b"f": {b"ts", b"pts"}, b"mtdt": {b"_rs_"}}
+"""Cells that hold a clock or a duration."""
+PAGES = 60
+
+
+class _Site(BaseHTTPRequestHandler):
+    """Pages /0 … /59 that link to one another, some of which redirect, are gone, or fail."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        number = int(self.path[1:]) if self.path[1:].isdigit() else -1
+        if self.path == "/robots.txt":
+            self._answer(200, b"User-agent: *\nDisallow: /59\n", "text/plain")
+        elif not 0 <= number < PAGES:
+            self._answer(404, b"none", "text/plain")
+        elif number % 17 == 3:
+            self._answer(301, b"", "text/html", f"/{(number + 5) % PAGES}")
+        elif number % 19 == 4:
+            self._answer(410, b"gone", "text/html")
+        elif number % 23 == 5:
+            self._answer(500, b"failed", "text/html")
+        else:
+            links = "".join(
+                f'<a href="/{(number * step + 1) % PAGES}">to {step} from {number}</a> ' for step in range(2, 2 + number % 9)
+            )
+            text = f"<html><head><title>Page {number}</title></head><body><p>Text {number}</p>{links}</body></html>"
+            self._answer(200, text.encode(), "text/html; charset=utf-8")
+
+    def _answer(self, status: int, body: bytes, content_type: str, location: str = "") -> None:
+        self.send_response_only(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        if location:
+            self.send_header("Location", location)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Say nothing."""
+
+
+@contextmanager
+def site() -> Iterator[str]:
+    """Serve the site on a free loopback port; give its URL."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Site)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+SETTINGS = {
+    "http.agent.name": "nutch-test",
+    "http.filter.ipaddress.exclude": "",
+    "fetcher.server.delay": "0",
+    "fetcher.threads.per.queue": "4",
+    "storage.embedded.map.size": str(1 << 30),
+}
+
+
+def rounds(conf: Configuration, seed_file: str, count: int = 4) -> None:
+    """Inject, and run ``count`` rounds of 20 pages at most."""
+    inject(conf, seed_file)
+    for number in range(1, count + 1):
+        batch = f"test-{number}"
+        generate(conf, top_n=20, batch_id=batch)
+        fetch(conf, batch)
+        parse(conf, batch)
+        updatedb(conf, batch)
+
+
+def table(conf: Configuration) -> dict[str, dict[str, bytes]]:
+    """Return every cell of the crawl's table without its timestamp; of clocks only that they are there."""
+    rows: dict[str, dict[str, bytes]] = {}
+    for key, families in open_store(conf, WebPage).scan_cells():
+        cells = rows[key] = {}
+        for family, columns in families.items():
+            for qualifier, (value, _) in columns.items():
+                clock = qualifier in CLOCK.get(family, ())
+                cells[f"{family.decode()}:{qualifier.decode()}"] = b"clock" if clock else value
+    return rows
