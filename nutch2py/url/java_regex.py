@@ -73,7 +73,7 @@ class _Translator:
                 self.at += 1
             else:
                 handler()
-        self.out.append(")" * len(self.flags[0]))
+        self.out.append(_closing(self.flags[0]))
         return "".join(self.out)
 
     def _open(self) -> None:
@@ -95,12 +95,12 @@ class _Translator:
     def _close(self) -> None:
         if len(self.flags) == 1:
             raise ValueError(f"unmatched ')' at position {self.at}")
-        self.out.append(")" * len(self.flags.pop()) + ")")
+        self.out.append(_closing(self.flags.pop()) + ")")
         self.at += 1
 
     def _alternative(self) -> None:
         scopes = self.flags[-1]
-        self.out.append(")" * len(scopes) + "|" + "".join(scopes))
+        self.out.append(_closing(scopes) + "|" + "".join(scopes))
         self.at += 1
 
     def _escape(self) -> None:
@@ -172,6 +172,11 @@ class _Translator:
         raise ValueError(f"unclosed character class at position {start}")
 
 
+def _closing(scopes: list[str]) -> str:
+    """Return what ends the scopes; a line end before it, where a comment (flag x) could swallow it."""
+    return "".join("\n)" if "x" in scope else ")" for scope in scopes)
+
+
 def _flag_scope(on: str, off: str) -> str:
     """Return ``(?i:`` for Java's flags; those about Unicode and line ends have no counterpart and no effect on URLs."""
     unknown = set(on + off) - set("ismxudU")
@@ -187,7 +192,8 @@ def _property(match: re.Match[str], *, in_class: bool) -> str:
     if name in _POSIX and not (negated and in_class):
         return _POSIX[name] if in_class else f"[{'^' if negated else ''}{_POSIX[name]}]"
     if name in _UNICODE and not negated and not in_class:
-        return f"(?u:{_UNICODE[name]})"
+        # the look ahead keeps re from taking a first character of the ASCII set only (its search ignores the "u")
+        return rf"(?:(?=[\s\S])(?u:{_UNICODE[name]}))"
     raise ValueError(f"{match[0]} is not supported{' in a character class' if in_class else ''}")
 
 

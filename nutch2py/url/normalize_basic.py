@@ -5,9 +5,10 @@ slash and has no ``.``, ``..`` and empty segments. Two things are asked for by p
 
 ``urlnormalizer.basic.host.idn``, ``.host.idna2008``, ``.host.trim-trailing-dot``
     the form of international host names, and of those that end with a dot.
-``urlnormalizer.basic.escapes``
-    true writes percent-escapes one way, as Nutch 1 does (``%7e`` is ``~``, a space ``%20``, ``é`` is ``%C3%A9``). False
-    leaves them, as Nutch 2 does: the row keys of a table that it wrote hold them as they came.
+``urlnormalizer.basic.nutch1.rules``
+    true also writes percent-escapes in one way (``%7e`` is ``~``, a space ``%20``, ``é`` is ``%C3%A9``) and a slash
+    before a query (``http://a?b`` is ``http://a/?b``), as Nutch 1 does. False leaves both, as Nutch 2 does: the row
+    keys and links of a table that it wrote hold them as they came.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class BasicURLNormalizer:
         self._idn = idn
         self._idna2008 = conf.get_bool("urlnormalizer.basic.host.idna2008", False)
         self._trim_dot = conf.get_bool("urlnormalizer.basic.host.trim-trailing-dot", False)
-        self._escapes = conf.get_bool("urlnormalizer.basic.escapes", False)
-        self._clean = (_CLEAN_ESCAPED if self._escapes else _CLEAN).fullmatch
+        self._nutch1 = conf.get_bool("urlnormalizer.basic.nutch1.rules", False)
+        self._clean = (_CLEAN_ESCAPED if self._nutch1 else _CLEAN).fullmatch
 
     def normalize(self, url: str, scope: str) -> str:
         """Return the canonical form; raise ValueError when ``url`` is malformed. The scope makes no difference."""
@@ -70,14 +71,16 @@ class BasicURLNormalizer:
         parsed = parse_url(url)
         protocol, host, port, file = parsed.protocol, parsed.host, parsed.port, parsed.file
         changed = not url.startswith(protocol)
+        if parsed.ref is not None and not self._nutch1:
+            file = file.rstrip(_SPACE)  # a space before the fragment is one at the end without it
         if protocol in _WEB:
             host = self._normalize_host(host)
             changed = changed or not parsed.authority or parsed.authority != host or parsed.ref is not None
             if port == parsed.default_port:
                 port = -1
-            if not file.startswith("/"):
+            if not file.startswith("/") and (self._nutch1 or not file.startswith("?")):
                 file, changed = f"/{file}", True
-        if self._escapes:
+        if self._nutch1:
             file = _escape(_unescape(file))
         if protocol in _WEB or protocol == "file":
             file = _normalize_path(file)
@@ -120,7 +123,7 @@ def _normalize_path(file: str) -> str:
                 segments.append(part)
         end = "/" if segments and parts[-1] in {"", ".", ".."} else ""
         path = "/" + "/".join(segments) + end
-    return (path if path.startswith("/") else f"/{path}") + mark + query
+    return path + mark + query
 
 
 def _unescape(file: str) -> str:

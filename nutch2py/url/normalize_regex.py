@@ -6,6 +6,7 @@ file of a scope; other scopes take ``urlnormalizer.regex.file``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
@@ -69,7 +70,7 @@ def _parse(rules: Rules) -> list[_Rule]:
             template = substitution(replacement, compiled.groups)
             compiled.sub(template, "")
             found.append(_Rule(may_match(compiled), compiled.sub, template))
-        except (ValueError, IndexError) as error:
+        except (ValueError, IndexError, re.error) as error:
             raise ConfigurationError(
                 f"{rules.name}, rule {number}: {pattern!r} cannot be used ({error}): correct or remove it"
             ) from None

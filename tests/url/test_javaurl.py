@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nutch2py.url.idn import host_to_ascii
@@ -83,6 +83,7 @@ _BASES = ["http://a/b/c/d;p?q#f", "http://a", "https://u:p@h:81/x/./y/../z", "fi
 _PIECES = ["a", "b.html", ".", "..", "/", "//", "?", "#", "=", "&", ":", "http:", "%20", " ", "é", "~", ";", "@h", ",x"]
 
 
+@settings(deadline=None)
 @given(st.sampled_from(_BASES), st.lists(st.sampled_from(_PIECES), max_size=7).map("".join))
 def test_the_quick_ways_change_nothing(base: str, href: str) -> None:
     parsed = parse_url(base)

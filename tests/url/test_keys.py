@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nutch2py.url.javaurl import parse_url
@@ -75,6 +75,7 @@ def test_the_host_of_a_key(key: str, host: str) -> None:
 _TEXT = st.text(st.sampled_from("aZ09.-_:/?#@% \t\x01é中[]"), max_size=12)
 
 
+@settings(deadline=None)
 @given(st.sampled_from(["http://", "https://", "HTTP://", "ftp://", "file:/", "http:/"]), _TEXT, _TEXT)
 def test_a_remembered_host_changes_nothing(protocol: str, host: str, rest: str) -> None:
     """The quick way through the table of heads gives what the parts of the URL give."""

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nutch2py.conf import Configuration, data_folder
+from nutch2py.errors import ConfigurationError
+from nutch2py.plugins import named
+from nutch2py.url.filter_automaton import translate
+from nutch2py.url.filter_regex import RegexURLFilter
+from nutch2py.url.filters import URLFilters
+from nutch2py.url.java_regex import compile_java
+
+SHIPPED = [
+    (line[0] == "+", compile_java(line[1:]))
+    for line in (data_folder("conf") / "regex-urlfilter.txt").read_text(encoding="utf-8").splitlines()
+    if line[:1] in {"+", "-"}
+]
+FILTER = RegexURLFilter(Configuration.load())
+_PIECES = ["http://", "ftp://", "a.org", "/", "/a", "/b", "/a/b/a/c/a/", ".gif", ".JPG", "?", "=", "@", "!", "\n", "x"]
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(_PIECES), max_size=9).map("".join))
+def test_shipped_rules_are_the_plain_loop(url: str) -> None:
+    accepts = next((accepts for accepts, pattern in SHIPPED if pattern.search(url)), False)
+    assert FILTER.filter(url) == (url if accepts else None)
+
+
+def test_all_filters_must_accept(conf: Configuration) -> None:
+    filters = URLFilters(conf)
+    assert filters.filter("http://www.example.org/a.html") == "http://www.example.org/a.html"
+    assert filters.filter("http://www.example.org/a.gif") is None
+    assert filters.filter("http://localhost/a.html") is None  # the validator's
+
+
+def test_an_order_also_selects(conf: Configuration) -> None:
+    conf.set("urlfilter.order", "org.apache.nutch.urlfilter.regex.RegexURLFilter")
+    filters = URLFilters(conf)
+    assert [type(found).__name__ for found in filters.filters] == ["RegexURLFilter"]
+    assert filters.filter("http://localhost/") == "http://localhost/"
+
+
+FILES = ["regex", "automaton", "prefix", "suffix", "domain", "domaindenylist", "fast"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_shipped_files_can_be_read(name: str) -> None:
+    found = named(Configuration.load(), "urlfilter", f"urlfilter-{name}")
+    assert found.filter("http://www.example.org/a/page.html") == "http://www.example.org/a/page.html"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_named(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"nowhere\.txt.*correct urlfilter\.{name}\.file"):
+        named(Configuration({f"urlfilter.{name}.file": "nowhere.txt"}), "urlfilter", f"urlfilter-{name}")
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("regex", "http"),
+        ("regex", "-("),
+        ("regex", r"-\p{Greek}"),
+        ("automaton", "-a&b"),
+        ("automaton", "-[a"),
+        ("automaton", "-(a"),
+        ("automaton", "-*"),
+        ("fast", "DenyPath a"),
+        ("fast", "Host"),
+        ("fast", "Deny a"),
+        ("fast", "Host a\nDenyPath ("),
+    ],
+)
+def test_a_malformed_line_is_named(tmp_path: Path, name: str, line: str) -> None:
+    path = tmp_path / "rules.txt"
+    path.write_text(f"# first\n{line}\n", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"line [23]: .*correct or remove") as caught:
+        named(Configuration({f"urlfilter.{name}.file": str(path)}), "urlfilter", f"urlfilter-{name}")
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("expression", "yes", "no"),
+    [
+        ("a*?", ["", "aa"], ["b"]),  # a repeat of a repeat, not a lazy one
+        ("a+?b", ["b", "ab"], ["a"]),
+        ('"a.b"+', ["a.ba.b"], ["axb", "a.bb"]),
+        ("@x", ["x", "yyx"], ["y"]),
+        (r"\d\.", ["d."], ["1."]),
+        ("^a$", ["^a$"], ["a"]),
+        ("a|()", ["", "a"], ["b"]),
+        ("[^a-c]{2}", ["de", "d\n"], ["da"]),
+        ("(a|b)c|d", ["ac", "bc", "d"], ["ad", "a"]),
+        ("[?*!@=]", ["@", "?"], ["a"]),
+    ],
+)
+def test_automaton_expressions(expression: str, yes: list[str], no: list[str]) -> None:
+    pattern = re.compile(translate(expression))
+    assert all(pattern.fullmatch(text) for text in yes)
+    assert not any(pattern.fullmatch(text) for text in no)
+
+
+def test_fast_rules_may_be_gzipped(tmp_path: Path) -> None:
+    path = tmp_path / "rules.txt.gz"
+    path.write_bytes(gzip.compress(b"Domain org # all below\n  DenyPathQuery ^/a\\?b\nHost x.com\nDenyPath .*\n"))
+    found = named(Configuration({"urlfilter.fast.file": str(path)}), "urlfilter", "urlfilter-fast")
+    assert found.filter("http://www.example.org/a?b") is None
+    assert found.filter("http://www.example.org/a") is not None
+    assert found.filter("http://x.com/") is None
+    assert found.filter("http://www.x.com/") is not None
+    path.write_bytes(b"no gzip")
+    with pytest.raises(ConfigurationError, match=r"rules\.txt\.gz"):
+        named(Configuration({"urlfilter.fast.file": str(path)}), "urlfilter", "urlfilter-fast")
+
+
+@pytest.mark.parametrize(
+    ("url", "valid"),
+    [
+        ("http://1.2.3.4:8080/", True),
+        ("http://1.2.3.256/", False),
+        ("http://a.photography/", True),  # Nutch 2 bounds it to 8 letters
+        ("http://a.b1/", True),
+        ("http://a.1b/", False),
+        ("http://a..bc/", False),
+        ("http://a.bc./", False),
+        ("http://a.bc:/", False),
+        ("http://a.bc:123456/", False),
+        ("http://u@a.bc/", False),
+        ("http://a.bc/../x", False),
+        ("http://a.bc/x/y/../z", True),
+        ("http://a.bc/[x]", False),
+        ("http://a.bc?x", True),
+        ("http://a.bc/é", False),
+        ("http1://a.bc/", False),
+    ],
+)
+def test_the_validator(url: str, valid: bool) -> None:
+    found = named(Configuration(), "urlfilter", "urlfilter-validator")
+    assert (found.filter(url) is not None) == valid

@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.plugins import named
+from nutch2py.url.java_regex import compile_java, substitution
+from nutch2py.url.normalize_basic import BasicURLNormalizer
+from nutch2py.url.normalize_regex import RegexURLNormalizer
+
+NUTCH_2 = BasicURLNormalizer(Configuration())
+NUTCH_1 = BasicURLNormalizer(Configuration({"urlnormalizer.basic.nutch1.rules": "true"}))
+_HOSTS = st.sampled_from(
+    [
+        "a.org",
+        "A.org",
+        "a.org:80",
+        "a.org:443",
+        "a.org:81",
+        "a.org.",
+        "u@a.org",
+        "a%2eb",
+        "é.fr",
+        "",
+        "a..b",
+        "[::1]:80",
+    ]
+)
+_PIECES = st.sampled_from(
+    ["/", "/", "a", "b.html", ".", "..", "./", "?", "#", "//", "%7e", "%2F", "%zz", " ", "é", "|", "=", ":80/", "~"]
+)
+_URLS = st.builds(
+    lambda protocol, host, rest: protocol + host + "".join(rest),
+    st.sampled_from(["http://", "https://", "HTTP://", "ftp://", "file://", "http:"]),
+    _HOSTS,
+    st.lists(_PIECES, max_size=8),
+)
+
+
+@pytest.mark.parametrize("normalizer", [NUTCH_2, NUTCH_1])
+@settings(deadline=None)
+@given(url=_URLS)
+def test_the_quick_way_changes_nothing(normalizer: BasicURLNormalizer, url: str) -> None:
+    """A URL that the one expression calls canonical is canonical by the full rules."""
+    try:
+        quick = normalizer.normalize(url, "default")
+    except ValueError:
+        return
+    assert quick == normalizer._normalize(url.strip())
+
+
+@pytest.mark.parametrize("normalizer", [NUTCH_2, NUTCH_1])
+@settings(deadline=None)
+@given(url=_URLS)
+def test_a_canonical_url_stays(normalizer: BasicURLNormalizer, url: str) -> None:
+    try:
+        once = normalizer.normalize(url, "default")
+    except ValueError:
+        return
+    try:
+        assert normalizer.normalize(once, "default") == once
+    except ValueError:
+        assert "%" in url  # what was escaped in the host may be no host
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://a.org/%7Euser/",
+        "http://a.org/a%2fb",
+        "http://a.org/%zz.html",
+        "http://a.org/caf\u00e9",
+        "http://a.org/a b",
+        "http://a.org?x",
+    ],
+)
+def test_what_stays_as_in_nutch_2(url: str) -> None:
+    assert NUTCH_2.normalize(url, "default") == url
+
+
+@pytest.mark.parametrize("url", ["http://a%2fb/", "http://a%zz/", "http://a%40b/", "http://a%00b/", "tel:1"])
+def test_a_url_without_a_host_name_is_malformed(url: str) -> None:
+    with pytest.raises(ValueError, match=r"Invalid|unknown protocol"):
+        NUTCH_2.normalize(url, "default")
+
+
+def test_a_space_before_a_fragment_goes_with_it() -> None:
+    assert NUTCH_2.normalize("http://a.org/b #c", "default") == "http://a.org/b"
+    assert NUTCH_1.normalize("http://a.org/b #c", "default") == "http://a.org/b%20"
+
+
+def test_the_form_of_international_names_is_checked() -> None:
+    with pytest.raises(ConfigurationError, match="toAscii"):
+        BasicURLNormalizer(Configuration({"urlnormalizer.basic.host.idn": "punycode"}))
+
+
+DEFAULT_RULES = [  # of conf/regex-normalize.xml, for the plain loop
+    (r"(?i)(;?\b_?(l|j|bv_)?(sid|phpsessid|sessionid)=.*?)(\?|&|#|$)", "$4"),
+    (r"#.*?(\?|&|$)", "$1"),
+    (r"\?&", r"\?"),
+    (r"&{2,}", "&"),
+    (r"[\?&\.]$", ""),
+    (r"^file://+", "file:/"),
+    (r"(?<!:)/{2,}", "/"),
+]
+_PARTS = [
+    "http://a.org",
+    "/",
+    "//",
+    "a",
+    "?",
+    "&",
+    "&&",
+    ";jsessionid=1",
+    "PHPSESSID=2",
+    "sid=",
+    "#",
+    ".",
+    "x=1",
+    "file:///",
+]
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(_PARTS), max_size=9).map("".join))
+def test_regex_rules_are_the_plain_loop(url: str) -> None:
+    expected = url
+    for pattern, replacement in DEFAULT_RULES:
+        compiled = compile_java(pattern)
+        expected = compiled.sub(substitution(replacement, compiled.groups), expected)
+    assert _default_rules().normalize(url, "default") == expected
+
+
+_loaded: list[RegexURLNormalizer] = []
+
+
+def _default_rules() -> RegexURLNormalizer:
+    if not _loaded:
+        _loaded.append(RegexURLNormalizer(Configuration.load()))
+    return _loaded[0]
+
+
+def _xml(path: Path, pattern: str, replacement: str) -> str:
+    path.write_text(
+        f"<regex-normalize><regex><pattern>{pattern}</pattern><substitution>{replacement}</substitution></regex>"
+        "</regex-normalize>",
+        encoding="utf-8",
+    )
+    return str(path)
+
+
+def test_a_scope_has_rules_of_its_own(tmp_path: Path) -> None:
+    conf = Configuration(
+        {
+            "urlnormalizer.regex.file": _xml(tmp_path / "default.xml", "a", "b"),
+            "urlnormalizer.regex.file.inject": _xml(tmp_path / "inject.xml", "a", "c"),
+        }
+    )
+    normalizer = RegexURLNormalizer(conf)
+    assert normalizer.normalize("a", "inject") == "c"
+    assert normalizer.normalize("a", "fetcher") == "b"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<regex-normalize>&</regex-normalize>", "not XML"),
+        ("<rules/>", "<regex-normalize>"),
+        ("<regex-normalize><regex/></regex-normalize>", "rule 1"),
+        (
+            "<regex-normalize><regex><pattern>(</pattern><substitution/></regex></regex-normalize>",
+            r"rule 1.*cannot be used",
+        ),
+        (
+            "<regex-normalize><regex><pattern>a</pattern><substitution>$1</substitution></regex></regex-normalize>",
+            r"rule 1.*cannot be used",
+        ),
+    ],
+)
+def test_malformed_rules_are_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "rules.xml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=message) as caught:
+        RegexURLNormalizer(Configuration({"urlnormalizer.regex.file": str(path)}))
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "property_name", "rules"),
+    [("host", "hosts", "www.a.org"), ("slash", "slashes", "www.a.org x"), ("slash", "slashes", "www.a.org")],
+)
+def test_malformed_lines_are_named(plugin: str, property_name: str, rules: str) -> None:
+    conf = Configuration({f"urlnormalizer.{property_name}.rules": f"# first\n{rules}"})
+    with pytest.raises(ConfigurationError, match="line 2"):
+        named(conf, "urlnormalizer", f"urlnormalizer-{plugin}")
+
+
+@pytest.mark.parametrize(
+    ("plugin", "rules", "url", "expected"),
+    [
+        ("slash", ("slashes", "a.org +"), "http://a.org:81/x?y", "http://a.org:81/x/?y"),
+        ("host", ("hosts", "http b"), "http://http/http", "http://b/http"),
+        ("querystring", None, "http://a.org/?b&&a", "http://a.org/?&a&b"),
+        ("ajax", None, "http://a.org/#!é", "http://a.org/?_escaped_fragment_=%C3%A9"),
+    ],
+)
+def test_repairs(plugin: str, rules: tuple[str, str] | None, url: str, expected: str) -> None:
+    """A port and the path survive; what Nutch loses or replaces at the wrong place."""
+    conf = Configuration({f"urlnormalizer.{rules[0]}.rules": rules[1]} if rules else {})
+    assert named(conf, "urlnormalizer", f"urlnormalizer-{plugin}").normalize(url, "default") == expected

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.url.keys import unreverse_url
+from nutch2py.url.normalizers import FETCHER, INJECT, URLNormalizers
+
+
+def _names(normalizers: URLNormalizers) -> list[str]:
+    return [type(normalizer).__name__ for normalizer in normalizers.normalizers]
+
+
+def test_the_default_order(conf: Configuration) -> None:
+    assert _names(URLNormalizers(conf)) == ["BasicURLNormalizer", "RegexURLNormalizer", "PassURLNormalizer"]
+
+
+def test_a_scope_has_its_order_and_selection(conf: Configuration) -> None:
+    conf.set("urlnormalizer.order.inject", "urlnormalizer-regex urlnormalizer-pass")
+    conf.set("urlnormalizer.scope.fetcher", "org.apache.nutch.net.urlnormalizer.pass.PassURLNormalizer")
+    assert _names(URLNormalizers(conf, INJECT)) == ["RegexURLNormalizer", "PassURLNormalizer", "BasicURLNormalizer"]
+    assert _names(URLNormalizers(conf, FETCHER)) == ["PassURLNormalizer"]
+
+
+def test_a_malformed_url_is_none_and_the_reason_can_be_had(conf: Configuration) -> None:
+    normalizers = URLNormalizers(conf)
+    assert normalizers.normalize("not a url") is None
+    with pytest.raises(ValueError, match=r"^no protocol: not a url$"):
+        normalizers.normalize_or_raise("not a url")
+
+
+def test_loops_end_when_nothing_changes(conf: Configuration) -> None:
+    conf.set(
+        "urlnormalizer.regex.rules",
+        "<regex-normalize><regex><pattern>xy</pattern><substitution/></regex></regex-normalize>",
+    )
+    url = "http://a.org/xxxyyy"
+    assert URLNormalizers(conf).normalize(url) == "http://a.org/xxyy"
+    conf.set("urlnormalizer.loop.count", 10)
+    assert URLNormalizers(conf).normalize(url) == "http://a.org/"
+
+
+def test_what_is_remembered_is_bounded(conf: Configuration) -> None:
+    normalizers = URLNormalizers(conf)
+    for number in range(20_000):
+        assert normalizers.normalize(f"http://A.org/{number}") == f"http://a.org/{number}"
+    assert len(normalizers._remembered) <= 16_384
+
+
+def test_recorded_urls_are_canonical(conf: Configuration, recording: Path) -> None:
+    """Every row and outlink of the recorded crawl went through the normalizers of Nutch 2.4: ours leave them alone."""
+    urls = set()
+    with gzip.open(recording / "dumps" / "round4-updatedb.jsonl.gz", "rt", encoding="utf-8") as dump:
+        for line in dump:
+            row = json.loads(line)
+            urls.add(unreverse_url(row["row"]))
+            urls |= {name[3:] for name in row["cells"] if name.startswith("ol:")}
+    normalizers = URLNormalizers(conf)
+    changed = {url for url in urls if normalizers.normalize(url) != url}
+    print(f"recorded URLs {len(urls) - len(changed)}/{len(urls)}")
+    assert changed == set()

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.url.partition import URLPartitioner, java_hash
+
+
+def _partitioner(conf: Configuration, **properties: str | int) -> URLPartitioner:
+    conf = conf.copy()
+    for name, value in properties.items():
+        conf.set(f"partition.url.{name}", value)
+    return URLPartitioner(conf)
+
+
+def test_cases(cases: Callable[[str], list[dict[str, Any]]], conf: Configuration) -> None:
+    table = cases("url_partitioner")
+    for case in table:
+        args = case["args"]
+        seeds = args.get("partition.url.seed", [0, 0])
+        first, second = (
+            _partitioner(conf, mode=args["partition.url.mode"], seed=seed).partition(url, args["numReduceTasks"])
+            for url, seed in zip(case["input"], seeds, strict=True)
+        )
+        assert (first == second) == case["expect"].startswith("same"), case
+        if "(0)" in case["expect"]:
+            assert first == 0
+    print(f"url_partitioner {len(table)}/{len(table)}")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("", 0), ("a", 97), ("www.example.org", -1878278519), ("polygenelubricants", -(2**31)), ("é😀", 1996812)],
+)
+def test_the_hash_is_that_of_java(text: str, value: int) -> None:
+    assert java_hash(text) == value
+
+
+def test_keys_by_mode(conf: Configuration, tmp_path: Path) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.write_text("127.0.7.1 www.example.org\n", encoding="utf-8")
+    conf.set("http.hosts.file", str(hosts))
+    url = "http://WWW.Example.org/x"
+    assert _partitioner(conf, mode="byHost").key(url) == "www.example.org"
+    assert _partitioner(conf, mode="byDomain").key(url) == "example.org"
+    assert _partitioner(conf, mode="byIP").key(url) == "127.0.7.1"
+
+
+def test_an_unknown_mode_is_warned_of(conf: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _partitioner(conf, mode="byMoon").mode == "byHost"
+    assert "byMoon" in capsys.readouterr().err
+
+
+def test_a_malformed_url_has_a_partition(conf: Configuration) -> None:
+    partitioner = _partitioner(conf)
+    assert partitioner.key("not a url") == "not a url"
+    assert 0 <= partitioner.partition("not a url", 7) < 7
