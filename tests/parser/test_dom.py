@@ -1,4 +1,8 @@
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nutch2py.parser.dom import anchor_text, collapse, cut_scripts, nesting_depth, node_text, parse_tree, title_of
 
@@ -29,6 +33,23 @@ def text_of(html: str) -> str:
 )
 def test_text_nodes_are_put_together_as_nutch_does(html: str, text: str) -> None:
     assert text_of(html) == text
+
+
+def node_by_node(nodes: list[str]) -> str:
+    """Put text nodes together one after the other, as the rule is written down."""
+    text = ""
+    for node in nodes:
+        node = re.sub(r"[ \t\n\x0b\f\r]+", " ", node).strip("".join(map(chr, range(33))))
+        if node:
+            text += (" " if text and not text.endswith((" ", "\n")) else "") + node
+        elif text and not text.endswith("\n"):
+            text = text.rstrip(" ") + "\n"
+    return text
+
+
+@given(st.lists(st.text("ab \n\t\x0b\x01\x1f\xa0中😀", min_size=1, max_size=6), max_size=12))
+def test_all_nodes_at_once_give_what_one_after_the_other_gives(nodes: list[str]) -> None:
+    assert collapse("\0".join(nodes)) == node_by_node(nodes)
 
 
 def test_control_characters_are_trimmed_but_kept_inside() -> None:
