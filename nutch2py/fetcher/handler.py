@@ -17,12 +17,15 @@ from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
+from nutch2py.fetcher import lenient
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
 from nutch2py.fetcher.settings import SETTING, HttpSettings
 from nutch2py.fetcher.transfer import Transfer
 from nutch2py.url.javaurl import parse_url
 
 _BAD_LENGTH = "Content-Length"
+# libcurl's words for answers that Nutch reads all the same, and that of ours for headers that do not end
+_READABLE = ("Header without colon", "NUL byte in header", "Carriage return", "Transfer-Encoding", "amid the headers")
 
 
 class AnswerResponse(Response):
@@ -65,11 +68,19 @@ class PycurlDownloadHandler(BaseDownloadHandler):
         headers: tuple[str, ...] = meta.get("header_lines", ())
         answer = await self._get(request.url, limit, headers)
         failure = answer.failure
-        if failure is not None and self._http.lenient and _BAD_LENGTH in failure.text:
-            answer = await self._get(request.url, limit, headers, ignore_length=True)
+        if failure is not None and failure.kind == FailureKind.PROTOCOL:
+            answer = await self._try_again(answer, failure.text, limit, headers)
         response = AnswerResponse(request.url, answer.status or 200, None, answer.content, request=request)
         response.answer = answer
         return response
+
+    async def _try_again(self, answer: Answer, text: str, limit: int, headers: tuple[str, ...]) -> Answer:
+        """Ask once more where the answer was malformed in a way that can be read over."""
+        if _BAD_LENGTH in text:
+            return await self._get(answer.url, limit, headers, ignore_length=True) if self._http.lenient else answer
+        if self._http.proxy is not None or not any(reason in text for reason in _READABLE):
+            return answer
+        return await lenient.get(self._http, answer.url, parse_url(answer.url), limit, headers)
 
     async def _get(self, url: str, limit: int, headers: tuple[str, ...], ignore_length: bool = False) -> Answer:
         try:

@@ -87,6 +87,11 @@ class FetchRun:
         """Whether the time limit is over."""
         return time.time() >= self._deadline
 
+    @property
+    def _backed_up(self) -> bool:
+        """Whether pages come in faster than they are stored."""
+        return len(self._finished) >= 4 * _BATCH
+
     async def main(self, transport: Transport) -> None:
         """Fetch until the items are used up and the last page is stored."""
         self._loop = asyncio.get_running_loop()
@@ -175,7 +180,7 @@ class FetchRun:
 
     def _pump(self) -> None:
         """Start requests while there are free threads and ready queues; wake up when the next queue is ready."""
-        while self.active < self.threads and len(self._finished) < 4 * _BATCH:
+        while self.active < self.threads and not self._backed_up:
             item = self.queues.get()
             if item is None:
                 break
@@ -186,7 +191,8 @@ class FetchRun:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self.active < self.threads and (at := self.queues.next_time()) is not None:
+        blocked = self.active >= self.threads or self._backed_up  # who ends that calls again
+        if not blocked and (at := self.queues.next_time()) is not None:
             self._timer = self._loop.call_at(max(at, self._loop.time() + 0.001), self._pump)
         if not self.feeding and not self.active and not self.queues.total_size:
             self._idle.set()
@@ -200,10 +206,11 @@ class FetchRun:
                 except Exception as error:  # noqa: BLE001 - one URL must not end the others
                     self.log(f"Unexpected error for {item.url}: {type(error).__name__}: {error}")
                     self.queues.finish(item)
+                    self.report.counters["FAILED"] += 1
                     self._finish(item, None, ProtocolStatus(Code.FAILED))
                 if self.queues.total_size <= self._capacity // 2:
                     self._hungry.set()
-                item = self.queues.get() if len(self._finished) < 4 * _BATCH else None
+                item = None if self._backed_up else self.queues.get()
         finally:
             self.active -= 1
         self._pump()
@@ -214,8 +221,8 @@ class FetchRun:
         rules = await self._robots.rules(item.url)
         if rules.deferred:
             self.report.counters["robots_defer_visits"] += 1
-            dropped = self.queues.defer(item, self._defer_delay, self._defer_retries)
-            self.report.counters["robots_defer_visits_dropped"] += dropped
+            if dropped := self.queues.defer(item, self._defer_delay, self._defer_retries):
+                self.report.counters["robots_defer_visits_dropped"] += dropped
             return
         if not rules.allowed(item.url):
             self._deny(item, "ROBOTS_DENIED")
@@ -263,8 +270,8 @@ class FetchRun:
             if status.code == Code.EXCEPTION:
                 report.errors += 1
                 self.log(f"fetch of {item.url} failed with: {status.args[0]}")
-                if item.queue_id:
-                    report.counters["AboveExceptionThresholdInQueue"] += self.queues.count_exception(item)
+                if item.queue_id and (dropped := self.queues.count_exception(item)):
+                    report.counters["AboveExceptionThresholdInQueue"] += dropped
         elif status is None:
             status = ProtocolStatus(Code.FAILED)
         self._finished.append(Finished(item, answer, status))

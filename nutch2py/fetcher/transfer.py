@@ -181,7 +181,7 @@ class Transfer:
         if status == 0 and code == 0:
             return self._headless(answer)
         if code == 0 and not self._ended:
-            answer.failure = Failure(FailureKind.CLOSED, "connection closed amid the headers")
+            answer.failure = Failure(FailureKind.PROTOCOL, "connection closed amid the headers")
         elif code != 0 and not self._forgiven(answer, code):
             answer.failure = self._failure(code, message)
         return answer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -20,6 +21,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from nutch2py.cells import decode_int
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
+from nutch2py.fetcher import monitor
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, WebPage
 from nutch2py.webpage import ProtocolStatusCode as Code
@@ -168,9 +170,9 @@ BROKEN = {
     "no-status-line": Reply(raw=b"just text"),
     "bad-length": Reply(raw=b"HTTP/1.1 200 OK\r\nContent-Length: abc\r\n\r\nhello"),
     "cut-in-headers": Reply(raw=b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-Ha"),
+    "cut-in-status": Reply(raw=b"HTTP/1.1 2"),
     "cut-chunk": Reply(raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1f\r\nhello"),
     "bad-chunk": Reply(raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello"),
-    "nul-in-header": Reply(raw=b"HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\nhello"),
     "endless-header": Reply(raw=b"HTTP/1.1 200 OK\r\n" + b"X: " + b"y" * 1_000_000 + b"\r\n\r\n"),
     "many-headers": Reply(raw=b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 5000 + b"\r\nhello"),
     "bad-redirect": Reply(301, headers=[("Location", "nosuch:thing")]),
@@ -200,6 +202,15 @@ ACCEPTED = {
     "continue": (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\n\r\nhello", b"hello"),
     "too-long": (b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nhello", b"hello"),
     "lower-case": (b"http/1.0 200 ok\r\nA: b\r\n\r\nhello", b"hello"),
+    "nul": (b"HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\nhello", b"hello"),
+    "no-colon": (b"HTTP/1.1 200 OK\r\nnonsense\r\nA: b\r\n\r\nhello", b"hello"),
+    "no-blank-line": (b"HTTP/1.1 200 OK\r\nA: b\r\n<html><p>hello</html>\n", b"<html><p>hello</html>\n"),
+    "bare-returns": (b"HTTP/1.1 200 OK\r\nA: b\rC: d\r\r\nhello", b"hello"),
+    "transfer-encoding": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: foo\r\n\r\nhello", b"hello"),
+    "chunks-and-no-colon": (
+        b"HTTP/1.1 200 OK\r\nnonsense\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n",
+        b"hello",
+    ),
     "trailer": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n", b"hello"),
 }
 
@@ -435,6 +446,33 @@ def test_time_limit_leaves_the_rest_for_later(site: ScriptedSite, crawl: Crawl) 
     assert report.hit_by_time_limit == 7
     assert crawl.pages == {}
     assert "QueueFeeder finished: total 0 records. Hit by time limit :7" in crawl.log
+
+
+def test_the_time_limit_ends_a_run_in_its_middle(
+    site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(monitor, "_INTERVAL", 0.1)
+    urls = [site.url(f"/{number}") for number in range(50)]
+    for number in range(50):
+        site.on(f"/{number}", Reply(body=PAGE, hang=0.1))
+    conf = with_values(crawl.conf, {"fetcher.timelimit": str(int(time.time() * 1000) + 700)})
+    crawl.run(conf, *urls)
+    left = crawl.report.counters["HitByTimeLimit-Queues"]
+    assert 0 < left < 50
+    assert len(crawl.pages) == 50 - left
+
+
+def test_a_run_that_is_too_slow_is_stopped(site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(monitor, "_INTERVAL", 0.1)
+    for number in range(50):
+        site.on(f"/{number}", Reply(body=PAGE, hang=0.1))
+    values = {"pages": "100000", "sequence": "3", "check.after": "0"}
+    conf = with_values(crawl.conf, {f"fetcher.throughput.threshold.{name}": value for name, value in values.items()})
+    crawl.run(conf, *(site.url(f"/{number}") for number in range(50)))
+    left = crawl.report.counters["hitByThrougputThreshold"]
+    assert 0 < left < 50
+    assert len(crawl.pages) == 50 - left
+    assert "Dropped below threshold too many times in a row, killing!" in crawl.log
 
 
 def test_items_are_taken_as_the_queues_have_room(site: ScriptedSite, fetch_conf: Configuration) -> None:
