@@ -1,0 +1,224 @@
+"""Making tables: families as Nutch's own, options of the site, and regions split from the start.
+
+The first Thrift interface makes a table with one region only. Split regions, and namespaces, are made through the
+second one (``hbase thrift2 start``), of which ``tables.thrift`` holds the part that is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from thriftpy2.protocol import TBinaryProtocol
+from thriftpy2.thrift import TClient
+from thriftpy2.transport import TBufferedTransport
+
+from nutch2py.cells import encode_text
+from nutch2py.errors import ConfigurationError, StoreError
+from nutch2py.table.hbase.failures import ANSWERS, FAILURES, explained, first_line, says
+from nutch2py.table.hbase.gateways import Gateways, Link, make_socket
+from nutch2py.table.hbase.interface import AlreadyExists, ColumnDescriptor
+from nutch2py.table.hbase.mapping import ColumnMapping
+from nutch2py.table.hbase.settings import Address, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nutch2py.table.hbase.store import HBaseStore
+
+_BLOOM = ("NONE", "ROW", "ROWCOL")
+_COMPRESSION = ("NONE", "GZ", "SNAPPY", "LZO", "LZ4", "BZIP2", "ZSTD")
+
+
+class Family(NamedTuple):
+    """A column family of a table to be made; ``time_to_live`` in seconds, -1 for ever."""
+
+    name: bytes
+    versions: int = 1
+    compression: str = "NONE"
+    bloom: str = "ROW"
+    in_memory: bool = False
+    block_cache: bool = True
+    time_to_live: int = -1
+
+    def shell(self) -> str:
+        """Return the family in the language of the hbase shell."""
+        options = [f"NAME => '{self.name.decode()}'", f"VERSIONS => {self.versions}", f"BLOOMFILTER => '{self.bloom}'"]
+        if self.compression != "NONE":
+            options.append(f"COMPRESSION => '{self.compression}'")
+        if self.time_to_live > 0:
+            options.append(f"TTL => {self.time_to_live}")
+        if self.in_memory:
+            options.append("IN_MEMORY => true")
+        return f"{{{', '.join(options)}}}"
+
+
+def families_of(mapping: ColumnMapping, settings: Settings) -> list[Family]:
+    """Return the families of a new table: Nutch's (one version, a Bloom filter of rows), with the site's options.
+
+    ``hbase.compression`` goes before what the mapping file says.
+    """
+    found = []
+    for name in sorted(mapping.site_families()):
+        options = mapping.options.get(name, {})
+        try:
+            family = Family(
+                name,
+                int(options.get("maxVersions") or 1),
+                (settings.compression or options.get("compression") or "NONE").upper(),
+                (options.get("bloomFilter") or "ROW").upper(),
+                options.get("inMemory", "").lower() == "true",
+                options.get("blockCache", "").lower() != "false",
+                int(options.get("timeToLive") or -1),
+            )
+        except ValueError as error:
+            raise ConfigurationError(f"gora-hbase-mapping.xml: family {name.decode()}: {error}") from None
+        if family.compression not in _COMPRESSION or family.bloom not in _BLOOM:
+            raise ConfigurationError(
+                f"family {name.decode()}: compression {family.compression}, bloom filter {family.bloom}: set "
+                f"hbase.compression to one of {', '.join(_COMPRESSION)}, bloomFilter to one of {', '.join(_BLOOM)}"
+            )
+        found.append(family)
+    return found
+
+
+def create_table(gateways: Gateways, name: bytes, families: Sequence[Family], splits: Iterable[bytes] = ()) -> None:
+    """Make the table ``name``; one that another process makes at the same time is shared with it."""
+    cuts = sorted({cut for cut in splits if cut})
+    namespace = name.partition(b":")[0].decode() if b":" in name else ""
+    try:
+        if cuts:
+            _through_thrift2(gateways, name, families, cuts)
+        else:
+            gateways.call(lambda link: _create(link, name, families))
+    except ANSWERS as error:
+        if says(error, "NamespaceNotFoundException"):
+            _create_namespace(gateways, namespace)
+            create_table(gateways, name, families, cuts)
+        elif not isinstance(error, AlreadyExists):
+            raise _refused(error, gateways) from error
+
+
+def _create(link: Link, name: bytes, families: Sequence[Family]) -> None:
+    link.client.createTable(
+        name,
+        [
+            ColumnDescriptor(
+                name=family.name + b":",
+                maxVersions=family.versions,
+                compression=family.compression,
+                bloomFilterType=family.bloom,
+                inMemory=family.in_memory,
+                blockCacheEnabled=family.block_cache,
+                timeToLive=family.time_to_live,
+            )
+            for family in families
+        ],
+    )
+
+
+def _refused(error: BaseException, gateways: Gateways) -> StoreError:
+    told = first_line(error)
+    if any(word in told.lower() for word in ("compression", "native", "noclassdeffound", "codec")):
+        return StoreError(
+            f"table {gateways.table} at {gateways.where} cannot be made: {told}: set hbase.compression to a codec "
+            "that the region servers have (GZ always works)"
+        )
+    return explained(error, gateways.table, gateways.where)
+
+
+@lru_cache(maxsize=1)
+def _thrift2() -> Any:
+    import thriftpy2
+
+    return thriftpy2.load(str(Path(__file__).with_name("tables.thrift")), module_name="nutch2py_tables_thrift")
+
+
+@contextmanager
+def _thrift2_client(address: Address, settings: Settings) -> Iterator[Any]:
+    buffered, binary = cast("tuple[Any, Any]", (TBufferedTransport, TBinaryProtocol))  # thriftpy2 is not typed
+    transport = buffered(make_socket(address, settings))
+    transport.open()
+    try:
+        yield TClient(_thrift2().THBaseService, binary(transport, decode_response=False))
+    finally:
+        transport.close()
+
+
+def _thrift2_call(gateways: Gateways, wanted: str, otherwise: str, method: str, *arguments: Any) -> None:
+    """Call the second interface at one of its gateways; say how to do without when none answers."""
+    addresses = gateways.settings.thrift2
+    problem = "hbase.thrift2.gateways is not set"
+    for address in addresses:
+        try:
+            with _thrift2_client(address, gateways.settings) as client:
+                getattr(client, method)(*arguments)
+                return
+        except _thrift2().TIOError as error:
+            if says(error, "TableExistsException", "NamespaceExistException"):
+                return
+            if says(error, "NamespaceNotFoundException"):
+                raise
+            raise _refused(error, gateways) from error
+        except FAILURES as error:
+            problem = f"{address} does not answer ({first_line(error)})"
+    raise StoreError(
+        f"{wanted} needs a gateway of HBase's second Thrift interface, and {problem}: start one (hbase thrift2 start) "
+        f"and name it in hbase.thrift2.gateways, or run in the hbase shell  {otherwise}"
+    )
+
+
+def _through_thrift2(gateways: Gateways, name: bytes, families: Sequence[Family], cuts: Sequence[bytes]) -> None:
+    api = _thrift2()
+    namespace, _, qualifier = name.rpartition(b":")
+    descriptor = api.TTableDescriptor(
+        tableName=api.TTableName(ns=namespace or b"default", qualifier=qualifier),
+        columns=[
+            api.TColumnFamilyDescriptor(
+                name=family.name,
+                maxVersions=family.versions,
+                compressionType=getattr(api.TCompressionAlgorithm, family.compression),
+                bloomnFilterType=getattr(api.TBloomFilterType, family.bloom),
+                inMemory=family.in_memory,
+                blockCacheEnabled=family.block_cache,
+                timeToLive=family.time_to_live if family.time_to_live > 0 else None,
+            )
+            for family in families
+        ],
+    )
+    shell = ", ".join(
+        [
+            f"create '{name.decode()}'",
+            *(family.shell() for family in families),
+            f"SPLITS => [{', '.join(_shell_key(cut) for cut in cuts)}]",
+        ]
+    )
+    try:
+        _thrift2_call(gateways, "a table with split regions", shell, "createTable", descriptor, list(cuts))
+    except api.TIOError:  # the namespace is missing
+        _create_namespace(gateways, namespace.decode())
+        _thrift2_call(gateways, "a table with split regions", shell, "createTable", descriptor, list(cuts))
+
+
+def _create_namespace(gateways: Gateways, namespace: str) -> None:
+    descriptor = _thrift2().TNamespaceDescriptor(name=namespace)
+    wanted = f"making the namespace {namespace}"
+    _thrift2_call(gateways, wanted, f"create_namespace '{namespace}'", "createNamespace", descriptor)
+
+
+def _shell_key(key: bytes) -> str:
+    """Return a key as the hbase shell reads it in double quotes."""
+    printable = "".join(chr(b) if 32 <= b < 127 and b not in b'"\\#' else f"\\x{b:02X}" for b in key)
+    return f'"{printable}"'
+
+
+def create_presplit(store: HBaseStore[Any], keys: Iterable[str]) -> None:
+    """Make the table of ``store`` with its regions split at the row keys ``keys``.
+
+    Raises :class:`nutch2py.errors.StoreError` when the table is there already (the hbase shell's ``split`` splits it),
+    or when no gateway of the second Thrift interface answers; its message then holds the command for the hbase shell.
+    """
+    store.create_split([encode_text(key) for key in keys])

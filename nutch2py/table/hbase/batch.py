@@ -1,0 +1,317 @@
+"""Writing: changes are collected by row and sent in groups, with the cell timestamps that Gora gives.
+
+At the time ``now`` values are put with the timestamp ``now - 1`` and deletions made with ``now - 2``, so that a put
+outlives the deletion of the same call. One Thrift call has one timestamp, so a group is two calls. The puts go first:
+a process that dies between the two has written everything and only not yet removed what is to go, such as the mark by
+which the next run finds the row again. A call that is repeated has the same timestamps, so it changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from nutch2py.cells import encode_text
+from nutch2py.conf import warn
+from nutch2py.record import Mutation
+from nutch2py.table.hbase.failures import ANSWERS, explained, first_line, hopeless, says
+from nutch2py.table.hbase.gateways import Gateways, Link
+from nutch2py.table.hbase.interface import BatchMutation, ThriftMutation
+from nutch2py.table.hbase.mapping import ColumnMapping
+from nutch2py.table.hbase.scan import LONGEST_KEY
+from nutch2py.table.store import RowCells, WriteBatch
+
+_CELL_OVERHEAD = 19  # of HBase's KeyValue, besides row, family:qualifier and value
+_LARGEST_ROW = 90 << 20  # a gateway ends the connection at a message of 100 MB
+_IN_FLIGHT = 32
+_ROW_FAULTS = ("KeyValue size too large", "exceeds limit of")  # what the gateway, and what a region server says
+_NOW = -1
+"""Stands for the timestamp of a group whose writer named no time: it is given when the group is sent."""
+
+Puts = dict[bytes, dict[bytes, bytes]]
+"""Row -> ``family:qualifier`` -> value."""
+Deletes = dict[bytes, dict[bytes, None]]
+"""Row -> ``family:qualifier``, or a family to be emptied (no colon)."""
+
+
+class Refused(NamedTuple):
+    """A row that could not be written: its key, and why."""
+
+    key: str
+    reason: str
+
+
+class Request(NamedTuple):
+    """One call of the gateway: mutations of rows, all with one timestamp."""
+
+    timestamp: int
+    rows: list[Any]
+
+
+class HBaseBatch(WriteBatch):
+    """Writes to an HBase table, sent at ``hbase.thrift.write.rows`` changed rows or ``hbase.thrift.write.bytes``.
+
+    A row that HBase cannot take (a key or a cell that is too large) is left out as a whole with a warning, and noted in
+    :attr:`refused`; the other rows are written. :class:`nutch2py.errors.StoreError` is raised when nothing can be
+    written at all; what was collected is kept then, and sent with the same timestamps by the next flush.
+    """
+
+    def __init__(
+        self,
+        gateways: Gateways,
+        table: bytes,
+        mapping: ColumnMapping,
+        families: Callable[[], frozenset[bytes]],
+        clock: Callable[[], int],
+    ) -> None:
+        self._gateways, self._table, self._mapping, self._families = gateways, table, mapping, families
+        self._clock = clock
+        self._settings = gateways.settings
+        self._present: frozenset[bytes] | None = None
+        self._puts: dict[int, Puts] = {}
+        self._deletes: dict[int, Deletes] = {}
+        self._missing: set[bytes] = set()
+        self._rows = self._bytes = 0
+        self.refused: list[Refused] = []
+
+    def mutate(self, key: str, mutation: Mutation, timestamp: int | None = None) -> None:
+        """Collect changes to a row; without ``timestamp`` they get the time at which they are sent."""
+        row = _row_key(key)
+        puts, size = self._site_puts(row, mutation.puts)
+        doomed = self._site_deletes(mutation) if mutation.deletes or mutation.cleared else {}
+        if not self._fits(key, row, puts, size):
+            return
+        self._make_room(size)
+        put_time, delete_time = (_NOW, _NOW) if timestamp is None else (timestamp - 1, timestamp - 2)
+        if doomed:
+            pending = self._puts.get(put_time, {}).get(row)
+            if pending:
+                for column in [c for c in pending if c in doomed or c.partition(b":")[0] in doomed]:
+                    del pending[column]
+            self._deletes.setdefault(delete_time, {}).setdefault(row, {}).update(doomed)
+        if puts:
+            self._add(put_time, row, puts)
+        self._count(size)
+
+    def put_cells(self, key: str, cells: RowCells) -> None:
+        """Collect cells with their own timestamps; newer ones in the table stay as they are."""
+        row = _row_key(key)
+        by_time: dict[int, dict[bytes, dict[bytes, bytes]]] = {}
+        for family, entries in cells.items():
+            for qualifier, (value, time) in entries.items():
+                by_time.setdefault(time, {}).setdefault(family, {})[qualifier] = value
+        ready = {time: self._site_puts(row, families) for time, families in by_time.items()}
+        size = sum(part for _, part in ready.values())
+        if all(self._fits(key, row, puts, part) for puts, part in ready.values()):
+            self._make_room(size)
+            for time, (puts, _) in ready.items():
+                if puts:
+                    self._add(time, row, puts)
+            self._count(size)
+
+    def delete(self, key: str) -> None:
+        """Collect the deletion of a row: all its cells in all families, foreign ones included."""
+        row = _row_key(key)
+        self._puts.get(_NOW, {}).pop(row, None)
+        self._deletes.setdefault(_NOW, {}).setdefault(row, {}).update(dict.fromkeys(self._known_families()))
+        self._count(len(row))
+
+    def flush(self) -> None:
+        """Send what was collected; when it returns, HBase has it in its log."""
+        self._send()
+
+    def _known_families(self) -> frozenset[bytes]:
+        if self._present is None:
+            self._present = self._families()
+        return self._present
+
+    def _site_puts(self, row: bytes, puts: dict[bytes, dict[bytes, bytes]]) -> tuple[dict[bytes, bytes], int]:
+        """Return ``column -> value`` under the site's names, without families that the table lacks, and its bytes."""
+        present = self._known_families()
+        plain, to_site = self._mapping.plain, self._mapping.to_site
+        found: dict[bytes, bytes] = {}
+        size = len(row)
+        for family, columns in puts.items():
+            if plain:
+                if family not in present:
+                    self._note_missing(family)
+                    continue
+                prefix = family + b":"
+                for qualifier, value in columns.items():
+                    found[prefix + qualifier] = value
+                    size += len(qualifier) + len(value)
+            else:
+                for qualifier, value in columns.items():
+                    column = to_site(family, qualifier)
+                    if column.partition(b":")[0] not in present:
+                        self._note_missing(column.partition(b":")[0])
+                        continue
+                    found[column] = value
+                    size += len(qualifier) + len(value)
+        return found, size
+
+    def _site_deletes(self, mutation: Mutation) -> dict[bytes, None]:
+        present, mapping = self._known_families(), self._mapping
+        found: dict[bytes, None] = {}
+        for family in mutation.cleared:
+            site = mapping.families.get(family, family)
+            if site in present:
+                found[site] = None
+        for family, qualifiers in mutation.deletes.items():
+            for qualifier in qualifiers:
+                column = mapping.to_site(family, qualifier)
+                if column.partition(b":")[0] in present:
+                    found[column] = None
+        return found
+
+    def _note_missing(self, family: bytes) -> None:
+        if family not in self._missing:
+            self._missing.add(family)
+            name, table = family.decode("utf-8", "replace"), self._gateways.table
+            warn(
+                f"table {table} has no column family {name}: its cells are not stored; to have them, run  "
+                f"alter '{table}', NAME => '{name}', VERSIONS => 1  in the hbase shell"
+            )
+
+    def _fits(self, key: str, row: bytes, puts: dict[bytes, bytes], size: int) -> bool:
+        """Tell whether HBase takes the row; note and warn if not."""
+        if len(row) > LONGEST_KEY:
+            self._refuse(key, f"its key has {len(row):,} bytes, HBase allows {LONGEST_KEY:,}")
+            return False
+        if size > _LARGEST_ROW:
+            self._refuse(key, f"it has {size:,} bytes, a gateway takes {_LARGEST_ROW:,} at once")
+            return False
+        limit = self._settings.largest_cell
+        if 0 < limit <= size + _CELL_OVERHEAD + 64 * len(puts):
+            for column, value in puts.items():
+                cell = len(row) + len(column) + len(value) + _CELL_OVERHEAD
+                if cell > limit:
+                    self._refuse(
+                        key,
+                        f"the cell {column.decode('utf-8', 'replace')} has {cell:,} bytes, more than "
+                        f"hbase.client.keyvalue.maxsize = {limit:,}: raise that property here, at the gateway and (as "
+                        "hbase.server.keyvalue.maxsize) at the region servers, or lower http.content.limit",
+                    )
+                    return False
+        return True
+
+    def _refuse(self, key: str, reason: str) -> None:
+        self.refused.append(Refused(key, reason))
+        warn(f"row {key[:200]} is not written: {reason}")
+
+    def _add(self, time: int, row: bytes, puts: dict[bytes, bytes]) -> None:
+        rows = self._puts.get(time)
+        if rows is None:
+            rows = self._puts[time] = {}
+        pending = rows.get(row)
+        if pending is None:
+            rows[row] = puts
+        else:
+            pending.update(puts)
+
+    def _make_room(self, size: int) -> None:
+        if self._rows and self._bytes + size > self._settings.write_bytes:
+            self._send()
+
+    def _count(self, size: int) -> None:
+        self._rows += 1
+        self._bytes += size
+        if self._rows >= self._settings.write_rows or self._bytes >= self._settings.write_bytes:
+            self._send()
+
+    def _send(self) -> None:
+        """Give a time to the writes that have none, and send everything."""
+        if _NOW in self._puts or _NOW in self._deletes:
+            now = self._clock()
+            _rename(self._puts, now - 1)
+            _rename(self._deletes, now - 2)
+        requests = [
+            Request(time, [BatchMutation(row, [ThriftMutation(False, c, v) for c, v in columns.items()])
+                           for row, columns in rows.items() if columns])
+            for time, rows in sorted(self._puts.items())
+        ] + [
+            Request(time, [BatchMutation(row, [ThriftMutation(True, c) for c in columns])
+                           for row, columns in rows.items()])
+            for time, rows in sorted(self._deletes.items())
+        ]  # fmt: skip
+        ready = [request for request in requests if request.rows]
+        for at in range(0, len(ready), _IN_FLIGHT):
+            self._send_all(ready[at : at + _IN_FLIGHT])
+        self._puts, self._deletes = {}, {}
+        self._rows = self._bytes = 0
+
+    def _send_all(self, requests: list[Request]) -> None:
+        """Send calls one behind the other without waiting for each answer; look at those that failed one by one."""
+        for request, error in self._gateways.call(_sender(self._table, requests)):
+            self._handle(request, error)
+
+    def _handle(self, request: Request, error: Exception) -> None:
+        """Find the rows of a failed call that HBase refuses, and write the others."""
+        if says(error, "NoSuchColumnFamilyException"):  # somebody has altered the table
+            self._present = None
+            rows = _without_missing(request.rows, self._known_families())
+            if len(rows) < len(request.rows) or _cells(rows) < _cells(request.rows):
+                if rows:
+                    self._send_all([Request(request.timestamp, rows)])
+                return
+        if not says(error, *_ROW_FAULTS):
+            raise explained(error, self._gateways.table, self._gateways.where) from error
+        if len(request.rows) > 1:
+            half = len(request.rows) // 2
+            for rows in (request.rows[:half], request.rows[half:]):
+                self._send_all([Request(request.timestamp, rows)])
+            return
+        self._refuse(request.rows[0].row.decode("utf-8", "replace"), f"HBase answered: {first_line(error)}")
+
+
+def _rename(groups: dict[int, Any], time: int) -> None:
+    """Let the group without a time have ``time``."""
+    rows = groups.pop(_NOW, None)
+    if rows is None:
+        return
+    there = groups.setdefault(time, {})
+    for row, columns in rows.items():
+        there.setdefault(row, {}).update(columns)
+
+
+def _row_key(key: str) -> bytes:
+    if not key:
+        raise ValueError("a row key cannot be empty")
+    return encode_text(key)
+
+
+def _cells(rows: Iterable[Any]) -> int:
+    return sum(len(row.mutations) for row in rows)
+
+
+def _without_missing(rows: Iterable[Any], present: frozenset[bytes]) -> list[Any]:
+    kept = [
+        BatchMutation(row.row, [m for m in row.mutations if m.column.partition(b":")[0] in present]) for row in rows
+    ]
+    return [row for row in kept if row.mutations]
+
+
+def _sender(table: bytes, requests: list[Request]) -> Callable[[Link], list[tuple[Request, Exception]]]:
+    """Return the action that sends calls and returns those that HBase refused for good."""
+
+    def send(link: Link) -> list[tuple[Request, Exception]]:
+        client = link.client
+        failed: list[tuple[Request, Exception]] = []
+        passing: Exception | None = None
+        for request in requests:
+            client._send(
+                "mutateRowsTs", tableName=table, rowBatches=request.rows, timestamp=request.timestamp, attributes={}
+            )
+        for request in requests:
+            try:
+                client._recv("mutateRowsTs")
+            except ANSWERS as error:
+                if hopeless(error):
+                    failed.append((request, error))
+                else:
+                    passing = error
+        if passing is not None:
+            raise passing  # all are sent again, which changes nothing for those that were written
+        return failed
+
+    return send

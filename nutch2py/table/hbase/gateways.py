@@ -1,0 +1,252 @@
+"""Connections to the Thrift gateways: kept while they are good, replaced when they are not, spread over all gateways.
+
+What is known of happybase's failures (``python-happybase/happybase`` issues 60, 130, 133, 172, 225, 257) ends here:
+a connection that had any transport error is never used again, one that was idle for long is renewed before a gateway
+closes it, no generator holds one while its caller works, and a child process never uses those of its parent.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
+
+from thriftpy2.thrift import TClient
+from thriftpy2.transport import TSocket, TSSLSocket, create_thriftpy_context
+
+from nutch2py.errors import ConfigurationError
+from nutch2py.table.hbase.failures import ANSWERS, FAILURES, explained, gateway_lost, hopeless
+from nutch2py.table.hbase.interface import Connection, Hbase
+from nutch2py.table.hbase.settings import Address, Settings
+
+T = TypeVar("T")
+_READ_AT_ONCE = 1 << 18
+_BUFFER = 1 << 16
+_LONGEST_WAIT = 20.0
+_PATIENCE_WITH_STRANGERS = 10.0
+"""Seconds that gateways are tried which never answered before: most likely the address is wrong."""
+_inherited: list[Any] = []
+"""Connections of the parent process: closing them here would end them there, so they are kept and never used."""
+
+
+class _Counting:
+    """Counts the bytes received, and reads at most 256 KiB at once (the client's buffer may have grown to a cell's)."""
+
+    received = 0
+
+    def read(self, size: int) -> bytes:
+        data: bytes = super().read(min(size, _READ_AT_ONCE))  # type: ignore[misc]
+        self.received += len(data)
+        return data
+
+
+class _Socket(_Counting, TSocket):
+    pass
+
+
+class _SecureSocket(_Counting, TSSLSocket):
+    pass
+
+
+_socket, _secure_socket, _new_context = cast("tuple[Any, Any, Any]", (_Socket, _SecureSocket, create_thriftpy_context))
+
+
+def make_socket(address: Address, settings: Settings) -> Any:
+    """Return a socket of thriftpy2, not connected yet, that counts what it receives in ``received``."""
+    options: dict[str, Any] = {
+        "socket_family": socket.AF_INET6 if ":" in address.host else socket.AF_INET,
+        "socket_timeout": round(settings.timeout * 1000) or None,
+        "connect_timeout": round(settings.connect_timeout * 1000) or None,
+    }
+    if settings.tls:
+        return _secure_socket(*address, ssl_context=_tls_context(settings), **options)
+    return _socket(*address, **options)
+
+
+class Link(Connection):  # type: ignore[misc]
+    """A connection of happybase to one gateway, with larger buffers, a limit on connecting, TLS, and a byte count."""
+
+    def __init__(self, address: Address, settings: Settings) -> None:
+        self.address, self._settings = address, settings
+        self.used = time.monotonic()
+        super().__init__(
+            address.host,
+            address.port,
+            timeout=round(settings.timeout * 1000) or None,
+            transport=settings.transport,
+            protocol=settings.protocol,
+        )
+
+    def _refresh_thrift_client(self) -> None:
+        self.socket = make_socket(self.address, self._settings)
+        buffers = (_BUFFER,) if self._settings.transport == "buffered" else ()
+        self.transport = self._transport_class(self.socket, *buffers)
+        self.client = TClient(Hbase, self._protocol_class(self.transport, decode_response=False))
+
+
+def _tls_context(settings: Settings) -> ssl.SSLContext:
+    context: ssl.SSLContext = _new_context(server_side=False)
+    try:
+        if settings.tls_ca:
+            context.load_verify_locations(cafile=settings.tls_ca)
+        else:
+            context.load_default_certs()
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigurationError(
+            f"property hbase.thrift.ssl.ca.file names {settings.tls_ca}, which cannot be read as certificates ({error})"
+        ) from error
+    context.verify_mode, context.check_hostname = ssl.CERT_REQUIRED, True
+    return context
+
+
+class Patience:
+    """Counts failures in a row and waits between them, twice as long each time; :meth:`after` gives up by raising."""
+
+    def __init__(self, gateways: Gateways) -> None:
+        self._gateways, self._failures = gateways, 0
+        self._began = time.monotonic()
+
+    def progress(self) -> None:
+        """Forget the failures so far."""
+        self._failures = 0
+
+    def after(self, error: BaseException) -> None:
+        """Wait before the next try, or raise :class:`StoreError`."""
+        gateways = self._gateways
+        settings = gateways.settings
+        strangers = not gateways.answered and time.monotonic() - self._began > _PATIENCE_WITH_STRANGERS
+        if hopeless(error) or self._failures >= settings.retries or (gateway_lost(error) and strangers):
+            raise explained(error, gateways.table, gateways.where) from error
+        wait = min(settings.retry_wait * 2**self._failures, _LONGEST_WAIT) * random.uniform(0.75, 1.25)
+        self._failures += 1
+        if not (gateway_lost(error) and gateways.another_lives()):
+            time.sleep(wait)
+
+
+class Gateways:
+    """The gateways of one store. All methods may be called by several threads, and after a fork."""
+
+    def __init__(self, addresses: tuple[Address, ...], settings: Settings, table: str, where: str) -> None:
+        self.addresses, self.settings, self.table, self.where = addresses, settings, table, where
+        self.answered = False
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._idle: list[Link] = []
+        self._resting: dict[Address, float] = {}
+        self._turn = random.randrange(len(addresses))
+
+    def another_lives(self) -> bool:
+        """Tell whether there is a gateway that has not failed lately."""
+        now = time.monotonic()
+        return any(self._resting.get(address, 0) <= now for address in self.addresses)
+
+    def _choose(self) -> Address:
+        """Return the next gateway in turn that is not resting; when all are, the one that rests longest."""
+        now = time.monotonic()
+        self._turn += 1
+        turns = [self.addresses[(self._turn + i) % len(self.addresses)] for i in range(len(self.addresses))]
+        return next(
+            (address for address in turns if self._resting.get(address, 0) <= now),
+            min(turns, key=lambda address: self._resting.get(address, 0)),
+        )
+
+    def _take(self, address: Address | None) -> tuple[Link, bool]:
+        """Return a connection (to ``address``, or to any gateway) and whether it is new."""
+        with self._lock:
+            if self._process != os.getpid():
+                _inherited.extend(self._idle)
+                self._idle, self._process = [], os.getpid()
+                self._turn = random.randrange(len(self.addresses))
+            oldest = time.monotonic() - self.settings.idle
+            stale = [link for link in self._idle if link.used < oldest]
+            self._idle = [link for link in self._idle if link.used >= oldest]
+            found = next((link for link in reversed(self._idle) if address in (None, link.address)), None)
+            if found is not None:
+                self._idle.remove(found)
+            elif address is None:
+                address = self._choose()
+        for link in stale:
+            link.close()
+        if found is not None:
+            return found, False
+        assert address is not None
+        try:
+            return Link(address, self.settings), True
+        except FAILURES:
+            self._note_dead(address)
+            raise
+
+    def _note_dead(self, address: Address) -> None:
+        with self._lock:
+            self._resting[address] = time.monotonic() + self.settings.rest
+        self._drop_idle(address)
+
+    @contextmanager
+    def link(self, address: Address | None = None) -> Iterator[Link]:
+        """Lend a connection; it is kept after the block unless an error leaves its state unknown."""
+        link, new = self._take(address)
+        try:
+            yield link
+        except ANSWERS:
+            self._give_back(link)
+            raise
+        except FAILURES as error:
+            link.close()
+            if gateway_lost(error):
+                if new:
+                    self._note_dead(link.address)
+                else:  # a gateway that was started anew has cut all of them
+                    self._drop_idle(link.address)
+            raise
+        except BaseException:
+            link.close()
+            raise
+        else:
+            self._give_back(link)
+
+    def _drop_idle(self, address: Address) -> None:
+        with self._lock:
+            doomed = [link for link in self._idle if link.address == address]
+            self._idle = [link for link in self._idle if link.address != address]
+        for link in doomed:
+            link.close()
+
+    def _give_back(self, link: Link) -> None:
+        link.used = time.monotonic()
+        with self._lock:
+            self.answered = True
+            self._resting.pop(link.address, None)
+            if self._process == os.getpid():
+                self._idle.append(link)
+
+    def call(self, action: Callable[[Link], T]) -> T:
+        """Return ``action(connection)``, tried again while that can help; it must not matter if it is done twice.
+
+        Raises :class:`nutch2py.errors.StoreError` when it cannot be done, or the server's own error (``ANSWERS``) when
+        trying again could not help.
+        """
+        patience = Patience(self)
+        while True:
+            try:
+                with self.link() as link:
+                    return action(link)
+            except FAILURES as error:
+                if isinstance(error, ANSWERS) and hopeless(error):
+                    raise
+                patience.after(error)
+
+    def close(self) -> None:
+        """Close the connections that nobody uses."""
+        with self._lock:
+            doomed, self._idle = self._idle, []
+            if self._process != os.getpid():
+                _inherited.extend(doomed)
+                doomed = []
+        for link in doomed:
+            link.close()

@@ -1,0 +1,78 @@
+"""Key ranges: the regions of a table, joined or split further so that there are about as many as were asked for."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+from nutch2py.cells import encode_text
+from nutch2py.table.hbase.failures import ANSWERS, explained
+from nutch2py.table.hbase.gateways import Gateways
+from nutch2py.table.hbase.scan import Scan
+from nutch2py.table.query import KeyRange
+
+_ONE_IN_SOME = b"RowFilter(=,'regexstring:(?:7\\D*|^(?:.{16})*.{3})$') AND FirstKeyOnlyFilter() AND KeyOnlyFilter()"
+"""Chooses rows by what is as good as chance: the last digit of the key, or its length. The server sends only those."""
+_KEYS_ONLY = b"FirstKeyOnlyFilter() AND KeyOnlyFilter()"
+_ENOUGH = 16
+"""Sampled keys for each range, for the ranges to be of like size."""
+_MOST_KEYS = 100_000
+
+
+class Span(NamedTuple):
+    """Keys in bytes from ``start`` (included) to ``stop`` (excluded); empty: that end is open."""
+
+    start: bytes
+    stop: bytes
+
+
+def span_of(key_range: KeyRange) -> Span:
+    """Return the range in bytes."""
+    return Span(encode_text(key_range.start), encode_text(key_range.stop))
+
+
+def region_spans(gateways: Gateways, table: bytes, within: Span) -> list[Span]:
+    """Return the parts of ``within`` that lie in one region each, in order; regions may be split or moved any time."""
+    try:
+        regions = gateways.call(lambda link: link.client.getTableRegions(table))
+    except ANSWERS as error:
+        raise explained(error, gateways.table, gateways.where) from error
+    cuts = {region.startKey for region in regions if region.startKey > within.start}
+    inner = sorted(cut for cut in cuts if not within.stop or cut < within.stop)
+    return [Span(*ends) for ends in pairwise([within.start, *inner, within.stop])]
+
+
+def split_points(gateways: Gateways, table: bytes, within: Span, count: int, family: bytes | None) -> list[bytes]:
+    """Return up to ``count - 1`` keys that cut ``within`` into ranges of like size.
+
+    Of at least ``count`` regions, neighbours are joined; fewer are split at quantiles of a sample of the keys.
+    ``family`` is one that holds little and has a cell in nearly every row: only it is read for the sample.
+    """
+    if count <= 1:
+        return []
+    spans = region_spans(gateways, table, within)
+    if len(spans) >= count:
+        return [spans[len(spans) * part // count].start for part in range(1, count)]
+    columns = None if family is None else [family]
+    keys: list[bytes] = []
+    for condition in (_ONE_IN_SOME, _KEYS_ONLY):
+        keys = _keys(gateways, table, within, columns, condition)
+        if len(keys) >= count * _ENOUGH:
+            break
+    cuts = {keys[len(keys) * part // count] for part in range(1, count)} if keys else set()
+    return sorted(cut for cut in cuts if cut > within.start)
+
+
+def _keys(gateways: Gateways, table: bytes, within: Span, columns: list[bytes] | None, condition: bytes) -> list[bytes]:
+    """Return keys in order; of very many, every second, fourth, … only."""
+    keys: list[bytes] = []
+    step = at = 1
+    for rows in Scan(gateways, table, *within, columns, condition, gateways.settings.scan_rows):
+        for row in rows:
+            at -= 1
+            if not at:
+                keys.append(row.row)
+                at = step
+        if len(keys) > _MOST_KEYS:
+            keys, step = keys[::2], step * 2
+    return keys

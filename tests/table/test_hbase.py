@@ -1,0 +1,23 @@
+"""The HBase store does what every store does, on a real HBase."""
+
+import itertools
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.table.hbase import HBaseStore
+from tests.table.hbase_server import hbase, hbase_server  # noqa: F401  # fixtures
+from tests.table.store_suite import StoreSuite
+
+_numbers = itertools.count()
+
+
+class TestHBaseStore(StoreSuite):
+    @pytest.fixture
+    def make_store(self, hbase):  # noqa: F811
+        place = next(_numbers)
+
+        def make(record, name):
+            return HBaseStore.open(Configuration(), record, f"suite{place}_{name}", hbase.location)
+
+        return make
