@@ -70,6 +70,7 @@ class Fetcher:
         self.conf = conf
         self.threads = max(1, threads if threads and threads > 0 else conf.get_int("fetcher.threads.fetch", 10))
         self.http = HttpSettings.from_conf(conf, self.threads)
+        self.carrier = transport.Carrier.from_conf(conf)
         self.keys = QueueKeys(conf)
         use_hosts = self.keys.mode == "byHost" and conf.get_bool("fetcher.queue.use.host.settings", False)
         self.host_settings = host_settings if use_hosts else None
@@ -103,9 +104,8 @@ class Fetcher:
 
         started = time.monotonic()
         fetch = FetchRun(self, items, sink, status, lookup)
-        handler = self.conf.get_trimmed("fetcher.download.handler", "auto")
         try:
-            transport.run(self.http, handler, self.threads, fetch.main)
+            transport.run(self.http, self.carrier, self.threads, fetch.main)
         finally:
             fetch.close()
         fetch.report.elapsed = time.monotonic() - started

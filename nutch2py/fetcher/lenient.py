@@ -1,9 +1,9 @@
 """A second, forgiving reader for answers that libcurl refuses.
 
 These are: a header line without a colon, NUL bytes, bare carriage returns, no blank line before the document, a
-transfer encoding nobody asked for. Nutch and browsers read such answers, and libcurl gives none of what came, so the page
-is asked for once more, with HTTP/1.0 and without proxies. Time limits, the limit of the content and the address gate
-hold here too.
+transfer encoding nobody asked for. Nutch and browsers read such answers, and libcurl gives none of what came, so the
+page is asked for once more, with HTTP/1.0 and without proxies. Time limits, the limit of the content and the address
+gate hold here too.
 """
 
 from __future__ import annotations

@@ -11,12 +11,15 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from scrapy import Request
+from scrapy.http import Response
 
 from nutch2py.cells import decode_int
 from nutch2py.conf import Configuration
@@ -541,9 +544,43 @@ def with_values(conf: Configuration, values: dict[str, str]) -> Configuration:
 def test_scrapys_own_handlers(site: ScriptedSite, crawl: Crawl, handler: str) -> None:
     pytest.importorskip(handler)
     site.on("/p", Reply(body=gzip.compress(PAGE), headers=[("Content-Encoding", "gzip")]))
-    page = crawl(site.url("/p"), "http://127.0.0.1:1/", fetcher_download_handler=handler)
+    page = crawl(site.url("/p"), "http://127.0.0.1:1/", fetcher_download_handler=handler, http_hosts_file="")
     assert (page.status, page.content, page.headers["Content-Type"]) == (CrawlStatus.FETCHED, PAGE, "text/html")
     assert crawl.report.counters["exception_connection_refused"] == 1
+
+
+def test_scrapys_own_handlers_pass_the_gate(site: ScriptedSite, crawl: Crawl) -> None:
+    pytest.importorskip("aiohttp")
+    site.on("/p", Reply(body=PAGE))
+    conf = with_values(
+        crawl.conf,
+        {
+            "fetcher.download.handler": "aiohttp",
+            "http.filter.ipaddress.exclude": "loopback",
+            "http.hosts.file": "",
+        },
+    )
+    assert crawl.run(conf, site.url("/p", "localhost")).status == CrawlStatus.RETRY
+    assert crawl.report.counters["exception_address_excluded"] == 1
+    assert site.seen == []
+
+
+class Counting:
+    """A Scrapy downloader middleware."""
+
+    urls: ClassVar[list[str]] = []
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        self.urls.append(request.url)
+        return response
+
+
+def test_scrapys_middlewares(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on("/p", Reply(body=PAGE))
+    Counting.urls.clear()
+    page = crawl(site.url("/p"), fetcher_scrapy_middlewares=f"{Counting.__module__}.Counting")
+    assert page.content == PAGE
+    assert Counting.urls == [site.url("/robots.txt"), site.url("/p")]
 
 
 def test_proxy(site: ScriptedSite, crawl: Crawl) -> None:
