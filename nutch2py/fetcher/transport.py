@@ -2,8 +2,8 @@
 
 Scrapy is stripped of what a crawl of the fetcher's kind does not use (scheduler, spider callbacks, retries, redirects,
 cookies, statistics). Requests go to the handlers of its downloader, of which ``fetcher.download.handler`` names the one
-for HTTP; with downloader middlewares in ``fetcher.scrapy.middlewares`` they go through its engine, slots and middlewares
-as well, which costs a third of the pages per second.
+for HTTP; with downloader middlewares in ``fetcher.scrapy.middlewares`` they go through its engine, slots and
+middlewares as well, which costs a third of the pages per second.
 """
 
 from __future__ import annotations
