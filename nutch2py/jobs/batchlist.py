@@ -5,7 +5,7 @@ checks the mark of each row; a batch without a complete list (Nutch 2 made it, o
 Keys, the batch id being percent-encoded:
 
 - ``s/<batch>``: state, its time, and the number of rows;
-- ``l/<batch>/<run>/<partition>/<order>``: an entry, ``key`` naming the row; a batch id generated again adds a run;
+- ``l/<batch>/<partition>/<order>``: an entry, ``key`` naming the row;
 - ``u/<batch>/<row key>``: links that a parsed page no longer has (``data``, a JSON list), for updatedb to drop;
 - ``j/<batch>/…``: the journal of updatedb, see :mod:`nutch2py.jobs.journal`.
 """
@@ -104,22 +104,6 @@ class BatchLists:
 
     # lists
 
-    def runs(self, batch_id: str) -> int:
-        """Return how many times the batch was generated completely into its list."""
-        run = 0
-        while any(True for _ in self._keys(prefix_range(f"l/{_name(batch_id)}/{run:06d}/"))):
-            run += 1
-        return run
-
-    def _keys(self, key_range: KeyRange) -> Iterator[str]:
-        if self.store.exists():
-            for _, entry in self.store.scan(Query(frozenset({BatchEntry.key}), key_range)):
-                yield entry.key or ""
-
-    def keys(self, batch_id: str) -> set[str]:
-        """Return the row keys of a list."""
-        return set(self._keys(prefix_range(f"l/{_name(batch_id)}/")))
-
     def complete(self, batch_id: str) -> bool:
         """Tell whether the list of a batch holds every row that carries its marks."""
         state = self.state(batch_id)
@@ -129,11 +113,6 @@ class BatchLists:
         """Cut a list into about ``count`` parts, in the order of the list."""
         whole = Query(frozenset({BatchEntry.key}), prefix_range(f"l/{_name(batch_id)}/"))
         return [ListSplit(key_range) for key_range in self.store.key_ranges(whole, count)]
-
-    def drop_list(self, batch_id: str, run: int | None = None) -> None:
-        """Delete a list, or one run of it."""
-        prefix = f"l/{_name(batch_id)}/" + ("" if run is None else f"{run:06d}/")
-        self.delete(prefix_range(prefix))
 
     def forget(self, batch_id: str) -> None:
         """Delete all that is held of a batch."""
@@ -174,9 +153,9 @@ class BatchLists:
                 yield key.split("/", 2)[2], orjson.loads(entry.data)
 
 
-def entry_key(batch_id: str, run: int, partition: str, order: int) -> str:
+def entry_key(batch_id: str, partition: str, order: int) -> str:
     """Return the key of a list entry."""
-    return f"l/{_name(batch_id)}/{run:06d}/{partition}/{order:09d}"
+    return f"l/{_name(batch_id)}/{partition}/{order:09d}"
 
 
 def journal_prefix(batch_id: str) -> str:

@@ -21,7 +21,7 @@ from mrjob.step import MRStep
 
 from nutch2py.conf import Configuration, warn
 from nutch2py.errors import ConfigurationError
-from nutch2py.jobs.batchlist import UNLISTED, BatchLists, State, entry_key
+from nutch2py.jobs.batchlist import UNLISTED, BatchLists, BatchState, State, entry_key
 from nutch2py.jobs.joblog import JobLog
 from nutch2py.jobs.journal import recover
 from nutch2py.mapreduce.driver import map_tasks, reduce_tasks, run_job
@@ -100,7 +100,6 @@ class GeneratorJob(TableJob):
         """Load what decides about URLs and rows."""
         conf = self.conf
         self.batch_id = conf.get("generate.batch.id", "")
-        self.run = conf.get_int("generate.batch.run")
         self.resuming = conf.get_bool("generate.batch.resuming")
         self.now = conf.get_int("generate.curr.time")
         self.top_n = conf.get_int("generate.topN") or NO_LIMIT
@@ -121,7 +120,6 @@ class GeneratorJob(TableJob):
         )
         accept = URLFilters(conf).filter if conf.get_bool("generate.filter", True) else None
         batches = BatchLists(conf)
-        done = batches.keys(self.batch_id) if self.run else set()
         self.stale = _StaleMarks(batches, conf.get_int("crawl.gen.delay", 604800000), self.now)
         unlimited = self.top_n == NO_LIMIT and self.max_count <= 0
         selection = Selection(self.top_n, self.max_count)
@@ -131,7 +129,7 @@ class GeneratorJob(TableJob):
             counts["rows"] += 1
             markers = page.markers
             mark = markers.get(Mark.GENERATE)
-            if mark is not None and not self._free(mark, key in done):
+            if mark is not None and not self._free(mark):
                 counts["already_generated"] += 1
                 continue
             if self.max_distance > -1 and int(markers.get(Mark.DISTANCE) or 0) > self.max_distance:
@@ -176,11 +174,11 @@ class GeneratorJob(TableJob):
         for entry in selection.best():
             yield "", f"{entry.text}{_SEPARATOR}{entry.group}"
 
-    def _free(self, mark: str, done: bool) -> bool:
+    def _free(self, mark: str) -> bool:
         """Tell whether a marked row may be chosen: an interrupted run of this very batch, or a batch long dead."""
         if mark == self.batch_id:
             self.count("generator", "own_marks")
-            return self.resuming and not done
+            return self.resuming
         if self.stale(mark):
             self.count("generator", "reclaimed")
             return True
@@ -223,7 +221,7 @@ class GeneratorJob(TableJob):
                     url, moved = text[9:].split(_SEPARATOR, 1)
                     entry = BatchEntry()
                     entry.key = reverse_url(url)
-                    batch.put(entry_key(self.batch_id, self.run, partition, order), entry)
+                    batch.put(entry_key(self.batch_id, partition, order), entry)
                     rows.append((entry.key, moved))
             rows.sort()
             with self.store.batch() as batch:
@@ -317,16 +315,17 @@ def generate(
     store.create()
     batch_id = batch_id or new_batch_id()
     before = batches.state(batch_id)
+    if before is not None and _is_made(before, conf):
+        log.line(f"batch {batch_id} is there already, not updated yet: nothing was added to it")
+        log.finished()
+        log.line(f"generated batch id: {batch_id} containing {before.count} URLs")
+        return batch_id, before.count
     resuming = before is not None and before.state == State.GENERATING
-    if resuming and before is not None:
+    if resuming:
         log.line(f"taking up batch {batch_id}, which was interrupted")
-        run = before.count
-    else:
-        run = batches.runs(batch_id) if before is not None else 0
-        batches.set_state(batch_id, State.GENERATING, run)
-    batches.drop_list(batch_id, run)
+    batches.forget(batch_id)
+    batches.set_state(batch_id, State.GENERATING)
     conf.set("generate.batch.id", batch_id)
-    conf.set("generate.batch.run", run)
     conf.set("generate.batch.resuming", resuming)
     conf.set("generate.curr.time", (now or now_ms()) + int(add_days * 86400000))
     conf.set("generate.topN", top_n)
@@ -337,12 +336,17 @@ def generate(
     splits = [RangeSplit(r) for r in store.key_ranges(Query(generator_fields(conf)), map_tasks(conf))]
     result = run_job(GeneratorJob, conf, splits, title="GeneratorJob", expected=store.row_estimate())
     count = result.count("generator", "generated")
-    foreign = before is None and result.count("generator", "own_marks") > 0
-    listed = len(batches.keys(batch_id)) if run else count
-    if count or run or foreign:
-        batches.set_state(batch_id, State.GENERATED, UNLISTED if foreign else listed)
+    foreign = not resuming and result.count("generator", "own_marks") > 0
+    if count or foreign:
+        batches.set_state(batch_id, State.GENERATED, UNLISTED if foreign else count)
     else:
         batches.forget(batch_id)
     log.finished()
     log.line(f"generated batch id: {batch_id} containing {count} URLs")
     return batch_id, count
+
+
+def _is_made(state: BatchState, conf: Configuration) -> bool:
+    """Tell whether a batch is complete, not updated and not too old to be: the same command is run again."""
+    young = now_ms() - state.time <= conf.get_int("crawl.gen.delay", 604800000)
+    return state.state == State.GENERATED and state.count > 0 and young

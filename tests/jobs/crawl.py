@@ -40,7 +40,8 @@ class _Site(BaseHTTPRequestHandler):
             self._answer(500, b"failed", "text/html")
         else:
             links = "".join(
-                f'<a href="/{(number * step + 1) % PAGES}">to {step} from {number}</a> ' for step in range(2, 2 + number % 9)
+                f'<a href="/{(number * step + 1) % PAGES}">to {step} from {number}</a> '
+                for step in range(2, 2 + number % 9)
             )
             text = f"<html><head><title>Page {number}</title></head><body><p>Text {number}</p>{links}</body></html>"
             self._answer(200, text.encode(), "text/html; charset=utf-8")

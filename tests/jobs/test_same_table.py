@@ -59,9 +59,7 @@ def test_same_table(
 def test_jobs_run_twice_change_nothing(reference: dict[str, dict[str, bytes]], site: str, tmp_path: Path) -> None:
     seeds = tmp_path / "seeds.txt"
     seeds.write_text(f"{site}/0\n{site}/7\tnutch.score=2\n")
-    conf = Configuration.load(
-        overrides={**crawl.SETTINGS, "storage.data.store": f"embedded:{tmp_path / 'crawldata'}"}
-    )
+    conf = Configuration.load(overrides={**crawl.SETTINGS, "storage.data.store": f"embedded:{tmp_path / 'crawldata'}"})
     crawl.inject(conf, str(seeds))
     for number in (1, 2, 3, 4):
         batch = f"test-{number}"
