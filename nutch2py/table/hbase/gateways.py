@@ -26,7 +26,7 @@ from nutch2py.table.hbase.interface import Connection, Hbase
 from nutch2py.table.hbase.settings import Address, Settings
 
 T = TypeVar("T")
-_READ_AT_ONCE = 1 << 18
+_READ_AT_ONCE = 96 << 10
 _BUFFER = 1 << 16
 _LONGEST_WAIT = 20.0
 _PATIENCE_WITH_STRANGERS = 10.0
@@ -36,7 +36,7 @@ _inherited: list[Any] = []
 
 
 class _Counting:
-    """Counts the bytes received, and reads at most 256 KiB at once (the client's buffer may have grown to a cell's)."""
+    """Counts the bytes received, and reads at most 96 KiB at once (the client's buffer may have grown to a cell's)."""
 
     received = 0
 
@@ -74,7 +74,7 @@ class Link(Connection):  # type: ignore[misc]
 
     def __init__(self, address: Address, settings: Settings) -> None:
         self.address, self._settings = address, settings
-        self.used = time.monotonic()
+        self.used, self.fresh = time.monotonic(), True
         super().__init__(
             address.host,
             address.port,
@@ -156,8 +156,8 @@ class Gateways:
             min(turns, key=lambda address: self._resting.get(address, 0)),
         )
 
-    def _take(self, address: Address | None) -> tuple[Link, bool]:
-        """Return a connection (to ``address``, or to any gateway) and whether it is new."""
+    def borrow(self, address: Address | None = None) -> Link:
+        """Return a connection (to ``address``, or to any gateway) that is the caller's until it is given back."""
         with self._lock:
             if self._process != os.getpid():
                 _inherited.extend(self._idle)
@@ -174,10 +174,10 @@ class Gateways:
         for link in stale:
             link.close()
         if found is not None:
-            return found, False
+            return found
         assert address is not None
         try:
-            return Link(address, self.settings), True
+            return Link(address, self.settings)
         except FAILURES:
             self._note_dead(address)
             raise
@@ -189,17 +189,23 @@ class Gateways:
 
     @contextmanager
     def link(self, address: Address | None = None) -> Iterator[Link]:
-        """Lend a connection; it is kept after the block unless an error leaves its state unknown."""
-        link, new = self._take(address)
-        try:
+        """Lend a connection (to ``address``, or to any gateway); it is kept unless its state is unknown afterwards."""
+        link = self.borrow(address)
+        with self.returning(link):
             yield link
+
+    @contextmanager
+    def returning(self, link: Link, keep: bool = False) -> Iterator[None]:
+        """Take back a borrowed connection after the block; with ``keep`` only when the block fails."""
+        try:
+            yield
         except ANSWERS:
             self._give_back(link)
             raise
         except FAILURES as error:
             link.close()
             if gateway_lost(error):
-                if new:
+                if link.fresh:
                     self._note_dead(link.address)
                 else:  # a gateway that was started anew has cut all of them
                     self._drop_idle(link.address)
@@ -208,7 +214,8 @@ class Gateways:
             link.close()
             raise
         else:
-            self._give_back(link)
+            if not keep:
+                self._give_back(link)
 
     def _drop_idle(self, address: Address) -> None:
         with self._lock:
@@ -218,7 +225,7 @@ class Gateways:
             link.close()
 
     def _give_back(self, link: Link) -> None:
-        link.used = time.monotonic()
+        link.used, link.fresh = time.monotonic(), False
         with self._lock:
             self.answered = True
             self._resting.pop(link.address, None)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from nutch2py.cells import encode_text
 from nutch2py.table.hbase.failures import ANSWERS, explained
 from nutch2py.table.hbase.gateways import Gateways
-from nutch2py.table.hbase.scan import Scan
+from nutch2py.table.hbase.scan import RowBudget, Scan
 from nutch2py.table.query import KeyRange
 
 _ONE_IN_SOME = b"RowFilter(=,'regexstring:(?:7\\D*|^(?:.{16})*.{3})$') AND FirstKeyOnlyFilter() AND KeyOnlyFilter()"
@@ -67,7 +67,9 @@ def _keys(gateways: Gateways, table: bytes, within: Span, columns: list[bytes] |
     """Return keys in order; of very many, every second, fourth, … only."""
     keys: list[bytes] = []
     step = at = 1
-    for rows in Scan(gateways, table, *within, columns, condition, gateways.settings.scan_rows):
+    rows_at_once = gateways.settings.scan_rows
+    budget = RowBudget(rows_at_once, gateways.settings.scan_bytes, rows_at_once)
+    for rows in Scan(gateways, table, within, budget, columns, condition):
         for row in rows:
             at -= 1
             if not at:

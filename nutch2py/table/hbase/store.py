@@ -18,7 +18,7 @@ from nutch2py.table.hbase.failures import ANSWERS, explained, no_table, says
 from nutch2py.table.hbase.gateways import Gateways
 from nutch2py.table.hbase.mapping import ColumnMapping, column_mapping
 from nutch2py.table.hbase.regions import region_spans, span_of, split_points
-from nutch2py.table.hbase.scan import Scan, read_rows
+from nutch2py.table.hbase.scan import RowBudget, Scan, read_rows
 from nutch2py.table.hbase.selection import Selection
 from nutch2py.table.hbase.settings import Location, Settings
 from nutch2py.table.query import KeyRange, Query
@@ -42,6 +42,7 @@ class HBaseStore(DataStore[R]):
         self._families: frozenset[bytes] | None = None
         self._clock_lock = threading.Lock()
         self._last_time = 0
+        self._learnt: dict[frozenset[bytes] | None, RowBudget] = {}
 
     @classmethod
     def open(cls, conf: Configuration, record: type[R], table_name: str, location: str) -> Self:
@@ -121,6 +122,15 @@ class HBaseStore(DataStore[R]):
         """Close the connections."""
         self._gateways.close()
 
+    def _budget(self, asked: Sequence[bytes] | None) -> RowBudget:
+        """Return how many rows to ask for at once: what was learnt from the last answers with the same columns."""
+        settings = self._gateways.settings
+        key = None if asked is None else frozenset(asked)
+        learnt = self._learnt.get(key)
+        budget = RowBudget(settings.scan_rows, settings.scan_bytes) if learnt is None else learnt.copy()
+        self._learnt[key] = budget
+        return budget
+
     def scan(self, query: Query) -> Iterator[tuple[str, R]]:
         """Yield rows in key order; nothing is held at the gateway's or in the pool while the caller is at work.
 
@@ -132,9 +142,10 @@ class HBaseStore(DataStore[R]):
         if asked is not None and not asked:
             return
         whole = span_of(query.range)
+        budget = self._budget(asked)
         spans = [whole] if query.mark is None else region_spans(self._gateways, self._table, whole)
         for span in spans:
-            for rows in Scan(self._gateways, self._table, *span, asked, selection.filter):
+            for rows in Scan(self._gateways, self._table, span, budget, asked, selection.filter):
                 if selection.counts_mark:
                     for row in rows:
                         yield row.row.decode("utf-8", "replace"), record(None, fields, selection, row.columns)
@@ -152,7 +163,7 @@ class HBaseStore(DataStore[R]):
             return [None] * len(keys)
         coded = [encode_text(key) for key in keys]
         try:
-            rows = read_rows(self._gateways, self._table, coded, asked)
+            rows = read_rows(self._gateways, self._table, coded, asked, self._budget(asked))
         except ANSWERS as error:
             raise explained(error, self._gateways.table, self.location) from error
         record, get = self.record, rows.get
@@ -195,7 +206,7 @@ class HBaseStore(DataStore[R]):
         """Yield every cell with its timestamp (of each its newest version), in key order."""
         self.families()
         from_site = self._mapping.from_site
-        for rows in Scan(self._gateways, self._table, *span_of(key_range)):
+        for rows in Scan(self._gateways, self._table, span_of(key_range), self._budget(None)):
             for row in rows:
                 cells: RowCells = {}
                 for column, cell in row.columns.items():
