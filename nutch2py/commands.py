@@ -185,6 +185,38 @@ def _readdb(args: Arguments, conf: Configuration) -> int:
     return readdb.dump(conf, Path(args.dump), args.regex, **shown)
 
 
+def _hostinject_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("host_dir", help="a file, or a folder of them: host or URL, tab, name=value …")
+
+
+def _hostinject(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.hostdb import hostinject
+
+    hostinject(conf, args.host_dir)
+    return 0
+
+
+def _updatehostdb_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-linkDb", "--link-db", action="store_true", help="count the links between hosts, too")
+
+
+def _updatehostdb(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.hostdb import updatehostdb
+
+    updatehostdb(conf, args.link_db)
+    return 0
+
+
+def _readhostdb_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("key", nargs="?", help="only this host")
+
+
+def _readhostdb(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.hostdb import readhostdb
+
+    return readhostdb(conf, args.key)
+
+
 def _file_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="JSON lines, compressed with gzip when the name ends in .gz")
 
@@ -292,6 +324,9 @@ COMMANDS: dict[str, Command] = {
     "index": Command("index the pages of a batch", _index_options, _index),
     "search": Command("search the embedded index", _search_options, _search),
     "readdb": Command("read or dump the table", _readdb_options, _readdb),
+    "hostinject": Command("put settings of hosts into the host table", _hostinject_options, _hostinject),
+    "updatehostdb": Command("count pages and links by host", _updatehostdb_options, _updatehostdb),
+    "readhostdb": Command("print the host table", _readhostdb_options, _readhostdb),
     "copytable": Command("copy the table to another store", _copytable_options, _copytable),
     "exporttable": Command("write the table's cells to a file", _file_options, _exporttable),
     "importtable": Command("read cells from a file into the table", _file_options, _importtable),
@@ -315,6 +350,7 @@ def command_parser(name: str) -> argparse.ArgumentParser:
     shared = parser.add_argument_group("everywhere")
     shared.add_argument("-D", action="append", default=[], metavar="name=value", help="set a property")
     shared.add_argument("--conf", metavar="DIR", help="configuration folder laid over the defaults (NUTCH_CONF_DIR)")
-    shared.add_argument("-r", "--runner", metavar="RUNNER", help="inline, local, hadoop or spark")
+    runners = ("inline", "local", "hadoop", "spark")
+    shared.add_argument("-r", "--runner", metavar="RUNNER", choices=runners, help="inline, local, hadoop or spark")
     shared.add_argument("--debug", action="store_true", help="show the traceback of a failure")
     return parser

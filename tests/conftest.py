@@ -1,4 +1,4 @@
-"""Fixtures for every test: a configuration, a crawl folder of its own, and the public cases and the recording when present."""
+"""Fixtures for every test: a configuration over a folder of its own, the public cases and the recording if present."""
 
 from __future__ import annotations
 

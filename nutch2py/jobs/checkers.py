@@ -64,11 +64,8 @@ def robots_checker(conf: Configuration, robots_file: str, url_file: str, agents:
     if not agents:
         check_agent(conf)
     names = tuple(agents) or agent_names(conf)
-    if "://" in robots_file:
-        content = fetch_page(conf, robots_file).content or b""
-    else:
-        content = _read(robots_file)
-    rules = parse_robots(content, names)
+    content = fetch_page(conf, robots_file).content if "://" in robots_file else _read(robots_file)
+    rules = parse_robots(content or b"", names)
     lines = sys.stdin.read() if url_file == "-" else _read(url_file).decode("utf-8", "replace")
     for url in filter(None, map(str.strip, lines.splitlines())):
         print(f"{'allowed' if rules.allowed(url) else 'not allowed'}:\t{url}")

@@ -17,7 +17,7 @@ from nutch2py.cells import encode_text
 from nutch2py.conf import Configuration
 from nutch2py.jobs.joblog import JobLog
 from nutch2py.jobs.seeds import Seed, parse_seed_line, seed_files
-from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
+from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job, runner_name
 from nutch2py.mapreduce.job import Pair, TableJob
 from nutch2py.mapreduce.splits import FileSplit, read_lines, split_files
 from nutch2py.schedule.base import FIXED_INTERVAL_KEY
@@ -32,6 +32,18 @@ from nutch2py.webpage import INJECTED_PAGE, INJECTED_SITEMAP, Mark, WebPage
 _ROWS = 1000  # rows looked up at once
 
 
+class _Rules:
+    """What the configuration says about seeds; malformed properties and rule files are found when it is made."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.normalizers, self.filters = URLNormalizers(conf, "inject"), URLFilters(conf)
+        self.scoring = ScoringFilters(conf)
+        self.overwrite = conf.get_bool("db.injector.overwrite")
+        self.update = conf.get_bool("db.injector.update")
+        self.score = conf.get_float("db.score.injected", 1.0)
+        self.interval = conf.get_int("db.fetch.interval.default", 2592000)
+
+
 class InjectorJob(TableJob):
     """Map: lines to row keys and seeds. Reduce: the last seed of a key into its row."""
 
@@ -41,18 +53,12 @@ class InjectorJob(TableJob):
 
     def prepare(self) -> None:
         """Load what decides about URLs and rows."""
-        conf = self.conf
-        self.normalizers, self.filters = URLNormalizers(conf, "inject"), URLFilters(conf)
-        self.scoring = ScoringFilters(conf)
-        self.overwrite = conf.get_bool("db.injector.overwrite")
-        self.update = conf.get_bool("db.injector.update")
-        self.score = conf.get_float("db.score.injected", 1.0)
-        self.interval = conf.get_int("db.fetch.interval.default", 2592000)
-        self.now = conf.get_int("injector.current.time")
+        self.rules = _Rules(self.conf)
+        self.now = self.conf.get_int("injector.current.time")
 
     def map_file(self, split: FileSplit) -> Iterator[Pair]:
         """Yield (row key, seed) of every line that passes; the seed's first two items order it among all lines."""
-        normalize, accept = self.normalizers.normalize, self.filters.filter
+        normalize, accept = self.rules.normalizers.normalize_or_raise, self.rules.filters.filter
         injected = filtered = 0
         for number, line in enumerate(read_lines(split)):
             for seed in parse_seed_line(line.decode("utf-8", "replace").removeprefix("\ufeff")):
@@ -88,26 +94,26 @@ class InjectorJob(TableJob):
         keys = list(pending)
         for key, row in zip(keys, self.store.get_many(keys, self.fields), strict=True):
             seed = pending[key]
-            if row is None or self.overwrite:
+            if row is None or self.rules.overwrite:
                 batch.put(key, self._set_up(row or WebPage(), seed))
                 self.count("injector", "urls_new" if row is None else "urls_overwritten")
                 continue
             self.count("injector", "urls_merged")
-            if self.update:
+            if self.rules.update:
                 self._merge(row, seed)
                 batch.put(key, row)
         pending.clear()
 
     def _set_up(self, page: WebPage, seed: Seed) -> WebPage:
         page.fetch_time = self.now
-        page.fetch_interval = self.interval if seed.interval is None else seed.interval
-        page.score = self.score if seed.score is None else seed.score
+        page.fetch_interval = self.rules.interval if seed.interval is None else seed.interval
+        page.score = self.rules.score if seed.score is None else seed.score
         page.metadata = self._metadata(seed)
         page.markers = {
             Mark.DISTANCE: "0",
             Mark.INJECT: INJECTED_SITEMAP if seed.sitemap else INJECTED_PAGE,
         }
-        self.scoring.injected_score(seed.url, page)
+        self.rules.scoring.injected_score(seed.url, page)
         return page
 
     def _merge(self, page: WebPage, seed: Seed) -> None:
@@ -132,6 +138,8 @@ def inject(conf: Configuration, seed_dir: str) -> JobResult:
     for file in files:
         log.raw(f"Injecting seed URL file {file}")
     conf = conf.copy()
+    _Rules(conf)  # before there is a table: a mistake leaves everything as it was
+    runner_name(conf)
     conf.set("injector.current.time", now_ms())
     open_store(conf, WebPage).create()
     result = run_job(InjectorJob, conf, split_files(files, map_tasks(conf)), title="InjectorJob")

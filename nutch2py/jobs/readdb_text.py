@@ -41,6 +41,7 @@ _BASE_FIELDS: frozenset[Field[Any]] = frozenset(
         WebPage.parse_status,
         WebPage.title,
         WebPage.score,
+        WebPage.page_rank,
         WebPage.markers,
         WebPage.repr_url,
         WebPage.batch_id,
@@ -184,6 +185,8 @@ def page_text(
     lines.append(f"parseStatus:\t{parse_status_text(page.parse_status)}")
     lines.append(f"title:\t{_or_null(page.title)}")
     lines.append(f"score:\t{float_text(page.score)}")
+    if page.page_rank:  # not in Nutch 2; a table without it is printed as there
+        lines.append(f"pageRank:\t{float_text(page.page_rank)}")
     lines += [f"marker {name} : \t{decode_text(cell)}" for name, cell in _entries(page, WebPage.markers)]
     lines.append(f"reprUrl:\t{_or_null(page.repr_url)}")
     if page.batch_id is not None:

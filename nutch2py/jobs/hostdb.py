@@ -1,0 +1,176 @@
+"""The host table: settings of hosts from files, counts of their pages and links from the crawl, and a look at it.
+
+Keys are reversed hosts. ``mtdt:p`` and ``mtdt:f`` count pages and fetched pages, ``mtdt:q_mt``, ``q_cd`` and ``q_mcd``
+set a host's queue (threads, crawl delay and least delay in ms), ``il:`` and ``ol:`` count links by host. Nutch 2.4 has
+the commands but writes nothing with them: its hostinject loses what it sets, its updatehostdb dies.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from nutch2py.cells import encode_text
+from nutch2py.conf import Configuration
+from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.journal import recover
+from nutch2py.jobs.readdb_text import bytes_text
+from nutch2py.jobs.seeds import seed_files
+from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
+from nutch2py.mapreduce.job import Pages, Pair, TableJob
+from nutch2py.mapreduce.splits import FileSplit, RangeSplit, read_lines, split_files
+from nutch2py.table import Query, open_store
+from nutch2py.url.keys import host_of_key, reverse_host, unreverse_host
+from nutch2py.url.parts import host_of
+from nutch2py.webpage import CrawlStatus, Host, WebPage
+
+PAGES, FETCHED = "p", "f"
+
+
+class HostInjectorJob(TableJob):
+    """Lines ``host or URL <TAB> name=value …`` to metadata of the host; what the line does not name stays."""
+
+    has_reducer = False
+
+    def map_file(self, split: FileSplit) -> Iterator[Pair]:
+        """Write the hosts of a piece of a file."""
+        with open_store(self.conf, Host).batch() as batch:
+            for line in read_lines(split):
+                name, *fields = line.decode("utf-8", "replace").removeprefix("\ufeff").strip().split("\t")
+                if not name or name.startswith("#"):
+                    continue
+                try:
+                    host = host_of(name if "://" in name else f"http://{name}")
+                except ValueError as error:
+                    self.channel.line(f"Skipping {name}: {error}")
+                    self.count("hostinject", "hosts_rejected")
+                    continue
+                record = Host({}, frozenset())
+                for field in fields:
+                    key, equals, value = field.partition("=")
+                    if equals:
+                        record.metadata[key.strip()] = encode_text(value.strip())
+                if batch.put(reverse_host(host), record):
+                    self.count("hostinject", "hosts_injected")
+                self.channel.advance()
+        yield from ()
+
+
+class HostDbUpdateJob(TableJob):
+    """Rows, by host, to counts."""
+
+    def prepare(self) -> None:
+        """Read whether links are counted."""
+        self.links = self.conf.get_bool("hostdb.update.links")
+        self.fields = host_fields(self.links)
+
+    def map_pages(self, pages: Pages) -> Iterator[Pair]:
+        """Yield the counts of each host's rows; rows of one host lie side by side."""
+        for host, rows in groupby(pages, key=lambda row: host_of_key(row[0])):
+            total = fetched = 0
+            inlinks: Counter[str] = Counter()
+            outlinks: Counter[str] = Counter()
+            for _, page in rows:
+                total += 1
+                fetched += page.status == CrawlStatus.FETCHED
+                if self.links:
+                    inlinks.update(_hosts(page.inlinks))
+                    outlinks.update(_hosts(page.outlinks))
+            yield host, [total, fetched, inlinks, outlinks]
+
+    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[Pair]:
+        """Write the counts of each host; settings stay, links are replaced when they are counted."""
+        with open_store(self.conf, Host).batch() as batch:
+            for host, parts in groups:
+                total = fetched = 0
+                inlinks: Counter[str] = Counter()
+                outlinks: Counter[str] = Counter()
+                for pages, good, sources, targets in parts:
+                    total += pages
+                    fetched += good
+                    inlinks.update(sources)
+                    outlinks.update(targets)
+                record = Host({}, frozenset())
+                record.metadata[PAGES] = str(total).encode()
+                if fetched:
+                    record.metadata[FETCHED] = str(fetched).encode()
+                else:
+                    record.metadata.pop(FETCHED)
+                if self.links:
+                    record.inlinks = {name: str(count) for name, count in inlinks.items()}
+                    record.outlinks = {name: str(count) for name, count in outlinks.items()}
+                batch.put(host, record)
+                self.count("updatehostdb", "hosts")
+        yield from ()
+
+
+def host_fields(links: bool) -> frozenset[Any]:
+    """Return what updatehostdb reads of a row; the fetch interval, so that rows without a status count, too."""
+    return frozenset(
+        {WebPage.status, WebPage.fetch_interval} | ({WebPage.inlinks, WebPage.outlinks} if links else set())
+    )
+
+
+def _hosts(urls: Any) -> Iterator[str]:
+    for url in urls:
+        try:
+            yield host_of(url)
+        except ValueError:
+            continue
+
+
+def hostinject(conf: Configuration, host_dir: str) -> JobResult:
+    """Put the hosts of a file or folder into the host table; return the counters (group ``hostinject``)."""
+    log = JobLog("HostInjectorJob")
+    log.line(f"hostDir: {host_dir}")
+    splits = split_files(seed_files(Path(host_dir).absolute()), map_tasks(conf))
+    open_store(conf, Host).create()
+    result = run_job(HostInjectorJob, conf, splits, title="HostInjectorJob")
+    log.line(f"total number of hosts injected: {result.count('hostinject', 'hosts_injected')}")
+    log.line("finished")
+    return result
+
+
+def updatehostdb(conf: Configuration, links: bool) -> JobResult:
+    """Count the pages of every host into the host table, with ``links`` also the links between hosts."""
+    log = JobLog("HostDbUpdateJob")
+    log.raw(f"Updating HostDb. Adding links:{str(links).lower()}")
+    conf = conf.copy()
+    recover(conf)
+    conf.set("hostdb.update.links", links)
+    store = open_store(conf, WebPage)
+    store.create()
+    open_store(conf, Host).create()
+    splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(host_fields(links)), map_tasks(conf))]
+    result = run_job(HostDbUpdateJob, conf, splits, title="HostDbUpdateJob", expected=store.row_estimate())
+    log.line(f"{result.count('updatehostdb', 'hosts')} hosts")
+    log.finished()
+    return result
+
+
+def readhostdb(conf: Configuration, name: str | None) -> int:
+    """Print one host, or all; exit code 1 when the one is not there."""
+    store = open_store(conf, Host)
+    if name is not None:
+        wanted = host_of(name if "://" in name else f"http://{name}")
+        host = store.get(reverse_host(wanted)) if store.exists() else None
+        if host is None:
+            print(f"{wanted} not found")
+            return 1
+        print(host_text(wanted, host), end="")
+        return 0
+    for key, host in store.scan(Query()) if store.exists() else ():
+        print(host_text(unreverse_host(key), host), end="")
+    return 0
+
+
+def host_text(name: str, host: Host) -> str:
+    """Return the lines of a host: its name, then metadata, inlinks and outlinks, sorted."""
+    lines = [f"host:\t{name}"]
+    lines += [f"metadata {key} : \t{bytes_text(value)}" for key, value in sorted(host.metadata.decoded())]
+    lines += [f"inlink:\t{key}\t{count}" for key, count in sorted(host.inlinks.decoded())]
+    lines += [f"outlink:\t{key}\t{count}" for key, count in sorted(host.outlinks.decoded())]
+    return "\n".join(lines) + "\n\n"

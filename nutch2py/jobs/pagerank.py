@@ -1,0 +1,106 @@
+"""PageRankJob: the PageRank of every page into its column ``s:pr``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import StoreError
+from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.journal import recover
+from nutch2py.jobs.pagerank_mapreduce import MapReduceRanks
+from nutch2py.jobs.pagerank_memory import TooLargeError, read_graph, write_ranks
+from nutch2py.mapreduce.driver import runner_name
+from nutch2py.scoring.pagerank import Change, PageRankModel, choice
+from nutch2py.scoring.pagerank import pagerank as compute
+from nutch2py.table import open_store
+from nutch2py.webpage import WebPage
+
+
+class PageRankResult(NamedTuple):
+    """Size of the graph, iterations done, the last change, and how many rows got another rank."""
+
+    method: str
+    pages: int
+    links: int
+    iterations: int
+    change: Change
+    written: int
+
+
+def pagerank(conf: Configuration) -> PageRankResult:
+    """Compute PageRank for the whole table and write it.
+
+    In memory (``pagerank.method`` memory; auto, when jobs run on this machine and the graph fits) or by MapReduce;
+    both give the same ranks. Killed and run again it computes them anew: nothing but ``s:pr`` is changed.
+    """
+    log = JobLog("PageRankJob")
+    recover(conf)
+    store = open_store(conf, WebPage)
+    if not store.exists():
+        raise StoreError(f"there is no table {store.name} at {store.location}: inject seeds first, or correct -crawlId")
+    method = choice(conf, "pagerank.method", ("auto", "memory", "mapreduce"))
+    result = None
+    if method == "memory" or (method == "auto" and runner_name(conf) in ("inline", "local")):
+        try:
+            result = _in_memory(conf, log)
+        except TooLargeError:
+            if method == "memory":
+                raise StoreError(
+                    "the link graph does not fit into pagerank.memory.limit: raise it, or use pagerank.method mapreduce"
+                ) from None
+            log.line("the graph does not fit into pagerank.memory.limit: computing it by MapReduce")
+    if result is None:
+        result = _by_mapreduce(conf, log)
+    log.line(
+        f"{result.iterations} iterations, last change of a rank {result.change.mean:.3g} in the mean and "
+        f"{result.change.greatest:.3g} at most; {result.written} rows written"
+    )
+    log.finished()
+    return result
+
+
+def _in_memory(conf: Configuration, log: JobLog) -> PageRankResult:
+    store = open_store(conf, WebPage)
+    known = read_graph(conf, store)
+    graph = known.build()
+    log.line(f"{graph.pages} pages, {graph.links} links, in memory")
+    iterations, tolerance = _ends(conf)
+    ranks, done, change = compute(graph, PageRankModel.of(conf), iterations, tolerance, _reporter(log))
+    written = write_ranks(store, known, ranks, conf.get_bool("pagerank.update.score"))
+    return PageRankResult("memory", graph.pages, graph.links, done, change, written)
+
+
+def _by_mapreduce(conf: Configuration, log: JobLog) -> PageRankResult:
+    runs = MapReduceRanks(conf)
+    runs.read(open_store(conf, WebPage))
+    log.line(f"{runs.pages} pages, {runs.links} links, by MapReduce")
+    last = Change(0.0, 0.0)
+    report = _reporter(log)
+
+    def note(iteration: int, change: Change) -> None:
+        nonlocal last
+        last = change
+        report(iteration, change)
+
+    done = runs.iterate(*_ends(conf), note)
+    written = runs.write()
+    runs.clear()
+    return PageRankResult("mapreduce", runs.pages, runs.links, done, last, written)
+
+
+def _ends(conf: Configuration) -> tuple[int, float]:
+    if conf.get_trimmed("pagerank.model") == "linkrank":
+        return conf.get_int("link.analyze.num.iterations", 10), 0.0
+    return conf.get_int("pagerank.iterations", 20), conf.get_float("pagerank.tolerance", 0.0)
+
+
+def _reporter(log: JobLog) -> Callable[[int, Change], None]:
+    """Return what prints the first iterations, then every fifth: enough to see whether ranks converge."""
+
+    def report(iteration: int, change: Change) -> None:
+        if iteration <= 3 or iteration % 5 == 0:
+            log.line(f"iteration {iteration}: mean change {change.mean:.3g}, greatest {change.greatest:.3g}")
+
+    return report
