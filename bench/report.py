@@ -1,0 +1,40 @@
+"""The table of measurements, as text or Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.measuring import Measurement
+
+HEADINGS = (
+    "work", "records", "CPU s", "aim", "records per CPU s", "cost of a record", "memory MB", "largest process MB", "wall s"
+)  # fmt: skip
+
+
+def _cells(measurement: Measurement, smallest: Measurement) -> tuple[str, ...]:
+    cost = measurement.cost
+    relative = measurement.per_record / smallest.per_record if smallest.per_record else 1.0
+    return (
+        measurement.work,
+        f"{measurement.records:,} {measurement.unit}",
+        f"{cost.cpu:.1f}",
+        "" if measurement.aim is None else f"{measurement.aim:g}",
+        f"{measurement.records / cost.cpu:,.0f}" if cost.cpu else "",
+        f"{measurement.per_record * 1e6:,.1f} µs = {relative:.2f}",
+        f"{cost.memory / 1e6:,.0f}",
+        f"{cost.largest / 1e6:,.0f}",
+        f"{cost.wall:.1f}",
+    )
+
+
+def table(measurements: Sequence[Measurement], *, markdown: bool = False) -> str:
+    """Return the table; ``cost of a record`` is CPU time, and its ratio to that of the first measurement."""
+    rows = [HEADINGS, *(_cells(each, measurements[0]) for each in measurements)]
+    if markdown:
+        rows.insert(1, ("---",) * len(HEADINGS))
+        return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(f"{cell:<{width}}" if place == 0 else f"{cell:>{width}}" for place, (cell, width) in enumerate(line))
+        for line in (list(zip(row, widths, strict=True)) for row in rows)
+    )
