@@ -145,6 +145,25 @@ def _index(args: Arguments, conf: Configuration) -> int:
     return 0
 
 
+def _pagerank_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-iterations", "--iterations", type=int, metavar="N", help="number of iterations (pagerank.iterations, 20)"
+    )
+    parser.add_argument("-classic", "--classic", action="store_true", help="all links weigh alike")
+    parser.add_argument("-linkrank", "--linkrank", action="store_true", help="as Nutch 1's LinkRank, by link.*")
+
+
+def _pagerank(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.pagerank import pagerank
+
+    if args.classic or args.linkrank:
+        conf.set("pagerank.model", "linkrank" if args.linkrank else "classic")
+    if args.iterations is not None:
+        conf.set("link.analyze.num.iterations" if args.linkrank else "pagerank.iterations", args.iterations)
+    pagerank(conf)
+    return 0
+
+
 def _search_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="+", help='words, "phrases", -excluded, field:value')
     parser.add_argument("-rows", "--rows", type=int, default=10, metavar="N", help="number of hits shown (10)")
@@ -181,8 +200,8 @@ def _readdb(args: Arguments, conf: Configuration) -> int:
     if args.stats:
         return readdb.print_stats(conf, args.sort)
     if args.url:
-        return readdb.print_page(conf, args.url, **shown)
-    return readdb.dump(conf, Path(args.dump), args.regex, **shown)
+        return readdb.print_page(conf, args.url, shown)
+    return readdb.dump(conf, Path(args.dump), args.regex, shown)
 
 
 def _hostinject_options(parser: argparse.ArgumentParser) -> None:
@@ -305,6 +324,16 @@ def _robotsparser(args: Arguments, conf: Configuration) -> int:
     return robots_checker(conf, args.robots_file, args.url_file, args.agents)
 
 
+def _package_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", type=Path, help="where to write it (default: mapreduce.package)")
+
+
+def _package(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.package import package
+
+    return package(conf, args.file)
+
+
 def _showproperties(_: Arguments, conf: Configuration) -> int:
     for name in sorted(conf):
         print(f"{name}={conf.get(name)}")
@@ -322,6 +351,7 @@ COMMANDS: dict[str, Command] = {
     "parse": Command("parse the pages of a batch", _parse_options, _parse),
     "updatedb": Command("update the table from a batch", _batch, _updatedb),
     "index": Command("index the pages of a batch", _index_options, _index),
+    "pagerank": Command("compute the PageRank of every page", _pagerank_options, _pagerank),
     "search": Command("search the embedded index", _search_options, _search),
     "readdb": Command("read or dump the table", _readdb_options, _readdb),
     "hostinject": Command("put settings of hosts into the host table", _hostinject_options, _hostinject),
@@ -337,6 +367,7 @@ COMMANDS: dict[str, Command] = {
     "filterchecker": Command("say which URLs the filters accept", _filterchecker_options, _filterchecker),
     "normalizerchecker": Command("print URLs normalized", _normalizerchecker_options, _normalizerchecker),
     "robotsparser": Command("say which URLs a robots.txt allows", _robotsparser_options, _robotsparser),
+    "package": Command("pack the program for the nodes of a cluster", _package_options, _package),
     "showproperties": Command("print the configuration in force", _none, _showproperties),
 }
 

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from mrjob.protocol import BytesValueProtocol
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import InputError, StoreError, UsageError
+from nutch2py.errors import InputError, UsageError
 from nutch2py.jobs.batchlist import BatchLists
 from nutch2py.jobs.joblog import clock
 from nutch2py.jobs.journal import recover
 from nutch2py.jobs.readdb_stats import StatsCollector
 from nutch2py.jobs.readdb_text import page_fields, page_text
+from nutch2py.jobs.tables import existing_table
 from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.splits import RangeSplit
-from nutch2py.table import DataStore, Query, open_store
+from nutch2py.table import Query
 from nutch2py.url.keys import reverse_url, unreverse_url
-from nutch2py.webpage import WebPage
 
+Shown = Mapping[str, bool]
+"""Which of content, headers, links and text to show beside the rest."""
 _SHOWN = ("content", "headers", "links", "text")
 
 
@@ -64,17 +66,9 @@ class DumpJob(TableJob):
                 self.count("WebTableReader", "dumped")
 
 
-def _table(conf: Configuration) -> DataStore[WebPage]:
-    recover(conf)
-    store = open_store(conf, WebPage)
-    if not store.exists():
-        raise StoreError(f"there is no table {store.name} at {store.location}: inject seeds first, or correct -crawlId")
-    return store
-
-
 def print_stats(conf: Configuration, sort: bool) -> int:
     """Print counts by status, retries, scores; with ``sort`` by host, too."""
-    store = _table(conf)
+    store = existing_table(conf)
     conf = conf.copy()
     conf.set("db.reader.stats.sort", sort)
     print("WebTable statistics start")
@@ -87,41 +81,24 @@ def print_stats(conf: Configuration, sort: bool) -> int:
     return 0
 
 
-def print_page(
-    conf: Configuration,
-    url: str,
-    *,
-    content: bool = False,
-    headers: bool = False,
-    links: bool = False,
-    text: bool = False,
-) -> int:
+def print_page(conf: Configuration, url: str, shown: Shown) -> int:
     """Print the row of a URL; exit code 1 when there is none."""
-    store = _table(conf)
+    store = existing_table(conf)
     try:
         key = reverse_url(url)
     except ValueError as error:
         raise UsageError(f"{url} is not a URL: {error}") from error
-    page = store.get(key, page_fields(content, headers, links, text))
+    page = store.get(key, page_fields(**shown))
     if page is None:
         print(f"{url} not found")
         return 1
-    print(page_text(url, page, content, headers, links, text))
+    print(page_text(url, page, **shown))
     return 0
 
 
-def dump(
-    conf: Configuration,
-    folder: Path,
-    regex: str,
-    *,
-    content: bool = False,
-    headers: bool = False,
-    links: bool = False,
-    text: bool = False,
-) -> int:
+def dump(conf: Configuration, folder: Path, regex: str, shown: Shown) -> int:
     """Write every row whose URL matches ``regex`` whole into ``folder``, as part files."""
-    store = _table(conf)
+    store = existing_table(conf)
     try:
         re.compile(regex)
     except re.error as error:
@@ -129,11 +106,11 @@ def dump(
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} exists already: name a folder that does not")
     conf = conf.copy()
-    for name, shown in zip(_SHOWN, (content, headers, links, text), strict=True):
-        conf.set(f"db.reader.dump.{name}", shown)
+    for name, wanted in shown.items():
+        conf.set(f"db.reader.dump.{name}", wanted)
     conf.set("db.reader.dump.regex", regex)
     print("WebTable dump: starting")
-    query = Query(page_fields(content, headers, links, text))
+    query = Query(page_fields(**shown))
     splits = [RangeSplit(key_range) for key_range in store.key_ranges(query, map_tasks(conf))]
     result = run_job(DumpJob, conf, splits, title="WebTable dump", expected=store.row_estimate(), output=folder)
     print(f"WebTable dump: {result.count('WebTableReader', 'dumped')} rows")

@@ -12,7 +12,8 @@ from nutch2py.table.dump import copy_table, export_table, import_table
 from nutch2py.webpage import WebPage
 
 
-def _existing(conf: Configuration) -> DataStore[WebPage]:
+def existing_table(conf: Configuration) -> DataStore[WebPage]:
+    """Return the crawl's table, whatever a killed updatedb left finished; raise StoreError when there is none."""
     recover(conf)
     store = open_store(conf, WebPage)
     if not store.exists():
@@ -22,7 +23,7 @@ def _existing(conf: Configuration) -> DataStore[WebPage]:
 
 def export_to(conf: Configuration, path: Path) -> int:
     """Write every cell of the crawl's table to a file of JSON lines."""
-    store = _existing(conf)
+    store = existing_table(conf)
     print(f"exporttable: {export_table(store, path)} rows of {store.name} to {path}")
     return 0
 
@@ -37,7 +38,7 @@ def import_from(conf: Configuration, path: Path) -> int:
 
 def copy_to(conf: Configuration, target: str) -> int:
     """Copy every cell of the crawl's table to the table of the same name in another store."""
-    source = _existing(conf)
+    source = existing_table(conf)
     store = open_store(conf, WebPage, location=target)
     store.create()
     print(f"copytable: {copy_table(source, store)} rows of {source.name} from {source.location} to {target}")

@@ -1,0 +1,97 @@
+"""readdb and the commands over whole tables, through the command line."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from nutch2py.cli import main
+from nutch2py.conf import Configuration
+from nutch2py.jobs.batchlist import BatchLists, State
+from nutch2py.table import open_store
+from nutch2py.webpage import WebPage
+from tests.conftest import MAP_SIZE
+from tests.jobs import recorded
+
+
+@pytest.fixture
+def crawl(conf: Configuration, recording: Path) -> Configuration:
+    """A table of the recorded crawl after its second round."""
+    recorded.load(conf, recording / "dumps" / "round2-updatedb.jsonl.gz")
+    return conf
+
+
+def run(conf: Configuration, *words: str) -> int:
+    """Run a command over the table."""
+    return main(
+        [
+            *words,
+            "-D",
+            f"storage.data.store={conf.get('storage.data.store')}",
+            "-D",
+            f"storage.embedded.map.size={MAP_SIZE}",
+        ]
+    )
+
+
+def test_stats(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(crawl, "readdb", "-stats") == 0
+    out = capsys.readouterr().out
+    assert "TOTAL urls:\t461\n" in out
+    assert run(crawl, "readdb", "-stats", "-D", "mapreduce.job.maps=5") == 0
+    assert capsys.readouterr().out == out
+
+
+def test_url(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(crawl, "readdb", "-url", "http://a.interop.test/p01.html", "-links") == 0
+    out = capsys.readouterr().out
+    assert out.startswith("key:\thttp://a.interop.test/p01.html\n")
+    assert "status:\t2 (status_fetched)\n" in out
+    assert "outlink:\t" in out
+    assert run(crawl, "readdb", "-url", "http://a.interop.test/none.html") == 1
+
+
+def test_dump_of_matching_rows(crawl: Configuration, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "dump"
+    assert run(crawl, "readdb", "-dump", str(folder), "-regex", r"http://a\.interop\.test/p0.*", "-text") == 0
+    text = "".join(path.read_text() for path in sorted(folder.glob("part-*")))
+    assert (
+        text.count("\nbaseUrl:\t")
+        == text.count("http://a.interop.test/p0") - text.count("baseUrl:\thttp://a.interop.test/p0")
+        > 5
+    )
+    assert "text:start:" in text
+    capsys.readouterr()
+    assert run(crawl, "readdb", "-dump", str(folder)) == 3
+    assert "exists already" in capsys.readouterr().err
+
+
+def test_batches(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+    BatchLists(crawl).set_state("one two/3", State.GENERATED, 7)
+    assert run(crawl, "readdb", "-batches") == 0
+    name, state, _, count = capsys.readouterr().out.rstrip("\n").split("\t")
+    assert (name, state, count) == ("one two/3", "generated", "7")
+
+
+def test_no_table(conf: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(conf, "readdb", "-stats") == 4
+    assert "inject seeds first" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
+def test_export_import_copy(crawl: Configuration, recording: Path, tmp_path: Path, name: str) -> None:
+    """Cells and timestamps come back from a file, and from a copy in another store, as they were."""
+    source = open_store(crawl, WebPage)
+    assert run(crawl, "exporttable", str(tmp_path / name)) == 0
+    assert (tmp_path / name).read_bytes()[:2] == (b"\x1f\x8b" if name.endswith(".gz") else b'{"')
+    other = crawl.copy()
+    other.set("storage.data.store", f"embedded:{tmp_path / 'other'}")
+    assert run(other, "importtable", str(tmp_path / name)) == 0
+    assert list(open_store(other, WebPage).scan_cells()) == list(source.scan_cells())
+    assert run(crawl, "copytable", f"embedded:{tmp_path / 'third'}") == 0
+    other.set("storage.data.store", f"embedded:{tmp_path / 'third'}")
+    assert list(open_store(other, WebPage).scan_cells()) == list(source.scan_cells())
+    with gzip.open(recording / "dumps" / "round2-updatedb.jsonl.gz") as lines:
+        assert sum(1 for _ in lines) == sum(1 for _ in source.scan_cells())
