@@ -6,7 +6,6 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.table.hbase import HBaseStore
-from tests.table.hbase_server import hbase, hbase_server  # noqa: F401  # fixtures
 from tests.table.store_suite import StoreSuite
 
 _numbers = itertools.count()
@@ -14,7 +13,7 @@ _numbers = itertools.count()
 
 class TestHBaseStore(StoreSuite):
     @pytest.fixture
-    def make_store(self, hbase):  # noqa: F811
+    def make_store(self, hbase):
         place = next(_numbers)
 
         def make(record, name):

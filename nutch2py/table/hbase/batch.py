@@ -176,7 +176,7 @@ class HBaseBatch(WriteBatch):
     def _fits(self, key: str, row: bytes, puts: dict[bytes, bytes], size: int) -> bool:
         """Tell whether HBase takes the row; note and warn if not."""
         if len(row) > LONGEST_KEY:
-            self._refuse(key, f"its key has {len(row):,} bytes, HBase allows {LONGEST_KEY:,}")
+            self._refuse(key, f"its key has {len(row):,} bytes, more than {LONGEST_KEY:,}")
             return False
         if size > _LARGEST_ROW:
             self._refuse(key, f"it has {size:,} bytes, a gateway takes {_LARGEST_ROW:,} at once")
@@ -242,7 +242,11 @@ class HBaseBatch(WriteBatch):
 
     def _send_all(self, requests: list[Request]) -> None:
         """Send calls one behind the other without waiting for each answer; look at those that failed one by one."""
-        for request, error in self._gateways.call(_sender(self._table, requests)):
+        try:
+            failed = self._gateways.call(_sender(self._table, requests))
+        except ANSWERS as error:
+            raise explained(error, self._gateways.table, self._gateways.where) from error
+        for request, error in failed:
             self._handle(request, error)
 
     def _handle(self, request: Request, error: Exception) -> None:
@@ -311,6 +315,7 @@ def _sender(table: bytes, requests: list[Request]) -> Callable[[Link], list[tupl
                 else:
                     passing = error
         if passing is not None:
+            client.getColumnDescriptors(table)  # says so if the table is gone, which the answer to a write does not
             raise passing  # all are sent again, which changes nothing for those that were written
         return failed
 

@@ -18,7 +18,8 @@ from nutch2py.table.hbase.gateways import Gateways, Link, Patience
 from nutch2py.table.hbase.interface import TScan
 from nutch2py.table.hbase.settings import Address
 
-LONGEST_KEY = 32767  # HConstants.MAX_ROW_LENGTH: longer keys are refused, with the whole request
+LONGEST_KEY = 32_000
+"""HBase allows 32,767 bytes, in which it also puts the table's name when it looks for the region."""
 _PARTING = 0.2  # seconds to wait for an answer that nobody wants any more
 
 

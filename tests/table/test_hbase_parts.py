@@ -1,0 +1,183 @@
+"""The parts of the HBase store that need no server: addresses, properties, columns, conditions."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError, StoreError
+from nutch2py.table import MarkCondition, Query, open_store
+from nutch2py.table.hbase.admin import families_of
+from nutch2py.table.hbase.mapping import column_mapping
+from nutch2py.table.hbase.scan import RowBudget
+from nutch2py.table.hbase.selection import Selection
+from nutch2py.table.hbase.settings import Address, Location, Settings
+from nutch2py.webpage import BatchEntry, Host, WebPage
+
+EVERY = frozenset([b"f", b"h", b"il", b"mk", b"mtdt", b"ol", b"p", b"s", b"stm"])
+NUTCH = column_mapping(Configuration(), WebPage)
+
+
+@pytest.mark.parametrize(
+    ("text", "gateways", "namespace"),
+    [
+        ("hbase://h", [("h", 9090)], ""),
+        ("hbase://h:1,10.0.0.2:2", [("h", 1), ("10.0.0.2", 2)], ""),
+        ("hbase://h:1/crawl", [("h", 1)], "crawl"),
+        ("hbase:h:1", [("h", 1)], ""),
+        ("hbase://[::1]:7/x_1", [("::1", 7)], "x_1"),
+    ],
+)
+def test_a_location(text, gateways, namespace):
+    location = Location.parse(text)
+    assert (list(location.gateways), location.namespace) == (gateways, namespace)
+
+
+@pytest.mark.parametrize(
+    "text", ["hbase://", "hbase://h:x", "hbase://h:0", "hbase://h:65536", "hbase://h/a-b", "hbase://a b"]
+)
+def test_a_malformed_location_is_refused(text):
+    with pytest.raises(ConfigurationError, match=r"storage\.data\.store"):
+        Location.parse(text)
+
+
+def test_the_name_of_a_table_in_a_namespace():
+    assert Location.parse("hbase://h/crawl").full_name("webpage") == "crawl:webpage"
+    assert Location.parse("hbase://h/default").full_name("webpage") == "webpage"
+    assert str(Address("::1", 7)) == "[::1]:7"
+
+
+@pytest.mark.parametrize("name", ["a/b", "-x", "", "a:b", "é"])
+def test_a_table_name_that_hbase_refuses(name):
+    with pytest.raises(ConfigurationError, match=r"storage\.crawl\.id"):
+        open_store(Configuration({"storage.crawl.id": ""}), WebPage, "hbase://h", name or " ")
+
+
+def test_settings_come_from_the_properties():
+    conf = Configuration({
+        "hbase.thrift.transport": "FRAMED", "hbase.thrift.protocol": "compact", "hbase.thrift.timeout": "5000",
+        "hbase.thrift.retry.wait": "250", "hbase.compression": "gz", "gora.buffer.read.limit": "10",
+        "hbase.thrift2.gateways": "a:1, b", "hbase.create.splits": "com.a,com.b",
+    })  # fmt: skip
+    found = Settings.of(conf)
+    assert (found.transport, found.protocol, found.timeout, found.retry_wait) == ("framed", "compact", 5.0, 0.25)
+    assert (found.compression, found.scan_rows, found.splits) == ("GZ", 10, ("com.a", "com.b"))
+    assert found.thrift2 == (("a", 1), ("b", 9095))
+    assert found.write_bytes < 2 << 20  # what a gateway takes in a frame
+    assert Settings.of(Configuration()) == Settings()
+
+
+@pytest.mark.parametrize("name", ["hbase.thrift.transport", "hbase.thrift.protocol", "hbase.thrift2.gateways"])
+def test_a_malformed_setting_names_its_property(name):
+    with pytest.raises(ConfigurationError, match=name):
+        Settings.of(Configuration({name: "a b"}))
+
+
+def cell(value):
+    return SimpleNamespace(value=value)
+
+
+def test_only_the_named_columns_are_asked_for():
+    asked = Selection([WebPage.status, WebPage.title, WebPage.markers, WebPage.fetch_time], NUTCH, EVERY).columns_asked
+    assert sorted(asked) == [b"f:st", b"f:ts", b"mk", b"p:t"]
+    assert Selection(None, NUTCH, EVERY).columns_asked is None
+    assert Selection([], NUTCH, EVERY).columns_asked == []
+
+
+def test_a_family_that_the_table_lacks_is_never_asked_for():
+    old = EVERY - {b"stm"}
+    assert Selection([WebPage.sitemaps, WebPage.status], NUTCH, old).columns_asked == [b"f:st"]
+    assert Selection([WebPage.sitemaps], NUTCH, old).columns_asked == []
+    assert Selection([WebPage.status], NUTCH, EVERY - {b"mk"}, MarkCondition("x")).columns_asked == []
+
+
+def test_the_column_of_a_condition_is_read_and_not_shown():
+    chosen = Selection([WebPage.status], NUTCH, EVERY, MarkCondition("_gnmrk_", "it's"))
+    assert chosen.columns_asked == [b"f:st", b"mk:_gnmrk_"]
+    assert chosen.filter == b"SingleColumnValueFilter('mk','_gnmrk_',=,'binary:it''s',true,true)"
+    row = {b"f:st": cell(b"\0\0\0\2"), b"mk:_gnmrk_": cell(b"it's")}
+    assert WebPage(None, frozenset([WebPage.status]), chosen, row).cells == {b"f": {b"st": b"\0\0\0\2"}}
+    assert chosen.has_cell(row)
+    assert not chosen.has_cell({b"mk:_gnmrk_": cell(b"it's")})
+
+
+def test_answers_are_kept_near_their_size():
+    budget = RowBudget(1000, 1_000_000)
+    asked = []
+    for row_bytes in (100, 100, 100, 100, 50_000, 2_000_000):
+        asked.append(budget.rows)
+        budget.learn(budget.rows, budget.rows * row_bytes)
+    assert asked == [16, 128, 1000, 1000, 1000, 20]
+    assert budget.rows == 1
+    assert budget.copy().rows == 1
+
+
+MAPPING = """<gora-otd>
+  <table name="webpage">
+    <family name="c" maxVersions="1" compression="GZ"/> <family name="m" maxVersions="3" bloomFilter="NONE"/>
+  </table>
+  <class table="webpage" keyClass="java.lang.String" name="org.apache.nutch.storage.WebPage">
+    <field name="content" family="c" qualifier="body"/>
+    <field name="text" family="c" qualifier="t"/>
+    <field name="status" family="m" qualifier="status"/>
+    <field name="markers" family="marks"/>
+  </class>
+  <class table="host" keyClass="java.lang.String" name="org.apache.nutch.storage.Host">
+    <field name="metadata" family="m"/>
+  </class>
+</gora-otd>"""
+
+
+@pytest.fixture
+def site(tmp_path):
+    (tmp_path / "gora-hbase-mapping.xml").write_text(MAPPING)
+    return Configuration(folders=[tmp_path])
+
+
+def test_a_mapping_file_renames_columns_both_ways(site):
+    mapping = column_mapping(site, WebPage)
+    for ours, theirs in [
+        ((b"f", b"cnt"), b"c:body"), ((b"f", b"st"), b"m:status"), ((b"mk", b"a:b"), b"marks:a:b"),
+        ((b"f", b"ts"), b"f:ts"), ((b"foreign", b"x"), b"foreign:x"),
+    ]:  # fmt: skip
+        assert mapping.to_site(*ours) == theirs
+        assert mapping.from_site(theirs) == ours
+    assert not mapping.plain
+    assert column_mapping(site, Host).to_site(b"mtdt", b"q") == b"m:q"
+    assert column_mapping(site, BatchEntry).plain
+
+
+def test_families_of_a_new_table(site):
+    families = {f.name: f for f in families_of(column_mapping(site, WebPage), Settings())}
+    assert set(families) == {b"c", b"m", b"marks", b"f", b"p", b"s", b"h", b"ol", b"il", b"mtdt", b"stm"}
+    assert (families[b"c"].compression, families[b"m"].versions, families[b"m"].bloom) == ("GZ", 3, "NONE")
+    plain = families_of(NUTCH, Settings(compression="SNAPPY"))
+    assert {f.name for f in plain} == EVERY
+    assert {(f.versions, f.bloom, f.compression, f.block_cache) for f in plain} == {(1, "ROW", "SNAPPY", True)}
+
+
+def test_a_codec_that_nobody_knows_is_refused():
+    with pytest.raises(ConfigurationError, match=r"hbase\.compression"):
+        families_of(NUTCH, Settings(compression="RAR"))
+
+
+def test_a_mapping_file_that_is_not_xml(tmp_path):
+    (tmp_path / "gora-hbase-mapping.xml").write_text("<gora")
+    with pytest.raises(ConfigurationError, match=r"gora-hbase-mapping\.xml"):
+        column_mapping(Configuration(folders=[tmp_path]), WebPage)
+
+
+def test_two_fields_in_one_column_are_refused(tmp_path):
+    text = MAPPING.replace('qualifier="t"', 'qualifier="body"')
+    (tmp_path / "gora-hbase-mapping.xml").write_text(text)
+    with pytest.raises(ConfigurationError, match="two fields"):
+        column_mapping(Configuration(folders=[tmp_path]), WebPage)
+
+
+def test_no_gateway_at_the_address():
+    conf = Configuration({"hbase.thrift.retries": "1", "hbase.thrift.retry.wait": "1"})
+    store = open_store(conf, WebPage, "hbase://127.0.0.1:1", "webpage")
+    with pytest.raises(
+        StoreError, match=r"no HBase Thrift gateway answers at hbase://127\.0\.0\.1:1 .*storage\.data\.store"
+    ):
+        list(store.scan(Query()))
