@@ -131,10 +131,14 @@ class FetchSchedule(Protocol):
     ) -> None:
         """Set the next fetch after a success; ``state``: 0 unknown, 1 modified, 2 not modified."""
 
-    def set_page_gone_schedule(self, url: str, page: WebPage, prev_fetch: int, prev_modified: int, fetched: int) -> None:
+    def set_page_gone_schedule(
+        self, url: str, page: WebPage, prev_fetch: int, prev_modified: int, fetched: int
+    ) -> None:
         """Set the next fetch of a page that is gone."""
 
-    def set_page_retry_schedule(self, url: str, page: WebPage, prev_fetch: int, prev_modified: int, fetched: int) -> None:
+    def set_page_retry_schedule(
+        self, url: str, page: WebPage, prev_fetch: int, prev_modified: int, fetched: int
+    ) -> None:
         """Set the next fetch after a failure that may pass."""
 
     def should_fetch(self, url: str, page: WebPage, now: int) -> bool:
@@ -189,13 +193,21 @@ def enabled(conf: Configuration, point: str) -> dict[str, type[Any]]:
 
 def names_of(plugin_id: str, plugin: type[Any]) -> set[str]:
     """Return every name by which a property may call a plug-in."""
-    return {plugin_id, getattr(plugin, "java_class", plugin_id), plugin.__name__, f"{plugin.__module__}.{plugin.__name__}"}
+    return {
+        plugin_id,
+        getattr(plugin, "java_class", plugin_id),
+        plugin.__name__,
+        f"{plugin.__module__}.{plugin.__name__}",
+    }
 
 
 def ordered(conf: Configuration, point: str, order_property: str) -> list[Any]:
     """Return an instance of every enabled plug-in of a point; those that the order property names come first."""
     chosen = enabled(conf, point)
-    return [plugin(conf) for plugin in in_order(chosen, conf.get_strings(order_property, separators=", \t\n\r"), order_property)]
+    return [
+        plugin(conf)
+        for plugin in in_order(chosen, conf.get_strings(order_property, separators=", \t\n\r"), order_property)
+    ]
 
 
 def in_order(chosen: Mapping[str, type[Any]], order: Iterable[str], order_property: str = "") -> list[type[Any]]:
@@ -221,4 +233,6 @@ def named(conf: Configuration, point: str, name: str) -> Any:
         plugin = load(entry)
         if name in names_of(plugin_id, plugin):
             return plugin(conf)
-    raise ConfigurationError(f"no plug-in of {point} is called {name}: known are {', '.join(sorted(registered(point)))}")
+    raise ConfigurationError(
+        f"no plug-in of {point} is called {name}: known are {', '.join(sorted(registered(point)))}"
+    )
