@@ -252,6 +252,19 @@ def _importtable(args: Arguments, conf: Configuration) -> int:
     return import_from(conf, Path(args.file))
 
 
+def _createtable_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-splits", "--splits", type=int, default=1, metavar="N", help="number of regions (HBase)")
+    parser.add_argument("-seeds", "--seeds", metavar="url_dir", help="cut the row keys of these seeds into regions")
+    parser.add_argument("-sample", "--sample", metavar="store", help="cut the crawl's table in this store into regions")
+    parser.add_argument("-keys", "--keys", metavar="file", help="begin regions at these row keys or URLs, one a line")
+
+
+def _createtable(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.tables import create_table
+
+    return create_table(conf, args.splits, args.seeds, args.sample, args.keys)
+
+
 def _copytable_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", help="the store to copy to: embedded:FOLDER or hbase://HOST:PORT")
 
@@ -357,6 +370,7 @@ COMMANDS: dict[str, Command] = {
     "hostinject": Command("put settings of hosts into the host table", _hostinject_options, _hostinject),
     "updatehostdb": Command("count pages and links by host", _updatehostdb_options, _updatehostdb),
     "readhostdb": Command("print the host table", _readhostdb_options, _readhostdb),
+    "createtable": Command("make the table, on HBase in several regions", _createtable_options, _createtable),
     "copytable": Command("copy the table to another store", _copytable_options, _copytable),
     "exporttable": Command("write the table's cells to a file", _file_options, _exporttable),
     "importtable": Command("read cells from a file into the table", _file_options, _importtable),

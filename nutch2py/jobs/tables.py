@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import StoreError
+from nutch2py.errors import InputError, StoreError, UsageError
 from nutch2py.jobs.journal import recover
-from nutch2py.table import DataStore, open_store
+from nutch2py.jobs.seeds import parse_seed_line, seed_files
+from nutch2py.table import DataStore, Query, open_store
 from nutch2py.table.dump import copy_table, export_table, import_table
+from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import WebPage
 
 
@@ -43,3 +47,69 @@ def copy_to(conf: Configuration, target: str) -> int:
     store.create()
     print(f"copytable: {copy_table(source, store)} rows of {source.name} from {source.location} to {target}")
     return 0
+
+
+def create_table(
+    conf: Configuration, regions: int, seeds: str | None, sample: str | None, keys_file: str | None
+) -> int:
+    """Make the crawl's table; on HBase with regions split by given keys, or in ``regions`` parts by a sample.
+
+    ``keys_file`` has a row key or URL a line; ``seeds`` is a seed file or folder, ``sample`` another store that has the
+    crawl's table: their keys are cut into parts of like size.
+    """
+    store = open_store(conf, WebPage)
+    keys = _split_keys(conf, regions, seeds, sample, keys_file)
+    if keys and not isinstance(store, _Splittable):
+        raise UsageError(f"{store.location} has no regions to split: leave out -splits and -keys")
+    if keys and store.exists():
+        raise StoreError(f"{store.name} exists already: its regions are split by HBase as it grows")
+    if keys and isinstance(store, _Splittable):
+        store.create_split([key.encode() for key in keys])
+    else:
+        store.create()
+    print(f"createtable: {store.name} at {store.location}, {len(keys) + 1} region{'s' if keys else ''}")
+    return 0
+
+
+@runtime_checkable
+class _Splittable(Protocol):
+    """A store whose tables can be made in parts."""
+
+    def create_split(self, keys: Sequence[bytes]) -> None: ...
+
+
+def _split_keys(
+    conf: Configuration, regions: int, seeds: str | None, sample: str | None, keys_file: str | None
+) -> list[str]:
+    """Return the keys at which regions begin, the first region's left out; none without any of the options."""
+    if keys_file is not None:
+        return sorted({key for line in _lines(Path(keys_file)) if (key := _row_key(line.strip()))})
+    if regions < 2:
+        return []
+    if sample is not None:
+        ranges = open_store(conf, WebPage, location=sample).key_ranges(Query(None), regions)
+        return [key_range.start for key_range in ranges if key_range.start]
+    if seeds is None:
+        raise UsageError("-splits needs keys to cut: give -seeds FILE, -sample STORE or -keys FILE")
+    lines = (line for file in seed_files(Path(seeds)) for line in _lines(file))
+    keys = sorted({_row_key(seed.url) for line in lines for seed in parse_seed_line(line)} - {""})
+    if len(keys) < regions:
+        raise UsageError(f"{seeds} has {len(keys)} URLs, too few for {regions} regions: lower -splits")
+    return [keys[len(keys) * part // regions] for part in range(1, regions)]
+
+
+def _row_key(text: str) -> str:
+    """Return the row key of a URL, any other text as it is; empty for what looks like a URL and is none."""
+    if "://" not in text:
+        return text
+    try:
+        return reverse_url(text)
+    except ValueError:
+        return ""
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}: check that it exists and may be read") from error
