@@ -1,4 +1,4 @@
-"""A TCP proxy before a gateway, for what a gateway does rarely: answers are lost, connections cut, it comes and goes."""
+"""A TCP proxy before a gateway, for what a gateway does rarely: lose an answer, cut a connection, come and go."""
 
 import contextlib
 import socket

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from thriftpy2.thrift import TApplicationException, TException
+from thriftpy2.transport import TTransportException
 
 from nutch2py.errors import StoreError
 from nutch2py.table.hbase.interface import AlreadyExists, HBaseError, IllegalArgument
@@ -35,8 +36,11 @@ def message_of(error: BaseException) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of the server's message, at most 300 characters."""
+    """Return the first line of the server's message, at most 300 characters; of a failed connection also its cause."""
     line = message_of(error).partition("\n")[0].strip()
+    cause = error.__context__
+    if isinstance(error, TTransportException) and isinstance(cause, OSError):
+        line = f"{line}: {cause.strerror or cause}"
     return line if len(line) <= 300 else line[:299] + "…"
 
 

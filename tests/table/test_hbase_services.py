@@ -1,0 +1,98 @@
+"""scripts/services: what it says and does around the HBase of the tests."""
+
+import os
+import socket
+import subprocess
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.table import Query, open_store
+from nutch2py.webpage import WebPage
+from tests.table.hbase_server import ROOT, Server
+
+
+def services(*words):
+    command = [str(ROOT / "scripts" / "services"), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_data_survives_a_stop_and_a_start(hbase):
+    store = open_store(Configuration(), WebPage, hbase.location, "services_webpage")
+    store.create()
+    page = WebPage()
+    page.title = "there"
+    with store.batch() as batch:
+        batch.put("a", page)
+    before = hbase.location
+    hbase.stop()
+    assert "master           stopped" in services("status", "hbase", "--instance", hbase.name).stdout
+    hbase.start()
+    assert hbase.location == before
+    assert [(key, page.title) for key, page in store.scan(Query())] == [("a", "there")]
+    status = hbase.status()
+    assert "gateway          runs" in status
+    assert f"address          {before}" in status
+
+
+def test_a_start_of_what_runs_changes_nothing(hbase):
+    pid = (hbase.home / "run" / "master.pid").read_text()
+    hbase.start()
+    assert (hbase.home / "run" / "master.pid").read_text() == pid
+
+
+def test_a_pid_that_another_process_has_is_left_alone(hbase):
+    file = hbase.home / "run" / "gateway-b.pid"
+    file.write_text(f"{os.getpid()}\n")
+    assert "gateway-b        stopped" in hbase.status()
+    hbase.stop("gateway-b")
+    assert not file.exists()
+
+
+def test_a_port_in_use_is_an_error(hbase):
+    with socket.create_server(("127.0.0.1", hbase.port("gateway-b"))):
+        done = services("start", "hbase", "--instance", hbase.name, "gateway-b")
+    assert done.returncode == 1
+    assert f"port {hbase.port('gateway-b')} is in use" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["start", "nothing"], 1, "there is no service nothing: choose one of"),
+        (["start", "hbase", "--instance", "a/b"], 1, "an instance is named"),
+        (["start", "hbase", "--port"], 1, "--port needs a value"),
+        (["start", "hbase", "--port", "x"], 1, "--port needs a number"),
+        (["stop", "hbase", "--instance", "never-started"], 0, "was never started"),
+        (["status", "hbase", "--instance", "never-started"], 1, "was never started"),
+        (["start"], 2, "scripts/services start  NAME"),
+        (["fly", "hbase"], 2, "scripts/services start  NAME"),
+    ],
+)
+def test_what_it_says_of_wrong_words(words, status, message):
+    done = services(*words)
+    assert done.returncode == status
+    assert message in done.stderr
+
+
+def test_a_part_that_is_not_one(hbase):
+    done = services("start", "hbase", "--instance", hbase.name, "gatway")
+    assert done.returncode == 1
+    assert "hbase has no part gatway: choose of master gateway" in done.stderr
+
+
+def test_data_in_a_folder_of_choice(hbase, tmp_path):
+    """Only what a start writes down is looked at here: the address and the folder, before anything runs."""
+    server = Server(f"{hbase.name}-placed")
+    try:
+        done = services("stop", "hbase", "--instance", server.name)
+        assert done.returncode == 0
+        done = services(
+            "start", "hbase", "--instance", server.name, "--data", str(tmp_path / "d"), "--port", "1", "nope"
+        )
+        assert done.returncode == 1
+        assert f"data={tmp_path / 'd'}" in (server.home / "settings").read_text()
+        assert server.port("gateway") == 1
+    finally:
+        server.remove()
+    assert not server.home.exists()
