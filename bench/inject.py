@@ -23,7 +23,8 @@ def seed_lines(count: int) -> Iterator[str]:
         host, page = number % hosts, number // hosts
         section = _SECTIONS[(host * 7 + page) % len(_SECTIONS)]
         query = f"?id={page}&lang=en" if page % 5 == 0 else ""
-        yield f"http://www{host % 3}.site-{host:05d}.example.{'com' if host % 2 else 'org'}/{section}/p{page:03d}.html{query}\n"
+        end = "com" if host % 2 else "org"
+        yield f"http://www{host % 3}.site-{host:05d}.example.{end}/{section}/p{page:03d}.html{query}\n"
 
 
 def write_seeds(count: int, folder: Path) -> Path:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 _SAMPLE = 0.05  # seconds between two looks at the memory
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -67,7 +68,7 @@ class _MemoryWatch:
         while not self._stop.wait(_SAMPLE):
             self.highest = max(self.highest, sum(map(_anonymous, _processes(self._session))))
 
-    def __enter__(self) -> _MemoryWatch:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -78,14 +79,14 @@ class _MemoryWatch:
 
 def _processes(session: int) -> list[int]:
     found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit():
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
             try:
-                stat = Path("/proc", name, "stat").read_text(encoding="utf-8", errors="replace")
+                stat = (folder / "stat").read_text(encoding="utf-8", errors="replace")
             except OSError:  # it has just ended
                 continue
             if int(stat.rpartition(")")[2].split()[3]) == session:
-                found.append(int(name))
+                found.append(int(folder.name))
     return found
 
 

@@ -7,8 +7,16 @@ from collections.abc import Sequence
 from bench.measuring import Measurement
 
 HEADINGS = (
-    "work", "records", "CPU s", "aim", "records per CPU s", "cost of a record", "memory MB", "largest process MB", "wall s"
-)  # fmt: skip
+    "work",
+    "records",
+    "CPU s",
+    "aim",
+    "records per CPU s",
+    "cost of a record",
+    "memory MB",
+    "largest process MB",
+    "wall s",
+)
 
 
 def _cells(measurement: Measurement, smallest: Measurement) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from nutch2py.fetcher.transfer import Transfer
 from nutch2py.url.javaurl import parse_url
 
 _BAD_LENGTH = "Content-Length"
+_DIED = "Connection died"  # libcurl's words when five connections that it had kept were dead, one after the other
 # libcurl's words for answers that Nutch reads all the same, and that of ours for headers that do not end
 _READABLE = ("Header without colon", "NUL byte in header", "Carriage return", "Transfer-Encoding", "amid the headers")
 
@@ -68,6 +69,9 @@ class PycurlDownloadHandler(BaseDownloadHandler):
         headers: tuple[str, ...] = meta.get("header_lines", ())
         answer = await self._get(request.url, limit, headers)
         failure = answer.failure
+        if failure is not None and failure.text.startswith(_DIED):
+            answer = await self._get(request.url, limit, headers, fresh=True)
+            failure = answer.failure
         if failure is not None and failure.kind == FailureKind.PROTOCOL:
             answer = await self._try_again(answer, failure.text, limit, headers)
         response = AnswerResponse(request.url, answer.status or 200, None, answer.content, request=request)
@@ -82,7 +86,9 @@ class PycurlDownloadHandler(BaseDownloadHandler):
             return answer
         return await lenient.get(self._http, answer.url, parse_url(answer.url), limit, headers)
 
-    async def _get(self, url: str, limit: int, headers: tuple[str, ...], ignore_length: bool = False) -> Answer:
+    async def _get(
+        self, url: str, limit: int, headers: tuple[str, ...], *, ignore_length: bool = False, fresh: bool = False
+    ) -> Answer:
         try:
             parts = parse_url(url)
             transfer = self._pool.pop() if self._pool else Transfer(self._http)
@@ -92,6 +98,7 @@ class PycurlDownloadHandler(BaseDownloadHandler):
             kind = FailureKind.GATE if "excluded" in str(error) else FailureKind.URL
             return Answer(url, failure=Failure(kind, str(error)))
         transfer.curl.setopt(pycurl.IGNORE_CONTENT_LENGTH, int(ignore_length))
+        transfer.curl.setopt(pycurl.FRESH_CONNECT, int(fresh))
         future = transfer.future = self._loop.create_future()
         self._running[transfer.curl] = transfer
         self._multi.add_handle(transfer.curl)

@@ -70,6 +70,9 @@ class Transfer:
         http, curl = self._http, self.curl
         version = pycurl.CURL_HTTP_VERSION_1_1 if http.http11 else pycurl.CURL_HTTP_VERSION_1_0
         curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS if http.http2 else version)
+        if not (http.http11 or http.http2):
+            # some servers answer HTTP/1.0 as HTTP/1.1 and close all the same: libcurl would keep what is dead
+            curl.setopt(pycurl.FORBID_REUSE, 1)
         curl.setopt(pycurl.PATH_AS_IS, 1)  # dot segments are the normalizers' matter
         curl.setopt(pycurl.NOSIGNAL, 1)
         curl.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
