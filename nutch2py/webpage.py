@@ -1,7 +1,7 @@
 """The records of the tables: WebPage, Host and BatchEntry, with the marks, statuses and codes that live in them.
 
 Columns, types and codes are those of Nutch 2.4 (``schema/webpage.avsc`` and ``schema/gora-hbase-mapping.xml``, which a
-test holds equal to the classes here).
+test holds equal to the classes here), but for one column more that Nutch leaves alone: ``s:pr``, the PageRank.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class MetadataKey(StrEnum):
     ORIGINAL_CHARSET = "OriginalCharEncoding"
     CHARSET = "CharEncodingForConversion"
     CACHING_FORBIDDEN = "caching.forbidden"
+    DUPLICATE = "_dup_"  # signature in hexadecimal, a blank, and the row key of the page that stands for this one
 
 
 class CrawlStatus(IntEnum):
@@ -158,6 +159,7 @@ class WebPage(Record):
     batch_id = _text("batchId", "f:bid")
     sitemaps = _texts("sitemaps", "stm")
     stm_priority = _float("stmPriority", "s:sp")
+    page_rank = _float("pageRank", "s:pr")
 
 
 class Host(Record):

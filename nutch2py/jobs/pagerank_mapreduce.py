@@ -27,6 +27,7 @@ from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.protocol import SortedTextProtocol, escape_key, unescape_key
 from nutch2py.mapreduce.splits import RangeSplit, SideSplit
+from nutch2py.record import Field
 from nutch2py.scoring.pagerank import Change, PageRankModel, difference, received, shares
 from nutch2py.table import DataStore, Query
 from nutch2py.webpage import BatchEntry, WebPage
@@ -196,7 +197,7 @@ class RankWriterJob(TableJob):
         """Write the ranks of some blocks."""
         blocks, iteration = BlockStore(self.batches), self.conf.get_int("pagerank.job.iteration")
         initial, update_score = PageRankModel.of(self.conf).initial, self.conf.get_bool("pagerank.update.score")
-        fields = {WebPage.page_rank, WebPage.score, WebPage.fetch_interval}
+        fields: set[Field[Any]] = {WebPage.page_rank, WebPage.score, WebPage.fetch_interval}
         with self.store.batch() as batch:
             for name, entry in self.batches.scan(Query(frozenset({BatchEntry.data}), split.range)):
                 keys = blocks.keys(entry)

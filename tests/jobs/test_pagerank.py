@@ -1,0 +1,251 @@
+"""PageRankJob on tables: both ways give the same ranks, on every runner of this machine."""
+
+import random
+
+import numpy as np
+import pytest
+
+from nutch2py.cli import main
+from nutch2py.errors import StoreError
+from nutch2py.jobs import pagerank_blocks
+from nutch2py.jobs.batchlist import BatchLists
+from nutch2py.jobs.pagerank import pagerank
+from nutch2py.jobs.pagerank_links import LinkRules
+from nutch2py.jobs.pagerank_memory import MemoryGraph, TooLargeError
+from nutch2py.table import Query, open_store
+from nutch2py.url.keys import reverse_url
+from nutch2py.webpage import CrawlStatus, WebPage
+
+
+def make_table(conf, pages):
+    """Write pages: URL -> (status, URLs linked to)."""
+    store = open_store(conf, WebPage)
+    store.create()
+    with store.batch() as batch:
+        for url, (status, links) in pages.items():
+            page = WebPage()
+            page.fetch_interval = 1
+            if status:
+                page.status = status
+            for link in links:
+                page.outlinks[link] = "text"
+            batch.put(reverse_url(url), page)
+    return store
+
+
+def ranks_of(conf):
+    store = open_store(conf, WebPage)
+    return {key: page.page_rank for key, page in store.scan(Query())}
+
+
+def random_web(count, seed=3):
+    chance = random.Random(seed)
+    urls = [f"http://{chance.choice('abcdefg')}.site{number % 7}.org/{number}" for number in range(count)]
+    statuses = [CrawlStatus.FETCHED] * 16 + [CrawlStatus.UNFETCHED, 0, CrawlStatus.GONE, CrawlStatus.REDIR_PERM]
+    return {
+        url: (
+            chance.choice(statuses),
+            [chance.choice(urls) for _ in range(chance.randrange(9))] + ["http://elsewhere.net/", "http://bad url:x/"],
+        )
+        for url in urls
+    }
+
+
+def by_hand(conf, pages, iterations, base, weight, spread=False):
+    """The formula, page by page; weight: internal -> number."""
+    rules = LinkRules(conf)
+    nodes = {}
+    for url, (status, links) in pages.items():
+        page = WebPage()
+        page.status = status
+        page.outlinks = dict.fromkeys(links, "")
+        if rules.is_page(page):
+            nodes[reverse_url(url)] = rules.links(reverse_url(url), page)
+    links = {
+        key: [(t, True) for t in found.internal if t in nodes] + [(t, False) for t in found.external if t in nodes]
+        for key, found in nodes.items()
+    }
+    ranks = dict.fromkeys(nodes, 1.0)
+    for _ in range(iterations):
+        lost = sum(ranks[key] for key in nodes if not links[key]) if spread else 0.0
+        after = {key: base + (1 - base) * lost / len(nodes) for key in nodes}
+        for key, targets in links.items():
+            for target, internal in targets:
+                after[target] += (1 - base) * weight[internal] * ranks[key] / len(targets)
+        ranks = after
+    return ranks
+
+
+def close(found, expected):
+    assert {key for key, rank in found.items() if rank} == set(expected)
+    return max(abs(found[key] - rank) for key, rank in expected.items()) < 1e-6
+
+
+@pytest.mark.parametrize("method", ["memory", "mapreduce"])
+@pytest.mark.parametrize("site", ["host", "domain"])
+def test_ranks_are_those_of_the_formula(conf, method, site):
+    conf.set("pagerank.method", method)
+    conf.set("pagerank.site", site)
+    conf.set("pagerank.external.weight", 0.7)
+    pages = random_web(300)
+    make_table(conf, pages)
+    result = pagerank(conf)
+    assert (result.method, result.iterations) == (method, 20)
+    assert close(ranks_of(conf), by_hand(conf, pages, 20, 0.15, {True: 0.3, False: 0.7}))
+
+
+OPTIONS = [
+    {},
+    {"pagerank.model": "classic", "pagerank.dangling": "spread"},
+    {"pagerank.external.weight": "1", "pagerank.base": "0.4"},
+    {"pagerank.unfetched": "false", "pagerank.ignore.internal": "host", "pagerank.site": "domain"},
+    {"pagerank.limit": "domain", "pagerank.iterations": "3"},
+    {"pagerank.model": "linkrank"},
+    {"pagerank.tolerance": "0.001", "pagerank.iterations": "50"},
+]
+
+
+@pytest.mark.parametrize(
+    ("runner", "options"), [*(("inline", each) for each in OPTIONS), ("local", {"pagerank.iterations": "2"})]
+)
+def test_mapreduce_equals_memory(conf, monkeypatch, runner, options):
+    for name, value in options.items():
+        conf.set(name, value)
+    if runner == "inline":  # several blocks; other processes keep the large ones
+        monkeypatch.setattr("nutch2py.jobs.pagerank_mapreduce.PAGES_PER_BLOCK", 64)
+        monkeypatch.setattr(pagerank_blocks, "_LINKS_PER_ROW", 50)
+        monkeypatch.setattr(pagerank_blocks, "_LINKS_HELD", 300)
+        monkeypatch.setattr("nutch2py.jobs.pagerank_mapreduce._VECTORS_HELD", 2)
+    make_table(conf, random_web(300, seed=5))
+    in_memory = pagerank(conf)
+    expected = ranks_of(conf)
+    conf.set("pagerank.method", "mapreduce")
+    conf.set("mapreduce.runner", runner)
+    conf.set("mapreduce.job.maps", 3)
+    conf.set("mapreduce.job.reduces", 2)
+    by_jobs = pagerank(conf)
+    assert in_memory[1:4] == by_jobs[1:4]
+    assert (in_memory.method, by_jobs.method) == ("memory", "mapreduce")
+    found = ranks_of(conf)
+    assert set(found) == set(expected)
+    assert max(abs(found[key] - expected[key]) for key in expected) < 1e-6
+    assert by_jobs.change == pytest.approx(in_memory.change, abs=1e-9)
+    assert not list(BatchLists(conf).store.scan(Query()))  # nothing is left of the blocks
+
+
+def test_what_is_a_page_and_what_a_link(conf):
+    make_table(
+        conf,
+        {
+            "http://a.org/": (CrawlStatus.FETCHED, ["http://a.org/", "http://a.org/1", "http://a.org/1#part",
+                                                    "http://a.org/gone", "http://not.in.the.table/"]),
+            "http://a.org/1": (CrawlStatus.UNFETCHED, []),
+            "http://a.org/gone": (CrawlStatus.GONE, ["http://a.org/1"]),
+        },
+    )  # fmt: skip
+    result = pagerank(conf)
+    assert (result.pages, result.links) == (2, 1)
+    found = ranks_of(conf)
+    assert found["org.a:http/gone"] == 0.0
+    assert found["org.a:http/1"] == pytest.approx(0.15 + 0.85 * 0.5 * 0.15)
+
+
+def test_a_page_that_went_loses_its_rank(conf):
+    for method in ("memory", "mapreduce"):
+        conf.set("pagerank.method", method)
+        store = make_table(conf, {"http://a.org/": (CrawlStatus.FETCHED, ["http://b.org/"]),
+                                  "http://b.org/": (CrawlStatus.FETCHED, [])})  # fmt: skip
+        pagerank(conf)
+        assert ranks_of(conf)["org.b:http/"] > 0
+        gone = WebPage()
+        gone.status = CrawlStatus.GONE
+        with store.batch() as batch:
+            batch.put("org.b:http/", gone)
+        assert pagerank(conf).pages == 1
+        assert ranks_of(conf)["org.b:http/"] == 0.0
+
+
+def test_a_second_run_changes_nothing(conf):
+    make_table(conf, random_web(50))
+    assert pagerank(conf).written > 0
+    assert pagerank(conf).written == 0
+
+
+def test_a_killed_run_leaves_nothing_that_disturbs_the_next(conf, monkeypatch):
+    conf.set("pagerank.method", "mapreduce")
+    pages = random_web(80)
+    make_table(conf, pages)
+    with monkeypatch.context() as patch:
+        patch.setattr("nutch2py.jobs.pagerank_mapreduce.MapReduceRanks.write", lambda self: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            pagerank(conf)
+    assert list(BatchLists(conf).store.scan(Query()))
+    del pages[next(iter(pages))]
+    open_store(conf, WebPage).drop()
+    make_table(conf, pages)
+    pagerank(conf)
+    assert close(ranks_of(conf), by_hand(conf, pages, 20, 0.15, {True: 0.5, False: 0.5}))
+
+
+def test_a_graph_too_large_for_memory_goes_to_mapreduce(conf, capsys):
+    conf.set("pagerank.memory.limit", 1)
+    pages = {f"http://a.org/{n}": (CrawlStatus.FETCHED, [f"http://a.org/{(n + k) % 3000}" for k in range(1, 16)])
+             for n in range(3000)}  # fmt: skip
+    make_table(conf, pages)
+    conf.set("pagerank.iterations", 2)
+    assert pagerank(conf).method == "mapreduce"
+    assert "does not fit" in capsys.readouterr().out
+    conf.set("pagerank.method", "memory")
+    with pytest.raises(StoreError, match=r"pagerank\.memory\.limit"):
+        pagerank(conf)
+
+
+def test_two_pages_of_one_hash_are_not_confounded():
+    graph = MemoryGraph(10**9)
+    rules_links = ([], [])
+    graph.add("a", rules_links)
+    graph.add("a", rules_links)
+    with pytest.raises(TooLargeError):
+        graph.build()
+
+
+def test_linkrank_takes_its_own_properties(conf):
+    conf.set("pagerank.model", "linkrank")
+    conf.set("pagerank.update.score", True)
+    make_table(
+        conf,
+        {
+            "http://a.org/": (CrawlStatus.FETCHED, ["http://b.a.org/", "http://x.org/1", "http://x.org/2"]),
+            "http://b.a.org/": (CrawlStatus.FETCHED, []),
+            "http://x.org/1": (CrawlStatus.FETCHED, []),
+            "http://x.org/2": (CrawlStatus.FETCHED, []),
+        },
+    )
+    result = pagerank(conf)
+    assert (result.iterations, result.links) == (10, 1)  # not within the domain, and one to x.org
+    store = open_store(conf, WebPage)
+    assert store.get("org.x:http/1").score == store.get("org.x:http/1").page_rank > store.get("org.a:http/").score
+
+
+def test_the_command_and_readdb(conf, tmp_path, capsys):
+    make_table(conf, {"http://a.org/": (CrawlStatus.FETCHED, ["http://b.org/"]),
+                      "http://b.org/": (CrawlStatus.FETCHED, ["http://a.org/"])})  # fmt: skip
+    options = ["-D", f"storage.data.store={conf.get('storage.data.store')}", "-D", "storage.embedded.map.size=1g"]
+    options[-1] = f"storage.embedded.map.size={conf.get('storage.embedded.map.size')}"
+    assert main(["pagerank", "-classic", "-iterations", "2", *options]) == 0
+    assert "2 pages, 2 links, in memory" in capsys.readouterr().out
+    assert main(["readdb", "-url", "http://a.org/", *options]) == 0
+    assert "pageRank:\t1.0\n" in capsys.readouterr().out
+
+
+def test_no_table(conf):
+    with pytest.raises(StoreError, match="inject seeds first"):
+        pagerank(conf)
+
+
+def test_ranks_stay_finite_for_a_page_of_many_links(conf):
+    pages = {f"http://h{n}.org/": (CrawlStatus.FETCHED, ["http://hub.org/"]) for n in range(2000)}
+    pages["http://hub.org/"] = (CrawlStatus.FETCHED, list(pages))
+    make_table(conf, pages)
+    pagerank(conf)
+    assert np.isfinite([*ranks_of(conf).values()]).all()
