@@ -7,7 +7,7 @@
 #   gateway-framed  one with framed transport and compact protocol
 #   thrift2         gateway of the second Thrift interface: tables made with split regions
 # Memory: HBASE_MEMORY, GATEWAY_MEMORY (a JVM's -Xmx). JVM_OPTIONS replaces the options that make a JVM start fast; set
-# it empty for a server that runs for long. SCANNER_TIMEOUT and SOCKET_TIMEOUT, in ms: see docs/hbase.md.
+# it empty for a server that runs for long. SCANNER_TIMEOUT and SOCKET_TIMEOUT, in ms: see docs/stores/hbase.md.
 
 # read by scripts/services
 # shellcheck disable=SC2034

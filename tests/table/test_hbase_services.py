@@ -3,8 +3,10 @@
 import os
 import socket
 import subprocess
+from subprocess import PIPE
 
 import pytest
+import yaml
 
 from nutch2py.conf import Configuration
 from nutch2py.table import Query, open_store
@@ -25,7 +27,11 @@ def test_data_survives_a_stop_and_a_start(hbase):
     with store.batch() as batch:
         batch.put("a", page)
     before = hbase.location
-    hbase.stop()
+    run = subprocess.Popen([str(ROOT / "scripts" / "services"), "run", "hbase", "--instance", hbase.name], stdout=PIPE)
+    assert run.stdout.readline().decode().strip() == before
+    run.terminate()
+    assert run.wait() == 0
+    run.stdout.close()
     assert "master           stopped" in services("status", "hbase", "--instance", hbase.name).stdout
     hbase.start()
     assert hbase.location == before
@@ -33,6 +39,21 @@ def test_data_survives_a_stop_and_a_start(hbase):
     status = hbase.status()
     assert "gateway          runs" in status
     assert f"address          {before}" in status
+
+
+def test_the_compose_file_runs_the_same_scripts():
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    assert compose.keys() == {"services", "volumes"}
+    for name, service in compose["services"].items():
+        assert service["command"][:3] == ["/nutch2py/scripts/services", "run", name]
+        assert (ROOT / "services" / name / "service.sh").is_file()
+        for mount in service["volumes"]:
+            source, target, *_ = mount.split(":")
+            if source.startswith("./"):
+                assert (ROOT / source).exists()
+                assert target == f"/nutch2py/{source[2:]}"
+            else:
+                assert source in compose["volumes"]
 
 
 def test_a_start_of_what_runs_changes_nothing(hbase):
