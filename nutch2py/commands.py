@@ -96,6 +96,9 @@ def _fetch_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-stmDetect", "--stm-detect", action="store_true", help="note the sitemaps that robots.txt names"
     )
+    parser.add_argument(
+        "-warc", "--warc", default="", metavar="DIR", help="write requests and answers to WARC files in a folder, too"
+    )
 
 
 def _fetch(args: Arguments, conf: Configuration) -> int:
@@ -109,6 +112,7 @@ def _fetch(args: Arguments, conf: Configuration) -> int:
         num_tasks=args.num_tasks,
         sitemap=args.sitemap,
         detect_sitemaps=args.stm_detect,
+        warc=args.warc,
     )
     return 0
 
@@ -164,16 +168,91 @@ def _pagerank(args: Arguments, conf: Configuration) -> int:
     return 0
 
 
+def _solrindex_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("solr_url", metavar="solrUrl", help="the Solr collection, http://HOST:8983/solr/COLLECTION")
+    _batch(parser, reindex=True)
+
+
+def _solrindex(args: Arguments, conf: Configuration) -> int:
+    conf.set("solr.server.url", args.solr_url)
+    return _index(args, conf)
+
+
+def _dedup_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-group", "--group", metavar="mode", help="compare pages of one host, of one domain, or all (none)"
+    )
+    parser.add_argument(
+        "-compareOrder", "--compare-order", metavar="list", help="what decides: score,fetchTime,urlLength"
+    )
+    parser.add_argument("-simhash", "--simhash", action="store_true", help="also texts that are nearly the same")
+    parser.add_argument("-threshold", "--threshold", metavar="bits", help="by how many bits SimHashes may differ (3)")
+
+
+def _dedup(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.dedup import dedup
+
+    given = {"group.mode": args.group, "compare.order": args.compare_order, "simhash.threshold": args.threshold}
+    for name, value in given.items():
+        if value is not None:
+            conf.set(f"deduplication.{name}", value)
+    dedup(conf, near=args.simhash)
+    return 0
+
+
+def _solrdedup_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("solr_url", nargs="?", metavar="solrUrl", help="the Solr collection (default: solr.server.url)")
+
+
+def _solrdedup(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.solrdedup import solrdedup
+
+    if args.solr_url:
+        conf.set("solr.server.url", args.solr_url)
+    if not conf.get_trimmed("solr.server.url"):
+        print("Usage: SolrDeleteDuplicates <solr url>", file=sys.stderr)
+        return 1
+    solrdedup(conf)
+    return 0
+
+
+def _clean_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-noCommit", "--no-commit", action="store_true", help="send deletes, and leave the commit to others"
+    )
+
+
+def _clean(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.clean import clean
+
+    clean(conf, commit=not args.no_commit)
+    return 0
+
+
+def _solrclean_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("unused", metavar="crawldb", help="not read; Nutch 2 takes a word here")
+    parser.add_argument("solr_url", metavar="solrUrl", help="the Solr collection")
+    _clean_options(parser)
+
+
+def _solrclean(args: Arguments, conf: Configuration) -> int:
+    conf.set("solr.server.url", args.solr_url)
+    return _clean(args, conf)
+
+
 def _search_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="+", help='words, "phrases", -excluded, field:value')
     parser.add_argument("-rows", "--rows", type=int, default=10, metavar="N", help="number of hits shown (10)")
     parser.add_argument("-start", "--start", type=int, default=0, metavar="N", help="number of hits passed over (0)")
     parser.add_argument("-json", "--json", action="store_true", help="print one JSON object, for programs")
+    parser.add_argument("-solr", "--solr", action="store_true", help="ask Solr (search.backend=solr)")
 
 
 def _search(args: Arguments, conf: Configuration) -> int:
     from nutch2py.indexer.search import render, search
 
+    if args.solr:
+        conf.set("search.backend", "solr")
     result = search(conf, " ".join(args.query), args.start, args.rows)
     print(result.to_json() if args.json else render(result, color=sys.stdout.isatty()))
     return 0 if result.total else 1
@@ -365,6 +444,11 @@ COMMANDS: dict[str, Command] = {
     "updatedb": Command("update the table from a batch", _batch, _updatedb),
     "index": Command("index the pages of a batch", _index_options, _index),
     "pagerank": Command("compute the PageRank of every page", _pagerank_options, _pagerank),
+    "solrindex": Command("index the pages of a batch in Solr (old name)", _solrindex_options, _solrindex),
+    "dedup": Command("mark pages that are equal to a better one", _dedup_options, _dedup),
+    "solrdedup": Command("delete duplicates from Solr", _solrdedup_options, _solrdedup),
+    "clean": Command("delete what is gone, redirected or duplicate from the index", _clean_options, _clean),
+    "solrclean": Command("clean an index in Solr (old name)", _solrclean_options, _solrclean),
     "search": Command("search the embedded index", _search_options, _search),
     "readdb": Command("read or dump the table", _readdb_options, _readdb),
     "hostinject": Command("put settings of hosts into the host table", _hostinject_options, _hostinject),

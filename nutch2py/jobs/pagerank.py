@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import StoreError
+from nutch2py.indexer.pagerank import MEAN_ROW
 from nutch2py.jobs.joblog import JobLog
 from nutch2py.jobs.journal import recover
 from nutch2py.jobs.pagerank_mapreduce import MapReduceRanks
@@ -15,7 +16,7 @@ from nutch2py.mapreduce.driver import runner_name
 from nutch2py.scoring.pagerank import Change, PageRankModel, choice
 from nutch2py.scoring.pagerank import pagerank as compute
 from nutch2py.table import open_store
-from nutch2py.webpage import WebPage
+from nutch2py.webpage import BatchEntry, WebPage
 
 
 class PageRankResult(NamedTuple):
@@ -27,6 +28,7 @@ class PageRankResult(NamedTuple):
     iterations: int
     change: Change
     written: int
+    mean: float
 
 
 def pagerank(conf: Configuration) -> PageRankResult:
@@ -53,9 +55,10 @@ def pagerank(conf: Configuration) -> PageRankResult:
             log.line("the graph does not fit into pagerank.memory.limit: computing it by MapReduce")
     if result is None:
         result = _by_mapreduce(conf, log)
+    _keep_mean(conf, result.mean)
     log.line(
         f"{result.iterations} iterations, last change of a rank {result.change.mean:.3g} in the mean and "
-        f"{result.change.greatest:.3g} at most; {result.written} rows written"
+        f"{result.change.greatest:.3g} at most; mean rank {result.mean:.4f}; {result.written} rows written"
     )
     log.finished()
     return result
@@ -69,7 +72,8 @@ def _in_memory(conf: Configuration, log: JobLog) -> PageRankResult:
     iterations, tolerance = _ends(conf)
     ranks, done, change = compute(graph, PageRankModel.of(conf), iterations, tolerance, _reporter(log))
     written = write_ranks(store, known, ranks, conf.get_bool("pagerank.update.score"))
-    return PageRankResult("memory", graph.pages, graph.links, done, change, written)
+    mean = float(ranks.mean()) if graph.pages else 0.0
+    return PageRankResult("memory", graph.pages, graph.links, done, change, written, mean)
 
 
 def _by_mapreduce(conf: Configuration, log: JobLog) -> PageRankResult:
@@ -87,7 +91,17 @@ def _by_mapreduce(conf: Configuration, log: JobLog) -> PageRankResult:
     done = runs.iterate(*_ends(conf), note)
     written = runs.write()
     runs.clear()
-    return PageRankResult("mapreduce", runs.pages, runs.links, done, last, written)
+    return PageRankResult("mapreduce", runs.pages, runs.links, done, last, written, runs.mean)
+
+
+def _keep_mean(conf: Configuration, mean: float) -> None:
+    """Keep the mean rank for index-pagerank, which scales by it."""
+    store = open_store(conf, BatchEntry)
+    store.create()
+    entry = BatchEntry()
+    entry.data = repr(mean).encode()
+    with store.batch() as batch:
+        batch.put(MEAN_ROW, entry)
 
 
 def _ends(conf: Configuration) -> tuple[int, float]:

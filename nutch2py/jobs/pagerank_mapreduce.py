@@ -223,6 +223,7 @@ class MapReduceRanks:
         self.side: DataStore[BatchEntry] = BatchLists(conf).store
         self.model = PageRankModel.of(conf)
         self.pages = self.links = 0
+        self.mean = self.model.initial
 
     def clear(self) -> None:
         """Delete the blocks, those of a run that was killed included."""
@@ -252,6 +253,7 @@ class MapReduceRanks:
             parts = [values for _, values in result.output]
             self._dangling = sum(part[2] for part in parts)
             change = Change(sum(part[0] for part in parts) / self.pages, max(part[1] for part in parts))
+            self.mean = sum(part[3] for part in parts) / self.pages
             done += 1
             report(done, change)
             if change.mean <= tolerance and tolerance > 0:

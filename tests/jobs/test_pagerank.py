@@ -7,6 +7,7 @@ import pytest
 
 from nutch2py.cli import main
 from nutch2py.errors import StoreError
+from nutch2py.indexer.pagerank import MEAN_ROW
 from nutch2py.jobs import pagerank_blocks
 from nutch2py.jobs.batchlist import BatchLists
 from nutch2py.jobs.pagerank import pagerank
@@ -130,7 +131,8 @@ def test_mapreduce_equals_memory(conf, monkeypatch, runner, options):
     assert set(found) == set(expected)
     assert max(abs(found[key] - expected[key]) for key in expected) < 1e-6
     assert by_jobs.change == pytest.approx(in_memory.change, abs=1e-9)
-    assert not list(BatchLists(conf).store.scan(Query()))  # nothing is left of the blocks
+    assert by_jobs.mean == pytest.approx(in_memory.mean, abs=1e-9)
+    assert [key for key, _ in BatchLists(conf).store.scan(Query())] == [MEAN_ROW]  # nothing is left of the blocks
 
 
 def test_what_is_a_page_and_what_a_link(conf):

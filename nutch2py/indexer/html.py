@@ -1,0 +1,42 @@
+"""index-html: the page as it was fetched, for the view of cached pages."""
+
+from __future__ import annotations
+
+from nutch2py.conf import Configuration
+from nutch2py.indexer.document import NutchDocument
+from nutch2py.webpage import MetadataKey, WebPage
+
+
+def page_source(page: WebPage) -> str | None:
+    """Return the content as text, by the charset that the parser found; None when there is none.
+
+    (Nutch reads every page as UTF-8.)
+    """
+    content = page.content
+    if content is None:
+        return None
+    charset = (page.metadata.get(MetadataKey.CHARSET) or b"utf-8").decode("ascii", "replace")
+    try:
+        return content.decode(charset, "replace")
+    except LookupError:
+        return content.decode("utf-8", "replace")
+
+
+class HtmlIndexingFilter:
+    """Adds ``rawcontent``, unless the page forbids to be shown from a cache; pages that are not text have none."""
+
+    java_class = "org.apache.nutch.indexer.html.HtmlIndexingFilter"
+    fields = frozenset({WebPage.content, WebPage.content_type, WebPage.metadata})
+
+    def __init__(self, conf: Configuration) -> None:
+        """Take no property."""
+
+    def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
+        """Add the source."""
+        kind = page.content_type or ""
+        if not (kind.startswith("text/") or kind.endswith("xml")):
+            return document
+        source = None if page.metadata.get(MetadataKey.CACHING_FORBIDDEN) not in (None, b"none") else page_source(page)
+        if source:
+            document.add("rawcontent", source.replace("\ufffd", ""))
+        return document

@@ -1,0 +1,48 @@
+"""mimetype-filter (Nutch 1): which media types belong into the index."""
+
+from __future__ import annotations
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.indexer.document import NutchDocument
+from nutch2py.parser.mime import mime_types
+from nutch2py.webpage import WebPage
+
+
+class MimeTypeIndexingFilter:
+    """Leaves pages out by the rules of the file ``mimetype.filter.file``; without a file all are indexed.
+
+    A line ``+`` lets every type in but those that begin as one of the other lines does, ``-`` none but those.
+    """
+
+    java_class = "org.apache.nutch.indexer.filter.MimeTypeIndexingFilter"
+    fields = frozenset({WebPage.content_type})
+
+    def __init__(self, conf: Configuration) -> None:
+        self.mime_types = mime_types(conf)
+        self.prefixes: tuple[str, ...] | None = None
+        self.others = False
+        name = conf.get_trimmed("mimetype.filter.file")
+        if name:
+            text = conf.resource_text(name)
+            if text is None:
+                raise ConfigurationError(f"mimetype.filter.file: there is no file {name}: correct the name or empty it")
+            self._read(text)
+
+    def _read(self, text: str) -> None:
+        prefixes: list[str] = []
+        for line in text.splitlines():
+            if line.startswith(("+", "-")):
+                self.others = line[0] == "+"
+            elif line and not line.startswith((" ", "#")):
+                prefixes.append(line.strip())
+        self.prefixes = tuple(prefixes)
+
+    def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
+        """Return None for a page of a type that is not wanted."""
+        if self.prefixes is None:
+            return document
+        given = page.content_type
+        name = self.mime_types.by_url(url) if given is None else self.mime_types.table.for_name(given.partition(";")[0])
+        listed = (name or "").startswith(self.prefixes)
+        return document if listed != self.others else None

@@ -1,0 +1,40 @@
+"""index-pagerank: the PageRank of a page, scaled so that the mean of all pages is 1."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from nutch2py.conf import Configuration
+from nutch2py.indexer.document import NutchDocument, java_float
+from nutch2py.table import open_store
+from nutch2py.webpage import BatchEntry, WebPage
+
+MEAN_ROW = "m/pagerank"
+"""Row of the derived table whose ``data`` is the mean of all ranks, as decimal text."""
+
+
+class PageRankIndexingFilter:
+    """Adds ``pagerank``; a page that has none, for the PageRankJob has not run since it came, gets no field.
+
+    With a mean of 1 a site can change the formula or its parameters and keep the weights of its searches.
+    """
+
+    fields = frozenset({WebPage.page_rank})
+
+    def __init__(self, conf: Configuration) -> None:
+        self.conf = conf
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean rank of the pages of the table, 1 when it is not known."""
+        store = open_store(self.conf, BatchEntry)
+        entry = store.get(MEAN_ROW, {BatchEntry.data}) if store.exists() else None
+        mean = float(entry.data) if entry is not None and entry.data else 1.0
+        return mean if mean > 0 else 1.0
+
+    def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
+        """Add the field."""
+        rank = page.page_rank
+        if rank > 0:
+            document.add("pagerank", java_float(rank / self.mean))
+        return document

@@ -1,0 +1,116 @@
+r"""index-replace (Nutch 1): replacements in the fields of a document, by host or URL.
+
+``index.replace.regexp`` has a line each::
+
+    hostmatch=.*\.example\.org
+    title=/\s+\|.*$//
+    urlmatch=.*/archive/.*
+    author:writer=/^by //2
+
+``field=/pattern/replacement/flags``; the first character is the separator, ``field:target`` writes into another field,
+``flags`` is a sum as in Java (2: ignore case, 8: lines, 32: dot is all, 4: comments). A line ``hostmatch`` or
+``urlmatch`` limits those after it. A line that is wrong is warned of and left out.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from nutch2py.conf import Configuration, warn
+from nutch2py.indexer.document import NutchDocument
+from nutch2py.record import Field
+from nutch2py.url.java_regex import compile_java, substitution
+from nutch2py.webpage import WebPage
+
+_FLAGS = {2: "i", 4: "x", 8: "m", 32: "s"}
+
+
+class Replacement(NamedTuple):
+    """What is replaced in ``source`` and written to ``target``; ``by``: template of :func:`re.sub`."""
+
+    source: str
+    target: str
+    pattern: re.Pattern[str]
+    by: str
+
+
+class Scope(NamedTuple):
+    """Replacements for the documents whose field ``key`` (host or url) has the pattern in it."""
+
+    key: str
+    pattern: re.Pattern[str] | None
+    replacements: list[Replacement]
+
+
+def parse_rules(text: str) -> list[Scope]:
+    """Return the scopes of a property's value, those by host first, as Nutch runs them."""
+    scopes: dict[tuple[str, str], Scope] = {}
+    current = ("host", ".*")
+    for line in text.splitlines():
+        name, equals, value = line.strip().partition("=")
+        name = name.strip()
+        if not equals:
+            continue
+        if name in ("hostmatch", "urlmatch"):
+            current = (name.removesuffix("match"), value)
+            continue
+        try:
+            replacement = _replacement(name, value)
+            if current not in scopes:
+                scopes[current] = Scope(current[0], compile_java(current[1]), [])
+        except ValueError as error:
+            warn(f"index.replace.regexp: the line {line.strip()!r} is left out: {error}")
+            continue
+        if replacement is not None:
+            scopes[current].replacements.append(replacement)
+    return sorted(scopes.values(), key=lambda scope: scope.key != "host")
+
+
+def _replacement(name: str, value: str) -> Replacement | None:
+    """Read ``field`` and ``/pattern/replacement/flags``; None for a value too short to be one."""
+    if len(value) <= 3:
+        return None
+    source, colon, target = name.partition(":")
+    separator, rest = value[0], value[1:]
+    if separator not in rest:
+        raise ValueError(f"the separator {separator} is missing")
+    pattern, rest = rest.split(separator, 1)
+    replacement, _, flags = rest.partition(separator)
+    number = flags.strip()
+    if number and not number.isdecimal():
+        raise ValueError(f"{number!r} are no flags, write their sum")
+    if not pattern.strip():
+        raise ValueError("the pattern is empty")
+    letters = "".join(letter for bit, letter in _FLAGS.items() if int(number or 0) & bit)
+    compiled = compile_java(f"(?{letters}){pattern}" if letters else pattern)
+    return Replacement(source.strip(), target.strip() if colon else source.strip(), compiled,
+                       substitution(replacement, compiled.groups))  # fmt: skip
+
+
+class ReplaceIndexer:
+    """Replaces in the fields that the filters before it made: put it last in ``indexingfilter.order``."""
+
+    java_class = "org.apache.nutch.indexer.replace.ReplaceIndexer"
+    fields: frozenset[Field[Any]] = frozenset()
+
+    def __init__(self, conf: Configuration) -> None:
+        self.scopes = parse_rules(conf.get("index.replace.regexp") or "")
+
+    def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
+        """Do the replacements of every scope that fits."""
+        for scope in self.scopes:
+            for value in [*document.values(scope.key)]:
+                if scope.pattern is None or scope.pattern.search(value):
+                    for replacement in scope.replacements:
+                        _replace(document, replacement)
+        return document
+
+
+def _replace(document: NutchDocument, replacement: Replacement) -> None:
+    if replacement.source not in document:
+        return
+    values = [replacement.pattern.sub(replacement.by, value) for value in document.values(replacement.source)]
+    document.remove(replacement.target)
+    for value in values:
+        document.add(replacement.target, value)

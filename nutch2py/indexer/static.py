@@ -1,0 +1,41 @@
+"""index-static (Nutch 1): the same fields with the same values in every document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nutch2py.conf import Configuration
+from nutch2py.indexer.document import NutchDocument
+from nutch2py.record import Field
+from nutch2py.webpage import WebPage
+
+
+class StaticFieldIndexer:
+    """Adds what ``index.static`` lists: ``field:value value,field:value``.
+
+    The three separators are ``index.static.fieldsep``, ``.keysep`` and ``.valuesep``; a part without exactly one key
+    separator is left out, a field given twice has its last values, as in Nutch.
+    """
+
+    java_class = "org.apache.nutch.indexer.staticfield.StaticFieldIndexer"
+    fields: frozenset[Field[Any]] = frozenset()
+
+    def __init__(self, conf: Configuration) -> None:
+        field_separator = conf.get("index.static.fieldsep") or ","
+        key_separator = conf.get("index.static.keysep") or ":"
+        value_separator = conf.get("index.static.valuesep") or " "
+        self.values: dict[str, list[str]] = {}
+        for part in (conf.get("index.static") or "").split(field_separator):
+            pieces = part.split(key_separator)
+            while len(pieces) > 1 and not pieces[-1]:  # as Java's split: no empty pieces at the end
+                pieces.pop()
+            if len(pieces) == 2 and pieces[0].strip():
+                values = (value.strip() for value in pieces[1].strip().split(value_separator))
+                self.values[pieces[0].strip()] = [value for value in values if value]
+
+    def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
+        """Add the fields."""
+        for name, values in self.values.items():
+            for value in values:
+                document.add(name, value)
+        return document

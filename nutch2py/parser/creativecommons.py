@@ -1,0 +1,88 @@
+"""creativecommons: the Creative Commons licence that a page names, as metadata."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from nutch2py.conf import Configuration
+from nutch2py.parser.dom import HtmlDocument
+from nutch2py.plugins import Parse
+from nutch2py.record import Field
+from nutch2py.url.parts import parse_url, resolve
+from nutch2py.webpage import WebPage
+
+LICENSE_URL, LICENSE_LOCATION, WORK_TYPE = "License-Url", "License-Location", "Work-Type"
+_RDF_LICENSE = re.compile(r"<(?:\w+:)?License\s[^>]*?rdf:about\s*=\s*[\"']([^\"']+)[\"']", re.DOTALL)
+_RDF_TYPE = re.compile(r"<dc:type\s[^>]*?rdf:resource\s*=\s*[\"']http://purl\.org/dc/dcmitype/(\w+)[\"']", re.DOTALL)
+_WORK_TYPES = {
+    "MovingImage": "video", "StillImage": "image", "Sound": "audio", "Text": "text", "Interactive": "interactive",
+    "Software": "software", "Image": "image",
+}  # fmt: skip
+_NAMESPACE = "http://web.resource.org/cc/"
+_COMMENT = re.compile(r"<!--(.*?)-->", re.DOTALL)
+
+
+class CCParseFilter:
+    """Finds the licence: in RDF within a comment, else a link with ``rel=license``, else any link to a licence.
+
+    Links by https count too, and ``rel`` may hold more words (Nutch knows http and ``rel="license"`` alone). With
+    ``creativecommons.exclude.unlicensed`` a page without licence fails to parse.
+    """
+
+    java_class = "org.creativecommons.nutch.CCParseFilter"
+    fields: frozenset[Field[Any]] = frozenset({WebPage.metadata, WebPage.content})
+
+    def __init__(self, conf: Configuration) -> None:
+        self.exclude = conf.get_bool("creativecommons.exclude.unlicensed", False)
+
+    def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse | None:
+        """Put licence, place and kind of work into ``page.metadata``, or take them out."""
+        licence, place, kind = self._find(page, document)
+        for name, value in ((LICENSE_URL, licence), (LICENSE_LOCATION, place), (WORK_TYPE, kind)):
+            if value:
+                page.metadata[name] = value.encode()
+            else:
+                page.metadata.pop(name, None)
+        return None if self.exclude and not licence else parse
+
+    def _find(self, page: WebPage, document: HtmlDocument) -> tuple[str, str, str]:
+        licence, kind = _from_comments(page.content or b"")
+        if licence:
+            return licence, "rdf", kind
+        related = linked = ""
+        for node in document.tree.css("a[href]"):
+            target = _licence_of(document.url, node.attributes.get("href") or "")
+            if not target:
+                continue
+            if "license" in (node.attributes.get("rel") or "").lower().split():
+                related = related or target
+            else:
+                linked = linked or target
+        if related:
+            return related, "rel", kind
+        return (linked, "a", kind) if linked else ("", "", kind)
+
+
+def _from_comments(content: bytes) -> tuple[str, str]:
+    if _NAMESPACE.encode() not in content:
+        return "", ""
+    for comment in _COMMENT.findall(content.decode("utf-8", "replace")):
+        if "RDF" in comment and _NAMESPACE in comment:
+            licence, kind = _RDF_LICENSE.search(comment), _RDF_TYPE.search(comment)
+            return licence[1] if licence else "", _WORK_TYPES.get(kind[1], "") if kind else ""
+    return "", ""
+
+
+def _licence_of(base: str, href: str) -> str:
+    try:
+        url = resolve(base, href)
+        parsed = parse_url(url)
+    except ValueError:
+        return ""
+    known = parsed.protocol in ("http", "https") and parsed.host.lower() in (
+        "creativecommons.org",
+        "www.creativecommons.org",
+    )
+    path = parsed.file.partition("?")[0]
+    return url if known and path.startswith("/licenses/") and len(path) > len("/licenses/") else ""

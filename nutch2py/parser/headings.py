@@ -1,0 +1,34 @@
+"""headings (Nutch 1): the text of headings as metadata, one entry an element, several values parted by a tab."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nutch2py.conf import Configuration
+from nutch2py.parser.dom import HtmlDocument, node_text
+from nutch2py.plugins import Parse
+from nutch2py.record import Field
+from nutch2py.webpage import WebPage
+
+
+class HeadingsParseFilter:
+    """Keeps the elements that ``headings`` lists: the first of a kind, or all with ``headings.multivalued``."""
+
+    java_class = "org.apache.nutch.parse.headings.HeadingsParseFilter"
+    fields: frozenset[Field[Any]] = frozenset({WebPage.metadata})
+
+    def __init__(self, conf: Configuration) -> None:
+        self.names = conf.get_strings("headings", ("h1", "h2"))
+        self.all = conf.get_bool("headings.multivalued", False)
+
+    def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
+        """Put the headings into ``page.metadata``; an entry whose headings are gone is removed."""
+        for name in self.names:
+            nodes = document.tree.css(name.lower())
+            texts = (" ".join(node_text(node).split()) for node in (nodes if self.all else nodes[:1]))
+            value = "\t".join(text for text in texts if text)
+            if value:
+                page.metadata[name] = value.encode()
+            else:
+                page.metadata.pop(name, None)
+        return parse

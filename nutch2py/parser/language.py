@@ -1,0 +1,139 @@
+"""language-identifier: the language of a page, as it says itself or as its text shows; offline.
+
+What a page says: ``lang`` of an element, ``dc.language``, ``content-language`` of a meta tag, and the header
+Content-Language, in this order (Nutch's HTMLLanguageParser). What its text shows: CLD2 (package pycld2), with the model
+in the package.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+from typing import Any
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.parser.dom import HtmlDocument
+from nutch2py.plugins import Parse
+from nutch2py.record import Field
+from nutch2py.webpage import WebPage
+
+LANGUAGE = "language"
+"""The metadata entry, named as in Nutch."""
+
+_PART = re.compile(r"[, ;.()=]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]+")
+# ISO 639-2 codes, bibliographic and terminological, and old or wrong codes, by the code of ISO 639-1
+_CODES = {
+    code: short
+    for short, codes in {
+        "af": "afr", "ar": "ara", "be": "bel", "bg": "bul", "bn": "ben", "ca": "cat", "cs": "cze ces cz",
+        "cy": "wel cym", "da": "dan dk", "de": "ger deu", "el": "gre ell gr", "en": "eng", "es": "spa", "et": "est",
+        "eu": "baq eus", "fa": "per fas", "fi": "fin", "fr": "fre fra", "ga": "gle", "gl": "glg", "he": "heb iw",
+        "hi": "hin", "hr": "hrv", "hu": "hun", "hy": "arm hye", "id": "ind in", "is": "ice isl", "it": "ita",
+        "ja": "jpn jp", "ka": "geo kat", "ko": "kor", "la": "lat", "lt": "lit", "lv": "lav", "mk": "mac mkd",
+        "ms": "may msa", "nb": "nob", "nl": "dut nld", "nn": "nno", "no": "nor", "pl": "pol", "pt": "por",
+        "ro": "rum ron mo", "ru": "rus", "sk": "slo slk", "sl": "slv", "sq": "alb sqi", "sr": "srp scc", "sv": "swe",
+        "ta": "tam", "th": "tha", "tr": "tur", "uk": "ukr ua", "ur": "urd", "vi": "vie", "yi": "yid ji",
+        "zh": "chi zho cn zht zhs cmn",
+    }.items()
+    for code in codes.split()
+}  # fmt: skip
+
+
+def language_code(text: str | None) -> str | None:
+    """Return the code of ISO 639-1 of what a page calls its language, None when that is no language.
+
+    >>> language_code("en-GB, de"), language_code("zh_CN"), language_code("deu"), language_code("none")
+    ('en', 'zh', 'de', None)
+    """
+    for part in _PART.split(text or ""):
+        code = re.split("[-_]", part, maxsplit=1)[0].lower()
+        if code in _CODES:
+            return _CODES[code]
+        if len(code) == 2 and code.isascii() and code.isalpha():
+            return code
+    return None
+
+
+def identify(text: str, limit: int = 2048, only_certain: bool = False) -> str | None:
+    """Return the language of a text by its first ``limit`` characters; None when it is too short or mixed to tell.
+
+    Simplified and traditional Chinese are both ``zh``. ``only_certain``: None unless CLD2 calls its answer reliable.
+    """
+    cld2 = _cld2()
+    cleaned = _CONTROL.sub(" ", unicodedata.normalize("NFC", text[: limit if limit > 0 else None]))
+    if not cleaned.strip():
+        return None
+    try:
+        reliable, _, guesses = cld2.detect(cleaned, bestEffort=not only_certain)
+    except cld2.error:
+        return None
+    if only_certain and not reliable:
+        return None
+    code = guesses[0][1]
+    return None if code == "un" else _CODES.get(code, code.partition("-")[0])
+
+
+@cache
+def _cld2() -> Any:
+    try:
+        import pycld2
+    except ImportError as error:
+        raise ConfigurationError(
+            "language-identifier needs the package pycld2: install nutch2py[language], take the plug-in out of "
+            "plugin.includes, or set lang.extraction.policy to detect"
+        ) from error
+    return pycld2
+
+
+class LanguageRules:
+    """The properties ``lang.extraction.policy``, ``lang.analyze.max.length``, ``lang.identification.only.certain``."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.policy = conf.get_strings("lang.extraction.policy", ("detect", "identify"))
+        unknown = set(self.policy) - {"detect", "identify"}
+        if unknown:
+            raise ConfigurationError(
+                f"lang.extraction.policy has {min(unknown)!r}: write detect, identify or both in the order wanted"
+            )
+        self.limit = conf.get_int("lang.analyze.max.length", 2048)
+        self.only_certain = conf.get_bool("lang.identification.only.certain", False)
+
+    def language(self, said: str | None, text: str) -> str | None:
+        """Return the language by the policy; ``said``: what the page says, if anything."""
+        for way in self.policy:
+            found = said if way == "detect" else identify(text, self.limit, self.only_certain)
+            if found:
+                return found
+        return None
+
+
+class LanguageParseFilter:
+    """Puts the language of an HTML page into ``page.metadata``, entry ``language``."""
+
+    java_class = "org.apache.nutch.analysis.lang.HTMLLanguageParser"
+    fields: frozenset[Field[Any]] = frozenset({WebPage.metadata, WebPage.headers})
+
+    def __init__(self, conf: Configuration) -> None:
+        self.rules = LanguageRules(conf)
+
+    def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
+        """Set the entry, or remove that of an earlier parse."""
+        found = self.rules.language(said_by(page, document), f"{parse.title} {parse.text}")
+        if found:
+            page.metadata[LANGUAGE] = found.encode()
+        else:
+            page.metadata.pop(LANGUAGE, None)
+        return parse
+
+
+def said_by(page: WebPage, document: HtmlDocument) -> str | None:
+    """Return the language that a page says it is in."""
+    node = document.tree.css_first("[lang]")
+    said = [node.attributes.get("lang")] if node is not None else []
+    said += document.meta.general.get("dc.language", [])
+    said.append(document.meta.http_equiv.get("content-language"))
+    said += [value for name, value in page.headers.decoded() if name.lower() == "content-language"]
+    return next((code for code in map(language_code, said) if code), None)

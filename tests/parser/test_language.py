@@ -1,0 +1,106 @@
+"""The language of pages: what they say, and what their text shows."""
+
+import pytest
+
+from nutch2py.conf import Configuration, data_folder
+from nutch2py.errors import ConfigurationError
+from nutch2py.indexer.document import NutchDocument
+from nutch2py.indexer.language import LanguageIndexingFilter
+from nutch2py.parser import language
+from nutch2py.parser.language import LanguageRules, identify, language_code
+from nutch2py.parser.parsing import Parsing
+from nutch2py.url.keys import reverse_url
+from tests.indexer.pages import page
+
+URL = "http://www.example.com/"
+CHINESE = "北京奥运会的开幕式在国家体育场举行，来自世界各地的运动员参加了比赛。"
+TEXTS = {
+    "en": "The committee decided yesterday that the new library will be opened to the public next year.",
+    "de": "Die Stadt hat gestern beschlossen, dass die neue Bibliothek im nächsten Jahr eröffnet werden soll.",
+    "fr": "La ville a décidé hier que la nouvelle bibliothèque sera ouverte au public l'année prochaine.",
+    "ru": "Городской совет вчера решил, что новая библиотека будет открыта в следующем году.",
+    "ja": "市は昨日、新しい図書館を来年から一般に公開することを決めました。",
+    "ko": "시는 어제 새로운 도서관을 내년에 일반에 공개하기로 결정했습니다.",
+    "zh": CHINESE,
+}
+
+
+def settings(**properties):
+    given = {name.replace("_", "."): value for name, value in properties.items()}
+    return Configuration(
+        {"plugin.includes": "parse-html|language-identifier", "http.agent.name": "t", **given}, [data_folder("conf")]
+    )
+
+
+@pytest.mark.parametrize(("code", "text"), TEXTS.items())
+def test_texts_are_identified_offline(code, text):
+    assert identify(text) == code
+
+
+def test_traditional_chinese_is_chinese():
+    assert identify("這是一個關於電腦網路與圖書館的網站，歡迎大家來參觀我們的首頁並且給我們意見。") == "zh"
+
+
+@pytest.mark.parametrize("text", ["", " \x00\x07 ", "12345", "\ud800\ufffe"])
+def test_what_is_no_text_has_no_language(text):
+    assert identify(text) is None
+
+
+def test_control_characters_do_no_harm():
+    assert identify("\x00\x01\x0b".join(TEXTS["de"].split())) == "de"
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [("en", "en"), ("EN-us", "en"), ("zh_CN", "zh"), ("ger", "de"), ("fr;q=0.5", "fr"), ("", None), ("klingon", None),
+     (None, None), ("x, de", "de"), ("jp", "ja")],
+)  # fmt: skip
+def test_codes(said, code):
+    assert language_code(said) == code
+
+
+def lang(html, headers=None, **properties):
+    conf = settings(**properties)
+    html = "<meta charset=utf-8>" + html
+    row = page(content=html.encode(), content_type="text/html", base_url=URL, headers=headers or {})
+    assert Parsing(conf).process(reverse_url(URL), row).label == "success"
+    made = LanguageIndexingFilter(conf).filter(NutchDocument(), URL, row)
+    return None if made is None else made.values("lang")
+
+
+def test_the_element_goes_before_meta_and_header():
+    meta = '<meta name="dc.language" content="fr"><meta http-equiv="Content-Language" content="it">'
+    headers = {"content-language": "es"}
+    text = f"<body>{TEXTS['de']}"
+    assert lang(f"<html lang=pl><head>{meta}</head>{text}", headers) == ["pl"]
+    assert lang(f"<html><head>{meta}</head>{text}", headers) == ["fr"]
+    assert lang(f"<html>{text}", headers) == ["es"]
+    assert lang(f"<html>{text}") == ["de"]
+
+
+def test_the_policy_can_be_turned_round_or_halved():
+    html = f"<html lang=en><body>{CHINESE}"
+    assert lang(html) == ["en"]
+    assert lang(html, lang_extraction_policy="identify,detect") == ["zh"]
+    assert lang(f"<html><body>{CHINESE}", lang_extraction_policy="detect") == ["unknown"]
+    with pytest.raises(ConfigurationError, match=r"lang\.extraction\.policy"):
+        LanguageRules(settings(lang_extraction_policy="guess"))
+
+
+def test_other_languages_can_be_left_out():
+    assert lang(f"<html><body>{CHINESE}", lang_index_languages="zh,en") == ["zh"]
+    assert lang(f"<html><body>{TEXTS['de']}", lang_index_languages="zh,en") is None
+
+
+def test_a_page_that_was_parsed_without_the_plugin():
+    row = page(text=TEXTS["fr"], title="T")
+    made = LanguageIndexingFilter(settings()).filter(NutchDocument(), URL, row)
+    assert made.values("lang") == ["fr"]
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pycld2", None)
+    language._cld2.cache_clear()
+    with pytest.raises(ConfigurationError, match="pycld2"):
+        identify("some words")
+    language._cld2.cache_clear()
