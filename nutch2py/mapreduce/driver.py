@@ -6,22 +6,33 @@ import logging
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, NutchError
+from nutch2py.mapreduce.archive import FOLDER
 from nutch2py.mapreduce.job import TableJob
 from nutch2py.mapreduce.progress import ProgressMonitor
-from nutch2py.mapreduce.splits import Split, encode_split
+from nutch2py.mapreduce.splits import Split, encode_split, with_content
+from nutch2py.table.store import store_location
 
+if TYPE_CHECKING:
+    from nutch2py.mapreduce import hadoop
+
+_TASK_ENVIRONMENT = (
+    "PYTHONUTF8=1",
+    "PYTHONUNBUFFERED=",  # every record would be a write of its own
+    "SETUPTOOLS_USE_DISTUTILS=stdlib" if sys.version_info < (3, 12) else "SETUPTOOLS_USE_DISTUTILS=local",
+)
 RUNNERS = ("inline", "local", "hadoop", "spark")
 
 
@@ -74,52 +85,112 @@ def run_job(
     if not splits:
         return JobResult()
     runner = runner_name(conf)
+    check_reach(conf, runner, job_class)
     work = Path(tempfile.mkdtemp(prefix="nutch2py-job-"))
     try:
         channel = work / "channel"
         channel.mkdir()
+        monitor = ProgressMonitor(channel, title, expected)
         task_conf = conf.copy()
-        task_conf.set("mapreduce.task.channel", str(channel))
-        task_conf.set("mapreduce.driver.pid", os.getpid())
+        task_conf.set("mapreduce.runner", runner)
+        arguments = ["-r", runner, "--no-conf", "--quiet", "--configuration", str(work / "configuration.json")]
+        arguments += ["--cleanup", "ALL", "--cleanup-on-failure", "ALL"]
+        launch: hadoop.Launch | None = None
+        if runner == "hadoop":
+            from nutch2py.mapreduce import hadoop
+
+            launch = hadoop.Launch.prepare(conf, work, title)
+            arguments += launch.arguments
+            splits = [with_content(split) for split in splits]
+            if not hadoop.installed_on_nodes(conf):
+                task_conf.folders = [Path(FOLDER, "conf"), Path(FOLDER, "lib", "nutch2py", "_data", "conf")]
+        else:
+            task_conf.set("mapreduce.task.channel", str(channel))
+            task_conf.set("mapreduce.driver.pid", os.getpid())
+            if output is not None:
+                arguments += ["--output-dir", str(output.absolute())]
+        if runner == "spark":
+            from nutch2py.mapreduce import spark
+
+            arguments += spark.arguments(conf, work)
+        if runner != "inline":
+            arguments += [word for setting in _TASK_ENVIRONMENT for word in ("--cmdenv", setting)]
         _write_configuration(work / "configuration.json", task_conf)
         (work / "splits").write_bytes(b"".join(encode_split(split) + b"\n" for split in splits))
-        arguments = ["-r", runner, "--no-conf", "--quiet", "--configuration", str(work / "configuration.json")]
-        arguments += ["--cleanup", "ALL", "--cleanup-on-failure", "ALL", str(work / "splits")]
-        if output is not None:
-            arguments += ["--output-dir", str(output.absolute())]
-        job = job_class(args=arguments)
-        with ProgressMonitor(channel, title, expected) as monitor, _stoppable(), _scratch_folder(work):
-            return _run(job, reducers or reduce_tasks(conf), monitor, output is None)
+        logging.getLogger("mrjob").setLevel(logging.CRITICAL)
+        job = job_class(args=[*arguments, str(work / "splits")])
+        with monitor, _stoppable(), _scratch_folder(work), job.make_runner() as mrjob:
+            if launch is not None:
+                launch.set_up(mrjob, reducers or reduce_tasks(conf), monitor.note)
+            else:
+                mrjob.reduce_tasks = reducers or reduce_tasks(conf)
+            return _run(job, mrjob, monitor, output)
+    except BaseException:
+        _end_tasks(work / "channel")
+        raise
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _run(job: TableJob, reducers: int, monitor: ProgressMonitor, read_output: bool) -> JobResult:
-    logging.getLogger("mrjob").setLevel(logging.CRITICAL)
+def _end_tasks(channel: Path) -> None:
+    """Kill the tasks that mrjob's pool left running: they must not write while the job is run again."""
+    for path in channel.glob("rows-*"):
+        pid = int(path.name.split("-")[1])
+        if pid != os.getpid():
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _run(job: TableJob, runner: Any, monitor: ProgressMonitor, output: Path | None) -> JobResult:
     result = JobResult()
-    with job.make_runner() as runner:
-        runner.reduce_tasks = reducers
-        try:
-            runner.run()
-        except NutchError:
-            raise
-        except Exception as error:
-            known = monitor.task_error()
-            if known is not None:
-                raise known from error
-            raise
-        for counters in runner.counters():
-            for group, names in counters.items():
-                merged = result.counters.setdefault(group, {})
-                for name, amount in names.items():
-                    merged[name] = merged.get(name, 0) + amount
-        if read_output:
-            result.output = list(job.parse_output(runner.cat_output()))
+    try:
+        runner.run()
+    except NutchError:
+        raise
+    except Exception as error:
+        known = monitor.task_error()
+        if known is None and hasattr(runner, "explain"):
+            known = runner.explain(error)
+        if known is not None:
+            raise known from error
+        raise
+    for counters in runner.counters():
+        for group, names in counters.items():
+            merged = result.counters.setdefault(group, {})
+            for name, amount in names.items():
+                merged[name] = merged.get(name, 0) + amount
+    if output is None:
+        result.output = list(job.parse_output(runner.cat_output()))
+    elif hasattr(runner, "copy_output"):
+        runner.copy_output(output)
     return result
 
 
+def check_reach(conf: Configuration, runner: str, job_class: type[TableJob]) -> None:
+    """Raise when tasks would run on machines that cannot reach what the job works on."""
+    if runner != "hadoop" or conf.get_bool("storage.embedded.shared"):
+        return
+    location = store_location(conf)
+    if location.startswith("embedded"):
+        raise ConfigurationError(
+            f"tasks on the nodes of a cluster cannot reach the table in {location}: set storage.data.store to "
+            "hbase://GATEWAY:9090 (nutch2py copytable moves a crawl there), or run with -r local; when the cluster is "
+            "this one machine, set storage.embedded.shared to true"
+        )
+    local = job_class.local_outputs(conf)
+    if local:
+        raise ConfigurationError(
+            f"tasks on the nodes of a cluster would write {local} to their own disks: enable indexer-solr in "
+            "plugin.includes instead, or run this job with -r local; when the cluster is this one machine, set "
+            "storage.embedded.shared to true"
+        )
+
+
 def _write_configuration(path: Path, conf: Configuration) -> None:
-    fields = {"properties": conf.raw(), "folders": [str(folder) for folder in conf.folders]}
+    raw = conf.raw()
+    # what comes from the environment is the driver's, wherever the task runs
+    properties = {name: conf.get(name, "") if "${env." in value else value for name, value in raw.items()}
+    fields = {"properties": properties, "folders": [str(folder) for folder in conf.folders]}
     with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as file:  # may hold passwords
         file.write(orjson.dumps(fields))
 
@@ -142,7 +213,12 @@ def _stoppable() -> Iterator[None]:
         yield
         return
 
+    driver = os.getpid()
+
     def stop(number: int, frame: object) -> None:
+        if os.getpid() != driver:  # a process of mrjob's pool, forked from the driver: it shall simply end
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
         raise SystemExit(128 + number)
 
     before = signal.signal(signal.SIGTERM, stop)

@@ -13,8 +13,10 @@ import io
 import os
 import sys
 import tempfile
+import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -28,7 +30,8 @@ from mrjob.step import MRStep
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import NutchError
-from nutch2py.mapreduce.progress import TaskChannel, watch_driver
+from nutch2py.mapreduce.archive import FOLDER
+from nutch2py.mapreduce.progress import TASK_ERROR, TaskChannel, watch_driver
 from nutch2py.mapreduce.protocol import KeyValueProtocol
 from nutch2py.mapreduce.runners import NLINE, InlineRunner, LocalRunner
 from nutch2py.mapreduce.splits import FileSplit, ListSplit, RangeSplit, SideSplit, Split, decode_split
@@ -39,6 +42,20 @@ from nutch2py.webpage import BatchEntry, WebPage
 Pair = tuple[str, Any]
 Pages = Iterator[tuple[str, WebPage]]
 _CHUNK = 500  # rows read at once through a batch list
+_STUB = """\
+import os, sys
+if os.path.isdir("{folder}"):
+    if sys.version_info[:2] != {python}:
+        text = "a node runs Python %d.%d" % sys.version_info[:2] + ", and the client Python %d.%d" % {python}
+        text += ": install the client's Python on the nodes, and name it with mapreduce.python"
+        sys.stderr.write('{marker}{{"kind":"ConfigurationError","text":"%s","trace":""}}\\n' % text)
+        sys.exit(2)
+    sys.path.insert(0, os.path.abspath("{folder}/lib"))
+from {module} import {name}
+
+if __name__ == "__main__":
+    {name}.run()
+"""
 
 
 class TableJob(MRJob):  # type: ignore[misc]
@@ -72,7 +89,21 @@ class TableJob(MRJob):  # type: ignore[misc]
                     setattr(sys, name, _Text(stream))
             pid = self.conf.get_int("mapreduce.driver.pid")
             if pid and pid != os.getpid():
-                watch_driver(pid)
+                watch_driver(pid, self.conf.get("mapreduce.task.channel", ""))
+
+    @classmethod
+    def local_outputs(cls, conf: Configuration) -> str:
+        """Return what the job writes to the disk of the machine that a task runs on, in words; empty: nothing."""
+        return ""
+
+    def jobconf(self) -> dict[str, str]:
+        """Return what Hadoop streaming shall know of the job."""
+        jobconf: dict[str, str] = dict(super().jobconf())
+        if self.OUTPUT_PROTOCOL is BytesValueProtocol and not self.has_reducer:
+            # lines are text, not key and value: streaming would put a tab behind one that has none
+            jobconf["stream.num.map.output.key.fields"] = "1000000"
+            jobconf["mapreduce.output.textoutputformat.separator"] = ""
+        return jobconf
 
     def configure_args(self) -> None:
         """Declare the one option that every task gets: the file with the whole configuration."""
@@ -150,29 +181,40 @@ class TableJob(MRJob):  # type: ignore[misc]
         if step_num:
             yield from super().map_pairs(pairs, step_num)
             return
-        try:
+        with self._reporting():
             self.prepare()
             for _, line in pairs:
                 yield from self.map_split(decode_split(line))
             self._finish()
-        except NutchError as error:
-            self.channel.failed(error)
-            raise
 
     def reduce_pairs(self, pairs: Iterable[Pair], step_num: int = 0) -> Iterator[Pair]:
         """Run one reduce task."""
-        try:
+        with self._reporting():
             self.prepare()
             groups = ((key, (value for _, value in group)) for key, group in groupby(pairs, key=itemgetter(0)))
             yield from self.reduce_step(groups, step_num)
             self._finish()
-        except NutchError as error:
-            self.channel.failed(error)
-            raise
 
     def reduce_step(self, groups: Iterator[tuple[str, Iterator[Any]]], step_num: int) -> Iterator[Pair]:
         """Reduce in one of several steps; jobs with more than one override it."""
         return self.reduce_groups(groups)
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        """Tell the driver why the task fails: it sees no exception of another process."""
+        try:
+            yield
+        except Exception as error:
+            runner = self.conf.get("mapreduce.runner", "")
+            known = isinstance(error, NutchError)
+            if runner == "inline" and not known:
+                raise
+            told = error if isinstance(error, NutchError) else NutchError(f"{type(error).__name__}: {error}")
+            self.channel.failed(told, "" if known else traceback.format_exc())
+            if runner == "hadoop":
+                traceback.print_exc()
+                raise SystemExit(told.exit_code) from error  # Hadoop's client shows the code
+            raise
 
     def _finish(self) -> None:
         for (group, name), amount in self._counts.items():
@@ -228,7 +270,9 @@ class TableJob(MRJob):  # type: ignore[misc]
     def mr_job_script(cls) -> str:
         """Return a stub that imports the job from its package: mrjob would copy the module alone and run it as main."""
         name = cls.__name__
-        text = f"from {cls.__module__} import {name}\n\nif __name__ == '__main__':\n    {name}.run()\n".encode()
+        text = _STUB.format(
+            module=cls.__module__, name=name, folder=FOLDER, python=tuple(sys.version_info[:2]), marker=TASK_ERROR
+        ).encode()
         folder = Path(tempfile.gettempdir(), f"nutch2py-{os.getuid()}", hashlib.sha256(text).hexdigest()[:16])
         path = folder / f"run_{name}.py"
         if not path.exists():
@@ -244,14 +288,20 @@ class TableJob(MRJob):  # type: ignore[misc]
                 return InlineRunner
             case "local":
                 return LocalRunner
-        runner: type[Any] = super()._runner_class()
-        return runner
+            case "hadoop":
+                from nutch2py.mapreduce.hadoop import HadoopRunner
+
+                return HadoopRunner
+            case _:
+                from nutch2py.mapreduce.spark import SparkRunner
+
+                return SparkRunner
 
 
 @lru_cache(maxsize=8)
 def _read_configuration(path: str) -> Configuration:
     fields = orjson.loads(Path(path).read_bytes())
-    return Configuration(fields["properties"], [Path(folder) for folder in fields["folders"]])
+    return Configuration(fields["properties"], [Path(folder).absolute() for folder in fields["folders"]])
 
 
 class _Text(io.TextIOBase):

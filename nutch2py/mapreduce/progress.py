@@ -22,6 +22,10 @@ from nutch2py import errors
 from nutch2py.errors import NutchError
 
 _TICK = 0.25  # seconds between two writes of a count
+_STATUS_TICK = 10.0  # seconds between two status lines on Hadoop
+_IDLE = 0.02  # CPU seconds in a tick below which a task that has done no row counts as hanging
+TASK_ERROR = "nutch2py.error "
+"""What begins the line on a task's standard error that says, as JSON, why it ends; on Hadoop."""
 
 
 class TaskChannel:
@@ -31,19 +35,33 @@ class TaskChannel:
         self._folder = Path(folder) if folder else None
         self._set_status = set_status
         self._rows, self._next = 0, 0.0
+        self._closed = threading.Event()
         self._count_file: int | None = None
         self._log_file: int | None = None
         if self._folder is not None:
             flags = os.O_CREAT | os.O_WRONLY
             self._count_file = os.open(self._folder / f"rows-{os.getpid()}-{name}", flags, 0o600)
             self._log_file = os.open(self._folder / "log", flags | os.O_APPEND, 0o600)
+        else:
+            threading.Thread(target=self._report, name="status", daemon=True).start()
+
+    def _report(self) -> None:
+        """Report the status as long as the task does something: one that says nothing is killed after its time-out."""
+        rows, cpu = -1, 0.0
+        while not self._closed.wait(_STATUS_TICK):
+            now = time.process_time()
+            if self._rows != rows or now - cpu > _IDLE:
+                self._publish()
+            rows, cpu = self._rows, now
 
     def advance(self, rows: int = 1) -> None:
         """Count rows as done."""
         self._rows += rows
+        if self._folder is None:
+            return
         now = time.monotonic()
         if now >= self._next:
-            self._next = now + (_TICK if self._folder else 10.0)
+            self._next = now + _TICK
             self._publish()
 
     def _publish(self) -> None:
@@ -59,14 +77,19 @@ class TaskChannel:
         else:
             print(text, file=sys.stderr)
 
-    def failed(self, error: NutchError) -> None:
-        """Tell the driver why the task ends, in the user's words."""
-        if self._folder is not None:
-            message = orjson.dumps({"kind": type(error).__name__, "text": str(error)})
-            (self._folder / f"error-{os.getpid()}").write_bytes(message)
+    def failed(self, error: NutchError, trace: str = "") -> None:
+        """Tell the driver why the task ends, in the user's words; ``trace`` is for developers."""
+        message = orjson.dumps({"kind": type(error).__name__, "text": str(error), "trace": trace})
+        if self._folder is None:
+            print(f"{TASK_ERROR}{message.decode()}", file=sys.stderr, flush=True)
+            return
+        part = self._folder / f"part-{os.getpid()}"
+        part.write_bytes(message)
+        part.replace(self._folder / f"error-{os.getpid()}")
 
     def close(self) -> None:
         """Write the last count."""
+        self._closed.set()
         self._publish()
         for number in (self._count_file, self._log_file):
             if number is not None:
@@ -89,6 +112,7 @@ class ProgressMonitor:
         self._shown = 0.0
         self._live = _is_terminal(self._err)
         self._drawn = False
+        self._note = ""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
 
@@ -126,6 +150,10 @@ class ProgressMonitor:
                 total += int(path.read_bytes() or b"0")
         return total
 
+    def note(self, text: str) -> None:
+        """Show ``text`` instead of a count of rows: what is known when tasks run elsewhere."""
+        self._note = text
+
     def _show(self) -> None:
         now = time.monotonic()
         interval = 0.5 if self._live else 10.0
@@ -140,10 +168,12 @@ class ProgressMonitor:
             text = f"{self._title}: {rows:,} of {self._expected:,} rows ({share} %), {rate:,.0f} rows/s"
             if rate > 0:
                 text += f", {(self._expected - rows) / rate:,.0f} s left"
+        if self._note:
+            text = f"{self._title}: {self._note}, {now - self._started:,.0f} s"
         if self._live:
             self._err.write(f"\r\x1b[2K{text}")
             self._drawn = True
-        elif rows:
+        elif rows or self._note:
             self._err.write(text + "\n")
         self._err.flush()
 
@@ -156,11 +186,18 @@ class ProgressMonitor:
     def task_error(self) -> NutchError | None:
         """Return the error that a task gave in the user's words, if one did."""
         for path in sorted(self.folder.glob("error-*")):
-            fields = orjson.loads(path.read_bytes())
-            kind = getattr(errors, fields["kind"], NutchError)
-            error: NutchError = kind(fields["text"])
-            return error
+            return decode_error(path.read_bytes())
         return None
+
+
+def decode_error(message: bytes) -> NutchError:
+    """Return the error that :meth:`TaskChannel.failed` told."""
+    fields = orjson.loads(message)
+    kind = getattr(errors, fields["kind"], NutchError)
+    error: NutchError = kind(fields["text"])
+    if fields["trace"]:
+        error.add_note(fields["trace"])
+    return error
 
 
 def _is_terminal(stream: TextIO) -> bool:
@@ -170,15 +207,25 @@ def _is_terminal(stream: TextIO) -> bool:
         return False
 
 
-def watch_driver(pid: int) -> None:
-    """End this task when the driver is gone: mrjob leaves the children of a killed driver running to their end."""
+_watched: set[tuple[int, str]] = set()
+
+
+def watch_driver(pid: int, folder: str) -> None:
+    """End this task when the driver is gone, or has given the job up and removed ``folder``, the channel.
+
+    mrjob leaves the tasks of a driver that was killed, and those beside one that failed, running to their end.
+    """
+    if (os.getpid(), folder) in _watched:  # a Spark worker runs one task after the other
+        return
+    _watched.add((os.getpid(), folder))
 
     def watch() -> None:
         while True:
             time.sleep(0.2)
             try:
                 os.kill(pid, 0)
-            except ProcessLookupError:
+                os.stat(folder)  # noqa: PTH116
+            except (ProcessLookupError, FileNotFoundError):
                 os._exit(1)
 
     threading.Thread(target=watch, name="driver-watch", daemon=True).start()

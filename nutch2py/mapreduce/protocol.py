@@ -6,6 +6,7 @@ that would end a key or a line early (tab, line feed, carriage return: Hadoop st
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import Any
 
@@ -14,7 +15,8 @@ import orjson
 _DOUBLE, _BITS = struct.Struct(">d"), struct.Struct(">Q")
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _ESCAPE = str.maketrans(_ESCAPES)
-_UNESCAPE = {escaped[1]: plain for plain, escaped in _ESCAPES.items()}
+_UNESCAPE = {escaped: plain for plain, escaped in _ESCAPES.items()}
+_ESCAPED = re.compile(r"\\[\\tnr]")
 
 
 def escape_key(key: str) -> str:
@@ -24,10 +26,7 @@ def escape_key(key: str) -> str:
 
 def unescape_key(key: str) -> str:
     """Return what :func:`escape_key` was given."""
-    if "\\" not in key:
-        return key
-    characters = iter(key)
-    return "".join(_UNESCAPE.get(next(characters, ""), "") if c == "\\" else c for c in characters)
+    return _ESCAPED.sub(lambda match: _UNESCAPE[match[0]], key) if "\\" in key else key
 
 
 class KeyValueProtocol:
@@ -50,18 +49,18 @@ class KeyValueProtocol:
 
 
 class SortedTextProtocol(KeyValueProtocol):
-    """Raw key, tab, raw text without tab or line ends: for jobs that sort their values (``SORT_VALUES``)."""
+    """Raw key, tab, raw text, both escaped: for jobs that sort their values (``SORT_VALUES``)."""
 
     def read(self, line: bytes) -> tuple[str, str]:
-        """Decode a line."""
+        """Decode a line. Hadoop, which sorts by key and value as two key fields, puts a tab behind them."""
         raw, _, value = line.partition(b"\t")
         if raw != self._last_raw:
             self._last_raw, self._last_key = raw, unescape_key(raw.decode("utf-8", "surrogateescape"))
-        return self._last_key, value.decode("utf-8", "surrogateescape")
+        return self._last_key, unescape_key(value.removesuffix(b"\t").decode("utf-8", "surrogateescape"))
 
     def write(self, key: str, value: str) -> bytes:
         """Encode a line."""
-        return f"{escape_key(key)}\t{value}".encode("utf-8", "surrogateescape")
+        return f"{escape_key(key)}\t{escape_key(value)}".encode("utf-8", "surrogateescape")
 
 
 def descending(score: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +11,8 @@ import orjson
 
 from nutch2py.errors import InputError
 from nutch2py.table import KeyRange
+
+_MIN_PIECE, _MAX_PIECE = 64 << 10, 16 << 20  # bytes of a file in one split
 
 
 class RangeSplit(NamedTuple):
@@ -38,6 +41,8 @@ class FileSplit(NamedTuple):
     stop: int
     order: int
     """Rank of the split among all, for rules like "the last line wins"."""
+    content: bytes | None = None
+    """The lines themselves, when the task cannot read the file: it runs on another machine."""
 
 
 Split = RangeSplit | ListSplit | SideSplit | FileSplit
@@ -53,7 +58,8 @@ def encode_split(split: Split) -> bytes:
         case SideSplit(key_range):
             return orjson.dumps({"side": list(key_range)})
         case FileSplit():
-            return orjson.dumps({"file": list(split)})
+            text = None if split.content is None else split.content.decode("latin-1")
+            return orjson.dumps({"file": [*split[:4], text]})
 
 
 def decode_split(line: bytes) -> Split:
@@ -65,7 +71,8 @@ def decode_split(line: bytes) -> Split:
         return ListSplit(KeyRange(*fields["list"]))
     if "side" in fields:
         return SideSplit(KeyRange(*fields["side"]))
-    return FileSplit(*fields["file"])
+    path, start, stop, order, text = fields["file"]
+    return FileSplit(path, start, stop, order, None if text is None else text.encode("latin-1"))
 
 
 def split_files(paths: Iterable[Path], count: int) -> list[FileSplit]:
@@ -76,7 +83,7 @@ def split_files(paths: Iterable[Path], count: int) -> list[FileSplit]:
             sizes.append((path, path.stat().st_size))
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror}: check that it exists and may be read") from error
-    piece = max(sum(size for _, size in sizes) // max(count, 1) + 1, 64 * 1024)
+    piece = min(max(sum(size for _, size in sizes) // max(count, 1) + 1, _MIN_PIECE), _MAX_PIECE)
     splits: list[FileSplit] = []
     for path, size in sizes:
         splits += [
@@ -86,8 +93,18 @@ def split_files(paths: Iterable[Path], count: int) -> list[FileSplit]:
     return [split._replace(order=number) for number, split in enumerate(splits)]
 
 
+def with_content(split: Split) -> Split:
+    """Return the split with its lines in it, for a task that cannot read the file."""
+    if not isinstance(split, FileSplit) or split.content is not None:
+        return split
+    return split._replace(content=b"".join(read_lines(split)))
+
+
 def read_lines(split: FileSplit) -> Iterable[bytes]:
     """Yield the lines of a piece: those whose first byte lies in it, as Hadoop's TextInputFormat cuts."""
+    if split.content is not None:
+        yield from io.BytesIO(split.content)
+        return
     with Path(split.path).open("rb") as file:
         if split.start:
             file.seek(split.start - 1)

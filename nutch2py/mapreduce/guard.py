@@ -1,0 +1,95 @@
+"""Runs the client of Hadoop or Spark for a driver, and ends its work when the driver goes, even if by SIGKILL.
+
+YARN lets an application go on when its client dies; a rerun would then work against it. This small process, of the
+standard library only, stands between the two: it passes the client's lines on, watches its own standard input, which
+the driver holds open, and when that ends it kills the client with its children, and the application.
+
+    python guard.py TAG [YARN] -- CLIENT...
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+
+_SUBMITTED = re.compile(rb"Submitted application (application_\d+_\d+)")
+_APPLICATION = re.compile(rb"^(application_\d+_\d+)\s", re.MULTILINE)
+_OPEN = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
+
+
+def running_applications(yarn: Sequence[str], tag: str) -> list[str]:
+    """Return the ids of the applications with a tag that have not ended."""
+    done = subprocess.run(
+        [*yarn, "application", "-list", "-appTags", tag, "-appStates", _OPEN],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+    return [name.decode() for name in _APPLICATION.findall(done.stdout)]
+
+
+def kill_applications(yarn: Sequence[str], names: Sequence[str]) -> None:
+    """Kill applications; one that has ended meanwhile is no error."""
+    for name in names:
+        subprocess.run(
+            [*yarn, "application", "-kill", name],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=False,
+        )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the client to its end; return its exit code, 143 when the driver went first."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # the driver gets these, and closes our input
+    tag, *rest = arguments
+    split = rest.index("--")
+    yarn, command = rest[:split], rest[split + 1 :]
+    client = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    assert client.stdout is not None
+    known: list[str] = []
+    gone = threading.Event()
+
+    def end() -> None:
+        gone.set()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(client.pid, signal.SIGKILL)
+
+    def watch() -> None:
+        while os.read(0, 4096):
+            pass
+        end()
+
+    threading.Thread(target=watch, daemon=True).start()
+    for line in client.stdout:
+        submitted = _SUBMITTED.search(line)
+        if submitted:
+            known.append(submitted.group(1).decode())
+        if not gone.is_set():
+            try:
+                os.write(1, line)
+            except BrokenPipeError:
+                end()
+    code = client.wait()
+    if gone.is_set() and yarn:
+        kill_applications(yarn, known or running_applications(yarn, tag))
+    return 143 if gone.is_set() else code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,273 @@
+"""The driver and its runners inline and local."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError, NutchError, StoreError
+from nutch2py.mapreduce.driver import JobResult, merge_counters, run_job, runner_name
+from nutch2py.mapreduce.progress import ProgressMonitor, TaskChannel
+from nutch2py.mapreduce.splits import FileSplit, Split
+from tests.conftest import ROOT
+from tests.mapreduce.tinyjobs import FailingJob, OrderJob, WordJob
+
+RUNNERS = ["inline", "local"]
+
+
+@pytest.fixture(autouse=True)
+def _tasks_find_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Callable[..., list[Split]]:
+    """Give splits: one for each text."""
+
+    def make(*texts: str) -> list[Split]:
+        found: list[Split] = []
+        for number, text in enumerate(texts):
+            path = tmp_path / f"input-{number}"
+            path.write_text(text)
+            found.append(FileSplit(str(path), 0, path.stat().st_size, number))
+        return found
+
+    return make
+
+
+Lines = Callable[..., list[Split]]
+
+
+def run_words(conf: Configuration, runner: str, splits: list[Split], reducers: int = 1) -> JobResult:
+    conf.set("mapreduce.runner", runner)
+    return run_job(WordJob, conf, splits, title="WordJob", reducers=reducers)
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_one_map_task_a_split_and_counters_add_up(conf: Configuration, lines: Lines, runner: str) -> None:
+    result = run_words(conf, runner, lines("a b\na\n", "c\n", "a c\nb\n", "", "d"))
+    assert {word: count for word, (count, _) in result.output} == {"a": 3, "b": 2, "c": 2, "d": 1}
+    assert result.count("words", "map_splits") == 5
+    assert result.count("words", "lines") == 6
+    assert result.count("words", "reduce_tasks") == 1
+    assert result.count("words", "nothing") == 0
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+@pytest.mark.parametrize("reducers", [1, 2, 5])
+def test_reduce_tasks_are_as_many_as_asked(conf: Configuration, lines: Lines, runner: str, reducers: int) -> None:
+    words = " ".join(f"word{number}" for number in range(40))
+    result = run_words(conf, runner, lines(words, words), reducers)
+    assert result.count("words", "reduce_tasks") == reducers
+    assert sorted(word for word, _ in result.output) == sorted(words.split())
+    assert {count for _, (count, _) in result.output} == {2}
+
+
+def test_fewer_keys_than_reduce_tasks(conf: Configuration, lines: Lines) -> None:
+    assert run_words(conf, "inline", lines("only only"), reducers=4).output[0][1][0] == 2
+
+
+def test_no_pairs_at_all(conf: Configuration, lines: Lines) -> None:
+    assert run_words(conf, "local", lines("", "")).output == []
+
+
+def test_no_splits_is_no_job(conf: Configuration) -> None:
+    assert run_words(conf, "inline", []).counters == {}
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_values_are_sorted_within_their_key_and_keys_are_whole(conf: Configuration, lines: Lines, runner: str) -> None:
+    conf.set("mapreduce.runner", runner)
+    splits = lines("b=2\na=9\nkT=y\n=lone\n", "b=1\na=10\nb=\nkT=xT1\nk=z\n")
+    result = run_job(OrderJob, conf, splits, title="OrderJob", reducers=3)
+    assert dict(result.output) == {
+        "": ["lone"],
+        "a": ["10", "9"],
+        "b": ["", "1", "2"],
+        "k\t": ["x\t1", "y"],
+        "k": ["z"],
+    }
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_errors_of_a_task_reach_the_driver(conf: Configuration, lines: Lines, runner: str) -> None:
+    conf.set("mapreduce.runner", runner)
+    conf.set("tiny.failure", "store")
+    with pytest.raises(StoreError, match=r"^the table is on fire: put it out$"):
+        run_job(FailingJob, conf, lines("a", "b"), title="FailingJob")
+
+
+def test_other_errors_of_a_task_are_named_with_their_trace(conf: Configuration, lines: Lines) -> None:
+    conf.set("mapreduce.runner", "local")
+    with pytest.raises(NutchError, match="ValueError: that is not right") as caught:
+        run_job(FailingJob, conf, lines("a", "b"), title="FailingJob")
+    assert "tinyjobs.py" in "".join(caught.value.__notes__)
+
+
+def test_other_errors_inline_are_themselves(conf: Configuration, lines: Lines) -> None:
+    with pytest.raises(ValueError, match="that is not right"):
+        run_job(FailingJob, conf, lines("a"), title="FailingJob")
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_lines_of_the_log_are_printed_by_the_driver(
+    conf: Configuration, lines: Lines, runner: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run_words(conf, runner, lines("a\nb\n", "c\n"))
+    assert sorted(capfd.readouterr().out.splitlines()) == ["split 0 has 2 lines", "split 1 has 1 lines"]
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_output_goes_into_a_folder(conf: Configuration, lines: Lines, tmp_path: Path, runner: str) -> None:
+    conf.set("mapreduce.runner", runner)
+    result = run_job(WordJob, conf, lines("a b a"), title="WordJob", output=tmp_path / "out")
+    assert result.output == []
+    parts = [path.read_text() for path in (tmp_path / "out").glob("part-*")]
+    assert sorted(line.partition(",")[0] for line in "".join(parts).splitlines()) == ["a\t[2", "b\t[1"]
+
+
+def test_nothing_is_left_in_the_folder_for_temporary_files(
+    conf: Configuration, lines: Lines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    run_words(conf, "local", lines("a"))
+    assert [path.name for path in scratch.iterdir() if path.name.startswith("nutch2py-job")] == []
+
+
+def test_an_unknown_runner_is_refused(conf: Configuration) -> None:
+    conf.set("mapreduce.runner", "abacus")
+    with pytest.raises(ConfigurationError, match="choose one of inline, local, hadoop, spark"):
+        runner_name(conf)
+
+
+def test_counters_of_runs_are_added() -> None:
+    total = merge_counters([JobResult({"g": {"a": 1}}), JobResult({"g": {"a": 2, "b": 3}}, [("k", 1)])])
+    assert total.counters == {"g": {"a": 3, "b": 3}}
+    assert total.output == [("k", 1)]
+
+
+_DRIVER = """
+import sys
+from pathlib import Path
+from nutch2py.conf import Configuration
+from nutch2py.mapreduce.driver import run_job
+from nutch2py.mapreduce.splits import FileSplit
+from tests.mapreduce.tinyjobs import SlowJob
+
+conf = Configuration.load(overrides={"mapreduce.runner": "local", "tiny.folder": sys.argv[1]})
+run_job(SlowJob, conf, [FileSplit("/none", 0, 0, 0), FileSplit("/none", 0, 0, 1)], title=SlowJob.__name__)
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_tasks_end_with_their_driver(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    folder, scratch = tmp_path / "tasks", tmp_path / "scratch"
+    folder.mkdir()
+    scratch.mkdir()
+    driver = subprocess.Popen(
+        [sys.executable, "-c", _DRIVER, str(folder)], env={**os.environ, "TMPDIR": str(scratch)}, cwd=ROOT
+    )
+    _wait(lambda: any(folder.iterdir()))
+    tasks = [int(path.name) for path in folder.iterdir()]
+    driver.send_signal(number)
+    assert driver.wait() == code
+    _wait(lambda: not any(_alive(task) for task in tasks))
+    if number == signal.SIGTERM:
+        assert not list(scratch.glob("nutch2py-job-*"))
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def _wait(condition: Callable[[], bool]) -> None:
+    while not condition():
+        time.sleep(0.05)
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_rows_of_rows_and_is_cleared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = _Terminal()
+    monkeypatch.setattr("sys.stderr", screen)
+    monitor = ProgressMonitor(tmp_path, "ParserJob", 200)
+    first, second = (TaskChannel(str(tmp_path), name, lambda _: None) for name in "ab")
+    first.advance(30)
+    second.advance(20)
+    first.close()
+    second.close()
+    monitor._started -= 10
+    with monitor:
+        _wait(lambda: "rows/s" in screen.getvalue())
+    assert "ParserJob: 50 of 200 rows (25 %), " in screen.getvalue()
+    assert " s left" in screen.getvalue()
+    assert screen.getvalue().endswith("\x1b[2K")
+
+
+def test_a_log_gets_a_line_every_ten_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = io.StringIO()
+    monkeypatch.setattr("sys.stderr", log)
+    monitor = ProgressMonitor(tmp_path, "ParserJob", None)
+    channel = TaskChannel(str(tmp_path), "a", lambda _: None)
+    channel.advance(1234)
+    channel.close()
+    monitor._show()
+    assert log.getvalue() == ""
+    monitor._started -= 11
+    monitor._show()
+    assert log.getvalue().startswith("ParserJob: 1,234 rows, ")
+    assert log.getvalue().endswith(" rows/s\n")
+
+
+def test_lines_of_the_log_are_passed_on_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    monitor = ProgressMonitor(tmp_path, "FetcherJob", None)
+    log = tmp_path / "log"
+    log.write_bytes(b"fetching one\nfetch")
+    monitor._relay()
+    with log.open("ab") as file:
+        file.write("ing zwölf\n".encode())
+    monitor._relay()
+    assert capsys.readouterr().out == "fetching one\nfetching zwölf\n"
+
+
+def test_without_a_channel_rows_are_a_status_and_lines_go_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    statuses: list[str] = []
+    channel = TaskChannel("", "a", statuses.append)
+    channel.advance(5)
+    channel.line("fetching one")
+    channel.failed(StoreError("the table is away: look for it"))
+    channel.close()
+    assert statuses[-1] == "5 rows"
+    assert capsys.readouterr().err.splitlines() == [
+        "fetching one",
+        'nutch2py.error {"kind":"StoreError","text":"the table is away: look for it","trace":""}',
+    ]
+
+
+def test_a_task_that_hangs_reports_no_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    statuses: list[str] = []
+    ticks = iter([False, False, False, True])
+    channel = TaskChannel("", "a", statuses.append)
+    channel.close()
+    statuses.clear()
+    monkeypatch.setattr(channel._closed, "wait", lambda _: next(ticks))
+    monkeypatch.setattr("nutch2py.mapreduce.progress.time.process_time", lambda: 7.0)
+    channel._report()
+    assert len(statuses) == 1  # the first tick; then neither rows nor processor time went on

@@ -1,0 +1,46 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nutch2py.mapreduce.protocol import KeyValueProtocol, SortedTextProtocol, descending, escape_key, unescape_key
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()) | st.sampled_from("\\\t\n\r"))
+
+
+@given(ANY_TEXT)
+def test_escaped_keys_come_back(key: str) -> None:
+    escaped = escape_key(key)
+    assert not set(escaped) & set("\t\n\r")
+    assert unescape_key(escaped) == key
+
+
+@given(ANY_TEXT, st.recursive(st.none() | st.integers(-(2**53), 2**53) | st.text(), st.lists))
+def test_pairs_are_one_line(key: str, value: object) -> None:
+    line = KeyValueProtocol().write(key, value)
+    assert b"\n" not in line
+    assert b"\r" not in line
+    assert KeyValueProtocol().read(line) == (key, value)
+
+
+@given(ANY_TEXT, ANY_TEXT)
+def test_sorted_text_comes_back_also_with_the_tab_that_hadoop_adds(key: str, value: str) -> None:
+    line = SortedTextProtocol().write(key, value)
+    assert not set(line) & {10, 13}
+    assert SortedTextProtocol().read(line) == (key, value)
+    assert SortedTextProtocol().read(line + b"\t") == (key, value)
+
+
+def test_a_protocol_decodes_keys_that_change_and_repeat() -> None:
+    protocol = KeyValueProtocol()
+    lines = [protocol.write(key, number) for number, key in enumerate(["a\tb", "a\tb", "c", "", "a\tb"])]
+    assert [protocol.read(line) for line in lines] == [("a\tb", 0), ("a\tb", 1), ("c", 2), ("", 3), ("a\tb", 4)]
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=True), min_size=2))
+def test_scores_sort_descending(scores: list[float]) -> None:
+    by_text = sorted(scores, key=descending)
+    assert by_text == sorted(scores, reverse=True)
+    assert all(len(descending(score)) == 16 for score in scores)
+
+
+def test_no_number_sorts_last() -> None:
+    assert sorted([float("nan"), float("-inf"), 1.0], key=descending)[:2] == [1.0, float("-inf")]

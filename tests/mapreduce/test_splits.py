@@ -1,0 +1,95 @@
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nutch2py.errors import InputError
+from nutch2py.mapreduce import splits
+from nutch2py.mapreduce.splits import (
+    FileSplit,
+    ListSplit,
+    RangeSplit,
+    SideSplit,
+    Split,
+    decode_split,
+    encode_split,
+    read_lines,
+    split_files,
+    with_content,
+)
+from nutch2py.table import KeyRange
+
+
+@pytest.mark.parametrize(
+    "split",
+    [
+        RangeSplit(KeyRange("a\n\t", None)),
+        ListSplit(KeyRange(None, "é")),
+        SideSplit(KeyRange("u/", "u0")),
+        FileSplit("/seeds one.txt", 3, 99, 7),
+        FileSplit("/seeds", 0, 4, 0, b"\xff\x00\r\n"),
+    ],
+)
+def test_a_split_is_one_line_and_comes_back(split: Split) -> None:
+    line = encode_split(split)
+    assert b"\n" not in line
+    assert b"\t" not in line
+    assert decode_split(line) == split
+
+
+@settings(max_examples=60)
+@given(
+    content=st.binary(max_size=200) | st.text("ab\n\r", max_size=60).map(str.encode), cuts=st.sets(st.integers(0, 200))
+)
+def test_every_line_is_in_exactly_one_piece(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes, cuts: set[int]
+) -> None:
+    path = tmp_path_factory.mktemp("lines") / "file"
+    path.write_bytes(content)
+    edges = sorted({0, len(content)} | {cut for cut in cuts if cut < len(content)})
+    pieces = [FileSplit(str(path), start, stop, 0) for start, stop in pairwise(edges)]
+    assert b"".join(line for piece in pieces for line in read_lines(piece)) == content
+    assert [line for piece in pieces for line in read_lines(piece)] == content.splitlines(
+        keepends=True
+    ) or b"\r" in content
+
+
+def test_a_line_that_begins_at_a_boundary_belongs_to_the_piece_that_begins_there(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"one\ntwo\nthree\n")
+    assert list(read_lines(FileSplit(str(path), 0, 4, 0))) == [b"one\n"]
+    assert list(read_lines(FileSplit(str(path), 4, 14, 1))) == [b"two\n", b"three\n"]
+    assert list(read_lines(FileSplit(str(path), 5, 14, 1))) == [b"three\n"]
+
+
+def test_content_stands_for_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"one\ntwo\nthr\xff\xeeee")
+    split = with_content(FileSplit(str(path), 2, 15, 4))
+    path.unlink()
+    assert list(read_lines(decode_split(encode_split(split)))) == [b"two\n", b"thr\xff\xeeee"]  # type: ignore[arg-type]
+
+
+def test_files_are_cut_into_about_as_many_pieces_as_asked_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(splits, "_MIN_PIECE", 10)
+    for name, size in (("a", 100), ("b", 1), ("empty", 0)):
+        (tmp_path / name).write_bytes(b"x" * size)
+    pieces = split_files([tmp_path / "a", tmp_path / "b", tmp_path / "empty"], 4)
+    assert [piece.order for piece in pieces] == list(range(len(pieces)))
+    assert [Path(piece.path).name for piece in pieces] == ["a"] * 4 + ["b", "empty"]
+    assert [(piece.start, piece.stop) for piece in pieces[:4]] == [(0, 26), (26, 52), (52, 78), (78, 100)]
+
+
+def test_a_huge_file_is_cut_however_few_pieces_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(splits, "_MAX_PIECE", 30)
+    (tmp_path / "a").write_bytes(b"x" * 100)
+    assert len(split_files([tmp_path / "a"], 1)) == 4
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"cannot read .*nowhere"):
+        split_files([tmp_path / "nowhere"], 2)

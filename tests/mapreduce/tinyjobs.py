@@ -1,0 +1,74 @@
+"""Small jobs whose tasks say what they did; tasks in other processes import them from here."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from nutch2py.errors import StoreError
+from nutch2py.mapreduce.job import Pair, TableJob
+from nutch2py.mapreduce.protocol import SortedTextProtocol
+from nutch2py.mapreduce.splits import FileSplit, read_lines
+
+
+class WordJob(TableJob):
+    """Count words; every task notes its process and how many groups or lines it had."""
+
+    def map_file(self, split: FileSplit) -> Iterator[Pair]:
+        lines = 0
+        for line in read_lines(split):
+            lines += 1
+            for word in line.decode().split():
+                yield word, 1
+            self.channel.advance()
+        self.count("words", "map_splits")
+        self.count("words", "lines", lines)
+        self.channel.line(f"split {split.order} has {lines} lines")
+
+    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[Pair]:
+        for key, values in groups:
+            yield key, [sum(values), os.getpid()]
+        self.count("words", "reduce_tasks")
+
+
+class OrderJob(TableJob):
+    """Yield what the reducer saw, in the order in which it came."""
+
+    INTERNAL_PROTOCOL = SortedTextProtocol
+    SORT_VALUES = True
+
+    def map_file(self, split: FileSplit) -> Iterator[Pair]:
+        for line in read_lines(split):
+            key, value = line.decode().rstrip("\n").split("=", 1)
+            yield key.replace("T", "\t"), value.replace("T", "\t")
+
+    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[Pair]:
+        for key, values in groups:
+            yield key, list(values)
+
+
+class FailingJob(TableJob):
+    """Fail in the way that the property ``tiny.failure`` names."""
+
+    has_reducer = False
+
+    def map_file(self, split: FileSplit) -> Iterator[Pair]:
+        if split.order == 0:
+            if self.conf.get("tiny.failure") == "store":
+                raise StoreError("the table is on fire: put it out")
+            raise ValueError("that is not right")
+        yield "", None
+
+
+class SlowJob(TableJob):
+    """Write a file with its process id, then wait for a minute."""
+
+    has_reducer = False
+
+    def map_file(self, split: FileSplit) -> Iterator[Pair]:
+        Path(self.conf.get("tiny.folder", ""), str(os.getpid())).touch()
+        time.sleep(60)
+        yield "", None
