@@ -32,14 +32,14 @@ PACKAGE = "linux-doc-6.1"
 CACHE = ROOT / ".cache" / "sites"
 TAG = re.compile(r"<(a|area|img|link|script|frame|iframe)\s([^>]*)>", re.IGNORECASE)
 ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
-NOT_CRAWLED = re.compile(r"\.(gif|jpg|png|ico|css|sit|eps|wmf|zip|ppt|mpg|xls|gz|rpm|tgz|mov|exe|jpeg|bmp|js)$", re.I)
+NOT_CRAWLED = re.compile(r"(?i)\.(gif|jpg|png|ico|css|sit|eps|wmf|zip|ppt|mpg|xls|gz|rpm|tgz|mov|exe|jpeg|bmp|js)$")
 """What the first rules of conf/regex-urlfilter.txt leave out, as far as it is there."""
 FIRST = "index.html"
 
 
 @pytest.fixture(scope="module")
 def files() -> Path:
-    """The package's pages, unpacked beside the checkout's other downloads; fetched from Debian's archive when missing."""
+    """The package's pages, unpacked in the cache of the checkout; from Debian's archive when missing."""
     folder = CACHE / PACKAGE
     if folder.is_dir():
         return folder

@@ -1,0 +1,390 @@
+"""GeneratorJob: what is chosen, in which order and partition, and what marks do."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+from zlib import crc32
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.jobs.batchlist import BatchLists, State
+from nutch2py.jobs.generate import Entry, Selection, generate, spread
+from nutch2py.jobs.inject import inject
+from nutch2py.mapreduce.protocol import descending
+from nutch2py.url.partition import URLPartitioner
+from nutch2py.url.parts import domain_of, host_of
+from nutch2py.webpage import Mark
+from tests.jobs.rows import fetchlist, marked, pages, put
+
+DAY = 86_400_000
+NOW = 1_700_000_000_000
+
+
+def chosen(conf: Configuration, batch: str = "b", **options: Any) -> set[str]:
+    """Make a batch; return the URLs that carry its mark."""
+    batch_id, count = generate(conf, batch_id=batch, now=options.pop("now", NOW), **options)
+    found = marked(conf, Mark.GENERATE, batch_id)
+    assert len(found) == count
+    return found
+
+
+def skewed(hosts: int, of_first: int) -> dict[str, dict[str, Any]]:
+    """Return rows of many hosts, of which the first has most; scores differ."""
+    chance = random.Random(hosts)
+    urls = [f"http://h0.example/{number}.html" for number in range(of_first)]
+    urls += [f"http://h{host}.example/{number}.html" for host in range(1, hosts) for number in range(1 + host % 3)]
+    return {url: {"score": round(chance.uniform(0, 10), 3)} for url in urls}
+
+
+class TestTheSixRequirements:
+    """Of a fetchlist, as the original's Generator names them."""
+
+    @pytest.fixture
+    def conf(self, conf: Configuration) -> Configuration:
+        conf.set("generate.partitions", "3")
+        conf.set("mapreduce.job.maps", "4")
+        conf.set("generate.max.count", "20")
+        put(conf, skewed(40, 200))
+        return conf
+
+    def test_all_urls_of_a_host_are_in_one_partition(self, conf: Configuration) -> None:
+        chosen(conf)
+        where: dict[str | None, set[str]] = {}
+        for partition, urls in fetchlist(conf, "b").items():
+            for url in urls:
+                where.setdefault(host_of(url), set()).add(partition)
+        assert len(where) == 40
+        assert {len(partitions) for partitions in where.values()} == {1}
+
+    def test_urls_of_a_host_are_spread_over_its_partition(self, conf: Configuration) -> None:
+        chosen(conf)
+        urls = next(urls for urls in fetchlist(conf, "b").values() if any("//h0." in url for url in urls))
+        places = [place for place, url in enumerate(urls) if host_of(url) == "h0.example"]
+        gaps = {after - before for before, after in pairwise(places)}
+        even = len(urls) / len(places)
+        assert len(places) == 20
+        assert max(gaps) <= 2 * even + 2
+        assert max(gaps) > 1
+
+    def test_at_most_so_many_of_a_host(self, conf: Configuration) -> None:
+        counts = Counter(map(host_of, chosen(conf)))
+        assert max(counts.values()) == counts["h0.example"] == 20
+
+    def test_the_highest_scores_of_a_host_and_the_highest_of_all(self, conf: Configuration) -> None:
+        rows = pages(conf)
+        of_first = sorted((page.score for url, page in rows.items() if host_of(url) == "h0.example"), reverse=True)
+        found = chosen(conf, top_n=50)
+        assert sorted((rows[url].score for url in found if host_of(url) == "h0.example"), reverse=True) == [
+            score for score in of_first[:20] if score >= min(rows[url].score for url in found)
+        ]
+        left = [page.score for url, page in rows.items() if url not in found and host_of(url) != "h0.example"]
+        assert max(left) <= min(rows[url].score for url in found)
+
+    def test_at_most_so_many_in_all(self, conf: Configuration) -> None:
+        assert len(chosen(conf, top_n=50)) == 50
+
+    def test_as_many_partitions_as_fetch_tasks(self, conf: Configuration) -> None:
+        chosen(conf)
+        assert sorted(fetchlist(conf, "b")) == ["00000", "00001", "00002"]
+
+
+@pytest.mark.parametrize("maps", ["1", "2", "7"])
+@pytest.mark.parametrize("cap", ["-1", "5"])
+def test_top_n_is_exact_and_does_not_depend_on_the_tasks(conf: Configuration, maps: str, cap: str) -> None:
+    """Nutch gives each reducer topN / reducers, and comes up short when hosts are of different size."""
+    rows = skewed(30, 3000)
+    put(conf, rows)
+    conf.set("generate.max.count", cap)
+    conf.set("mapreduce.job.maps", maps)
+    conf.set("mapreduce.job.reduces", "4")
+    order = sorted(rows, key=lambda url: (-rows[url]["score"], url))
+    counts: Counter[str | None] = Counter()
+    expected: list[str] = []
+    for url in order:
+        counts[host_of(url)] += 1
+        if cap == "-1" or counts[host_of(url)] <= int(cap):
+            expected.append(url)
+    assert chosen(conf, top_n=60) == set(expected[:60])
+
+
+@pytest.mark.parametrize("maps", ["1", "2"])
+def test_urls_that_normalize_to_the_same_take_one_place_of_top_n(conf: Configuration, maps: str) -> None:
+    conf.set("mapreduce.job.maps", maps)
+    good = {f"http://a.example/x/../p{number}.html": {"score": 9.0} for number in range(10)}
+    good |= {f"http://a.example/y/../p{number}.html": {"score": 8.0} for number in range(10)}
+    put(conf, good | {f"http://b.example/{number}.html": {"score": 1.0} for number in range(30)})
+    found = chosen(conf, top_n=15)
+    assert len(found) == 15
+    assert sum("a.example" in url for url in found) == 10
+
+
+Numbers = st.tuples(st.integers(1, 60), st.integers(-1, 4), st.integers(1, 5), st.integers(0, 2**32))
+
+
+@settings(max_examples=40, deadline=None)
+@given(Numbers)
+def test_the_bounded_selection_is_sort_and_cut(numbers: tuple[int, int, int, int]) -> None:
+    """Also when it is made of those of several map tasks, and what is below its worst score is not offered."""
+    limit, cap, tasks, seed = numbers
+    chance = random.Random(seed)
+    entries = []
+    for number in range(chance.randrange(4000)):
+        score, group = chance.choice((0.0, 0.5, 1.0, 2.0)) + chance.randrange(3), f"g{chance.randrange(1 + seed % 7)}"
+        page, moved = (number % 50, "{}") if seed % 2 and chance.random() < 0.2 else (number, "")
+        entries.append(Entry(f"{descending(score)}http://{group}/{page:05d}\x01{moved}", group))
+    plain: list[Entry] = []
+    counts: Counter[str] = Counter()
+    seen: set[str] = set()
+    for entry in sorted(entries):
+        url = entry.text[16:].partition("\x01")[0]
+        if url in seen:
+            continue
+        seen.add(url)
+        counts[entry.group] += 1
+        if cap <= 0 or counts[entry.group] <= cap:
+            plain.append(entry)
+    whole = Selection(limit, cap)
+    for task in range(tasks):
+        part = Selection(limit, cap)
+        for entry in entries[task::tasks]:
+            if not (part.worst_score and entry.text[:16] > part.worst_score):
+                part.add(entry)
+        for entry in part.best():
+            whole.add(entry)
+    assert whole.best() == plain[:limit]
+
+
+@given(st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, 30), min_size=1))
+def test_spread_loses_nothing_and_keeps_the_order_of_each_host(sizes: dict[str, int]) -> None:
+    hosts = {name: [(f"{name}{number:03d}", "") for number in range(size)] for name, size in sizes.items()}
+    order = spread(hosts)
+    assert sorted(order) == sorted(url for urls in hosts.values() for url in urls)
+    for name, urls in hosts.items():
+        assert [url for url in order if url[0][0] == name] == urls
+
+
+def test_hosts_whose_hashes_collide_lose_nothing(conf: Configuration) -> None:
+    first, second = "plumless.example", "buckeroo.example"
+    assert crc32(first.encode()) == crc32(second.encode())
+    rows = {f"http://{host}/{number}": {"score": 1.0} for host in (first, second) for number in range(50)}
+    same = [f"http://{name}.example/" for name in ("aaBB", "BBaa", "AaBB", "AaAa", "BBBB")]
+    rows |= {url.lower().replace("//", "//x.") + url[7:11]: {"score": 1.0} for url in same}
+    put(conf, rows)
+    conf.set("generate.partitions", "2")
+    partitioner = URLPartitioner(conf)
+    assert len({partitioner.partition(url, 2) for url in rows}) == 2
+    assert chosen(conf) == set(rows)
+    assert sorted(url for urls in fetchlist(conf, "b").values() for url in urls) == sorted(rows)
+
+
+class TestMarks:
+    URL = "http://a.example/"
+
+    def test_a_marked_row_waits_for_its_updatedb(self, conf: Configuration) -> None:
+        put(conf, {self.URL: {"marks": {Mark.GENERATE: f"{NOW // 1000}-1"}}, "http://b.example/": {}})
+        assert chosen(conf) == {"http://b.example/"}
+
+    def test_a_mark_older_than_crawl_gen_delay_is_of_a_batch_that_died(self, conf: Configuration) -> None:
+        put(conf, {self.URL: {"marks": {Mark.GENERATE: f"{(NOW - 8 * DAY) // 1000}-1"}}})
+        assert chosen(conf) == {self.URL}
+
+    def test_the_delay_can_be_set(self, conf: Configuration) -> None:
+        put(conf, {self.URL: {"marks": {Mark.GENERATE: f"{(NOW - 8 * DAY) // 1000}-1"}}})
+        conf.set("crawl.gen.delay", 9 * DAY)
+        assert chosen(conf) == set()
+        conf.set("crawl.gen.delay", 7 * DAY)
+        assert chosen(conf) == {self.URL}
+
+    def test_a_batch_whose_id_does_not_tell_its_age_counts_from_when_it_is_first_met(self, conf: Configuration) -> None:
+        put(conf, {self.URL: {"marks": {Mark.GENERATE: "monday"}}})
+        now = int(time.time() * 1000)
+        assert chosen(conf, now=now) == set()
+        assert chosen(conf, now=now + 6 * DAY) == set()
+        assert chosen(conf, now=now + 8 * DAY) == {self.URL}
+
+    def test_a_batch_of_ours_that_died(self, conf: Configuration) -> None:
+        put(conf, {self.URL: {}})
+        now = int(time.time() * 1000)
+        assert chosen(conf, "one", now=now) == {self.URL}
+        assert chosen(conf, "two", now=now + 6 * DAY) == set()
+        assert chosen(conf, "three", now=now + 8 * DAY) == {self.URL}
+
+    def test_the_row_tells_its_batch(self, conf: Configuration) -> None:
+        put(conf, {self.URL: {"marks": {Mark.DISTANCE: "3"}}})
+        chosen(conf, "one")
+        page = pages(conf)[self.URL]
+        assert page.batch_id == "one"
+        assert dict(page.markers) == {Mark.DISTANCE: "3", Mark.GENERATE: "one"}
+
+
+class TestABatchIdTwice:
+    def test_the_same_command_again_adds_nothing(self, conf: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+        put(conf, {f"http://a.example/{number}": {} for number in range(10)})
+        first = chosen(conf, top_n=4)
+        assert chosen(conf, top_n=4) == first
+        assert "batch b is there already, not updated yet: nothing was added to it" in capsys.readouterr().out
+
+    def test_an_interrupted_one_is_taken_up(self, conf: Configuration) -> None:
+        rows = {f"http://a.example/{number}": {"score": float(number)} for number in range(10)}
+        put(
+            conf,
+            {url: {**row, "marks": {Mark.GENERATE: "b"}} if row["score"] > 7 else row for url, row in rows.items()},
+        )
+        BatchLists(conf).set_state("b", State.GENERATING)
+        assert chosen(conf, top_n=4) == {f"http://a.example/{number}" for number in (6, 7, 8, 9)}
+
+    def test_one_that_nutch_2_made_is_added_to_and_found_by_its_marks(self, conf: Configuration) -> None:
+        put(conf, {"http://a.example/": {"marks": {Mark.GENERATE: "b"}}, "http://b.example/": {}})
+        assert generate(conf, batch_id="b", now=NOW) == ("b", 1)
+        assert marked(conf, Mark.GENERATE, "b") == {"http://a.example/", "http://b.example/"}
+        assert not BatchLists(conf).complete("b")
+
+    def test_one_of_which_nothing_was_due_leaves_nothing(self, conf: Configuration) -> None:
+        put(conf, {"http://a.example/": {"fetch_time": NOW + DAY}})
+        assert generate(conf, batch_id="b", now=NOW) == ("b", 0)
+        assert BatchLists(conf).states() == []
+
+
+class TestLimits:
+    def test_what_is_not_due_waits_and_add_days_moves_the_clock(self, conf: Configuration) -> None:
+        put(conf, {f"http://a.example/{day}": {"fetch_time": NOW + day * DAY} for day in range(5)})
+        assert chosen(conf, "b0") == {"http://a.example/0"}
+        assert chosen(conf, "b1", add_days=1) == {"http://a.example/1"}
+        assert chosen(conf, "b2", add_days=2.5) == {"http://a.example/2"}
+
+    def test_a_page_due_beyond_the_longest_interval_is_due_now(self, conf: Configuration) -> None:
+        put(conf, {"http://a.example/": {"fetch_time": NOW + 91 * DAY}, "http://b.example/": {"fetch_time": NOW + DAY}})
+        assert chosen(conf) == {"http://a.example/"}
+
+    def test_distance(self, conf: Configuration) -> None:
+        put(conf, {f"http://a.example/{far}": {"marks": {Mark.DISTANCE: str(far)}} for far in range(4)})
+        put(conf, {"http://a.example/seed": {}})
+        conf.set("generate.max.distance", "1")
+        assert chosen(conf) == {f"http://a.example/{name}" for name in ("0", "1", "seed")}
+
+    def test_score(self, conf: Configuration) -> None:
+        """It is compared with what the scoring filters make of the score: OPIC squares it, as in Nutch 2."""
+        put(conf, {f"http://a.example/{score}": {"score": score} for score in (0.0, 0.25, 0.75, 2.0)})
+        conf.set("generate.min.score", "0.5")
+        assert chosen(conf) == {"http://a.example/0.75", "http://a.example/2.0"}
+
+    def test_by_domain(self, conf: Configuration) -> None:
+        put(conf, {f"http://{name}.{domain}/": {} for name in "abc" for domain in ("one.co.uk", "two.co.uk")})
+        conf.set("generate.max.count", "2")
+        conf.set("generate.count.mode", "domain")
+        assert Counter(map(domain_of, chosen(conf))) == {"one.co.uk": 2, "two.co.uk": 2}
+
+    def test_an_unknown_mode_is_host(self, conf: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+        put(conf, {f"http://{name}.one.example/{number}": {} for name in "ab" for number in range(3)})
+        conf.set("generate.max.count", "2")
+        conf.set("generate.count.mode", "planet")
+        assert len(chosen(conf)) == 4
+        assert "Unknown generator.max.count mode 'planet', using mode=host" in capsys.readouterr().err
+
+    def test_a_cap_of_0_is_a_mistake(self, conf: Configuration) -> None:
+        conf.set("generate.max.count", "0")
+        with pytest.raises(ConfigurationError, match=r"generate\.max\.count is 0.*-1 for no limit"):
+            generate(conf)
+
+    def test_sitemaps_and_pages_are_apart(self, conf: Configuration) -> None:
+        put(
+            conf,
+            {"http://a.example/s": {"marks": {Mark.INJECT: "s"}}, "http://a.example/p": {"marks": {Mark.INJECT: "y"}}},
+        )
+        assert chosen(conf, "pages") == {"http://a.example/p"}
+        assert chosen(conf, "sitemaps", sitemap=True) == {"http://a.example/s"}
+
+
+class TestFiltersAndNormalizers:
+    def test_filters_decide_unless_told_otherwise(self, conf: Configuration) -> None:
+        put(conf, {"http://a.example/": {}, "http://a.example/b.gif": {}})
+        assert chosen(conf, "one") == {"http://a.example/"}
+        assert chosen(conf, "two", filter_urls=False) == {"http://a.example/b.gif"}
+
+    def test_a_url_that_normalizes_to_another_marks_that_row(self, conf: Configuration) -> None:
+        put(conf, {"http://a.example/x/../y": {"marks": {Mark.DISTANCE: "2"}}})
+        assert chosen(conf) == {"http://a.example/y"}
+        assert pages(conf)["http://a.example/y"].markers[Mark.DISTANCE] == "2"
+
+    def test_no_norm(self, conf: Configuration) -> None:
+        put(conf, {"http://a.example/x/../y": {}})
+        assert chosen(conf, normalize=False) == {"http://a.example/x/../y"}
+
+    def test_keys_that_are_none_are_passed_over(self, conf: Configuration) -> None:
+        put(conf, {"http://a.example/": {}})
+        from nutch2py.table import open_store
+        from nutch2py.webpage import WebPage
+
+        page = WebPage()
+        page.score = 5.0
+        with open_store(conf, WebPage).batch() as batch:
+            batch.put("no key at all", page)
+        assert generate(conf, batch_id="b") == ("b", 1)
+
+
+Cases = Callable[[str], list[dict[str, Any]]]
+
+
+def _setting(conf: Configuration, case: dict[str, Any]) -> dict[str, Any]:
+    """Make the table of a case; return the options for generate."""
+    args = case["args"]
+    for name, value in args.items():
+        if name.startswith("generate."):
+            conf.set(name, value)
+    if "urlfilter" in args:  # "suffix filter that rejects everything"
+        conf.set("plugin.includes", "urlfilter-suffix|scoring-opic")
+        conf.set("urlfilter.suffix.rules", "-\n.nosuchsuffix")
+    options: dict[str, Any] = {"top_n": args.get("topN") or 0, "sitemap": args.get("sitemap", False)}
+    options |= {"filter_urls": args.get("filter", False), "normalize": args.get("normalise", False)}
+    return options
+
+
+def test_cases(cases: Cases, tmp_path_factory: pytest.TempPathFactory, conf: Configuration) -> None:
+    """Every case of generator.json; none is excepted."""
+    failed = []
+    table = cases("generator")
+    for number, case in enumerate(table):
+        case_conf = conf.copy()
+        folder = tmp_path_factory.mktemp("case")
+        case_conf.set("storage.data.store", f"embedded:{folder / 'crawldata'}")
+        case_conf.set("storage.embedded.map.size", 1 << 26)
+        options = _setting(case_conf, case)
+        if isinstance(case["input"], dict):
+            seeds = folder / "seeds.txt"
+            seeds.write_text("\n".join(case["input"]["seed_lines"]))
+            inject(case_conf, str(seeds))
+        else:
+            rows = {row["url"]: {"score": float(row["score"]), "fetch_interval": 1} for row in case["input"]}
+            put(case_conf, {url: row for url, row in rows.items() if not url.startswith("xyz:")})
+        if not _holds(case_conf, case, options):
+            failed.append(number)
+    print(f"generator: {len(table) - len(failed)}/{len(table)}")
+    assert failed == []
+
+
+def _holds(conf: Configuration, case: dict[str, Any], options: dict[str, Any]) -> bool:
+    expected = case["expect"]
+    runs = case["args"].get("runs_on_same_table")
+    if runs:
+        found = []
+        for number, run in enumerate(runs):
+            for name, value in run.items():
+                conf.set(name, value)
+            generate(conf, batch_id=f"run-{number}", **options)
+            found.append(len(marked(conf, Mark.GENERATE)))
+        return bool(found == expected["rows_with_generate_mark_after_each_run"])
+    _, count = generate(conf, batch_id="case", **options)
+    urls = marked(conf, Mark.GENERATE, "case")
+    if "selected_by_score_desc" in expected:
+        order = sorted(urls, key=lambda url: -pages(conf)[url].score)
+        return bool(order == expected["selected_by_score_desc"])
+    return bool(count == len(urls) == expected["count"])
