@@ -3,15 +3,20 @@
 from types import SimpleNamespace
 
 import pytest
+from thriftpy2.protocol import TBinaryProtocol
+from thriftpy2.thrift import TClient
+from thriftpy2.transport import TMemoryBuffer
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, StoreError
 from nutch2py.table import MarkCondition, Query, open_store
 from nutch2py.table.hbase.admin import families_of
+from nutch2py.table.hbase.interface import Hbase
 from nutch2py.table.hbase.mapping import column_mapping
 from nutch2py.table.hbase.scan import RowBudget
 from nutch2py.table.hbase.selection import Selection
 from nutch2py.table.hbase.settings import Address, Location, Settings
+from nutch2py.table.hbase.wire import batch_mutations, binary_message
 from nutch2py.webpage import BatchEntry, Host, WebPage
 
 EVERY = frozenset([b"f", b"h", b"il", b"mk", b"mtdt", b"ol", b"p", b"s", b"stm"])
@@ -110,6 +115,21 @@ def test_answers_are_kept_near_their_size():
     assert asked == [16, 128, 1000, 1000, 1000, 20]
     assert budget.rows == 1
     assert budget.copy().rows == 1
+
+
+ROWS = {
+    b"a": {b"f:st": b"\0\0\0\1", b"mk:": b"", b"ol:" + "ü".encode(): b"x" * 70_000},
+    "com.foo:http/中".encode(): {b"mk": None, b"f:bid": None},
+    b"empty": {},
+}
+
+
+@pytest.mark.parametrize("rows", [ROWS, {}, {b"a": {b"f:st": b"1"}}])
+def test_the_message_that_writes_is_that_of_thriftpy2(rows):
+    buffer = TMemoryBuffer()
+    client = TClient(Hbase, TBinaryProtocol(buffer, decode_response=False))
+    client._send("mutateRowsTs", tableName=b"t", rowBatches=batch_mutations(rows), timestamp=1 << 40, attributes={})
+    assert binary_message(b"t", 1 << 40, rows) == buffer.getvalue()
 
 
 MAPPING = """<gora-otd>

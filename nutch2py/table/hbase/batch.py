@@ -8,17 +8,17 @@ which the next run finds the row again. A call that is repeated has the same tim
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from nutch2py.cells import encode_text
 from nutch2py.conf import warn
 from nutch2py.record import Mutation
 from nutch2py.table.hbase.failures import ANSWERS, explained, first_line, hopeless, says
 from nutch2py.table.hbase.gateways import Gateways, Link
-from nutch2py.table.hbase.interface import BatchMutation, ThriftMutation
 from nutch2py.table.hbase.mapping import ColumnMapping
 from nutch2py.table.hbase.scan import LONGEST_KEY
+from nutch2py.table.hbase.wire import Rows
 from nutch2py.table.store import RowCells, WriteBatch
 
 _CELL_OVERHEAD = 19  # of HBase's KeyValue, besides row, family:qualifier and value
@@ -27,11 +27,6 @@ _IN_FLIGHT = 32
 _ROW_FAULTS = ("KeyValue size too large", "exceeds limit of")  # what the gateway, and what a region server says
 _NOW = -1
 """Stands for the timestamp of a group whose writer named no time: it is given when the group is sent."""
-
-Puts = dict[bytes, dict[bytes, bytes]]
-"""Row -> ``family:qualifier`` -> value."""
-Deletes = dict[bytes, dict[bytes, None]]
-"""Row -> ``family:qualifier``, or a family to be emptied (no colon)."""
 
 
 class Refused(NamedTuple):
@@ -45,7 +40,7 @@ class Request(NamedTuple):
     """One call of the gateway: mutations of rows, all with one timestamp."""
 
     timestamp: int
-    rows: list[Any]
+    rows: Rows
 
 
 class HBaseBatch(WriteBatch):
@@ -68,8 +63,8 @@ class HBaseBatch(WriteBatch):
         self._clock = clock
         self._settings = gateways.settings
         self._present: frozenset[bytes] | None = None
-        self._puts: dict[int, Puts] = {}
-        self._deletes: dict[int, Deletes] = {}
+        self._puts: dict[int, Rows] = {}
+        self._deletes: dict[int, Rows] = {}
         self._missing: set[bytes] = set()
         self._rows = self._bytes = 0
         self.refused: list[Refused] = []
@@ -84,10 +79,7 @@ class HBaseBatch(WriteBatch):
         self._make_room(size)
         put_time, delete_time = (_NOW, _NOW) if timestamp is None else (timestamp - 1, timestamp - 2)
         if doomed:
-            pending = self._puts.get(put_time, {}).get(row)
-            if pending:
-                for column in [c for c in pending if c in doomed or c.partition(b":")[0] in doomed]:
-                    del pending[column]
+            self._take_back(put_time, row, doomed)
             self._deletes.setdefault(delete_time, {}).setdefault(row, {}).update(doomed)
         if puts:
             self._add(put_time, row, puts)
@@ -125,11 +117,11 @@ class HBaseBatch(WriteBatch):
             self._present = self._families()
         return self._present
 
-    def _site_puts(self, row: bytes, puts: dict[bytes, dict[bytes, bytes]]) -> tuple[dict[bytes, bytes], int]:
+    def _site_puts(self, row: bytes, puts: dict[bytes, dict[bytes, bytes]]) -> tuple[dict[bytes, bytes | None], int]:
         """Return ``column -> value`` under the site's names, without families that the table lacks, and its bytes."""
         present = self._known_families()
         plain, to_site = self._mapping.plain, self._mapping.to_site
-        found: dict[bytes, bytes] = {}
+        found: dict[bytes, bytes | None] = {}
         size = len(row)
         for family, columns in puts.items():
             if plain:
@@ -150,9 +142,9 @@ class HBaseBatch(WriteBatch):
                     size += len(qualifier) + len(value)
         return found, size
 
-    def _site_deletes(self, mutation: Mutation) -> dict[bytes, None]:
+    def _site_deletes(self, mutation: Mutation) -> dict[bytes, bytes | None]:
         present, mapping = self._known_families(), self._mapping
-        found: dict[bytes, None] = {}
+        found: dict[bytes, bytes | None] = {}
         for family in mutation.cleared:
             site = mapping.families.get(family, family)
             if site in present:
@@ -173,7 +165,7 @@ class HBaseBatch(WriteBatch):
                 f"alter '{table}', NAME => '{name}', VERSIONS => 1  in the hbase shell"
             )
 
-    def _fits(self, key: str, row: bytes, puts: dict[bytes, bytes], size: int) -> bool:
+    def _fits(self, key: str, row: bytes, puts: dict[bytes, bytes | None], size: int) -> bool:
         """Tell whether HBase takes the row; note and warn if not."""
         if len(row) > LONGEST_KEY:
             self._refuse(key, f"its key has {len(row):,} bytes, more than {LONGEST_KEY:,}")
@@ -184,7 +176,7 @@ class HBaseBatch(WriteBatch):
         limit = self._settings.largest_cell
         if 0 < limit <= size + _CELL_OVERHEAD + 64 * len(puts):
             for column, value in puts.items():
-                cell = len(row) + len(column) + len(value) + _CELL_OVERHEAD
+                cell = len(row) + len(column) + len(value or b"") + _CELL_OVERHEAD
                 if cell > limit:
                     self._refuse(
                         key,
@@ -199,7 +191,7 @@ class HBaseBatch(WriteBatch):
         self.refused.append(Refused(key, reason))
         warn(f"row {key[:200]} is not written: {reason}")
 
-    def _add(self, time: int, row: bytes, puts: dict[bytes, bytes]) -> None:
+    def _add(self, time: int, row: bytes, puts: dict[bytes, bytes | None]) -> None:
         rows = self._puts.get(time)
         if rows is None:
             rows = self._puts[time] = {}
@@ -208,6 +200,16 @@ class HBaseBatch(WriteBatch):
             rows[row] = puts
         else:
             pending.update(puts)
+
+    def _take_back(self, time: int, row: bytes, doomed: dict[bytes, bytes | None]) -> None:
+        """Drop collected puts that a later change of the row deletes."""
+        rows = self._puts.get(time, {})
+        pending = rows.get(row)
+        if pending:
+            for column in [c for c in pending if c in doomed or c.partition(b":")[0] in doomed]:
+                del pending[column]
+            if not pending:
+                del rows[row]
 
     def _make_room(self, size: int) -> None:
         if self._rows and self._bytes + size > self._settings.write_bytes:
@@ -225,16 +227,8 @@ class HBaseBatch(WriteBatch):
             now = self._clock()
             _rename(self._puts, now - 1)
             _rename(self._deletes, now - 2)
-        requests = [
-            Request(time, [BatchMutation(row, [ThriftMutation(False, c, v) for c, v in columns.items()])
-                           for row, columns in rows.items() if columns])
-            for time, rows in sorted(self._puts.items())
-        ] + [
-            Request(time, [BatchMutation(row, [ThriftMutation(True, c) for c in columns])
-                           for row, columns in rows.items()])
-            for time, rows in sorted(self._deletes.items())
-        ]  # fmt: skip
-        ready = [request for request in requests if request.rows]
+        ready = [Request(time, rows) for time, rows in sorted(self._puts.items()) if rows]
+        ready += [Request(time, rows) for time, rows in sorted(self._deletes.items()) if rows]
         for at in range(0, len(ready), _IN_FLIGHT):
             self._send_all(ready[at : at + _IN_FLIGHT])
         self._puts, self._deletes = {}, {}
@@ -246,29 +240,30 @@ class HBaseBatch(WriteBatch):
             failed = self._gateways.call(_sender(self._table, requests))
         except ANSWERS as error:
             raise explained(error, self._gateways.table, self._gateways.where) from error
-        for request, error in failed:
-            self._handle(request, error)
+        for request, refusal in failed:
+            self._handle(request, refusal)
 
     def _handle(self, request: Request, error: Exception) -> None:
         """Find the rows of a failed call that HBase refuses, and write the others."""
         if says(error, "NoSuchColumnFamilyException"):  # somebody has altered the table
             self._present = None
             rows = _without_missing(request.rows, self._known_families())
-            if len(rows) < len(request.rows) or _cells(rows) < _cells(request.rows):
+            if rows != request.rows:
                 if rows:
                     self._send_all([Request(request.timestamp, rows)])
                 return
         if not says(error, *_ROW_FAULTS):
             raise explained(error, self._gateways.table, self._gateways.where) from error
         if len(request.rows) > 1:
-            half = len(request.rows) // 2
-            for rows in (request.rows[:half], request.rows[half:]):
-                self._send_all([Request(request.timestamp, rows)])
+            items = list(request.rows.items())
+            for half in (items[: len(items) // 2], items[len(items) // 2 :]):
+                self._send_all([Request(request.timestamp, dict(half))])
             return
-        self._refuse(request.rows[0].row.decode("utf-8", "replace"), f"HBase answered: {first_line(error)}")
+        (row,) = request.rows
+        self._refuse(row.decode("utf-8", "replace"), f"HBase answered: {first_line(error)}")
 
 
-def _rename(groups: dict[int, Any], time: int) -> None:
+def _rename(groups: dict[int, Rows], time: int) -> None:
     """Let the group without a time have ``time``."""
     rows = groups.pop(_NOW, None)
     if rows is None:
@@ -284,15 +279,12 @@ def _row_key(key: str) -> bytes:
     return encode_text(key)
 
 
-def _cells(rows: Iterable[Any]) -> int:
-    return sum(len(row.mutations) for row in rows)
-
-
-def _without_missing(rows: Iterable[Any], present: frozenset[bytes]) -> list[Any]:
-    kept = [
-        BatchMutation(row.row, [m for m in row.mutations if m.column.partition(b":")[0] in present]) for row in rows
-    ]
-    return [row for row in kept if row.mutations]
+def _without_missing(rows: Rows, present: frozenset[bytes]) -> Rows:
+    kept = {
+        row: {column: value for column, value in columns.items() if column.partition(b":")[0] in present}
+        for row, columns in rows.items()
+    }
+    return {row: columns for row, columns in kept.items() if columns}
 
 
 def _sender(table: bytes, requests: list[Request]) -> Callable[[Link], list[tuple[Request, Exception]]]:
@@ -303,9 +295,7 @@ def _sender(table: bytes, requests: list[Request]) -> Callable[[Link], list[tupl
         failed: list[tuple[Request, Exception]] = []
         passing: Exception | None = None
         for request in requests:
-            client._send(
-                "mutateRowsTs", tableName=table, rowBatches=request.rows, timestamp=request.timestamp, attributes={}
-            )
+            link.send_rows(table, request.timestamp, request.rows)
         for request in requests:
             try:
                 client._recv("mutateRowsTs")

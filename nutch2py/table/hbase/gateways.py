@@ -24,6 +24,7 @@ from nutch2py.errors import ConfigurationError
 from nutch2py.table.hbase.failures import ANSWERS, FAILURES, explained, gateway_lost, hopeless
 from nutch2py.table.hbase.interface import Connection, Hbase
 from nutch2py.table.hbase.settings import Address, Settings
+from nutch2py.table.hbase.wire import Rows, batch_mutations, binary_message
 
 T = TypeVar("T")
 _READ_AT_ONCE = 96 << 10
@@ -88,6 +89,19 @@ class Link(Connection):  # type: ignore[misc]
         buffers = (_BUFFER,) if self._settings.transport == "buffered" else ()
         self.transport = self._transport_class(self.socket, *buffers)
         self.client = TClient(Hbase, self._protocol_class(self.transport, decode_response=False))
+
+    def send_rows(self, table: bytes, timestamp: int, rows: Rows) -> None:
+        """Send ``mutateRowsTs``; its answer is to be received with ``client._recv``."""
+        if self._settings.protocol == "binary":
+            message = binary_message(table, timestamp, rows)
+            if self._settings.transport == "buffered":  # whose buffer is empty between two calls
+                self.socket.write(message)
+            else:
+                self.transport.write(message)
+                self.transport.flush()
+        else:
+            batches = batch_mutations(rows)
+            self.client._send("mutateRowsTs", tableName=table, rowBatches=batches, timestamp=timestamp, attributes={})
 
 
 def _tls_context(settings: Settings) -> ssl.SSLContext:
