@@ -20,6 +20,8 @@ class FailureKind(StrEnum):
     GATE = "address_excluded"
     LIMIT = "limit_exceeded"
     URL = "malformed_url"
+    SCHEME = "unknown_protocol"
+    ROBOTS = "robots_unreachable"
     OTHER = "other"
 
 
@@ -38,7 +40,8 @@ class Answer:
     ``lines``: the header lines as sent, without the status line. ``content``: the body, decoded from its transfer and
     content encodings and cut at the limit; ``truncated`` then says why (``length``, ``time``, ``disconnect``), else it
     is empty. ``ip``: the address that answered, when it is wanted. ``elapsed``: milliseconds from the connection to
-    the last byte. With ``failure`` set nothing else holds.
+    the last byte. ``request`` and ``status_line``: both as sent, where they are wanted (WARC). With ``failure`` set
+    nothing else holds.
     """
 
     url: str
@@ -48,6 +51,8 @@ class Answer:
     truncated: str = ""
     ip: str = ""
     elapsed: int = 0
+    request: bytes = b""
+    status_line: bytes = b""
     failure: Failure | None = None
 
     def fields(self) -> Iterator[tuple[str, str]]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 _GZIP, _ZLIB, _RAW = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
+_SLICE = 256  # bytes of zstd at a time: a block of four can stand for 128 KiB
+_WINDOW = 8 << 20  # the largest that RFC 8878 asks a decoder of zstd to support
 ENCODINGS = "x-gzip, gzip, deflate"
-"""What the fetcher asks for with ``Accept-Encoding``."""
+"""What the fetcher asks for with ``Accept-Encoding``, as Nutch; servers send brotli and zstd all the same."""
 
 
 class Body:
-    """The body of one answer. ``limit``: bytes to keep at most, -1 for all.
+    """The body of one answer. ``encoding``: see :func:`encoding_of`; ``limit``: bytes to keep at most, -1 for all.
 
     An encoding that is a lie (the bytes are not compressed at all) is ignored; a stream that breaks in its middle
     gives what was good of it, as browsers and Nutch's ``unzipBestEffort`` do.
@@ -35,6 +38,8 @@ class Body:
             return self._keep(data)
         if self._done:
             return True
+        if self.encoding in ("br", "zstd"):
+            return self._unpack(data)
         if self._inflater is None:
             data = self._pending + data
             if len(data) < 2:  # a magic number needs two bytes
@@ -77,6 +82,21 @@ class Body:
             data = self._inflater.unconsumed_tail
         return True
 
+    def _unpack(self, data: bytes) -> bool:
+        """Decode brotli or zstd; what is neither is a lie if it stands at the begin, else the end."""
+        if self._inflater is None:
+            self._inflater = _Brotli() if self.encoding == "br" else _Zstd()
+        try:
+            for out in self._inflater.pieces(data):
+                if not self._keep(out):
+                    return False
+        except ValueError:
+            self._done = True
+            if not self.size:
+                self.encoding, self._done = "", False
+                return self._keep(data)
+        return True
+
     def _salvage(self, inflater: Any, data: bytes) -> bool:
         """Keep what comes of the bytes before the one at which a stream breaks."""
         with suppress(zlib.error):
@@ -101,9 +121,51 @@ class Body:
         return self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
 
 
+class _Brotli:
+    """Brotli in pieces of bounded size. Raises ValueError for what is not brotli."""
+
+    def __init__(self) -> None:
+        import brotli
+
+        self._error = brotli.error
+        self._decoder = brotli.Decompressor()
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """Give what the bytes stand for."""
+        try:
+            while not self._decoder.is_finished():
+                out = self._decoder.process(data, output_buffer_limit=65536)
+                if not out and self._decoder.can_accept_more_data():
+                    return
+                yield out
+                data = b""
+        except self._error as error:
+            raise ValueError(str(error)) from error
+
+
+class _Zstd:
+    """Zstandard in pieces of bounded size. Raises ValueError for what is not zstd."""
+
+    def __init__(self) -> None:
+        import zstandard
+
+        self._error = zstandard.ZstdError
+        self._decoder = zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """Give what the bytes stand for; what follows the frame is left out."""
+        try:
+            for start in range(0, len(data), _SLICE):
+                if self._decoder.eof:
+                    return
+                yield self._decoder.decompress(data[start : start + _SLICE])
+        except self._error as error:
+            raise ValueError(str(error)) from error
+
+
 def encoding_of(value: str | None) -> str:
-    """Return ``gzip``, ``deflate`` or "" (nothing to undo) for a ``Content-Encoding`` header."""
+    """Return ``gzip``, ``deflate``, ``br``, ``zstd`` or "" (nothing to undo) for a ``Content-Encoding`` header."""
     token = (value or "").strip().lower()
     if token in ("gzip", "x-gzip"):
         return "gzip"
-    return "deflate" if token == "deflate" else ""
+    return token if token in ("deflate", "br", "zstd") else ""

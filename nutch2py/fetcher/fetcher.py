@@ -19,7 +19,7 @@ from nutch2py.webpage import WebPage
 __all__ = ["FetchItem", "FetchReport", "Fetcher"]
 
 _FIELDS: frozenset[Field[Any]] = frozenset(
-    {WebPage.markers, WebPage.repr_url, WebPage.fetch_time, WebPage.modified_time}
+    {WebPage.markers, WebPage.repr_url, WebPage.fetch_time, WebPage.modified_time, WebPage.headers}
 )
 
 
@@ -30,7 +30,8 @@ class FetchReport:
     ``counters``: pages by protocol status (``SUCCESS``, ``NOTFOUND``, …) under the names of Nutch's counter group
     ``FetcherStatus``, ``ROBOTS_DENIED`` and ``ROBOTS_DENIED_MAXCRAWLDELAY``, items left for a later batch
     (``HitByTimeLimit-QueueFeeder``, ``HitByTimeLimit-Queues``, ``hitByThrougputThreshold``,
-    ``AboveExceptionThresholdInQueue``, ``robots_defer_visits_dropped``) and failures by kind (``exception_timeout``,
+    ``AboveExceptionThresholdInQueue``, ``AboveMaxRetryAfter``, ``AboveMaxPagesInQueue``,
+    ``robots_defer_visits_dropped``) and failures by kind (``exception_timeout``,
     …). ``elapsed``: seconds. ``bytes``: of content.
     """
 
@@ -96,7 +97,7 @@ class Fetcher:
 
         ``items`` is advanced and ``sink`` and ``lookup`` are called in one thread of their own, never two at a time; no
         more than ``fetcher.queue.depth.multiplier`` × threads items are held. An exception that ``items`` or ``sink``
-        raises ends the fetch and is raised here. ``status`` is called with the status line every five seconds.
+        raises ends the fetch and is raised here. ``status`` is called every second with a line for a terminal.
         ``lookup`` gives the row of a key, None when there is none: with ``http.redirect.max`` above 0 the targets of
         redirects are fetched at once and handed to ``sink`` as items of their own.
         """

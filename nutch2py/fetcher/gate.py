@@ -2,7 +2,7 @@
 
 The gate is asked at the moment a socket is opened, with the address that is about to be used, so neither a redirect nor
 a name that resolves anew can lead around it. An IPv4 address inside an IPv6 one (``::ffff:10.0.0.1``) counts as the
-IPv4 address.
+IPv4 address, and so do the one in a 6to4 address (``2002::/16``) and that behind a NAT64 (``64:ff9b::/96``).
 """
 
 from __future__ import annotations
@@ -15,13 +15,19 @@ from nutch2py.errors import ConfigurationError
 
 Network = IPv4Network | IPv6Network
 
+_NAT64 = IPv6Network("64:ff9b::/96")
 # what java.net.InetAddress calls so; "this host" (0.0.0.0) reaches the loopback on most systems
 _NAMED: dict[str, tuple[str, ...]] = {
-    "loopback": ("127.0.0.0/8", "::1/128", "0.0.0.0/32", "::/128"),
-    "localhost": ("127.0.0.0/8", "::1/128", "0.0.0.0/32", "::/128"),
-    "sitelocal": ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fec0::/10", "fc00::/7"),
+    "loopback": ("127.0.0.0/8", "::1/128", "0.0.0.0/8", "::/128"),
+    "localhost": ("127.0.0.0/8", "::1/128", "0.0.0.0/8", "::/128"),
+    # and the addresses since then set apart for the same: shared (RFC 6598), unique local (RFC 4193), benchmarks (RFC
+    # 2544), protocol assignments (RFC 6890), reserved and broadcast (RFC 1112), which reach no server of the open web
+    "sitelocal": (
+        "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "198.18.0.0/15", "192.0.0.0/24",
+        "240.0.0.0/4", "fec0::/10", "fc00::/7",
+    ),
     "linklocal": ("169.254.0.0/16", "fe80::/10"),
-}
+}  # fmt: skip
 
 
 def _networks(conf: Configuration, name: str) -> list[Network]:
@@ -41,8 +47,14 @@ def plain_address(text: str) -> IPv4Address | IPv6Address:
     """Return the address that is reached: without brackets and zone, and IPv4 where IPv6 only wraps it."""
     address = ip_address(text.strip("[]").partition("%")[0])
     if isinstance(address, IPv6Address):
+        if address in _NAT64:
+            return IPv4Address(int(address) & 0xFFFFFFFF)
         return address.ipv4_mapped or address.sixtofour or address
     return address
+
+
+class AddressExcludedError(OSError):
+    """A connection to an address that the gate refuses."""
 
 
 class AddressGate:

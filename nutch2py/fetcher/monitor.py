@@ -1,16 +1,21 @@
-"""The status line of a fetch, every five seconds, and what follows from it: time limit and throughput threshold."""
+"""How a fetch goes: a line in the log every five seconds, a short one for a terminal every second.
+
+What follows from it: the time limit and the throughput threshold.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from nutch2py.fetcher.run import FetchRun
 
-_INTERVAL = 5.0  # seconds
+_INTERVAL = 5.0  # seconds between lines in the log
+_LIVE = 1.0  # seconds between those for a terminal
 
 
 class Monitor:
@@ -22,6 +27,7 @@ class Monitor:
         self._started = time.monotonic()
         self._last = self._started
         self._last_pages = self._last_bytes = 0
+        self._seen: deque[tuple[float, int, int]] = deque([(self._last, 0, 0)], maxlen=6)
         self._threshold = conf.get_int("fetcher.throughput.threshold.pages", -1)
         self._sequence = conf.get_int("fetcher.throughput.threshold.sequence", 5)
         self._check_after = self._started + 60 * conf.get_float("fetcher.throughput.threshold.check.after", 5)
@@ -41,15 +47,57 @@ class Monitor:
         for number in range(threads):
             self._run.log(f"-finishing thread FetcherThread{number}, activeThreads={threads - 1 - number}")
         self._report(0)
+        self._tell(self.live())
         self._run.log("-activeThreads=0")
 
     async def watch(self) -> None:
         """Report until cancelled."""
+        due = time.monotonic() + _INTERVAL
         while True:
-            await asyncio.sleep(_INTERVAL)
-            rate = self._report(self._run.threads)
+            await asyncio.sleep(min(_LIVE, _INTERVAL))
+            self._tell(self.live())
             self._check_time()
-            self._check_throughput(rate)
+            if time.monotonic() >= due:
+                due += _INTERVAL
+                self._check_throughput(self._report(self._run.threads))
+
+    def live(self) -> str:
+        """Return how it goes: rates of the last seconds, queues, requests, errors by kind, seconds that are left."""
+        run, report, now = self._run, self._run.report, time.monotonic()
+        before, pages, size = self._seen[0]
+        self._seen.append((now, report.pages, report.bytes))
+        since = max(0.001, now - before)
+        rate = (report.pages - pages) / since
+        text = (
+            f"{rate:,.1f} pages/s, {(report.bytes - size) / since / 1000:,.0f} kB/s, "
+            f"{len(run.queues):,} queues, {run.active} active"
+        )
+        left = self._left(rate)
+        return text + self._errors() + (f", {left:,.0f} s left" if left is not None else "")
+
+    def _errors(self) -> str:
+        """Return the failures by kind, the most frequent first."""
+        kinds = [
+            (count, name.removeprefix("exception_"))
+            for name, count in self._run.report.counters.items()
+            if name.startswith("exception_")
+        ]
+        answered = self._run.report.errors - sum(count for count, _ in kinds)
+        kinds += [(answered, "HTTP status")] if answered > 0 else []
+        return (
+            f", errors: {', '.join(f'{count:,} {kind}' for count, kind in sorted(kinds, reverse=True))}"
+            if kinds
+            else ""
+        )
+
+    def _left(self, rate: float) -> float | None:
+        """Return the seconds until the fetch ends, if it goes on as now and at the latest by its time limit."""
+        run = self._run
+        waiting = max(run.expected - run.report.pages, run.queues.total_size) if run.feeding else run.queues.total_size
+        ends = [waiting / rate] if rate > 0 else []
+        if run.deadline < float("inf"):
+            ends.append(max(0.0, run.deadline - time.time()))
+        return min(ends, default=None)
 
     def _report(self, threads: int) -> float:
         """Write the status line; return the pages per second since the last one."""
@@ -63,11 +111,10 @@ class Monitor:
             f"{waiting}/{threads} spinwaiting/active, {report.pages} pages, {report.errors} errors, "
             f"{report.pages / elapsed:.1f} {pages:.0f} pages/s, "
             f"{int(report.bytes * 8 / 1024 / elapsed)} {rate:.0f} kb/s, "
-            f"{run.queues.total_size} URLs in {len(run.queues)} queues"
+            f"{run.queues.total_size} URLs in {len(run.queues)} queues{self._errors()}"
         )
         self._last, self._last_pages, self._last_bytes = now, report.pages, report.bytes
         run.log(line)
-        self._tell(line)
         return pages
 
     def _check_time(self) -> None:

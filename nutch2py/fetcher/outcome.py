@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from nutch2py.cells import ProtocolStatus, encode_int
 from nutch2py.conf import Configuration
-from nutch2py.fetcher.answer import Answer
+from nutch2py.fetcher.answer import Answer, FailureKind
 from nutch2py.fetcher.headers import canonical_headers
 from nutch2py.parser.mime import content_type
 from nutch2py.url.filters import URLFilters
@@ -58,7 +58,8 @@ def location_of(url: str, answer: Answer) -> str:
 def protocol_status(url: str, answer: Answer) -> ProtocolStatus:
     """Return the protocol status that an answer stands for."""
     if answer.failure is not None:
-        return ProtocolStatus(Code.EXCEPTION, (answer.failure.text,))
+        unknown = answer.failure.kind == FailureKind.SCHEME
+        return ProtocolStatus(Code.PROTO_NOT_FOUND if unknown else Code.EXCEPTION, (answer.failure.text,))
     status = answer.status
     if status == 200:
         return SUCCESS
@@ -97,6 +98,7 @@ class Outcome:
         self._normalizers = URLNormalizers(conf, "fetcher")
         self._filters = URLFilters(conf)
         self._ignore_external = conf.get_bool("db.ignore.external.links", False)
+        self._store_ip = conf.get_bool("store.ip.address", False)
         self._store_time = conf.get_bool("http.store.responsetime", True)
 
     def redirect(self, url: str, status: ProtocolStatus) -> Redirect | None:
@@ -144,7 +146,7 @@ class Outcome:
             page.headers = headers
             if self._store_time:
                 page.metadata[MetadataKey.RESPONSE_TIME] = encode_int(min(answer.elapsed, 0x7FFFFFFF))
-            if answer.ip:
+            if answer.ip and self._store_ip:
                 page.metadata[MetadataKey.IP] = answer.ip.encode("ascii", "replace")
             if status.code in _WITH_CONTENT:
                 page.content = answer.content

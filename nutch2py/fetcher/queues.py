@@ -3,13 +3,13 @@
 A heap of the times at which queues become ready takes the place of Nutch's walk over all queues, so the cost of an item
 does not grow with their number. The delay runs from the **end** of a request (``fetcher.server.delay``); with several
 requests at a time in a queue it is ``fetcher.server.min.delay``. A queue that has run empty is forgotten only after its
-delay, so pages that come later do not break it.
+delay, so pages that come later do not break it; one with failures is remembered for as long as they count.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections import deque
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
@@ -26,13 +26,17 @@ BY_HOST, BY_DOMAIN, BY_IP = "byHost", "byDomain", "byIP"
 
 @dataclass(slots=True, eq=False)
 class FetchItem:
-    """A page to fetch: its row key, its URL and its row. ``chain``: the URLs that redirected here, the first first."""
+    """A page to fetch: its row key, its URL and its row.
+
+    ``chain``: the URLs that redirected here, the first first. ``settings``: what the host table says of its host.
+    """
 
     key: str
     url: str
     page: WebPage
     queue_id: str = ""
     chain: tuple[str, ...] = ()
+    settings: HostSettings | None = None
 
 
 @dataclass(slots=True, frozen=True)
@@ -52,17 +56,22 @@ class FetchItemQueue:
     max_threads: int
     crawl_delay: float
     min_crawl_delay: float
-    items: deque[FetchItem] = field(default_factory=deque)
+    items: list[FetchItem] = field(default_factory=list)  # a deque takes ten times the memory, and most are short
     in_progress: int = 0
     next_fetch_time: float = 0.0
     exceptions: int = 0
+    in_a_row: int = 0  # of these, since the last good answer
+    last_exception: float = 0.0
     deferrals: int = 0
     scheduled: bool = False
     closed: bool = False
 
 
 class QueueKeys:
-    """Names the queue of a URL: ``http://host``, as ``fetcher.queue.mode`` says."""
+    """Names the queue of a URL: host, domain or address, as ``fetcher.queue.mode`` says.
+
+    http and https of a host share a queue, as in Nutch 1: it is one server to be polite to.
+    """
 
     def __init__(self, conf: Configuration) -> None:
         self.mode = conf.get_trimmed("fetcher.queue.mode", BY_HOST)
@@ -83,24 +92,22 @@ class QueueKeys:
             if address is None:
                 raise LookupError(f"unknown host {host}")
             host = address
-        return f"{parts.protocol}://{host.lower() or url}"
+        return host.lower() or f"{parts.protocol}://"
 
 
 class FetchItemQueues:
-    """All queues. ``clock`` gives seconds; ``host_settings`` gives what the host table says of a host, or None."""
+    """All queues. ``clock`` gives seconds."""
 
-    def __init__(
-        self,
-        conf: Configuration,
-        clock: Callable[[], float],
-        host_settings: Callable[[str], HostSettings | None] | None = None,
-    ) -> None:
+    def __init__(self, conf: Configuration, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._host_settings = host_settings
         self._threads = max(1, conf.get_int("fetcher.threads.per.queue", 1))
         self._crawl_delay = conf.get_float("fetcher.server.delay", 5.0)
         self._min_crawl_delay = conf.get_float("fetcher.server.min.delay", 0.0)
         self._max_exceptions = conf.get_int("fetcher.max.exceptions.per.queue", -1)
+        self._exception_delay = conf.get_float("fetcher.exceptions.per.queue.delay", self._crawl_delay)
+        self._clear_after = conf.get_float("fetcher.exceptions.per.queue.clear.after", 1800)
+        self._max_pages = conf.get_int("fetcher.max.pages.per.queue", 100_000)
+        self._pages: Counter[str] = Counter()  # let in so far
         self._queues: dict[str, FetchItemQueue] = {}
         self._ready: list[tuple[float, int, FetchItemQueue]] = []
         self._order = count()
@@ -110,29 +117,29 @@ class FetchItemQueues:
         """Return the number of queues that have pages waiting or in progress."""
         return sum(1 for queue in self._queues.values() if queue.items or queue.in_progress)
 
-    def queue(self, queue_id: str) -> FetchItemQueue:
-        """Return the queue of that name, made when it is new."""
+    def queue(self, queue_id: str, own: HostSettings | None = None) -> FetchItemQueue:
+        """Return the queue of that name, made when it is new, with its ``own`` settings."""
         found = self._queues.get(queue_id)
         if found is None:
-            own = self._host_settings(queue_id.partition("://")[2]) if self._host_settings else None
             threads = own.threads if own and own.threads is not None else self._threads
             delay = own.crawl_delay / 1000 if own and own.crawl_delay is not None else self._crawl_delay
             least = own.min_crawl_delay / 1000 if own and own.min_crawl_delay is not None else self._min_crawl_delay
             found = self._queues[queue_id] = FetchItemQueue(queue_id, max(1, threads), delay, least)
         return found
 
-    def add(self, item: FetchItem, first: bool = False) -> bool:
-        """Put an item into its queue, at its head when ``first``; return False when the queue takes no more."""
-        queue = self.queue(item.queue_id)
+    def add(self, item: FetchItem) -> str:
+        """Put an item into its queue; return the name of the counter of those left out when it takes no more."""
+        queue = self.queue(item.queue_id, item.settings)
         if queue.closed:
-            return False
-        if first:
-            queue.items.appendleft(item)
-        else:
-            queue.items.append(item)
+            return "AboveExceptionThresholdInQueue"
+        if self._max_pages >= 0:
+            if self._pages[queue.id] >= self._max_pages:
+                return "AboveMaxPagesInQueue"
+            self._pages[queue.id] += 1
+        queue.items.append(item)
         self.total_size += 1
         self._schedule(queue)
-        return True
+        return ""
 
     def _schedule(self, queue: FetchItemQueue) -> None:
         if not queue.scheduled and queue.in_progress < queue.max_threads:
@@ -148,16 +155,20 @@ class FetchItemQueues:
             if queue.next_fetch_time > now:  # put off since it was put into the heap
                 self._schedule(queue)
             elif not queue.items:
-                if not queue.in_progress and not queue.closed:
+                if not queue.in_progress and not queue.closed and not self._remembered(queue, now):
                     self._queues.pop(queue.id, None)
             else:
-                item = queue.items.popleft()
+                item = queue.items.pop(0)
                 self.total_size -= 1
                 queue.in_progress += 1
                 if queue.items:
                     self._schedule(queue)
                 return item
         return None
+
+    def _remembered(self, queue: FetchItemQueue, now: float) -> bool:
+        """Tell whether a queue's failures still count."""
+        return queue.exceptions > 0 and now < queue.last_exception + self._clear_after
 
     def next_time(self) -> float | None:
         """Return when a queue may become ready, on the clock's scale; None when none waits for a time."""
@@ -184,16 +195,44 @@ class FetchItemQueues:
             queue.next_fetch_time = now + delay
         if queue.deferrals > retries:
             return self._drop(queue, close=True) + 1
-        self.add(item, first=True)
+        queue.items.insert(0, item)
+        self.total_size += 1
+        self._schedule(queue)
         return 0
 
-    def count_exception(self, item: FetchItem) -> int:
-        """Count a failure; return how many items were dropped as the queue had too many."""
+    def count_exception(self, item: FetchItem, server: bool = True) -> int:
+        """Count a failure; return how many items were dropped as the queue had too many.
+
+        A failure of the ``server`` puts the queue off: by ``fetcher.exceptions.per.queue.delay``, twice that after two
+        in a row, and so on, up to the time after which failures are forgotten.
+        """
         queue = self.queue(item.queue_id)
+        now = self._clock()
+        if now >= queue.last_exception + self._clear_after:
+            queue.exceptions = queue.in_a_row = 0
         queue.exceptions += 1
+        queue.last_exception = now
+        if server:
+            queue.in_a_row += 1
+            delay = self._exception_delay * 2 ** min(queue.in_a_row - 1, 30)
+            queue.next_fetch_time = max(queue.next_fetch_time, now) + max(0.0, min(delay, self._clear_after))
         if self._max_exceptions < 0 or queue.exceptions < self._max_exceptions or queue.closed:
             return 0
         return self._drop(queue, close=True)
+
+    def good(self, item: FetchItem) -> None:
+        """Note that the server of an item is well."""
+        self.queue(item.queue_id).in_a_row = 0
+
+    def put_off(self, item: FetchItem, delay: float) -> float:
+        """Ask nothing of an item's queue for at least ``delay`` seconds; return in how many it is asked again."""
+        queue, now = self.queue(item.queue_id), self._clock()
+        queue.next_fetch_time = max(queue.next_fetch_time, now + delay)
+        return queue.next_fetch_time - now
+
+    def drop(self, item: FetchItem) -> int:
+        """Leave what waits in an item's queue for a later batch, and all that may come; return how many wait."""
+        return self._drop(self.queue(item.queue_id), close=True)
 
     def _drop(self, queue: FetchItemQueue, close: bool) -> int:
         dropped = len(queue.items)
@@ -205,12 +244,3 @@ class FetchItemQueues:
     def empty(self) -> int:
         """Drop all waiting items; return how many."""
         return sum(self._drop(queue, close=False) for queue in self._queues.values())
-
-    def waiting(self, most: int) -> list[FetchItem]:
-        """Return up to ``most`` waiting items, for the log."""
-        found: list[FetchItem] = []
-        for queue in self._queues.values():
-            found.extend(list(queue.items)[: most - len(found)])
-            if len(found) >= most:
-                break
-        return found

@@ -1,9 +1,9 @@
 """robots.txt: fetched once for each scheme, host and port, before the first page from there.
 
 What an answer means follows Nutch 2.4 (``HttpRobotRulesParser``): 200 is read; 403 forbids all unless
-``http.robots.403.allow``; other 4xx allow all; 5xx and failures allow all for now and are asked for again
-after a while, or put the visit off when ``http.robots.503.defer.visits`` is set. Up to five redirects are followed (RFC
-9309, 2.3.1.2).
+``http.robots.403.allow``; other 4xx allow all; 5xx puts the visit off (``http.robots.503.defer.visits``), and so no
+page is asked for while the file cannot be had (RFC 9309, 2.3.1.4). With that property false 5xx and failures allow all
+for now, as in Nutch 2. Both are asked for again after a while. Up to five redirects are followed (RFC 9309, 2.3.1.2).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
 from nutch2py.conf import Configuration
-from nutch2py.fetcher.answer import Answer
+from nutch2py.fetcher.answer import Answer, FailureKind
 from nutch2py.fetcher.robots_rules import ALLOW_ALL, DEFERRED, FORBID_ALL, MAX_BYTES, RobotsRules, parse_robots
 from nutch2py.fetcher.settings import check_agent
 from nutch2py.url.javaurl import parse_relative, parse_url
@@ -22,6 +22,8 @@ from nutch2py.url.javaurl import parse_relative, parse_url
 _MAX_HOSTS = 100_000
 _RETRY_AFTER = 60.0  # seconds for which a failure to get the file is remembered
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_NOBODY = frozenset({FailureKind.DNS, FailureKind.REFUSED, FailureKind.CONNECT, FailureKind.TLS, FailureKind.GATE})
+"""No server was reached; the page will not reach one either, and its own failure says more."""
 
 
 def agent_names(conf: Configuration) -> tuple[str, ...]:
@@ -37,7 +39,7 @@ class RobotsCache:
         self._get = get
         self._agents = agent_names(conf)
         self._allow_forbidden = conf.get_bool("http.robots.403.allow", True)
-        self._defer = conf.get_bool("http.robots.503.defer.visits", False)
+        self._defer = conf.get_bool("http.robots.503.defer.visits", True)
         self._max_redirects = conf.get_int("http.robots.redirect.max", 5)
         self._allowlist = {host.lower() for host in conf.get_strings("http.robot.rules.allowlist")}
         self._rules: OrderedDict[str, tuple[RobotsRules, float]] = OrderedDict()
@@ -47,7 +49,7 @@ class RobotsCache:
         """Return the rules for the site of a URL; asks the site only once, however many wait."""
         parts = parse_url(url)
         host = parts.host.lower()
-        if host in self._allowlist:
+        if parts.protocol == "file" or host in self._allowlist:
             return ALLOW_ALL
         key = f"{parts.protocol}:{host}:{parts.default_port if parts.port < 0 else parts.port}"
         known = self._rules.get(key)
@@ -74,7 +76,7 @@ class RobotsCache:
             except ValueError:
                 break
             if not target.startswith(("http://", "https://")):
-                break
+                break  # nor does a redirect lead from the web to a file
             answer = await self._get(target, MAX_BYTES)
         rules, lasting = self._judge(answer)
         self._rules[key] = rules, 0.0 if lasting else time.monotonic() + _RETRY_AFTER
@@ -84,8 +86,11 @@ class RobotsCache:
 
     def _judge(self, answer: Answer) -> tuple[RobotsRules, bool]:
         """Return the rules that an answer stands for, and whether they hold for the rest of the fetch."""
-        if answer.failure is not None:
-            return ALLOW_ALL, False
+        failure = answer.failure
+        if failure is not None:
+            if not self._defer or failure.kind in _NOBODY:
+                return ALLOW_ALL, False
+            return RobotsRules(["Disallow: /"], unreachable=f"robots.txt: {failure.text}"), False
         if answer.status == 200:
             return parse_robots(answer.content, self._agents), True
         if answer.status == 403 and not self._allow_forbidden:

@@ -50,7 +50,8 @@ def _literal(text: str) -> str:
 class RobotsRules:
     """The rules for our agent. ``crawl_delay``: milliseconds, None when none is given; ``sitemaps``: URLs.
 
-    ``deferred``: the file could not be had for now, and its pages are to wait.
+    ``deferred``: the file could not be had for now, and its pages are to wait. ``unreachable``: why there was no answer
+    to the question for it, for which RFC 9309 (2.3.1.4) forbids all for now.
     """
 
     def __init__(
@@ -59,8 +60,10 @@ class RobotsRules:
         sitemaps: Sequence[str] = (),
         deferred: bool = False,
         also: RobotsRules | None = None,
+        unreachable: str = "",
     ) -> None:
         self.sitemaps, self.deferred, self._also = list(sitemaps), deferred, also
+        self.unreachable = unreachable
         self.crawl_delay: int | None = None
         self._rules = self._strict = None
         if lines:

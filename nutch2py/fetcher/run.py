@@ -11,10 +11,12 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nutch2py.cells import ProtocolStatus
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
+from nutch2py.fetcher.backoff import Backoff
 from nutch2py.fetcher.fetcher import FetchReport
 from nutch2py.fetcher.monitor import Monitor
 from nutch2py.fetcher.outcome import ROBOTS_DENIED, protocol_status
@@ -55,7 +57,9 @@ class FetchRun:
         conf = fetcher.conf
         self.conf, self.threads, self.log = conf, fetcher.threads, fetcher.log
         self.report = FetchReport()
-        self._items, self._keys, self._host_settings = items, fetcher.keys, fetcher.host_settings
+        self._items, self._keys = items, fetcher.keys
+        own = fetcher.host_settings
+        self._own_settings = None if own is None else lru_cache(maxsize=65_536)(own)
         self._store = PageStore(conf, sink, lookup, fetcher.log)
         self._tell = status or (lambda _: None)
         self._io = ThreadPoolExecutor(1, "fetcher-table")
@@ -63,10 +67,11 @@ class FetchRun:
         self._max_crawl_delay = conf.get_int("fetcher.max.crawl.delay", 30) * 1000
         self._min_crawl_delay = conf.get_float("fetcher.min.crawl.delay", conf.get_float("fetcher.server.delay", 5.0))
         self._max_redirects = conf.get_int("http.redirect.max", 0)
+        self.expected = conf.get_int("fetcher.expected", 0)
         self._defer_delay = conf.get_int("http.robots.503.defer.visits.delay", 300_000) / 1000
         self._defer_retries = conf.get_int("http.robots.503.defer.visits.retries", 3)
         self._detect_sitemaps = conf.get_bool("fetcher.job.sitemap.detect", False)
-        self._deadline = self._time_limit()
+        self.deadline = self._time_limit()
         self.active = 0
         self.feeding = True
         self.stopped = False  # no new requests: throughput or time limit
@@ -85,7 +90,7 @@ class FetchRun:
     @property
     def late(self) -> bool:
         """Whether the time limit is over."""
-        return time.time() >= self._deadline
+        return time.time() >= self.deadline
 
     @property
     def _backed_up(self) -> bool:
@@ -96,7 +101,8 @@ class FetchRun:
         """Fetch until the items are used up and the last page is stored."""
         self._loop = asyncio.get_running_loop()
         self._transport = transport
-        self.queues = FetchItemQueues(self.conf, self._loop.time, self._host_settings)
+        self.queues = FetchItemQueues(self.conf, self._loop.time)
+        self._backoff = Backoff(self.conf, self.queues, self.report.counters, self.deadline)
         self._robots = RobotsCache(self.conf, lambda url, limit: transport.get(url, limit=limit))
         self._hungry, self._full, self._idle = asyncio.Event(), asyncio.Event(), asyncio.Event()
         monitor = Monitor(self, self._tell)
@@ -126,8 +132,9 @@ class FetchRun:
         self._pump()
 
     def close(self) -> None:
-        """Let go of the thread."""
+        """Let go of the thread and of open files."""
         self._io.shutdown(wait=True, cancel_futures=True)
+        self._store.close()
 
     # -- the feeder
 
@@ -149,8 +156,8 @@ class FetchRun:
                 fed += 1
                 if problem:
                     self._finish(item, Answer(item.url, failure=Failure(FailureKind.URL, problem)))
-                elif not self.queues.add(item):
-                    self.report.counters["AboveExceptionThresholdInQueue"] += 1
+                elif left_out := self.queues.add(item):
+                    self.report.counters[left_out] += 1
             self._pump()
         if left:
             name = "HitByTimeLimit-QueueFeeder" if self.late else "hitByThrougputThreshold"
@@ -163,15 +170,20 @@ class FetchRun:
         """Take items from the iterator, with what is wrong with each; tell whether there are more."""
         found: list[tuple[FetchItem, str]] = []
         for item in self._items:
-            problem = ""
-            try:
-                item.queue_id = self._keys.queue_id(item.url)
-            except (ValueError, LookupError) as error:
-                problem = str(error) or type(error).__name__
-            found.append((item, problem))
+            found.append((item, self._assign(item)))
             if len(found) >= most:
                 return found, True
         return found, False
+
+    def _assign(self, item: FetchItem) -> str:
+        """Name the queue of an item, and what the host table says of it; return what is wrong with its URL, or ""."""
+        try:
+            item.queue_id = self._keys.queue_id(item.url)
+        except (ValueError, LookupError) as error:
+            return str(error) or type(error).__name__
+        if self._own_settings is not None:
+            item.settings = self._own_settings(item.queue_id)
+        return ""
 
     def _drain(self) -> int:
         return sum(1 for _ in self._items)
@@ -224,6 +236,10 @@ class FetchRun:
             if dropped := self.queues.defer(item, self._defer_delay, self._defer_retries):
                 self.report.counters["robots_defer_visits_dropped"] += dropped
             return
+        if rules.unreachable:
+            self.queues.finish(item)
+            self._finish(item, Answer(item.url, failure=Failure(FailureKind.ROBOTS, rules.unreachable)))
+            return
         if not rules.allowed(item.url):
             self._deny(item, "ROBOTS_DENIED")
             return
@@ -235,8 +251,9 @@ class FetchRun:
             queue.crawl_delay = max(delay / 1000, self._min_crawl_delay)
         if self._detect_sitemaps and rules.sitemaps and item.url.split("://", 1)[1].partition("/")[2] == "":
             item.page.sitemaps = dict.fromkeys(rules.sitemaps, "")
-        answer = await self._transport.get(item.url, item.page.modified_time)
-        self.queues.finish(item)
+        page = item.page
+        answer = await self._transport.get(item.url, page.modified_time, etag=page.headers.get("ETag") or "")
+        self.queues.finish(item, asap=item.url.startswith("file:"))
         status = self._finish(item, answer)
         if status.code in (Code.MOVED, Code.TEMP_MOVED) and len(item.chain) < self._max_redirects:
             await self._follow(item, status)
@@ -248,14 +265,13 @@ class FetchRun:
 
     async def _follow(self, item: FetchItem, status: ProtocolStatus) -> None:
         """Put the target of a redirect into its own queue, so that it is fetched in this run, as politely as any."""
-        target = await self._loop.run_in_executor(self._io, self._store.target_of, item, status)
-        if target is None:
-            return
-        try:
-            target.queue_id = self._keys.queue_id(target.url)
-        except (ValueError, LookupError):
-            return
-        self.queues.add(target)
+        target = await self._loop.run_in_executor(self._io, self._target_of, item, status)
+        if target is not None:
+            self.queues.add(target)
+
+    def _target_of(self, item: FetchItem, status: ProtocolStatus) -> FetchItem | None:
+        target = self._store.target_of(item, status)
+        return None if target is None or self._assign(target) else target
 
     def _finish(self, item: FetchItem, answer: Answer | None, status: ProtocolStatus | None = None) -> ProtocolStatus:
         """Count a page that is done and hand it to the thread that stores it."""
@@ -270,8 +286,8 @@ class FetchRun:
             if status.code == Code.EXCEPTION:
                 report.errors += 1
                 self.log(f"fetch of {item.url} failed with: {status.args[0]}")
-                if item.queue_id and (dropped := self.queues.count_exception(item)):
-                    report.counters["AboveExceptionThresholdInQueue"] += dropped
+            if item.queue_id:
+                self._backoff.judge(item, answer, status)
         elif status is None:
             status = ProtocolStatus(Code.FAILED)
         self._finished.append(Finished(item, answer, status))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import dataclass, field
 
 from nutch2py.conf import Configuration, warn
 from nutch2py.errors import ConfigurationError
+from nutch2py.fetcher.auth import Logins
 from nutch2py.fetcher.content import ENCODINGS
+from nutch2py.fetcher.files import Files
 from nutch2py.fetcher.gate import AddressGate
 from nutch2py.url.resolve import HostsFile
 
@@ -51,6 +54,34 @@ def _cookies(conf: Configuration) -> dict[str, str]:
     text = conf.resource_text(conf.get_trimmed("http.agent.host.cookie.file", "cookies.txt")) or ""
     pairs = (line.partition("\t") for line in text.splitlines() if not line.startswith("#"))
     return {host.strip().lower(): cookie.strip() for host, _, cookie in pairs if cookie.strip()}
+
+
+def protocols(conf: Configuration) -> frozenset[str]:
+    """Return the protocols that are spoken: http and https, and file and ftp where ``plugin.includes`` has them."""
+    try:
+        includes = re.compile(conf.get_trimmed("plugin.includes"))
+    except re.error as error:
+        raise ConfigurationError(f"property plugin.includes is not a regular expression: {error}: correct it") from None
+    return frozenset({"http", "https", *(name for name in ("file", "ftp") if includes.fullmatch(f"protocol-{name}"))})
+
+
+@dataclass(slots=True)
+class Ftp:
+    """What ``ftp.*`` says. ``limit``: bytes to keep of a file; ``timeout``: seconds."""
+
+    login: str
+    limit: int
+    timeout: float
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> Ftp:
+        """Read the properties."""
+        user = conf.get_trimmed("ftp.username", "anonymous")
+        return cls(
+            f"{user}:{conf.get_trimmed('ftp.password', 'anonymous@example.com')}",
+            conf.get_int("ftp.content.limit", 65536),
+            conf.get_int("ftp.timeout", 60000) / 1000,
+        )
 
 
 @dataclass(slots=True)
@@ -111,6 +142,12 @@ class HttpSettings:
     gate: AddressGate
     hosts: HostsFile
     cookies: dict[str, str]
+    logins: Logins
+    protocols: frozenset[str]
+    files: Files
+    ftp: Ftp
+    url_limit: int
+    keep_exchange: bool
     connections: int = field(default=64)
 
     @classmethod
@@ -118,7 +155,11 @@ class HttpSettings:
         """Read the properties; raise ConfigurationError when one is malformed or ``http.agent.name`` is missing."""
         check_agent(conf)
         sitemaps = conf.get_bool("fetcher.job.sitemap", False)
-        limit = conf.get_int("sitemap.content.limit", -1) if sitemaps else conf.get_int("http.content.limit", 1048576)
+        limit = conf.get_int("http.content.limit", 1048576)
+        if sitemaps:
+            limit = conf.get_int("sitemap.content.limit", -1)
+            limit = limit if limit >= 0 else conf.get_int("sitemap.size.max", 52_428_800)
+        warc = bool(conf.get_trimmed("fetcher.warc.dir"))
         wanted = (
             ("Accept-Encoding", ENCODINGS),
             ("Accept-Language", conf.get_trimmed("http.accept.language")),
@@ -134,17 +175,23 @@ class HttpSettings:
             content_limit=limit,
             header_limit=conf.get_int("http.header.limit", 131072),
             header_count=conf.get_int("http.header.max.count", 1000),
-            http11=conf.get_bool("http.useHttp11", False),
+            http11=conf.get_bool("http.useHttp11", True),
             http2=conf.get_bool("http.useHttp2", False),
             lenient=conf.get_bool("http.accept.malformed", False),
             keep_partial=conf.get_bool("http.partial.truncated", False),
             if_modified_since=conf.get_bool("http.enable.if.modified.since.header", True),
-            store_ip=conf.get_bool("store.ip.address", False),
+            store_ip=conf.get_bool("store.ip.address", False) or warc,
             check_certificates=conf.get_bool("http.tls.certificates.check", False),
             proxy=Proxy.from_conf(conf),
             gate=AddressGate.from_conf(conf),
             hosts=HostsFile.from_conf(conf),
             cookies=_cookies(conf),
+            logins=Logins.from_conf(conf),
+            protocols=protocols(conf),
+            files=Files.from_conf(conf),
+            ftp=Ftp.from_conf(conf),
+            url_limit=conf.get_int("http.url.limit", 8192),
+            keep_exchange=warc,
             connections=max(2 * threads, 64),
         )
 

@@ -15,6 +15,7 @@ from nutch2py.webpage import ProtocolStatusCode as Code
 
 if TYPE_CHECKING:
     from nutch2py.fetcher.run import Finished
+    from nutch2py.fetcher.warc import WarcFiles
 
 
 class PageStore:
@@ -33,6 +34,11 @@ class PageStore:
         self._max_redirects = conf.get_int("http.redirect.max", 0)
         self._skip_exceeded = conf.get_bool("http.redirect.max.exceeded.skip", False)
         self._keep_content = conf.get_bool("fetcher.store.content", True)
+        self._warc: WarcFiles | None = None
+        if conf.get_trimmed("fetcher.warc.dir"):
+            from nutch2py.fetcher.warc import WarcFiles
+
+            self._warc = WarcFiles(conf)
         self._parsing: Any = None
         if conf.get_bool("fetcher.parse", False):
             from nutch2py.parser.parsing import Parsing
@@ -43,6 +49,8 @@ class PageStore:
         """Store pages; what a page's own data raise is its status, what the sink raises is raised."""
         for item, answer, status in finished:
             page = item.page
+            if self._warc is not None and answer is not None:
+                self._warc.write(item, answer)
             try:
                 if answer is None:
                     self._outcome.mark(page, status)
@@ -57,6 +65,11 @@ class PageStore:
             if answer is not None and not self._keep_content and answer.failure is None:
                 page.content = b""
             self._sink(item)
+
+    def close(self) -> None:
+        """End what is written beside the rows."""
+        if self._warc is not None:
+            self._warc.close()
 
     def _parse(self, item: FetchItem) -> None:
         try:

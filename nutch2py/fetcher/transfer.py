@@ -11,8 +11,12 @@ from typing import Any
 import pycurl
 
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind, header_fields
+from nutch2py.fetcher.auth import Credentials
 from nutch2py.fetcher.content import Body, encoding_of
+from nutch2py.fetcher.ftp import ftp_listing
 from nutch2py.fetcher.settings import HttpSettings
+from nutch2py.schedule.http_date import format_http_date
+from nutch2py.url.javaurl import parse_url
 
 _KINDS = {
     pycurl.E_COULDNT_RESOLVE_HOST: FailureKind.DNS,
@@ -30,6 +34,17 @@ _KINDS = {
     8: FailureKind.PROTOCOL,  # CURLE_WEIRD_SERVER_REPLY, which pycurl knows by an older name
 }
 
+_SCHEMES = {
+    "basic": pycurl.HTTPAUTH_BASIC,
+    "digest": pycurl.HTTPAUTH_DIGEST,
+    "ntlm": pycurl.HTTPAUTH_NTLM,
+}
+_FTP_STATUS = {
+    pycurl.E_LOGIN_DENIED: 401,
+    pycurl.E_REMOTE_ACCESS_DENIED: 404,  # CWD to a folder that is not there
+    pycurl.E_REMOTE_FILE_NOT_FOUND: 404,
+    pycurl.E_FTP_COULDNT_RETR_FILE: 404,
+}
 _UNSAFE = re.compile(r"[^\x21-\x7e]")  # what cannot stand in a request line
 
 
@@ -41,15 +56,15 @@ class Transfer:
     """An easy handle that is used again and again; :meth:`prepare` begins a request, :meth:`answer` ends it."""
 
     __slots__ = (
-        "_count", "_ended", "_excluded", "_http", "_limit", "_resolved", "_seen", "active", "body", "curl", "future",
-        "lines", "past_limit", "received", "started", "timed_out", "url",
+        "_count", "_ended", "_excluded", "_ftp", "_http", "_limit", "_login", "_resolved", "_seen", "active", "body",
+        "curl", "future", "lines", "past_limit", "received", "sent", "started", "status_line", "timed_out", "url",
     )  # fmt: skip
 
     def __init__(self, http: HttpSettings) -> None:
         self._http = http
         self.curl: Any = pycurl.Curl()
         self.future: asyncio.Future[Answer] | None = None
-        self._resolved = False
+        self._resolved = self._login = self._ftp = False
         self._set_up()
         self._reset("", -1)
 
@@ -61,6 +76,7 @@ class Transfer:
         self._ended = False  # the blank line after the headers was seen
         self.past_limit = self._excluded = ""
         self._seen = b""
+        self.sent = self.status_line = b""
         self.timed_out = False
         self.active = True  # since the sweep before
         self.started = time.monotonic()
@@ -75,7 +91,8 @@ class Transfer:
             curl.setopt(pycurl.FORBID_REUSE, 1)
         curl.setopt(pycurl.PATH_AS_IS, 1)  # dot segments are the normalizers' matter
         curl.setopt(pycurl.NOSIGNAL, 1)
-        curl.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
+        ftp = pycurl.PROTO_FTP if "ftp" in http.protocols else 0
+        curl.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS | ftp)
         curl.setopt(pycurl.HTTP09_ALLOWED, True)  # what such an answer is worth is decided in answer()
         curl.setopt(pycurl.CONNECTTIMEOUT_MS, max(1, int(http.timeout * 1000)))
         if http.time_limit > 0:
@@ -86,6 +103,9 @@ class Transfer:
         curl.setopt(pycurl.DNS_CACHE_TIMEOUT, 300)
         curl.setopt(pycurl.HEADERFUNCTION, self._on_header)
         curl.setopt(pycurl.WRITEFUNCTION, self._on_body)
+        if http.keep_exchange:
+            curl.setopt(pycurl.VERBOSE, 1)
+            curl.setopt(pycurl.DEBUGFUNCTION, self._on_debug)
         if http.gate:
             curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
         curl.setopt(pycurl.HTTPHEADER, self._header_lines(()))
@@ -108,6 +128,36 @@ class Transfer:
             self._resolved = bool(addresses)
         if http.proxy is not None:
             self._set_proxy(host, addresses)
+        if http.logins or self._login:
+            self._log_in(http.logins.of(host, port))
+        ftp = url[:4].lower() == "ftp:"
+        if ftp or self._ftp:
+            self._set_ftp(ftp)
+
+    def _log_in(self, credentials: Credentials | None) -> None:
+        """Let libcurl answer a 401; the login is not sent before the server asks for it."""
+        self._login = credentials is not None
+        if credentials is None:
+            self.curl.unsetopt(pycurl.USERPWD)
+            return
+        self.curl.setopt(pycurl.USERPWD, credentials.login)
+        scheme = _SCHEMES.get(credentials.scheme)
+        self.curl.setopt(pycurl.HTTPAUTH, pycurl.HTTPAUTH_ANY if scheme is None else scheme | pycurl.HTTPAUTH_ONLY)
+
+    def _set_ftp(self, ftp: bool) -> None:
+        """Set what is different for FTP, or set it back."""
+        http, self._ftp = self._http, ftp
+        timeout = http.ftp.timeout if ftp else http.timeout
+        self.curl.setopt(pycurl.CONNECTTIMEOUT_MS, max(1, int(timeout * 1000)))
+        if ftp:
+            self.curl.setopt(pycurl.USERPWD, http.ftp.login)
+            self.curl.setopt(pycurl.OPT_FILETIME, 1)
+        elif not self._login:
+            self.curl.unsetopt(pycurl.USERPWD)
+
+    def _on_debug(self, kind: int, data: bytes) -> None:
+        if kind == pycurl.INFOTYPE_HEADER_OUT:
+            self.sent = data  # of the last request, when a login took two
 
     def _set_proxy(self, host: str, addresses: list[str] | None) -> None:
         proxy, gate = self._http.proxy, self._http.gate
@@ -150,7 +200,10 @@ class Transfer:
         if self._count > self._http.header_count or self.received > self._http.header_limit:
             self.past_limit = f"more than {self._http.header_count} header lines or {self._http.header_limit} bytes"
             return -1
+        if self._ftp:
+            return None
         if line[:5].upper() == b"HTTP/" and (not self.lines or self._ended):
+            self.status_line = line
             self.lines.clear()  # what came before was an interim answer
             self._ended = False
         elif line in (b"\r\n", b"\n"):
@@ -164,7 +217,7 @@ class Transfer:
         body = self.body
         if body is None:
             encoding = None
-            for name, value in header_fields(self.lines):
+            for name, value in () if self._ftp else header_fields(self.lines):
                 if name.lower() == "content-encoding":
                     encoding = value
             body = self.body = Body(encoding_of(encoding), self._limit)
@@ -172,12 +225,15 @@ class Transfer:
 
     def answer(self, code: int, message: str) -> Answer:
         """Return what the transfer came to; ``code`` and ``message`` are libcurl's, 0 for a good end."""
+        if self._ftp:
+            return self._ftp_answer(code, message)
         status = int(self.curl.getinfo(pycurl.RESPONSE_CODE))
         body = self.body
         answer = Answer(self.url, status, self.lines, body.content() if body is not None else b"")
         answer.elapsed = int((time.monotonic() - self.started) * 1000)
         if self._http.store_ip:
             answer.ip = self.curl.getinfo(pycurl.PRIMARY_IP) or ""
+        answer.request, answer.status_line = self.sent, self.status_line
         if body is not None and body.truncated:
             answer.truncated = "length"
             code = 0 if code == pycurl.E_WRITE_ERROR else code
@@ -187,6 +243,26 @@ class Transfer:
             answer.failure = Failure(FailureKind.PROTOCOL, "connection closed amid the headers")
         elif code != 0 and not self._forgiven(answer, code):
             answer.failure = self._failure(code, message)
+        return answer
+
+    def _ftp_answer(self, code: int, message: str) -> Answer:
+        """Return what an FTP transfer came to, as a web server would say it; a folder becomes a page of links."""
+        body = self.body
+        answer = Answer(self.url, 200, [], body.content() if body is not None else b"")
+        answer.elapsed = int((time.monotonic() - self.started) * 1000)
+        if body is not None and body.truncated:
+            answer.truncated, code = "length", 0
+        if code in _FTP_STATUS:
+            return Answer(self.url, _FTP_STATUS[code], elapsed=answer.elapsed)
+        if code:
+            answer.failure = self._failure(code, message)
+        elif parse_url(self.url).file.endswith("/"):
+            answer.lines.append(b"Content-Type: text/html; charset=utf-8")
+            answer.content = ftp_listing(parse_url(self.url).file, answer.content, self._http.files.parent)
+        else:
+            modified = self.curl.getinfo(pycurl.INFO_FILETIME)
+            if modified >= 0:
+                answer.lines.append(f"Last-Modified: {format_http_date(modified * 1000)}".encode())
         return answer
 
     def _forgiven(self, answer: Answer, code: int) -> bool:

@@ -9,6 +9,7 @@ middlewares as well, which costs a third of the pages per second.
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections.abc import Awaitable, Callable
 from email.utils import formatdate
@@ -17,7 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nutch2py.conf import Configuration, warn
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
 from nutch2py.fetcher.content import Body, encoding_of
+from nutch2py.fetcher.gate import AddressExcludedError, AddressGate
 from nutch2py.fetcher.settings import SETTING, HttpSettings
+from nutch2py.url.idn import host_to_ascii
 from nutch2py.url.javaurl import parse_url
 
 if TYPE_CHECKING:
@@ -74,7 +77,14 @@ def scrapy_settings(http: HttpSettings, carrier: Carrier, threads: int) -> dict[
     return {
         SETTING: http,
         "TWISTED_REACTOR_ENABLED": False,
-        "DOWNLOAD_HANDLERS": {"http": chosen, "https": chosen, "ftp": None, "s3": None, "file": None, "data": None},
+        "DOWNLOAD_HANDLERS": {
+            "http": chosen,
+            "https": chosen,
+            "ftp": chosen if chosen == PYCURL else None,
+            "s3": None,
+            "file": None,
+            "data": None,
+        },
         "CONCURRENT_ITEMS": 1,  # the default starts a hundred tasks for each response
         "CONCURRENT_REQUESTS": threads,
         "CONCURRENT_REQUESTS_PER_DOMAIN": threads,  # our queues say who may be asked, and when
@@ -106,48 +116,59 @@ class Transport:
         self._download = engine.download_async if through_all else engine.downloader.handlers.download_request_async
         self._request = Request
 
-    async def get(self, url: str, modified_time: int = 0, limit: int | None = None) -> Answer:
-        """Ask for a URL. ``modified_time``: ms, of the copy that is at hand, 0 for none. Never raises."""
-        limit = self._http.content_limit if limit is None else limit
+    async def get(self, url: str, modified_time: int = 0, limit: int | None = None, etag: str = "") -> Answer:
+        """Ask for a URL; never raises. ``modified_time`` (ms) and ``etag``: of the copy at hand, if there is one."""
         started = time.monotonic()
+        http = self._http
         try:
-            host = parse_url(url).host
+            parts = parse_url(url)
+            refused = self._refused(url, parts.protocol)
+            if refused is not None:
+                return Answer(url, failure=refused)
+            if parts.protocol == "file":
+                return await asyncio.to_thread(http.files.get, url, modified_time)
+            ftp = parts.protocol == "ftp"
+            if limit is None:
+                limit = http.ftp.limit if ftp else http.content_limit
+            host = _ascii_host(parts.host)
+            target = url if host == parts.host else url.replace(parts.host, host, 1)
             # the exact URL, and a slot each: the queues have done the waiting
             meta: dict[str, Any] = {"verbatim_url": True, "download_slot": host, "limit": limit}
-            headers: list[tuple[str, str]] = [] if self._own else self._http.request_headers()
+            headers: list[tuple[str, str]] = [] if self._own else http.request_headers()
             own: list[tuple[str, str]] = []
-            if modified_time > 0 and self._http.if_modified_since:
-                own.append(("If-Modified-Since", formatdate(modified_time / 1000, usegmt=True)))
-            if host.lower() in self._http.cookies:
-                own.append(("Cookie", self._http.cookies[host.lower()]))
+            if http.if_modified_since:
+                if modified_time > 0:
+                    own.append(("If-Modified-Since", formatdate(modified_time / 1000, usegmt=True)))
+                if etag:
+                    own.append(("If-None-Match", etag))
+            if host.lower() in http.cookies:
+                own.append(("Cookie", http.cookies[host.lower()]))
             if own and self._own:
                 meta["header_lines"] = tuple(f"{name}: {value}" for name, value in own)
             else:
                 headers += own
-            if not self._own and self._http.gate:
-                await self._check(host)
-            request = self._request(url, headers=headers or None, meta=meta, dont_filter=True)
-            response = await self._download(request)
+            response = await self._download(self._request(target, headers=headers or None, meta=meta, dont_filter=True))
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is the end of this URL only
-            kind = _FAILURES.get(type(error).__name__, FailureKind.OTHER)
-            if isinstance(error, PermissionError):
-                kind = FailureKind.GATE
-            elif isinstance(error, ValueError):
-                kind = FailureKind.URL
-            return Answer(url, failure=Failure(kind, f"{type(error).__name__}: {error}"))
+            return Answer(url, failure=_failure_of(error))
         carried: Answer | None = getattr(response, "answer", None)
         if carried is not None:
+            carried.url = url
             return carried
         answer = self._foreign(url, response, limit)
         answer.elapsed = int((time.monotonic() - started) * 1000)
         return answer
 
-    async def _check(self, host: str) -> None:
-        """Ask the gate about every address of a host, for a handler whose sockets cannot be judged."""
-        found = await asyncio.get_running_loop().getaddrinfo(host.strip("[]"), None)
-        for address in {str(entry[4][0]) for entry in found}:
-            if not self._http.gate.accepts(address):
-                raise PermissionError(f"address excluded by http.filter.ipaddress: {address}")
+    def _refused(self, url: str, protocol: str) -> Failure | None:
+        """Return why a URL is not asked for at all, or None."""
+        http = self._http
+        if 0 <= http.url_limit < len(url):
+            return Failure(FailureKind.LIMIT, f"the URL is longer than http.url.limit ({http.url_limit})")
+        if protocol not in http.protocols:
+            known = f": enable protocol-{protocol} in plugin.includes" if protocol in ("file", "ftp") else ""
+            return Failure(FailureKind.SCHEME, f"no protocol plug-in for {protocol}{known}")
+        if protocol == "ftp" and not self._own:
+            return Failure(FailureKind.SCHEME, "ftp is spoken by fetcher.download.handler pycurl only")
+        return None
 
     def _foreign(self, url: str, response: Response, limit: int) -> Answer:
         """Make an answer of the response of one of Scrapy's handlers."""
@@ -160,6 +181,41 @@ class Transport:
         if self._http.store_ip and response.ip_address is not None:
             answer.ip = str(response.ip_address)
         return answer
+
+
+def _failure_of(error: Exception) -> Failure:
+    """Say what an exception of a handler stands for; the gate's refusal may be wrapped in others."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, AddressExcludedError):
+            return Failure(FailureKind.GATE, str(cause))
+        cause = cause.__cause__ or cause.__context__
+    if "address excluded by http.filter.ipaddress" in str(error):
+        return Failure(FailureKind.GATE, str(error))
+    kind = _FAILURES.get(type(error).__name__, FailureKind.OTHER)
+    if isinstance(error, ValueError):
+        kind = FailureKind.URL
+    return Failure(kind, f"{type(error).__name__}: {error}")
+
+
+def _ascii_host(host: str) -> str:
+    """Return the ``xn--`` form of an international host name."""
+    return host if host.isascii() else host_to_ascii(host)
+
+
+class GatedLoop(asyncio.SelectorEventLoop):
+    """An event loop whose sockets connect to no address that the gate refuses, whatever library asks for them.
+
+    The gate sees the very address that the socket connects to, so a name that resolves anew does not get around it.
+    """
+
+    gate: AddressGate | None = None
+
+    async def sock_connect(self, sock: Any, address: Any) -> None:
+        """Connect, or raise AddressExcludedError."""
+        if self.gate and sock.family in (socket.AF_INET, socket.AF_INET6) and not self.gate.accepts(str(address[0])):
+            raise AddressExcludedError(f"address excluded by http.filter.ipaddress: {address[0]}")
+        await super().sock_connect(sock, address)
 
 
 Main = Callable[[Transport], Awaitable[None]]
@@ -191,4 +247,11 @@ async def _crawl(http: HttpSettings, carrier: Carrier, threads: int, main: Main)
 
 def run(http: HttpSettings, carrier: Carrier, threads: int, main: Main) -> None:
     """Run ``main`` with a transport in an event loop of its own; what it raises is raised here."""
-    asyncio.run(_crawl(http, carrier, threads, main))
+
+    def make_loop() -> GatedLoop:
+        loop = GatedLoop()
+        loop.gate = http.gate
+        return loop
+
+    with asyncio.Runner(loop_factory=make_loop) as runner:
+        runner.run(_crawl(http, carrier, threads, main))

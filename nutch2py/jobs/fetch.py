@@ -9,12 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 from zlib import crc32
 
 from nutch2py.cells import decode_text
-from nutch2py.conf import Configuration
+from nutch2py.conf import Configuration, warn
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.queues import BY_HOST, HostSettings
 from nutch2py.fetcher.settings import check_agent
 from nutch2py.jobs.batchlist import ALL, BatchLists, mark_condition, rows_of_batch
 from nutch2py.jobs.joblog import JobLog
@@ -24,9 +26,9 @@ from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.protocol import SortedTextProtocol
 from nutch2py.table import WriteBatch, open_store
 from nutch2py.table.store import now_ms
-from nutch2py.url.keys import unreverse_url
+from nutch2py.url.keys import reverse_host, unreverse_url
 from nutch2py.url.partition import URLPartitioner
-from nutch2py.webpage import INJECTED_SITEMAP, CrawlStatus, Mark, WebPage
+from nutch2py.webpage import INJECTED_SITEMAP, CrawlStatus, Host, Mark, WebPage
 
 _ROWS = 100  # rows read at once for the queues
 _FLUSH_SECONDS = 5.0  # what a killed fetcher loses at most
@@ -40,13 +42,18 @@ class FetcherJob(TableJob):
     SORT_VALUES = True
     fields = frozenset({WebPage.markers})
 
+    @classmethod
+    def local_outputs(cls, conf: Configuration) -> str:
+        """Name the WARC files, which a task writes to the disk of its machine."""
+        return "WARC files" if conf.get_trimmed("fetcher.warc.dir") else ""
+
     def prepare(self) -> None:
         """Read the job's parameters."""
         conf = self.conf
         self.batch_id = conf.get("fetcher.batch.id", "")
         self.mark = mark_condition(Mark.GENERATE, self.batch_id)
         self.resume = conf.get_bool("fetcher.job.resume")
-        self.sitemap = conf.get_bool("fetcher.sitemap")
+        self.sitemap = conf.get_bool("fetcher.job.sitemap")
         self.partitions = conf.get_int("fetcher.partitions", 1)
 
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
@@ -71,13 +78,15 @@ class FetcherJob(TableJob):
         """Fetch partition after partition."""
         conf = self.conf
         fields = Fetcher.fields(conf)
+        hosts = HostTable(conf) if conf.get_bool("fetcher.queue.use.host.settings") else None
         for _, values in groups:
             with _PageSink(self) as sink:
-                fetcher = Fetcher(conf, log=self.channel.line)
+                fetcher = Fetcher(conf, host_settings=hosts, log=self.channel.line)
                 lookup = partial(self.store.get, fields=fields)
-                report = fetcher.run(self._items(values, fields), sink, self.channel.line, lookup)
+                report = fetcher.run(self._items(values, fields), sink, self.channel.note, lookup)
             for name, amount in report.counters.items():
                 self.count("FetcherStatus", name, amount)
+            self.count("FetcherStatus", "bytes_downloaded", report.bytes)
         yield from ()
 
     def _items(self, values: Iterator[str], fields: frozenset[Any]) -> Iterator[FetchItem]:
@@ -93,6 +102,32 @@ class FetcherJob(TableJob):
         for key, page in zip(keys, self.store.get_many(keys, fields), strict=True):
             if page is not None:
                 yield FetchItem(key, unreverse_url(key), page)
+
+
+class HostTable:
+    """Settings of queues, in a host's metadata: ``q_mt`` (threads), ``q_cd`` and ``q_mcd`` (delays in ms)."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self._store = open_store(conf, Host)
+        self._there = self._store.exists()
+
+    def __call__(self, host: str) -> HostSettings | None:
+        """Return the settings of a host, None when the table does not know it."""
+        found = self._store.get(reverse_host(host), {Host.metadata}) if self._there else None
+        if found is None:
+            return None
+        names = ("q_mt", "q_cd", "q_mcd")
+        return HostSettings(*(self._number(host, name, found.metadata.get(name)) for name in names))
+
+    @staticmethod
+    def _number(host: str, name: str, value: bytes | None) -> int | None:
+        if value is None:
+            return None
+        try:
+            return max(0, int(value))
+        except ValueError:
+            warn(f"host table: {name} of {host} is {value!r}, which is not a whole number: it is left out")
+            return None
 
 
 class _PageSink:
@@ -148,8 +183,12 @@ def fetch(
     num_tasks: int = 0,
     sitemap: bool = False,
     detect_sitemaps: bool = False,
+    warc: str = "",
 ) -> JobResult:
-    """Fetch a batch, or every generated row (``-all``); return the counters (group ``FetcherStatus``)."""
+    """Fetch a batch, or every generated row (``-all``); return the counters (group ``FetcherStatus``).
+
+    ``warc``: a folder for WARC files, "" for none.
+    """
     check_agent(conf)
     log = JobLog("FetcherJob")
     log.line("fetching all" if batch_id == ALL else f"batchId: {batch_id}")
@@ -166,14 +205,20 @@ def fetch(
     tasks = num_tasks or reduce_tasks(conf)
     conf.set("fetcher.batch.id", batch_id)
     conf.set("fetcher.job.resume", resume)
-    conf.set("fetcher.sitemap", sitemap)
-    conf.set("fetcher.stmdetect", detect_sitemaps)
+    conf.set("fetcher.job.sitemap", sitemap)
+    conf.set("fetcher.job.sitemap.detect", detect_sitemaps)
     conf.set("fetcher.partitions", tasks)
+    queues = conf.get_trimmed("fetcher.queue.mode", BY_HOST)
+    if queues != BY_HOST:  # else two tasks would ask the servers of a domain, or of an address, at the same time
+        conf.set("partition.url.mode", queues)
+    if warc:
+        conf.set("fetcher.warc.dir", str(Path(warc).absolute()))
     store, lists = open_store(conf, WebPage), BatchLists(conf)
     store.create()
     lists.store.create()
     conf.set("fetcher.listed", batch_id != ALL and lists.complete(batch_id))
     splits, expected = rows_of_batch(conf, store, FetcherJob.fields, Mark.GENERATE, batch_id, map_tasks(conf))
+    conf.set("fetcher.expected", (expected or 0) // tasks)
     result = run_job(FetcherJob, conf, splits, title="FetcherJob", expected=expected and 2 * expected, reducers=tasks)
     counts = ", ".join(f"{amount} {name}" for name, amount in sorted(result.counters.get("FetcherStatus", {}).items()))
     log.line(counts or "nothing to fetch")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 import threading
 import time
@@ -35,6 +36,8 @@ class TaskChannel:
         self._folder = Path(folder) if folder else None
         self._set_status = set_status
         self._rows, self._next = 0, 0.0
+        self._said = ""
+        self._note_file = self._folder / f"note-{os.getpid()}-{name}" if self._folder else None
         self._closed = threading.Event()
         self._count_file: int | None = None
         self._log_file: int | None = None
@@ -68,7 +71,15 @@ class TaskChannel:
         if self._count_file is not None:
             os.pwrite(self._count_file, b"%020d" % self._rows, 0)
         else:
-            self._set_status(f"{self._rows} rows")
+            self._set_status(f"{self._rows} rows{', ' if self._said else ''}{self._said}")
+
+    def note(self, text: str) -> None:
+        """Say in a few words how the task goes: shown beside the rows until the next note."""
+        self._said = text
+        if self._note_file is not None:
+            part = self._note_file.with_name(f"part-{self._note_file.name}")
+            part.write_text(text, encoding="utf-8")
+            part.replace(self._note_file)
 
     def line(self, text: str) -> None:
         """Print a line of the job's log."""
@@ -91,6 +102,8 @@ class TaskChannel:
         """Write the last count."""
         self._closed.set()
         self._publish()
+        if self._note_file is not None:
+            self._note_file.unlink(missing_ok=True)
         for number in (self._count_file, self._log_file):
             if number is not None:
                 os.close(number)
@@ -154,6 +167,14 @@ class ProgressMonitor:
         """Show ``text`` instead of a count of rows: what is known when tasks run elsewhere."""
         self._note = text
 
+    def notes(self) -> list[str]:
+        """Return what the tasks say of how they go."""
+        found = []
+        for path in sorted(self.folder.glob("note-*")):
+            with contextlib.suppress(OSError):
+                found.append(path.read_text(encoding="utf-8"))
+        return found
+
     def _show(self) -> None:
         now = time.monotonic()
         interval = 0.5 if self._live else 10.0
@@ -171,6 +192,8 @@ class ProgressMonitor:
         if self._note:
             text = f"{self._title}: {self._note}, {now - self._started:,.0f} s"
         if self._live:
+            if said := self.notes():  # in one line of the terminal, or it could not be drawn over
+                text = " | ".join([text, *said])[: shutil.get_terminal_size().columns - 1]
             self._err.write(f"\r\x1b[2K{text}")
             self._drawn = True
         elif rows or self._note:

@@ -1,7 +1,8 @@
 """The parts of a URL that the jobs ask for: host, registered domain, public suffix, and which URL represents a page.
 
-A domain is what the public suffix list says (its ICANN part: ``uk.com`` is a domain, ``co.uk`` a suffix). Hosts outside
-the list, IP addresses and single labels are their own domain.
+A domain is what the public suffix list says (its ICANN part: ``uk.com`` is a domain, ``co.uk`` a suffix). A last label
+that is not on the list counts as a suffix, as the list's own rule ``*`` has it. IP addresses and single labels are
+their own domain.
 """
 
 from __future__ import annotations
@@ -93,11 +94,13 @@ def suffix_of_host(host: str) -> str | None:
 
 @lru_cache(maxsize=65_536)
 def domain_of_host(host: str) -> str:
-    """Return the registered domain of a host: the public suffix and one label; the host itself where none is known."""
+    """Return the registered domain of a host: the public suffix and one label; the host itself where there is none."""
     host = host.lower().removesuffix(".")
     suffix = suffix_of_host(host)
     if suffix is None:
-        return host
+        if not host or host[0] in "[." or _IPV4.fullmatch(host):
+            return host
+        suffix = host.rpartition(".")[2]
     labels = host.split(".")
     return ".".join(labels[-suffix.count(".") - 2 :])
 

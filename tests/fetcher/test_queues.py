@@ -36,7 +36,7 @@ def taken(queues: FetchItemQueues) -> list[str]:
 
 def test_one_page_of_a_queue_at_a_time_and_the_delay_runs_from_the_end(conf: Configuration) -> None:
     queues, clock = make(conf, fetcher_server_delay=5)
-    add(queues, "http://a", "a1", "a2")
+    add(queues, "a", "a1", "a2")
     first = queues.get()
     assert first is not None
     clock.now += 60
@@ -51,7 +51,7 @@ def test_one_page_of_a_queue_at_a_time_and_the_delay_runs_from_the_end(conf: Con
 
 def test_nothing_asked_of_the_server_needs_no_delay(conf: Configuration) -> None:
     queues, _ = make(conf, fetcher_server_delay=5)
-    add(queues, "http://a", "a1", "a2")
+    add(queues, "a", "a1", "a2")
     first = queues.get()
     assert first is not None
     queues.finish(first, asap=True)
@@ -60,7 +60,7 @@ def test_nothing_asked_of_the_server_needs_no_delay(conf: Configuration) -> None
 
 def test_several_threads_in_a_queue_use_the_min_delay(conf: Configuration) -> None:
     queues, clock = make(conf, fetcher_server_delay=50, fetcher_server_min_delay=2, fetcher_threads_per_queue=2)
-    add(queues, "http://a", "a1", "a2", "a3", "a4")
+    add(queues, "a", "a1", "a2", "a3", "a4")
     one, two = queues.get(), queues.get()
     assert one is not None
     assert two is not None
@@ -73,13 +73,13 @@ def test_several_threads_in_a_queue_use_the_min_delay(conf: Configuration) -> No
 
 def test_a_queue_that_ran_empty_keeps_its_delay(conf: Configuration) -> None:
     queues, clock = make(conf, fetcher_server_delay=5)
-    add(queues, "http://a", "a1")
+    add(queues, "a", "a1")
     first = queues.get()
     assert first is not None
     queues.finish(first)
     clock.now += 3
     assert queues.get() is None
-    add(queues, "http://a", "a2")
+    add(queues, "a", "a2")
     assert queues.get() is None
     clock.now += 2
     assert taken(queues) == ["a2"]
@@ -87,7 +87,7 @@ def test_a_queue_that_ran_empty_keeps_its_delay(conf: Configuration) -> None:
 
 def test_an_empty_queue_is_forgotten_after_its_delay(conf: Configuration) -> None:
     queues, clock = make(conf, fetcher_server_delay=5)
-    add(queues, "http://a", "a1")
+    add(queues, "a", "a1")
     first = queues.get()
     assert first is not None
     queues.finish(first)
@@ -99,8 +99,8 @@ def test_an_empty_queue_is_forgotten_after_its_delay(conf: Configuration) -> Non
 
 def test_queues_take_turns(conf: Configuration) -> None:
     queues, clock = make(conf, fetcher_server_delay=0)
-    add(queues, "http://a", "a1", "a2")
-    add(queues, "http://b", "b1", "b2")
+    add(queues, "a", "a1", "a2")
+    add(queues, "b", "b1", "b2")
     order = []
     for _ in range(4):
         item = queues.get()
@@ -113,20 +113,20 @@ def test_queues_take_turns(conf: Configuration) -> None:
 
 def test_too_many_exceptions_close_a_queue(conf: Configuration) -> None:
     queues, _ = make(conf, fetcher_server_delay=0, fetcher_max_exceptions_per_queue=2)
-    add(queues, "http://a", "a1", "a2", "a3", "a4")
+    add(queues, "a", "a1", "a2", "a3", "a4")
     first = queues.get()
     assert first is not None
     assert queues.count_exception(first) == 0
     assert queues.count_exception(first) == 3
     assert queues.total_size == 0
     queues.finish(first)
-    assert not queues.add(FetchItem("a5", "a5", WebPage(), "http://a"))
+    assert queues.add(FetchItem("a5", "a5", WebPage(), "a")) == "AboveExceptionThresholdInQueue"
     assert queues.get() is None
 
 
 def test_deferred_queue_waits_and_is_dropped_in_the_end(conf: Configuration) -> None:
     queues, clock = make(conf, fetcher_server_delay=0)
-    add(queues, "http://a", "a1", "a2")
+    add(queues, "a", "a1", "a2")
     for _ in range(2):
         item = queues.get()
         assert item is not None
@@ -141,16 +141,16 @@ def test_deferred_queue_waits_and_is_dropped_in_the_end(conf: Configuration) -> 
 
 
 def test_host_settings(conf: Configuration) -> None:
-    queues = FetchItemQueues(conf, Clock(), {"a": HostSettings(3, 1500, 250)}.get)
-    queue = queues.queue("http://a")
+    queues = FetchItemQueues(conf, Clock())
+    queue = queues.queue("a", HostSettings(3, 1500, 250))
     assert (queue.max_threads, queue.crawl_delay, queue.min_crawl_delay) == (3, 1.5, 0.25)
-    assert queues.queue("http://b").max_threads == 1
+    assert queues.queue("b").max_threads == 1
 
 
 def test_the_time_of_an_item_does_not_grow_with_the_queues(conf: Configuration) -> None:
     queues, _ = make(conf, fetcher_server_delay=1000)
     for number in range(20_000):
-        add(queues, f"http://h{number}", f"{number}a", f"{number}b")
+        add(queues, f"h{number}", f"{number}a", f"{number}b")
     handled = 0
     while (item := queues.get()) is not None:
         queues.finish(item)
@@ -161,7 +161,7 @@ def test_the_time_of_an_item_does_not_grow_with_the_queues(conf: Configuration) 
 
 @pytest.mark.parametrize(
     ("mode", "expected"),
-    [("byHost", "http://www.example.org"), ("byDomain", "http://example.org"), ("byIP", "http://127.0.0.9")],
+    [("byHost", "www.example.org"), ("byDomain", "example.org"), ("byIP", "127.0.0.9")],
 )
 def test_queue_of_a_url(conf: Configuration, tmp_path: object, mode: str, expected: str) -> None:
     hosts = f"{tmp_path}/hosts"

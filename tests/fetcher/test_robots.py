@@ -87,7 +87,9 @@ FORBIDDING = b"User-agent: *\nDisallow: /"
         (Answer("", 403), {"http.robots.403.allow": "false"}, False),
         (Answer("", 500), {"http.robots.503.defer.visits": "false"}, True),
         (Answer("", 503), {"http.robots.503.defer.visits": "true"}, False),
-        (Answer("", failure=Failure(FailureKind.TIMEOUT, "late")), {}, True),
+        (Answer("", failure=Failure(FailureKind.TIMEOUT, "late")), {}, False),
+        (Answer("", failure=Failure(FailureKind.TIMEOUT, "late")), {"http.robots.503.defer.visits": "false"}, True),
+        (Answer("", failure=Failure(FailureKind.REFUSED, "nobody")), {}, True),  # nor will the page be had
         (Answer("", 200, content=FORBIDDING), {"http.robot.rules.allowlist": "a.test"}, True),
     ],
 )

@@ -1,0 +1,175 @@
+"""WARC files of a fetch (``fetch -warc DIR``): what was asked and answered, for archives and other tools.
+
+A page gives a ``response`` (or a ``revisit``: the server said 304, or the same bytes are in this file already), its
+``request`` and a ``metadata`` record; a file that came by another protocol gives a ``resource``. Bodies are those that
+the row holds: decoded and cut at the limit. As in the archives of Common Crawl the headers that describe the encoded
+body are kept as ``X-Crawler-…``, and ``Content-Length`` is that of the body in the record.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from base64 import b32encode
+from collections import OrderedDict
+from datetime import UTC, datetime
+from hashlib import sha1
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from nutch2py import __version__
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.fetcher.answer import Answer
+from nutch2py.fetcher.queues import FetchItem
+from nutch2py.fetcher.settings import agent_string
+from nutch2py.webpage import Mark
+
+if TYPE_CHECKING:
+    from warcio.statusandheaders import StatusAndHeaders
+    from warcio.warcwriter import WARCWriter
+
+_REMEMBERED = 100_000  # digests for revisit records
+_REPLACED = frozenset({"content-encoding", "transfer-encoding", "content-length"})
+_IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+_NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+
+
+def _status_and_headers(answer: Answer) -> StatusAndHeaders:
+    from warcio.statusandheaders import StatusAndHeaders
+
+    protocol, _, statusline = answer.status_line.decode("latin-1").strip().partition(" ")
+    headers = []
+    for name, value in answer.fields():
+        headers.append((f"X-Crawler-{name}" if name.lower() in _REPLACED else name, value))
+    headers.append(("Content-Length", str(len(answer.content))))
+    return StatusAndHeaders(statusline or str(answer.status), headers, protocol=protocol or "HTTP/1.0")
+
+
+def _about(item: FetchItem, answer: Answer) -> bytes:
+    """Return the fields of a metadata record."""
+    fields = [f"fetchTimeMs: {answer.elapsed}"]
+    batch = item.page.markers.get(Mark.GENERATE)
+    if batch:
+        fields.append(f"nutch.batchId: {batch}")
+    fields += [f"via: {url}" for url in item.chain[-1:]]
+    return "".join(f"{line}\r\n" for line in fields).encode()
+
+
+class WarcFiles:
+    """Writes into files of about ``fetcher.warc.size`` bytes in the folder ``fetcher.warc.dir``; use it in one thread.
+
+    A file is called ``….open`` until it is full or the fetch ends. Raises ConfigurationError when the folder cannot be
+    written.
+    """
+
+    def __init__(self, conf: Configuration) -> None:
+        self._folder = Path(conf.get_trimmed("fetcher.warc.dir"))
+        self._size = conf.get_int("fetcher.warc.size", 1_000_000_000)
+        self._agent = agent_string(conf)
+        self._robots = "obey"
+        self._file: BinaryIO | None = None
+        self._writer: WARCWriter | None = None
+        self._path = self._folder
+        self._count = 0
+        self._seen: OrderedDict[str, tuple[str, str]] = OrderedDict()
+        stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime())
+        self._prefix = f"nutch2py-{stamp}-{socket.gethostname().partition('.')[0]}-{os.getpid()}-{id(self):x}"
+
+    def _open(self) -> WARCWriter:
+        if self._writer is not None and self._file is not None:
+            if self._file.tell() < self._size:
+                return self._writer
+            self.close()
+        from warcio.warcwriter import WARCWriter
+
+        name = f"{self._prefix}-{self._count:05d}.warc.gz"
+        self._count += 1
+        self._path = self._folder / name
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._file = self._path.with_name(name + ".open").open("wb")
+        except OSError as error:
+            raise ConfigurationError(
+                f"WARC files cannot be written into {self._folder}: {error.strerror}: give -warc another folder"
+            ) from error
+        self._writer = WARCWriter(self._file, gzip=True, warc_version="1.1")
+        about = {
+            "software": f"nutch2py/{__version__}",
+            "http-header-user-agent": self._agent,
+            "robots": self._robots,
+            "format": "WARC File Format 1.1",
+            "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+        }
+        self._writer.write_record(self._writer.create_warcinfo_record(name, about))
+        self._seen.clear()
+        return self._writer
+
+    def write(self, item: FetchItem, answer: Answer) -> None:
+        """Write the records of a page; one without an answer gives none."""
+        if answer.failure is not None:
+            return
+        writer = self._open()
+        date = datetime.fromtimestamp(time.time() - answer.elapsed / 1000, UTC)
+        headers = {"WARC-Date": date.strftime("%Y-%m-%dT%H:%M:%S.%fZ")}
+        if answer.ip:
+            headers["WARC-IP-Address"] = answer.ip
+        if not item.url.startswith("http"):
+            media_type = answer.header("Content-Type") or "application/octet-stream"
+            record = writer.create_warc_record(
+                item.url, "resource", BytesIO(answer.content), warc_content_type=media_type, warc_headers_dict=headers
+            )
+            writer.write_record(record)
+            return
+        response = self._response(writer, item.url, answer, headers)
+        writer.write_record(response)
+        beside = {"WARC-Date": headers["WARC-Date"]}
+        beside["WARC-Concurrent-To"] = response.rec_headers.get_header("WARC-Record-ID")
+        if answer.request:
+            kind = "application/http; msgtype=request"
+            self._beside(writer, item.url, "request", answer.request, kind, beside)
+        self._beside(writer, item.url, "metadata", _about(item, answer), "application/warc-fields", beside)
+
+    def _response(self, writer: WARCWriter, url: str, answer: Answer, headers: dict[str, str]) -> Any:
+        digest = "sha1:" + b32encode(sha1(answer.content, usedforsecurity=False).digest()).decode()
+        http = _status_and_headers(answer)
+        more = dict(headers)
+        if answer.truncated:
+            more["WARC-Truncated"] = answer.truncated
+        if answer.status == 304:
+            more["WARC-Profile"] = _NOT_MODIFIED
+            return writer.create_warc_record(url, "revisit", http_headers=http, warc_headers_dict=more)
+        before = self._seen.get(digest)
+        more["WARC-Payload-Digest"] = digest
+        if before is not None and answer.content:
+            more |= {
+                "WARC-Profile": _IDENTICAL,
+                "WARC-Refers-To-Target-URI": before[0],
+                "WARC-Refers-To-Date": before[1],
+            }
+            return writer.create_warc_record(url, "revisit", http_headers=http, warc_headers_dict=more)
+        self._seen[digest] = url, headers["WARC-Date"]
+        if len(self._seen) > _REMEMBERED:
+            self._seen.popitem(last=False)
+        return writer.create_warc_record(
+            url, "response", BytesIO(answer.content), http_headers=http, warc_headers_dict=more
+        )
+
+    @staticmethod
+    def _beside(
+        writer: WARCWriter, url: str, kind: str, block: bytes, media_type: str, headers: dict[str, str]
+    ) -> None:
+        """Write a record that belongs to a response."""
+        record = writer.create_warc_record(
+            url, kind, BytesIO(block), warc_content_type=media_type, warc_headers_dict=dict(headers)
+        )
+        writer.write_record(record)
+
+    def close(self) -> None:
+        """End the file that is open."""
+        if self._file is not None:
+            self._file.close()
+            self._path.with_name(self._path.name + ".open").rename(self._path)
+            self._file = self._writer = None
