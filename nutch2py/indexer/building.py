@@ -12,7 +12,7 @@ from nutch2py.indexer.more import header_of
 from nutch2py.record import Field
 from nutch2py.scoring.filters import ScoringFilters
 from nutch2py.url.keys import unreverse_url
-from nutch2py.webpage import CrawlStatus, ParseStatusCode, WebPage
+from nutch2py.webpage import CrawlStatus, MetadataKey, ParseStatusCode, WebPage
 
 ROBOTS_KEYS = ("robots", "meta_robots", "metatag.robots")
 """Metadata entries that hold a page's robots directives: the parser's own, and those of parse-metatags (2.x, 1.x)."""
@@ -33,6 +33,19 @@ def should_index(page: WebPage) -> bool:
     """Tell whether a page was parsed and is not a redirect (Nutch's ``IndexerMapper``)."""
     status = page.parse_status
     return status is not None and status.major == ParseStatusCode.SUCCESS and status.minor != ParseStatusCode.REDIRECT
+
+
+def duplicate_of(page: WebPage) -> str | None:
+    """Return the row key of the page that stands for this one, None when it is no duplicate.
+
+    DeduplicationJob writes it down with the signature that both had: a page that has changed since is none. Reads
+    metadata and signature.
+    """
+    mark = page.metadata.get(MetadataKey.DUPLICATE)
+    if mark is None:
+        return None
+    signature, _, key = mark.decode("utf-8", "replace").partition(" ")
+    return key if signature == (page.signature or b"").hex() else None
 
 
 def is_noindex(page: WebPage, agent: str = "") -> bool:
@@ -86,9 +99,10 @@ class DocumentBuilder:
             WebPage.score,
             WebPage.markers,
             WebPage.batch_id,
+            WebPage.metadata,
         }
         if self.delete_noindex:
-            own |= {WebPage.metadata, WebPage.headers, WebPage.content_type, WebPage.title, WebPage.text}
+            own |= {WebPage.headers, WebPage.content_type, WebPage.title, WebPage.text}
         self.fields: frozenset[Field[Any]] = frozenset(own) | self.filters.fields | self.scoring.fields
 
     def build(self, key: str, page: WebPage) -> NutchDocument | None:
@@ -105,8 +119,8 @@ class DocumentBuilder:
         """Return what to do with the row's document, and the document to add.
 
         A page that is gone or became a redirect is deleted (``indexer.delete``), one that says noindex is
-        (``indexer.delete.robots.noindex``), one that a filter dropped is if
-        ``indexer.delete.skipped.by.indexingfilter`` says so. A page that could not be parsed keeps the document it
+        (``indexer.delete.robots.noindex``) and one that dedup marked as a duplicate are, one that a filter dropped is
+        if ``indexer.delete.skipped.by.indexingfilter`` says so. A page that could not be parsed keeps the document it
         has.
         """
         status = page.parse_status
@@ -115,6 +129,8 @@ class DocumentBuilder:
             return (IndexAction.DELETE if self.delete else IndexAction.SKIP), None
         if not should_index(page):
             return IndexAction.SKIP, None
+        if duplicate_of(page) is not None:
+            return IndexAction.DELETE, None
         if self.delete_noindex and is_noindex(page, self.agent):
             return IndexAction.DELETE, None
         document = self._document(key, page)

@@ -1,4 +1,4 @@
-"""Searching the embedded index: what the command, the search page and the REST service call."""
+"""Searching the index: what the command, the search page and the REST service call."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from typing import Any, NamedTuple
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import IndexingError
+from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.document import clean_text
 from nutch2py.indexer.searcher import EmbeddedSearcher
 from nutch2py.indexer.snippet import Snippet, make_snippet, mark
@@ -70,8 +70,16 @@ def search(
     """Answer a query: words, "phrases", ``field:value``, ``-minus``, AND, OR, parentheses.
 
     ``start`` and ``rows`` are held within 0–100,000 and 0–1,000. A ``searcher`` that is kept saves opening the index.
+    With ``search.backend`` = ``solr`` the answer is Solr's (:mod:`nutch2py.indexer.solr_search`).
     Raise :class:`IndexingError` when there is no index, when it is empty, or when another version made it.
     """
+    backend = conf.get_trimmed("search.backend", "embedded")
+    if backend not in ("embedded", "solr"):
+        raise ConfigurationError(f"search.backend is {backend!r}: write embedded or solr")
+    if backend == "solr" and searcher is None:
+        from nutch2py.indexer.solr_search import solr_search
+
+        return solr_search(conf, query, start, rows)
     began = time.perf_counter()
     searcher = searcher or EmbeddedSearcher(conf)
     if not searcher.count():

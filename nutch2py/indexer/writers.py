@@ -99,6 +99,11 @@ class IndexWriters:
         """The ids of the writers, those of index-writers.xml or of the plug-ins."""
         return [each.name for each in self._writers]
 
+    @property
+    def refused(self) -> int:
+        """How many documents an index did not take, so far; a writer counts them in an attribute of this name."""
+        return sum(getattr(each.writer, "refused", 0) for each in self._writers)
+
     def prepare(self, reindex: bool = False) -> None:
         """Get the indexes ready for a job; called once, before the job's tasks open their writers.
 
@@ -180,6 +185,10 @@ class IndexWriters:
 
 def _configured(conf: Configuration) -> Iterator[_Configured]:
     plugins = enabled(conf, "indexwriter")
+    if conf.get_trimmed("solr.server.url"):  # where to send them says that they are to be sent, as in Nutch 2
+        solr = conf.copy()
+        solr.set("plugin.includes", "indexer-solr")
+        plugins |= enabled(solr, "indexwriter")
     named: set[str] = set()
     for element in _writer_elements(conf):
         wanted = (element.get("class") or "").strip()

@@ -44,6 +44,8 @@ class IndexerJob(TableJob):
                 if self._handle(key, page, writers):
                     batch.put(key, page)
             writers.commit()
+            if writers.refused:
+                self.count("IndexerStatus", "refused", writers.refused)
         yield from ()
 
     def _handle(self, key: str, page: WebPage, writers: IndexWriters) -> bool:
@@ -113,6 +115,10 @@ def index(conf: Configuration, batch_id: str) -> JobResult:
         lists.forget(batch_id)
     counts = result.counters.get("IndexerStatus", {})
     added, deleted, skipped = (counts.get(name, 0) for name in ("added", "deleted", "skipped"))
-    log.line(f"{added} documents added, {deleted} deleted, {skipped} skipped")
+    refused = counts.get("refused", 0)
+    log.line(
+        f"{added - refused} documents added, {deleted} deleted, {skipped} skipped"
+        + (f", {refused} refused by the index" if refused else "")
+    )
     log.line("done.")
     return result

@@ -1,0 +1,104 @@
+"""A real Solr of the tests' own: started by scripts/services on a free port, stopped and removed at the end."""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class SolrServer:
+    """An instance of Solr with the core ``nutch``; it can be stopped, killed and started again while a test runs."""
+
+    def __init__(self, name):
+        self.name = name
+        self.url = ""
+
+    def _services(self, action, *words):
+        command = [str(ROOT / "scripts" / "services"), action, "solr", "--instance", self.name, *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{' '.join(command)} failed:\n{done.stderr}"
+        return done.stdout.strip()
+
+    def start(self):
+        self.url = self._services("start")
+
+    def stop(self):
+        self._services("stop")
+
+    def crash(self):
+        self._services("stop", "--crash")
+
+    def remove(self):
+        self._services("remove")
+
+    @property
+    def home(self):
+        return ROOT / ".cache" / "services" / "solr" / self.name / "data" / "solr"
+
+    def get(self, path, core="nutch", **parameters):
+        root = self.url.removesuffix("nutch")
+        with urlopen(f"{root}{core}/{path}?{urlencode(parameters, doseq=True)}") as answer:
+            return json.load(answer)
+
+    def post(self, documents, core="nutch"):
+        data = json.dumps(documents).encode()
+        address = f"{self.url.removesuffix('nutch')}{core}/update?commit=true"
+        urlopen(Request(address, data, {"Content-Type": "application/json"})).close()
+
+    def select(self, query, core="nutch", handler="select", **parameters):
+        return self.get(handler, core, q=query, **parameters)
+
+    def count(self, core="nutch"):
+        return self.select("*:*", core, rows=0)["response"]["numFound"]
+
+    def ids(self, query="*:*", core="nutch", handler="select", **parameters):
+        found = self.select(query, core, handler, fl="id", **{"rows": 10_000, **parameters})
+        return [document["id"] for document in found["response"]["docs"]]
+
+    def clear(self, core="nutch"):
+        self.post({"delete": {"query": "*:*"}}, core)
+
+    def core(self, name, configset="nutch"):
+        """Make another core; return its address."""
+        self.get("cores", "admin", action="CREATE", name=name, configSet=configset)
+        return self.url.removesuffix("nutch") + name
+
+    def configset(self, name, change):
+        """Make a configset out of ours, ``change`` being applied to its schema.xml."""
+        conf = self.home / "configsets" / name / "conf"
+        shutil.copytree(self.home / "configsets" / "nutch" / "conf", conf)
+        schema = conf / "schema.xml"
+        schema.write_text(change(schema.read_text(encoding="utf-8")), encoding="utf-8")
+
+    def unload(self, name):
+        urlopen(f"{self.url.removesuffix('nutch')}admin/cores?action=UNLOAD&deleteInstanceDir=true&core={name}").close()
+
+
+@pytest.fixture(scope="session")
+def solr_server():
+    """Give a running Solr, or skip where there is no Java or Maven."""
+    missing = [tool for tool in ("java", "mvn") if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"{' and '.join(missing)} not on the PATH: a JDK 17 and Maven run the Solr of this test")
+    server = SolrServer(f"test-{os.getpid()}-{int(time.time())}")
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.fixture
+def solr(solr_server):
+    """Give Solr with an empty core, running whatever the test before did."""
+    solr_server.start()
+    solr_server.clear()
+    return solr_server

@@ -1,0 +1,366 @@
+"""The Solr writer against a real Solr."""
+
+import base64
+import hashlib
+import json
+import re
+import threading
+from pathlib import Path
+
+import pytest
+
+from nutch2py.cli import main
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError, IndexingError
+from nutch2py.indexer.solr import SolrIndexWriter
+from nutch2py.indexer.writers import IndexWriters
+from nutch2py.jobs.clean import clean
+from nutch2py.jobs.index import index
+from nutch2py.jobs.solrdedup import solrdedup
+from nutch2py.table import open_store
+from nutch2py.webpage import CrawlStatus, ParseStatusCode, WebPage
+from tests.indexer.pages import doc, page
+from tests.jobs.crawl import SETTINGS, rounds, site
+
+
+def settings(url, **more):
+    given = {name.replace("_", "."): value for name, value in more.items()}
+    return Configuration.load(overrides={"plugin.includes": "index-.*", "solr.server.url": url, **given})
+
+
+def page_doc(number, **fields):
+    """Return a document as a crawl makes them."""
+    given = {
+        "url": f"http://example.org/{number}",
+        "host": "example.org",
+        "title": f"Page {number}",
+        "content": f"Words of page {number}",
+        "digest": f"{number:032x}",
+        "boost": "1.0",
+        "tstamp": "2026-01-01T00:00:00.000Z",
+        "batchId": "b",
+        **fields,
+    }
+    return doc(f"org.example:http/{number}", **{name: value for name, value in given.items() if value is not None})
+
+
+def write(conf, *documents, deleted=()):
+    with IndexWriters(conf) as writers:
+        for document in documents:
+            writers.write(document)
+        for document_id in deleted:
+            writers.delete(document_id)
+        writers.commit()
+        return writers.refused
+
+
+def crawl_conf(tmp_path, url):
+    return Configuration.load(
+        overrides={
+            **SETTINGS,
+            "storage.data.store": f"embedded:{tmp_path / 'crawldata'}",
+            "plugin.excludes": "indexer-embedded",
+            "solr.server.url": url,
+        }
+    )
+
+
+def test_the_documents_of_a_crawl_arrive_and_those_of_pages_that_go_are_deleted(solr, tmp_path, capsys):
+    conf = crawl_conf(tmp_path, solr.url)
+    with site() as root:
+        (tmp_path / "seeds").write_text("".join(f"{root}/{number}\n" for number in range(12)))
+        rounds(conf, str(tmp_path / "seeds"), 3)
+    index(conf, "-all")
+    rows = dict(open_store(conf, WebPage).scan(_everything()))
+    parsed = {
+        key
+        for key, row in rows.items()
+        if row.parse_status is not None
+        and (row.parse_status.major, row.status) == (ParseStatusCode.SUCCESS, CrawlStatus.FETCHED)
+        and row.parse_status.minor != ParseStatusCode.REDIRECT
+    }
+    assert len(parsed) > 20
+    assert sorted(solr.ids()) == sorted(parsed)
+    assert f"IndexingJob: {len(parsed)} documents added" in capsys.readouterr().out
+
+    found = solr.select("page", handler="nutch", rows=3)
+    assert found["response"]["numFound"] == len(parsed)
+    host = root.removeprefix("http://").partition(":")[0]
+    assert found["facet_counts"]["facet_fields"]["host"] == [host, len(parsed)]
+    assert dict(zip(*[iter(found["facet_counts"]["facet_fields"]["type"])] * 2, strict=True))["html"] == len(parsed)
+    first = found["response"]["docs"][0]
+    assert "<em>Page</em>" in found["highlighting"][first["id"]]["title"][0]
+
+    gone = min(parsed)
+    changed = WebPage({}, frozenset())
+    changed.status = CrawlStatus.GONE
+    with open_store(conf, WebPage).batch() as batch:
+        batch.put(gone, changed)
+    clean(conf, commit=False)
+    assert gone in solr.ids()
+    clean(conf)
+    assert sorted(solr.ids()) == sorted(parsed - {gone})
+
+
+def _everything():
+    from nutch2py.table import Query
+
+    return Query(frozenset({WebPage.status, WebPage.parse_status}))
+
+
+def test_solrindex_and_solrdedup_and_solrclean_take_the_address_as_nutch_2_does(solr, tmp_path, capsys):
+    table = f"storage.data.store=embedded:{tmp_path / 'crawldata'}"
+    conf = Configuration.load(overrides=dict([table.split("=", 1)]))
+    store = open_store(conf, WebPage)
+    store.create()
+    with store.batch() as batch:
+        for number, score in enumerate((1.0, 4.0, 2.0)):
+            made = page(signature=b"same", title=f"T{number}", text="some text", score=score, content_type="text/html")
+            made.markers["_updmrk_"] = "b1"
+            made.batch_id = "b1"
+            batch.put(f"org.example:http/{number}", made)
+        made = page(status=int(CrawlStatus.GONE))
+        batch.put("org.example:http/gone", made)
+    options = ["-D", table, "-D", "plugin.excludes=indexer-embedded"]
+    assert main(["solrindex", solr.url, "-all", *options]) == 0
+    assert solr.count() == 3
+    assert main(["solrdedup", solr.url, *options]) == 0
+    assert solr.ids() == ["org.example:http/1"]
+    solr.post([{"id": "org.example:http/gone", "url": "http://example.org/gone"}])
+    assert main(["solrclean", "crawldb", solr.url, *options]) == 0
+    assert solr.ids() == ["org.example:http/1"]
+    said = capsys.readouterr().out
+    assert "SolrDeleteDuplicates: 2 documents deleted" in said
+    assert "CleaningJob: deleted a total of 1 documents" in said
+    assert main(["solrdedup", *options]) == 1
+
+
+def test_solrdedup_keeps_the_highest_boost_then_the_newest_then_the_shortest_id(solr):
+    same, old, new = "d" * 32, "2025-01-01T00:00:00Z", "2025-06-01T00:00:00Z"
+    conf = settings(solr.url)
+    write(
+        conf,
+        page_doc(1, digest=same, boost="2.0", tstamp=old),
+        page_doc(2, digest=same, boost="1.0", tstamp=new),
+        page_doc(3, digest=same, boost="2.0", tstamp=new),
+        page_doc(33, digest=same, boost="2.0", tstamp=new),
+        page_doc(4),
+        page_doc(5, digest=None),
+        page_doc(6, digest=None),
+    )
+    assert solrdedup(conf) == 3
+    assert sorted(solr.ids()) == [f"org.example:http/{number}" for number in (3, 4, 5, 6)]
+
+
+@pytest.mark.parametrize("way", ["stop", "crash"])
+def test_solr_stopped_in_mid_index_and_started_again_loses_nothing_and_doubles_nothing(solr, way):
+    stopped = threading.Event()
+    failures = []
+
+    def restart():
+        try:
+            getattr(solr, way)()
+            stopped.set()
+            solr.start()
+        except Exception as error:  # noqa: BLE001
+            failures.append(error)
+            stopped.set()
+
+    restarting = threading.Thread(target=restart)
+    with IndexWriters(settings(solr.url, solr_commit_size="100")) as writers:
+        for number in range(3000):
+            if number == 1000:
+                restarting.start()
+            if number == 1500:
+                assert stopped.wait(90)
+            writers.write(page_doc(number))
+            if number % 3 == 0:
+                writers.write(page_doc(number, title="again"))
+        for number in range(0, 3000, 10):
+            writers.delete(f"org.example:http/{number}")
+        writers.commit()
+    restarting.join()
+    assert not failures
+    assert sorted(solr.ids()) == sorted(f"org.example:http/{number}" for number in range(3000) if number % 10)
+    assert solr.select("title:again", rows=0)["response"]["numFound"] == 900
+
+
+def test_a_document_that_solr_refuses_is_named_and_counted_and_the_others_go_in(solr, capsys):
+    conf = settings(solr.url)
+    documents = [page_doc(number, **({"tstamp": "soon"} if number in (3, 180) else {})) for number in range(200)]
+    assert write(conf, *documents) == 2
+    assert solr.count() == 198
+    said = capsys.readouterr().err
+    assert re.findall(r"Solr refuses the document (\S+):", said) == ["org.example:http/3", "org.example:http/180"]
+    assert "'soon'" in said
+    assert "Solr refused 2 of 200 documents" in said
+
+
+def test_a_refused_document_is_in_the_counts_of_the_job(solr, tmp_path, capsys):
+    conf = crawl_conf(tmp_path, solr.url)
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "map.xml").write_text(
+        '<mapping><fields><copyField source="title" dest="publishedDate"/></fields></mapping>'
+    )
+    conf = Configuration(conf.raw(), [tmp_path / "conf", *conf.folders])
+    conf.set("solr.mapping.file", "map.xml")
+    store = open_store(conf, WebPage)
+    store.create()
+    with store.batch() as batch:
+        for number, title in enumerate(("2026-01-01T00:00:00Z", "not a date")):
+            made = page(signature=b"s", title=title, text="text", content_type="text/html")
+            made.markers["_updmrk_"] = "b1"
+            batch.put(f"org.example:http/{number}", made)
+    result = index(conf, "-all")
+    assert result.count("IndexerStatus", "refused") == 1
+    assert "1 documents added, 0 deleted, 0 skipped, 1 refused by the index" in capsys.readouterr().out
+    assert solr.ids() == ["org.example:http/0"]
+
+
+def test_a_solr_that_refuses_every_document_ends_the_job(solr):
+    documents = [page_doc(number, tstamp="soon") for number in range(80)]
+    with pytest.raises(IndexingError, match=r"refuses every document: .*Invalid Date String"):
+        write(settings(solr.url), *documents)
+
+
+def test_long_and_unknown_fields_cost_no_document(solr):
+    long = "x" * 40_000
+    write(settings(solr.url), page_doc(1, meta_long=long, cache=long, invented=["a", "b"], rawcontent=long))
+    (found,) = solr.select("*:*")["response"]["docs"]
+    assert len(found["meta_long"][0]) == 10_000
+    assert (len(found["cache"]), len(found["rawcontent"]), found["invented"]) == (40_000, 40_000, ["a", "b"])
+
+
+def test_a_boost_that_is_no_number_is_left_out(solr):
+    write(settings(solr.url), page_doc(1, boost="NaN"), page_doc(2, boost="Infinity"), page_doc(3))
+    assert solr.ids("boost:[* TO *]") == ["org.example:http/3"]
+
+
+def test_documents_are_searchable_without_a_commit_when_solr_commit_within_says_so(solr):
+    conf = settings(solr.url, solr_commit_within="100", solr_commit_index="false")
+    write(conf, page_doc(1))
+    waited = threading.Event()
+    for _ in range(100):
+        if solr.count() == 1:
+            break
+        waited.wait(0.1)
+    assert solr.count() == 1
+
+
+def test_a_schema_that_does_not_fit_is_told_field_by_field_before_anything_is_sent(solr):
+    def change(schema):
+        schema = re.sub(r'<field name="(digest|batchId)".*\n', "", schema)
+        schema = schema.replace('<dynamicField name="*" type="unknown" multiValued="true"/>', "")
+        schema = schema.replace('<field name="tstamp" type="date"/>', '<field name="tstamp" type="string"/>')
+        schema = schema.replace('<field name="anchor" type="text_general" multiValued="true"/>', _SINGLE_ANCHOR)
+        return schema.replace('<field name="lang" type="string"/>', '<field name="lang" type="int"/>')
+
+    solr.configset("old", change)
+    address = solr.core("old", "old")
+    try:
+        with pytest.raises(IndexingError) as raised:
+            write(settings(address), page_doc(1, anchor=["a", "b"], lang="en", extra="x"))
+        message = str(raised.value)
+        for clause in (
+            "field batchId is missing",
+            "field digest is missing",
+            "field extra is missing",
+            "field tstamp has the type string, a date is needed",
+            "field anchor takes one value, pages have several",
+            "field lang has the type int, which does not take 'en'",
+            "Load the configset schema/solr there",
+        ):
+            assert clause in message
+        assert "\n" not in message
+        assert solr.count("old") == 0
+    finally:
+        solr.unload("old")
+
+
+_SINGLE_ANCHOR = '<field name="anchor" type="text_general"/>'
+
+
+def test_fields_can_be_renamed_for_a_collection_that_has_other_names(solr, tmp_path):
+    (tmp_path / "solrindex-mapping.xml").write_text(
+        '<mapping><fields><field source="content" dest="h1"/>'
+        '<copyField source="title" dest="h2,h3"/></fields></mapping>'
+    )
+    conf = Configuration(settings(solr.url).raw(), [tmp_path])
+    write(conf, page_doc(1, title="T", content="C"))
+    (found,) = solr.select("*:*")["response"]["docs"]
+    assert (found["h1"], found["h2"], found["h3"], "content" in found) == (["C"], ["T"], ["T"], False)
+
+
+def test_a_collection_that_is_not_there_is_told(solr):
+    with pytest.raises(
+        IndexingError, match=r"there is no Solr collection at .*/solr/nothing: correct solr\.server\.url"
+    ):
+        IndexWriters(settings(solr.url.removesuffix("nutch") + "nothing")).prepare()
+
+
+def test_several_addresses_all_get_every_document_or_stand_for_one_another(solr):
+    other = solr.core("other")
+    dead = "http://127.0.0.1:9/solr/nutch"
+    try:
+        write(settings(f"{solr.url}, {other}"), page_doc(1), page_doc(2), deleted=["org.example:http/2"])
+        assert (solr.ids(), solr.ids(core="other")) == (["org.example:http/1"],) * 2
+        write(settings(f"{dead} {solr.url}", solr_server_type="lb"), page_doc(3))
+        assert (solr.count(), solr.count("other")) == (2, 1)
+        root = solr.url.removesuffix("/nutch")
+        cloud = {"solr_server_type": "cloud", "solr_collection": "other"}
+        write(settings(f"http://127.0.0.1:9/solr,{root}", **cloud), page_doc(4))
+        assert (solr.count(), solr.count("other")) == (2, 2)
+    finally:
+        solr.unload("other")
+
+
+def test_solr_can_ask_for_a_password(solr):
+    salt = b"some salt"
+    twice = hashlib.sha256(hashlib.sha256(salt + b"geheim").digest()).digest()
+    credentials = f"{base64.b64encode(twice).decode()} {base64.b64encode(salt).decode()}"
+    rules = {
+        "authentication": {
+            "class": "solr.BasicAuthPlugin",
+            "blockUnknown": False,
+            "credentials": {"nutch": credentials},
+        },
+        "authorization": {
+            "class": "solr.RuleBasedAuthorizationPlugin",
+            "permissions": [{"name": "update", "role": "writer"}],
+            "user-role": {"nutch": "writer"},
+        },
+    }
+    security = Path(solr.home, "security.json")
+    security.write_text(json.dumps(rules))
+    try:
+        solr.stop()
+        solr.start()
+        with pytest.raises(IndexingError, match=r"wants another login \(HTTP 401\): set solr\.auth to true"):
+            write(settings(solr.url), page_doc(1))
+        auth = {"solr_auth": "true", "solr_auth_username": "nutch"}
+        with pytest.raises(IndexingError, match="wants another login"):
+            write(settings(solr.url, **auth, solr_auth_password="wrong"), page_doc(1))
+        write(settings(solr.url, **auth, solr_auth_password="geheim"), page_doc(1))
+        assert solr.count() == 1
+        token = base64.b64encode(b"nutch:geheim").decode()
+        writer = SolrIndexWriter(settings(solr.url))
+        writer.open(settings(solr.url), {"auth.header.name": "Basic", "auth.header.value": token})
+        writer.write(page_doc(2))
+        writer.commit()
+        writer.close()
+        assert solr.count() == 2
+    finally:
+        security.unlink()
+        solr.stop()
+        solr.start()
+
+
+def test_the_writer_is_enabled_by_an_address_alone_and_demands_one_otherwise():
+    assert IndexWriters(Configuration({"plugin.includes": "x", "solr.server.url": "http://h/solr/c"})).names == [
+        "indexer-solr"
+    ]
+    assert IndexWriters(Configuration({"plugin.includes": "x"})).names == []
+    with pytest.raises(ConfigurationError, match="Missing SOLR URL"):
+        IndexWriters(Configuration({"plugin.includes": "indexer-solr"})).prepare()
+    excluded = {"plugin.includes": "x", "plugin.excludes": "indexer-solr", "solr.server.url": "http://h/solr/c"}
+    assert IndexWriters(Configuration(excluded)).names == []
