@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from pathlib import Path
 from typing import NamedTuple
 
+from nutch2py.cells import float32
 from nutch2py.errors import InputError
 from nutch2py.schedule.base import FIXED_INTERVAL_KEY
 
@@ -66,20 +69,31 @@ def parse_seed_line(line: str) -> list[Seed]:
         elif not equals:
             continue
         elif name == SCORE:
-            seed = seed._replace(score=_number(value, seed.score))
+            score = _score(value)
+            seed = seed if score is None else seed._replace(score=score)
         elif name == INTERVAL:
-            interval = _number(value, None)
-            seed = seed if interval is None or seed.fixed else seed._replace(interval=int(interval))
+            interval = _seconds(value)
+            seed = seed if interval is None or seed.fixed else seed._replace(interval=interval)
         elif name == FIXED_INTERVAL_KEY:
-            interval = _number(value, None)
-            seed = seed if interval is None else seed._replace(interval=int(interval), fixed=True)
+            interval = _seconds(value)
+            seed = seed if interval is None else seed._replace(interval=interval, fixed=True)
         else:
             metadata[name] = value
     return [*seeds, seed._replace(metadata=metadata)]
 
 
-def _number(text: str, otherwise: float | None) -> float | None:
+def _score(text: str) -> float | None:
+    """Return a number that a cell can hold (a float of four bytes), else None."""
     try:
-        return float(text)
+        score = float(text)
     except ValueError:
-        return otherwise
+        return None
+    return score if math.isfinite(float32(score)) and "_" not in text else None
+
+
+def _seconds(text: str) -> int | None:
+    """Return a whole number of 32 bits, else None."""
+    if not re.fullmatch(r"[+-]?[0-9]{1,10}", text):
+        return None
+    seconds = int(text)
+    return seconds if -(2**31) <= seconds < 2**31 else None
