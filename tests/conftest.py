@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 
 from nutch2py.conf import Configuration
+from tests.table.hbase_server import hbase, hbase_server
+
+__all__ = ["hbase", "hbase_server"]
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = Path(os.environ.get("NUTCH2PY_CASES", ROOT.parent / "shared" / "cases"))

@@ -1,0 +1,94 @@
+"""A crawl whose table is in a real HBase: the embedded crawl's table, in Nutch 2.4's format, whatever dies."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import happybase
+import pytest
+
+from nutch2py.table import open_store
+from nutch2py.table.dump import copy_table
+from nutch2py.webpage import BatchEntry, WebPage
+from tests.jobs import crawl
+from tests.jobs.stages import JOBS, Crawl, Stages, make_stages
+from tests.table import strict
+
+_number = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stages]:
+    with crawl.site() as url:
+        yield make_stages(url, tmp_path_factory.mktemp("hbase"))
+
+
+def on_hbase(stage: Crawl, hbase: Any, folder: Path) -> Crawl:
+    """Copy a crawl, its batch lists included, to tables of its own in HBase."""
+    crawl_id = f"stage{next(_number)}"
+    settings = {
+        "storage.data.store": hbase.address(),
+        "storage.crawl.id": crawl_id,
+        "hbase.thrift.retry.wait": "200",
+        "hbase.thrift.write.rows": "5",
+        "hbase.thrift.scan.rows": "5",
+        "index.embedded.path": str(folder / "index"),
+    }
+    folder.mkdir(exist_ok=True)
+    copy = Crawl(folder / "work", stage.seeds, **settings)
+    for record in (WebPage, BatchEntry):
+        source, target = open_store(stage.conf, record), open_store(copy.conf, record)
+        target.create()
+        if source.exists():
+            copy_table(source, target)
+    return copy
+
+
+def test_every_job_as_on_the_embedded_table(before: Stages, hbase: Any, tmp_path: Path) -> None:
+    for job, words in JOBS.items():
+        stage, expected = before(job)
+        copy = on_hbase(stage, hbase, tmp_path / job)
+        copy.run(words)
+        assert crawl.table(copy.conf) == expected, job
+
+
+def test_a_crawl_is_in_the_format_of_nutch(before: Stages, hbase: Any, tmp_path: Path) -> None:
+    """A table written wholly here, read with happybase alone by a decoder of the format."""
+    stage, _ = before("inject")
+    copy = on_hbase(stage, hbase, tmp_path / "whole")
+    crawl.rounds(copy.conf, str(stage.seeds))
+    table = happybase.Connection("127.0.0.1", hbase.port("gateway")).table(open_store(copy.conf, WebPage).name)
+    rows = list(table.scan())
+    assert len(rows) > 40
+    for row, cells in rows:
+        strict.check(row, cells)
+    families = {name.rstrip(b":") for name in table.families()}
+    assert families == {b"f", b"h", b"il", b"mk", b"mtdt", b"ol", b"p", b"s", b"stm"}
+    assert {options["max_versions"] for options in table.families().values()} == {1}
+    assert {options["bloom_filter_type"] for options in table.families().values()} == {b"ROW"}
+
+
+@pytest.mark.parametrize("part", ["gateway", "master"])
+@pytest.mark.parametrize("job", JOBS)
+def test_a_server_dies_in_the_middle(job: str, part: str, before: Stages, hbase: Any, tmp_path: Path) -> None:
+    stage, expected = before(job)
+    started = time.monotonic()
+    on_hbase(stage, hbase, tmp_path / "first").run(JOBS[job])
+    whole = time.monotonic() - started
+    copy = on_hbase(stage, hbase, tmp_path / "second")
+    process = copy.start(JOBS[job])
+    killer = threading.Timer(0.4 * whole, lambda: hbase.crash(part))
+    killer.start()
+    killer.join()
+    time.sleep(0.5)
+    hbase.start()
+    _, errors = process.communicate(timeout=240)
+    if process.returncode != 0:
+        assert b"Traceback" not in errors, errors.decode()
+        copy.run(JOBS[job])
+    assert crawl.table(copy.conf) == expected

@@ -1,0 +1,29 @@
+"""The recorded crawl, job by job, on a real HBase: the tests of the embedded table once more."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.table import open_store
+from nutch2py.webpage import BatchEntry, WebPage
+from tests.jobs.test_recording import test_generate, test_index, test_inject, test_parse, test_updatedb
+
+__all__ = ["test_generate", "test_index", "test_inject", "test_parse", "test_updatedb"]
+
+_number = itertools.count()
+
+
+@pytest.fixture
+def conf(recording: Path, hbase: Any) -> Iterator[Configuration]:
+    """The recording's configuration over an empty table of its own."""
+    overrides = {"storage.data.store": hbase.address(), "storage.crawl.id": f"recorded{next(_number)}"}
+    found = Configuration.load(recording / "conf", overrides)
+    yield found
+    for record in (WebPage, BatchEntry):
+        open_store(found, record).drop()
