@@ -11,10 +11,13 @@ from nutch2py.jobs.journal import recover
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.parser.parsing import Parsing
-from nutch2py.parser.sitemap_parsing import SitemapParsing
-from nutch2py.table import open_store
+from nutch2py.parser.sitemap import SitemapEntry
+from nutch2py.parser.sitemap_parsing import SitemapParsing, row_of
+from nutch2py.table import WriteBatch, open_store
 from nutch2py.url.keys import unreverse_url
-from nutch2py.webpage import INJECTED_SITEMAP, Mark, WebPage
+from nutch2py.webpage import INJECTED_PAGE, INJECTED_SITEMAP, Mark, WebPage
+
+_LISTED = 1000  # rows looked up at once
 
 
 class ParserJob(TableJob):
@@ -55,8 +58,7 @@ class ParserJob(TableJob):
                     self.channel.line(f"Parsing {url}")
                 if self.sitemaps is not None:
                     outcome, listed = self.sitemaps.process(key, page)
-                    for target, row in listed:
-                        batch.put(target, row)
+                    self._put_listed(batch, listed)
                     self.count("ParserStatus", "sitemap_urls", len(listed))
                 else:
                     outcome = self.parsing.process(key, page)
@@ -68,6 +70,17 @@ class ParserJob(TableJob):
                     side.flush()
                 batch.put(key, page)
         yield from ()
+        self.parsing.close()
+
+    def _put_listed(self, batch: WriteBatch, listed: dict[str, SitemapEntry]) -> None:
+        """Write what a sitemap says of pages; one that was injected already keeps its mark."""
+        keys = [*listed]
+        for start in range(0, len(keys), _LISTED):
+            part = keys[start : start + _LISTED]
+            rows = self.store.get_many(part, frozenset({WebPage.markers}))
+            for key, known in zip(part, rows, strict=True):
+                injected = known is not None and known.markers.get(Mark.INJECT) is not None
+                batch.put(key, row_of(listed[key], None if injected else INJECTED_PAGE))
 
 
 def parse(

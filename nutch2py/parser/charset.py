@@ -155,6 +155,18 @@ def sniff_label(body: bytes) -> str | None:
     return "utf-8" if text.startswith("utf-16") else text
 
 
+def guess_text(raw: bytes) -> str:
+    """Return a text whose encoding nothing tells: UTF-8 when it can be, else by the statistics of its first 8 KiB."""
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        from chardetng_py import EncodingDetector as Detector
+
+        detector = Detector()
+        detector.feed(raw[:_CHUNK], last=len(raw) <= _CHUNK)
+        return decode(raw, resolve_label(detector.guess(tld=None, allow_utf8=False)) or "windows-1252")
+
+
 class EncodingDetector:
     """Chooses between clues. One instance serves many pages: :meth:`guess` is given all clues of a page at once."""
 

@@ -63,11 +63,17 @@ class HTMLMetaTags:
 
 @dataclass
 class HtmlDocument:
-    """A parsed page as parse filters get it. ``tree`` has no scripts and styles any more."""
+    """A parsed page as parse filters get it. ``tree`` has no scripts and styles any more.
+
+    ``html`` is what the tree was made of; ``scripts`` the texts of the script elements when an enabled filter says
+    ``needs_scripts = True``, else empty.
+    """
 
     tree: LexborHTMLParser
     url: str
     meta: HTMLMetaTags
+    html: str = ""
+    scripts: list[str] = field(default_factory=list)
 
 
 def nesting_depth(html: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from weakref import WeakKeyDictionary
 from xml.etree import ElementTree as ET
 
 from nutch2py.conf import Configuration, warn
@@ -69,6 +70,11 @@ class ParserFactory:
             found = self._chosen[kind] = self._find(kind)
         return found
 
+    def by_class(self, name: str) -> Parser:
+        """Return the enabled parser whose class is called ``name``, module included."""
+        parser: Parser = next(parser for names, parser in self._parsers if name in names)
+        return parser
+
     def _find(self, kind: str) -> list[Parser]:
         ids = self._mapping.get(kind)
         found = self._named(ids, kind) if ids else [p for _, p in self._parsers if _claims(p, kind)]
@@ -76,6 +82,7 @@ class ParserFactory:
 
     def _named(self, ids: list[str], kind: str) -> list[Parser]:
         found: list[Parser] = []
+        left_out: list[str] = []
         for plugin_id in ids:
             if plugin_id in TIKA:
                 named = [
@@ -86,9 +93,23 @@ class ParserFactory:
             else:
                 named = [parser for names, parser in self._parsers if plugin_id in names]
                 if not named and plugin_id in registered("parser"):
-                    warn(f"{plugin_id} is mapped to {kind} in parse-plugins.xml, but plugin.includes leaves it out")
+                    left_out.append(plugin_id)
             found += [parser for parser in named if parser not in found]
+        if left_out and not found and ids != self._mapping.get(ANY_TYPE):
+            names = ", ".join(left_out)
+            warn(f"{names} is mapped to {kind} in parse-plugins.xml, but plugin.includes leaves it out")
         return found
+
+
+_factories: WeakKeyDictionary[Configuration, ParserFactory] = WeakKeyDictionary()
+
+
+def parser_factory(conf: Configuration) -> ParserFactory:
+    """Return the factory of a configuration, made at the first call."""
+    found = _factories.get(conf)
+    if found is None:
+        found = _factories[conf] = ParserFactory(conf)
+    return found
 
 
 def _claims(parser: Any, kind: str) -> bool:

@@ -15,6 +15,7 @@ class ParseFilters:
 
     def __init__(self, conf: Configuration) -> None:
         self._filters: list[ParseFilter] = ordered(conf, "parsefilter", "htmlparsefilter.order")
+        self.need_scripts = any(getattr(parse_filter, "needs_scripts", False) for parse_filter in self._filters)
         self.fields: frozenset[Field[Any]] = frozenset().union(*(f.fields for f in self._filters))
 
     def filter(self, url: str, page: WebPage, parse: Parse, document: Any) -> Parse:

@@ -5,22 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
 from nutch2py.parser.charset import EncodingDetector, decode, sniff_label
 from nutch2py.parser.dom import HtmlDocument, cut_scripts, head_elements, node_text, parse_tree, title_of
 from nutch2py.parser.filters import ParseFilters
-from nutch2py.parser.meta import absolute_base, read_meta_tags
+from nutch2py.parser.main_text import main_text
+from nutch2py.parser.meta import absolute_base, canonical_link, read_meta_tags
 from nutch2py.parser.outlinks import OutlinkCollector
+from nutch2py.parser.robots_tag import agent_names, robots_directives
 from nutch2py.plugins import Outlink, Parse
 from nutch2py.record import Field
 from nutch2py.url.parts import parse_url
 from nutch2py.webpage import MetadataKey, ParseStatusCode, WebPage
+
+CANONICAL = "canonical"
+"""Metadata entry that holds the URL under which a page wants to be known."""
+CANONICAL_MODES = ("metadata", "redirect", "none")
+_PERMANENT = "5"  # seconds: a redirect that takes this long counts as permanent
 
 
 class HtmlParser:
     """Takes title, text, outlinks and directives from HTML.
 
     A robots directive noindex leaves title and text empty, nofollow leaves out the links; a meta refresh gives the
-    status SUCCESS/REDIRECT with the target and the seconds as arguments.
+    status SUCCESS/REDIRECT with the target and the seconds as arguments. The header X-Robots-Tag counts like the meta
+    element. ``parser.html.canonical``: keep the canonical link as metadata, or take it for a redirect.
     """
 
     java_class = "org.apache.nutch.parse.html.HtmlParser"
@@ -32,6 +41,13 @@ class HtmlParser:
         self._outlinks = OutlinkCollector(conf)
         self._filters = ParseFilters(conf)
         self._caching_policy = conf.get("parser.caching.forbidden.policy", "content").encode()
+        self._canonical = conf.get_trimmed("parser.html.canonical", "metadata").lower()
+        if self._canonical not in CANONICAL_MODES:
+            raise ConfigurationError(
+                f"parser.html.canonical is {self._canonical!r}: choose one of {', '.join(CANONICAL_MODES)}"
+            )
+        self._agents = agent_names(conf)
+        self._main_text = conf.get_bool("parser.html.main.text") or conf.get_bool("tika.boilerpipe")
         self.fields = self._filters.fields | {
             WebPage.base_url, WebPage.content, WebPage.content_type, WebPage.headers, WebPage.metadata
         }  # fmt: skip
@@ -50,6 +66,11 @@ class HtmlParser:
         tree = parse_tree(html, xml=page.content_type == "application/xhtml+xml" or html.startswith("<?xml"))
         head = head_elements(tree, html)
         meta = read_meta_tags(head, base)
+        robots = robots_directives(page.headers, self._agents)
+        meta.no_index |= "noindex" in robots
+        meta.no_follow |= "nofollow" in robots
+        meta.no_cache |= "noarchive" in robots
+        scripts = [node.text() for node in tree.css("script")] if self._filters.need_scripts else []
         outlinks: list[Outlink] = []
         if meta.no_follow:
             cut_scripts(tree)
@@ -58,11 +79,20 @@ class HtmlParser:
         title = text = ""
         if not meta.no_index and tree.root is not None:
             text, title = node_text(tree.root), title_of(tree)
+            if self._main_text:
+                text = main_text(tree) or text
+        canonical = canonical_link(tree, absolute_base(head) or base) if "canonical" in html else None
         minor, args = int(ParseStatusCode.OK), tuple[str, ...]()
         if meta.refresh_time is not None:
             minor, args = int(ParseStatusCode.REDIRECT), (meta.refresh_href or base, str(meta.refresh_time))
+        elif canonical and self._canonical == "redirect" and canonical != base:
+            minor, args = int(ParseStatusCode.REDIRECT), (canonical, _PERMANENT)
         parse = Parse(text, title, outlinks, ParseStatusCode.SUCCESS, minor, args)
-        parse = self._filters.filter(url, page, parse, HtmlDocument(tree, base, meta))
+        if canonical and self._canonical != "none":
+            page.metadata[CANONICAL] = canonical.encode()
+        else:
+            page.metadata.pop(CANONICAL, None)
+        parse = self._filters.filter(url, page, parse, HtmlDocument(tree, base, meta, html, scripts))
         if meta.no_cache:
             page.metadata[MetadataKey.CACHING_FORBIDDEN] = self._caching_policy
         else:  # a page may change its mind; Nutch never forgets

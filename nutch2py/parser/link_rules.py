@@ -1,20 +1,25 @@
 """Which links of a page are kept: normalizers, filters, and the limits of ``nutch-default.xml`` (Nutch's ParseUtil).
 
-``db.ignore.internal.links`` is not read: Nutch 2 ships it as true and reads it nowhere, so that obeying it would take
-every link within a site from those who bring their configuration along.
+Nutch 2 ships ``db.ignore.internal.links`` as true and reads it nowhere: obeyed, it would take every link within a site
+from those who bring their configuration along. It counts unless a folder's own ``nutch-default.xml`` says true.
 """
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 
 from nutch2py.conf import Configuration
 from nutch2py.plugins import Outlink
+from nutch2py.url.filter_regex import RegexURLFilter
 from nutch2py.url.filters import URLFilters
 from nutch2py.url.normalizers import URLNormalizers
-from nutch2py.url.parts import host_of
+from nutch2py.url.parts import domain_of_host, host_of
 
+_INTERNAL = re.compile(r"<name>\s*db\.ignore\.internal\.links\s*</name>\s*<value>\s*true\s*</value>")
 _REMEMBERED = 16_384  # pages of one site link to the same targets over and over
 
 
@@ -27,15 +32,25 @@ class LinkRules:
         self._fetcher = URLNormalizers(conf, "fetcher")
         most = conf.get_int("db.max.outlinks.per.page", 100)
         self._most = most if most >= 0 else None
-        self._max_length = conf.get_int("parser.html.outlinks.max.target.length", 3000)
+        lengths = [
+            conf.get_int("parser.html.outlinks.max.target.length", 3000), conf.get_int("db.max.outlink.length", 4096)
+        ]  # fmt: skip
+        self._max_length = min([length for length in lengths if length >= 0], default=sys.maxsize)
+        anchor = conf.get_int("db.max.anchor.length", -1)
+        self._max_anchor = anchor if anchor >= 0 else None
+        self._use_filters = conf.get_bool("parse.filter.urls", True)
+        self._use_normalizers = conf.get_bool("parse.normalize.urls", True)
         self._ignore_external = conf.get_bool("db.ignore.external.links")
+        self._ignore_internal = conf.get_bool("db.ignore.internal.links") and not _listed_by_nutch_2(conf)
+        self._by_domain = conf.get_trimmed("db.ignore.external.links.mode", "byHost").lower() == "bydomain"
+        self._exempt = _exemptions(conf) if self._ignore_external else None
         self.accept = lru_cache(maxsize=_REMEMBERED)(self._accept)
 
     def _accept(self, url: str) -> str | None:
         """Return the URL normalized (scope outlink), None when it is no URL or a filter rejects it."""
         try:
-            target = self._outlink.normalize(url)
-            return None if target is None else self._filters.filter(target)
+            target = self._outlink.normalize(url) if self._use_normalizers else url
+            return None if target is None else self._filters.filter(target) if self._use_filters else target
         except ValueError:
             return None
 
@@ -53,19 +68,47 @@ class LinkRules:
         ``db.max.outlinks.per.page`` counts the links of the page before any is left out, as in Nutch.
         """
         links: Sequence[Outlink] = [link for link in outlinks[: self._most] if len(link.url) <= self._max_length]
-        if self._ignore_external:
-            host = _host(url)
-            links = [link for link in links if host is not None and _host(link.url) == host]
+        if self._ignore_external or self._ignore_internal:
+            links = [link for link in links if self._follows(url, link.url)]
         kept: dict[str, str] = {}
         for link in links:
             target = self.accept(link.url)
             if target is not None and target not in kept:
-                kept[target] = link.anchor
+                kept[target] = link.anchor[: self._max_anchor]
         return kept
 
+    def _follows(self, source: str, target: str) -> bool:
+        """Tell whether a link is of the kind, within a site or out of it, that is not ignored."""
+        place = self._place(source)
+        internal = place is not None and self._place(target) == place
+        if internal:
+            return not self._ignore_internal
+        return not self._ignore_external or (self._exempt is not None and self._exempt.filter(target) is not None)
 
-def _host(url: str) -> str | None:
-    try:
-        return host_of(url)
-    except ValueError:
+    def _place(self, url: str) -> str | None:
+        """Return the host of a URL, or its domain, by ``db.ignore.external.links.mode``; None when it has none."""
+        try:
+            host = host_of(url)
+        except ValueError:
+            return None
+        return domain_of_host(host) if host and self._by_domain else host
+
+
+def _listed_by_nutch_2(conf: Configuration) -> bool:
+    """Tell whether the property may come from a Nutch 2 ``nutch-default.xml``, whose value Nutch 2 never reads."""
+    return any(_INTERNAL.search(_text(folder / "nutch-default.xml")) for folder in conf.folders)
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8", "replace") if path.is_file() else ""
+
+
+def _exemptions(conf: Configuration) -> RegexURLFilter | None:
+    """Return the rules of the links that ``db.ignore.external.links`` lets pass, None without the file."""
+    name = conf.get_trimmed("db.ignore.external.exemptions.file", "db-ignore-external-exemptions.txt")
+    if conf.resource_text(name) is None:
         return None
+    rules = conf.copy()
+    rules.set("urlfilter.regex.file", name)
+    rules.set("urlfilter.regex.rules", "")
+    return RegexURLFilter(rules)

@@ -10,7 +10,7 @@ from nutch2py.parser.dom import HTMLMetaTags
 from nutch2py.url.parts import parse_url, resolve
 
 if TYPE_CHECKING:
-    from selectolax.lexbor import LexborNode
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 # Integer.parseInt: a sign, then decimal digits and nothing else, within 32 bits
 _INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
@@ -63,6 +63,20 @@ def absolute_base(elements: Iterable[LexborNode]) -> str | None:
             except ValueError:
                 continue
             return href
+    return None
+
+
+def canonical_link(tree: LexborHTMLParser, base: str) -> str | None:
+    """Return the absolute URL of the first ``link rel=canonical`` that is one, without its fragment; None without.
+
+    Only the head counts, as RFC 6596 and search engines have it.
+    """
+    for node in () if tree.head is None else tree.head.css("link[rel][href]"):
+        attributes = node.attributes
+        if "canonical" in (attributes["rel"] or "").lower().split():
+            url = _resolved(base, (attributes["href"] or "").strip())
+            if url is not None and url.startswith(("http://", "https://")):
+                return url.partition("#")[0]
     return None
 
 

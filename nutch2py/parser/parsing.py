@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from nutch2py.cells import ParseStatus
 from nutch2py.conf import Configuration
+from nutch2py.parser.child import ParserChild
 from nutch2py.parser.factory import ParserFactory
 from nutch2py.parser.html import failed
 from nutch2py.parser.link_rules import LinkRules
@@ -59,8 +60,8 @@ class Parsing:
     """Chooses parsers, runs them and applies what they found. One instance serves one task, or one thread of it.
 
     A page that a parser cannot cope with never stops the job: exceptions, and more than ``parser.timeout`` seconds,
-    become the status FAILED/EXCEPTION with the reason. What the time limit can and cannot interrupt is told in
-    :mod:`nutch2py.parser.time_limit`.
+    become the status FAILED/EXCEPTION with the reason. HTML and text are parsed in this process, all else, and what is
+    larger than ``parser.child.min.bytes``, in a child that can be ended (:mod:`nutch2py.parser.child`).
     """
 
     def __init__(self, conf: Configuration) -> None:
@@ -69,6 +70,8 @@ class Parsing:
         self.links = LinkRules(conf)
         self._skip_truncated = conf.get_bool("parser.skip.truncated", True)
         self._timeout = conf.get_float("parser.timeout", 30.0)
+        self._child = ParserChild(conf)
+        self._large = conf.get_int("parser.child.min.bytes", 4 << 20)
         self.fields: frozenset[Field[Any]] = (
             self.factory.fields
             | self.signature.fields
@@ -125,6 +128,8 @@ class Parsing:
         return parse
 
     def _run(self, parser: Parser, url: str, page: WebPage) -> Parse:
+        if getattr(parser, "isolated", False) or len(page.content or b"") > self._large >= 0:
+            return self._child.parse(parser, url, page)
         try:
             with time_limit(self._timeout):
                 return parser.parse(url, page)
@@ -132,6 +137,10 @@ class Parsing:
             return failed(f"{type(parser).__name__}: more than {self._timeout:g} s (parser.timeout)")
         except Exception as error:  # noqa: BLE001 - whatever a page does to a parser, the job goes on
             return failed(f"{type(parser).__name__}: {type(error).__name__}: {error}")
+
+    def close(self) -> None:
+        """End the child process, if one was started. It also ends when this object is forgotten."""
+        self._child.close()
 
     def _apply(self, url: str, page: WebPage, parse: Parse) -> tuple[str, ...]:
         """Set what a successful parse writes; return the outlinks that are gone."""

@@ -11,7 +11,7 @@ from nutch2py.parser.sitemap import MAX_BYTES, SitemapEntry, parse_sitemap
 from nutch2py.parser.time_limit import TimeLimitExceeded, time_limit
 from nutch2py.record import Field
 from nutch2py.url.keys import reverse_url, unreverse_url
-from nutch2py.webpage import INJECTED_SITEMAP, CrawlStatus, Mark, ParseStatusCode, WebPage
+from nutch2py.webpage import INJECTED_PAGE, CrawlStatus, Mark, ParseStatusCode, WebPage
 
 _INTERVALS = {
     "ALWAYS": 3_600,
@@ -26,18 +26,17 @@ _INTERVALS = {
 
 
 class SitemapOutcome(NamedTuple):
-    """What became of a sitemap's row, and the rows to write for what it lists: row key and changes."""
+    """What became of a sitemap's row, and what it lists: row keys with what is said of them (see :func:`row_of`)."""
 
     outcome: ParseOutcome
-    rows: list[tuple[str, WebPage]]
+    listed: dict[str, SitemapEntry]
 
 
 class SitemapParsing:
     """Parses the rows of sitemaps (inject mark ``s``).
 
     Where Nutch gives up at the first URL that a filter rejects, or at an entry without a date or frequency, the others
-    are taken. The rows are written without being read, entry by entry: their other marks and metadata stay, which
-    Nutch wiped.
+    are taken. Of the rows only what the sitemap says changes: their marks and metadata stay, which Nutch wiped.
     """
 
     def __init__(self, conf: Configuration, parsing: Parsing) -> None:
@@ -49,7 +48,7 @@ class SitemapParsing:
     def process(self, key: str, page: WebPage) -> SitemapOutcome:
         """Parse the sitemap of row ``key``; set its status, signature and mark, and ``sitemaps`` for an index."""
         if page.status != CrawlStatus.FETCHED:
-            return SitemapOutcome(ParseOutcome("notfetched"), [])
+            return SitemapOutcome(ParseOutcome("notfetched"), {})
         url = unreverse_url(key)
         try:
             with time_limit(self._timeout):
@@ -59,13 +58,13 @@ class SitemapParsing:
             page.parse_status = status = ParseStatus(
                 ParseStatusCode.FAILED, ParseStatusCode.EXCEPTION, (f"sitemap: {reason}",)
             )
-            return SitemapOutcome(ParseOutcome("failed", status, message=f"{url}: {status.args[0]}"), [])
+            return SitemapOutcome(ParseOutcome("failed", status, message=f"{url}: {status.args[0]}"), {})
         page.parse_status = status = ParseStatus(ParseStatusCode.SUCCESS)
         self._parsing.sign(url, page)
         mark = page.markers.get(Mark.FETCH)
         if mark is not None:
             page.markers[Mark.PARSE] = mark
-        rows: list[tuple[str, WebPage]] = []
+        listed: dict[str, SitemapEntry] = {}
         for entry in sitemap.entries:
             target = self._parsing.links.accept(entry.url)
             if target is None:
@@ -73,12 +72,16 @@ class SitemapParsing:
             if sitemap.is_index:
                 page.sitemaps[target] = "parser"
             else:
-                rows.append((reverse_url(target), row_of(entry)))
-        return SitemapOutcome(ParseOutcome("success", status), rows)
+                listed[reverse_url(target)] = entry
+        return SitemapOutcome(ParseOutcome("success", status), listed)
 
 
-def row_of(entry: SitemapEntry, inject_mark: str = INJECTED_SITEMAP) -> WebPage:
-    """Return the changes to the row of a listed URL. Nothing of the row is read, so nothing else of it changes."""
+def row_of(entry: SitemapEntry, inject_mark: str | None = INJECTED_PAGE) -> WebPage:
+    """Return the changes to the row of a listed URL; nothing else of it changes.
+
+    ``inject_mark``: that of a page, so that it is generated; Nutch marks listed pages as sitemaps, which it then never
+    fetches as pages. None leaves the mark of the row, if it has one.
+    """
     page = WebPage(fields=frozenset())
     if entry.change_frequency is not None:
         page.fetch_interval = _INTERVALS[entry.change_frequency]
@@ -88,5 +91,6 @@ def row_of(entry: SitemapEntry, inject_mark: str = INJECTED_SITEMAP) -> WebPage:
         page.metadata["lastModified"] = str(entry.last_modified).encode()
     page.stm_priority = entry.priority
     page.metadata["priority"] = repr(entry.priority).encode()
-    page.markers[Mark.INJECT] = inject_mark
+    if inject_mark is not None:
+        page.markers[Mark.INJECT] = inject_mark
     return page

@@ -19,7 +19,7 @@ class TextParser:
     ``parser.character.encoding.default`` would garble them.
     """
 
-    content_types = r"text/.*|message/rfc822|application/(?:json|javascript|x-sh|x-tex|mbox|ld\+json)"
+    content_types = r"text/.*|application/(?:json|javascript|x-sh|x-tex|ld\+json)"
     part_of = "parse-tika"
     fields: frozenset[Field[Any]] = frozenset(
         {WebPage.content, WebPage.content_type, WebPage.headers, WebPage.metadata}

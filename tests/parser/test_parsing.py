@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -182,12 +183,50 @@ def test_external_links_can_be_ignored(conf: Configuration) -> None:
     assert list(kept) == ["http://h.test/a"]
 
 
-def test_internal_links_stay_whatever_a_nutch_2_configuration_says(conf: Configuration) -> None:
+def test_internal_links_can_be_ignored(conf: Configuration) -> None:
     conf.set("db.ignore.internal.links", True)
+    assert list(Parsing(conf).links.kept(URL, links("http://h.test/a", "http://o.test/"))) == ["http://o.test/"]
+
+
+def test_internal_links_stay_when_a_nutch_2_configuration_lists_them(conf: Configuration, tmp_path: Path) -> None:
+    listed = (
+        "<configuration><property><name>db.ignore.internal.links</name><value>true</value></property></configuration>"
+    )
+    (tmp_path / "nutch-default.xml").write_text(listed, encoding="utf-8")
+    conf = Configuration.load(tmp_path)
+    assert conf.get_bool("db.ignore.internal.links")
     assert list(Parsing(conf).links.kept(URL, links("http://h.test/a"))) == ["http://h.test/a"]
+
+
+def test_external_links_may_be_compared_by_domain_and_exempted(conf: Configuration, tmp_path: Path) -> None:
+    conf.set("db.ignore.external.links", True)
+    found = links("http://www.h.test/a", "http://o.test/pic.png", "http://o.test/a")
+    assert list(Parsing(conf).links.kept(URL, found)) == []
+    conf.set("db.ignore.external.links.mode", "byDomain")
+    assert list(Parsing(conf).links.kept(URL, found)) == ["http://www.h.test/a"]
+    (tmp_path / "exempt.txt").write_text("# pictures\n+/a$\n", encoding="utf-8")
+    conf.folders.insert(0, tmp_path)
+    conf.set("db.ignore.external.exemptions.file", "exempt.txt")
+    assert list(Parsing(conf).links.kept(URL, found)) == ["http://www.h.test/a", "http://o.test/a"]
+
+
+def test_normalizers_and_filters_can_be_left_out(conf: Configuration) -> None:
+    conf.set("parse.filter.urls", False)
+    assert list(Parsing(conf).links.kept(URL, links("http://h.test/./x.gif"))) == ["http://h.test/x.gif"]
+    conf.set("parse.normalize.urls", False)
+    assert list(Parsing(conf).links.kept(URL, links("http://h.test/./x.gif"))) == ["http://h.test/./x.gif"]
+
+
+def test_long_anchors_are_cut_when_asked(conf: Configuration) -> None:
+    long = (Outlink("http://h.test/a", "x" * 200),)
+    assert len(Parsing(conf).links.kept(URL, long)["http://h.test/a"]) == 200
+    conf.set("db.max.anchor.length", 100)
+    assert len(Parsing(conf).links.kept(URL, long)["http://h.test/a"]) == 100
 
 
 def test_long_targets_are_left_out(conf: Configuration) -> None:
     conf.set("parser.html.outlinks.max.target.length", 20)
     kept = Parsing(conf).links.kept(URL, links("http://h.co/" + "x" * 8, "http://h.co/" + "x" * 9))
     assert [len(url) for url in kept] == [20]
+    conf.set("db.max.outlink.length", 19)
+    assert Parsing(conf).links.kept(URL, links("http://h.co/" + "x" * 8)) == {}

@@ -8,7 +8,7 @@ import pytest
 from nutch2py.conf import Configuration
 from nutch2py.parser.parsing import Parsing
 from nutch2py.parser.sitemap import SitemapEntry, parse_sitemap, parse_w3c_time
-from nutch2py.parser.sitemap_parsing import SitemapOutcome, SitemapParsing
+from nutch2py.parser.sitemap_parsing import SitemapOutcome, SitemapParsing, row_of
 from nutch2py.webpage import Mark, WebPage
 
 from .pages import fetched
@@ -30,16 +30,14 @@ def test_sitemap_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None:
     passed = 0
     for case in (found := cases("sitemap")):
         expect, page = case["expect"], fetched(case["input"].encode(), case["args"]["content_type"])
-        outcome, rows = process(page, conf)
+        outcome, listed = process(page, conf)
         assert outcome.label == expect["parse_status"], case
         if expect["outlinks"] is None:
-            assert (rows, sorted(page.sitemaps)) == ([], expect["page.sitemaps"]), case
+            assert (listed, sorted(page.sitemaps)) == ({}, expect["page.sitemaps"]), case
         else:
-            assert [key for key, _ in rows] == [
-                url.replace("http://localhost/", "localhost:http/") for url in expect["outlinks"]
-            ]
+            assert [*listed] == [url.replace("http://localhost/", "localhost:http/") for url in expect["outlinks"]]
             day = datetime.fromisoformat(expect["lastmod"]).replace(tzinfo=UTC)
-            for _, row in rows:
+            for row in map(row_of, listed.values()):
                 assert row.modified_time == int(day.timestamp()) * 1000
                 assert row.metadata["changeFrequency"].decode() == expect["changefreq"].upper()
                 assert row.stm_priority == pytest.approx(expect["priority"])
@@ -52,28 +50,32 @@ def test_the_cells_of_a_listed_url_and_of_the_sitemap(conf: Configuration) -> No
         "<loc>http://d.test/ok.html</loc><lastmod>2020-08-01</lastmod><changefreq>daily</changefreq>"
         "<priority>0.8</priority>", "<loc>http://d.test/pic.gif</loc>", "<loc>http://d.test/bare</loc>"
     ))  # fmt: skip
-    outcome, rows = process(page, conf)
+    outcome, listed = process(page, conf)
     assert outcome.label == "success"
     assert page.markers[Mark.PARSE] == "b1"
     assert page.signature is not None
-    assert [key for key, _ in rows] == ["test.d:http/ok.html", "test.d:http/bare"]
-    mutation = rows[0][1].mutation()
+    assert [*listed] == ["test.d:http/ok.html", "test.d:http/bare"]
+    mutation = row_of(listed["test.d:http/ok.html"]).mutation()
     assert mutation is not None
     assert (mutation.deletes, mutation.cleared) == ({}, [])  # no other mark and no cash is lost
     assert mutation.puts == {
         b"f": {b"fi": b"\x00\x01\x51\x80", b"mod": (1_596_240_000_000).to_bytes(8, "big")},
         b"s": {b"sp": b"\x3f\x4c\xcc\xcd"},
-        b"mk": {b"_injmrk_": b"s"},
+        b"mk": {b"_injmrk_": b"y"},
         b"mtdt": {b"changeFrequency": b"DAILY", b"lastModified": b"1596240000000", b"priority": b"0.8"},
     }
-    assert rows[1][1].stm_priority == 0.5
+    other = row_of(listed["test.d:http/bare"], None)
+    assert other.stm_priority == 0.5
+    mutation = other.mutation()
+    assert mutation is not None
+    assert b"mk" not in mutation.puts  # one that was injected before keeps its mark
 
 
 def test_what_is_no_sitemap_fails(conf: Configuration) -> None:
     for body in (b"<html><body>404</body></html>", b"", b"nothing", b"\x1f\x8bbroken", b"<"):
         page = fetched(body)
-        outcome, rows = process(page, conf)
-        assert (outcome.label, rows) == ("failed", []), body
+        outcome, listed = process(page, conf)
+        assert (outcome.label, listed) == ("failed", {}), body
         assert page.parse_status is not None
         assert page.parse_status.args[0].startswith("sitemap: ")
         assert Mark.PARSE not in page.markers

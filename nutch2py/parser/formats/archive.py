@@ -1,0 +1,157 @@
+"""Archives (ZIP, tar) and compressed files (gzip, bzip2, xz, zstd): the documents in them, each by its own parser."""
+
+from __future__ import annotations
+
+import bz2
+import io
+import lzma
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable
+
+from nutch2py.conf import Configuration
+from nutch2py.parser.charset import guess_text
+from nutch2py.parser.formats.document import Document, DocumentParser, Encrypted, LimitExceeded, Unreadable
+from nutch2py.parser.formats.nested import NestedDocuments, unpacking
+from nutch2py.parser.formats.package import ZipPackage
+from nutch2py.webpage import WebPage
+
+_CHUNK = 1 << 16
+_UTF8 = 0x800
+
+
+class ArchiveParser(DocumentParser):
+    """The name, title, text and links of every document inside, archives in archives included.
+
+    All unpacking is bound by ``parser.unpack.max.bytes``, ``….documents`` and ``….depth``. What was read before a limit
+    was met is kept; the parse fails only when that is nothing.
+    """
+
+    content_types = (
+        r"application/(?:zip|java-archive|x-tar|x-gtar|gzip|x-bzip2|x-xz|zstd|vnd\.android\.package-archive)"
+    )
+
+    def __init__(self, conf: Configuration) -> None:
+        super().__init__(conf)
+        self._nested = NestedDocuments(conf)
+
+    def read(self, content: bytes, document: Document, page: WebPage) -> None:
+        """Read an archive, or the one file that is compressed."""
+        try:
+            with unpacking(self.conf) as budget:
+                if content[:2] == b"PK":
+                    self._zip(ZipPackage(content, budget), document)
+                elif (decompress := decompressor(content)) is not None:
+                    self._file(decompress, content, document, page)
+                else:
+                    self._tar(content, document)
+        except LimitExceeded:
+            if not document.text:
+                raise
+            document.describe("parser.unpack.limit", "exceeded")
+
+    def _zip(self, package: ZipPackage, document: Document) -> None:
+        if "[Content_Types].xml" in package:
+            from nutch2py.parser.formats.ooxml import OoxmlParser
+
+            if any(name.lower().startswith(("word/", "xl/", "ppt/")) for name in package.names):
+                OoxmlParser(self.conf).read_package(package, document)
+                return
+        if "mimetype" in package:
+            kind = package.read("mimetype")[:200]
+            if b"opendocument" in kind or b"sun.xml" in kind:
+                from nutch2py.parser.formats.opendocument import OpenDocumentParser
+
+                OpenDocumentParser(self.conf).read_package(package, document)
+                return
+            if b"epub" in kind:
+                from nutch2py.parser.formats.epub import EpubParser
+
+                EpubParser(self.conf).read_package(package, document)
+                return
+        locked = broken = 0
+        entries = [entry for entry in package.entries if not entry.is_dir()]
+        for entry, name in zip(entries, entry_names(entries), strict=True):
+            if not entry.file_size:
+                document.add(name)
+            try:
+                self._nested.add(document, name, package.read_entry(entry))
+            except Encrypted:
+                locked += 1
+                document.add(name)
+            except Unreadable:
+                broken += 1
+        if entries and locked == len(entries):
+            raise Encrypted("every file of the archive needs a password")
+        if entries and broken == len(entries):
+            raise Unreadable("no file of the archive can be unpacked")
+
+    def _tar(self, content: bytes, document: Document) -> None:
+        try:
+            with tarfile.open(fileobj=io.BytesIO(content), mode="r:", errors="replace") as archive, unpacking(
+                self.conf
+            ) as budget:  # fmt: skip
+                for member in archive:
+                    file = archive.extractfile(member) if member.isreg() else None
+                    if file is not None:
+                        budget.take(member.size)
+                        self._nested.add(document, member.name, file.read())
+        except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+            if not document.text:
+                raise Unreadable(f"tar: {error}") from None
+
+    def _file(self, decompress: Callable[[bytes], bytes], content: bytes, document: Document, page: WebPage) -> None:
+        with unpacking(self.conf) as budget:
+            output, parts = io.BytesIO(), 0
+            try:
+                # input goes in by small pieces: one of 64 KiB becomes 64 MiB at most
+                for start in range(0, len(content), _CHUNK):
+                    data = decompress(content[start : start + _CHUNK])
+                    budget.take(len(data))
+                    output.write(data)
+                    parts += bool(data)
+            except (zlib.error, OSError, lzma.LZMAError, EOFError, ValueError) as error:
+                if not parts:
+                    raise Unreadable(f"compressed file: {error}") from None
+        name = document.base.partition("?")[0].rpartition("/")[2]
+        for ending, new in ((".tgz", ".tar"), (".tbz2", ".tar"), (".txz", ".tar"), (".svgz", ".svg")):
+            name = name.removesuffix(ending) + new if name.lower().endswith(ending) else name
+        inner = name.rpartition(".")[0] if name.lower().endswith((".gz", ".bz2", ".xz", ".zst")) else name
+        self._nested.add(document, inner, output.getvalue())
+
+
+def entry_names(entries: list[zipfile.ZipInfo]) -> list[str]:
+    """Return the names; those not marked as UTF-8 are in a code page that nothing tells, the same for all of them."""
+    names = [entry.filename for entry in entries]
+    unmarked = [
+        index for index, entry in enumerate(entries) if not entry.flag_bits & _UTF8 and not entry.filename.isascii()
+    ]
+    if unmarked:
+        joined = guess_text("\n".join(names[index] for index in unmarked).encode("cp437", "replace")).split("\n")
+        if len(joined) == len(unmarked):
+            for index, name in zip(unmarked, joined, strict=True):
+                names[index] = name
+    return names
+
+
+def decompressor(content: bytes) -> Callable[[bytes], bytes] | None:
+    """Return what unpacks a compressed file piece by piece, None for a file that is not compressed."""
+    if content[:2] == b"\x1f\x8b":
+        return zlib.decompressobj(wbits=31).decompress
+    if content[:3] == b"BZh":
+        return _until_end(bz2.BZ2Decompressor())
+    if content[:6] == b"\xfd7zXZ\0":
+        return _until_end(lzma.LZMADecompressor(memlimit=256 << 20))
+    if content[:4] == b"\x28\xb5\x2f\xfd":
+        import zstandard
+
+        return zstandard.ZstdDecompressor(max_window_size=128 << 20).decompressobj().decompress
+    return None
+
+
+def _until_end(decoder: bz2.BZ2Decompressor | lzma.LZMADecompressor) -> Callable[[bytes], bytes]:
+    def decompress(piece: bytes) -> bytes:
+        return b"" if decoder.eof else decoder.decompress(piece)
+
+    return decompress

@@ -1,0 +1,152 @@
+"""What a parser of a binary format puts together, the errors that it raises, and the class they all share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from nutch2py.conf import Configuration
+from nutch2py.parser.link_extractor import extract_links
+from nutch2py.plugins import Outlink, Parse
+from nutch2py.record import Field
+from nutch2py.url.parts import resolve
+from nutch2py.webpage import ParseStatusCode, WebPage
+
+# line feed and tab are text; other control characters, NUL and what Unicode calls no character are not
+_NO_TEXT = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
+_SPACES = re.compile(r"[^\S\n]+")
+_LINES = re.compile(r" ?\n[ \n]*")
+_MAX_METADATA = 10_000  # characters of one value
+
+
+class Unreadable(Exception):
+    """The content is not what it should be: broken, cut off, or of another format. Says what was found."""
+
+
+class Encrypted(Exception):
+    """The content needs a password."""
+
+
+class LimitExceeded(Exception):
+    """Unpacked, the content is more than a property allows. Names the property."""
+
+
+def clean_text(text: str) -> str:
+    r"""Return a text with single spaces, without empty lines and without characters that are no text.
+
+    >>> clean_text(" a\t b \n\n  c\x00 ")
+    'a b\nc'
+    """
+    return _LINES.sub("\n", _SPACES.sub(" ", _NO_TEXT.sub("", text.replace("\r", "\n")))).strip()
+
+
+class Document:
+    """What was found in a document so far. ``base``: the URL against which links are resolved, "" for none.
+
+    ``metadata`` is named as Tika names it (``dc:creator``, ``dcterms:created``, ``xmpTPg:NPages`` …).
+    """
+
+    def __init__(self, base: str = "") -> None:
+        self.base = base
+        self.title = ""
+        self.metadata: dict[str, str] = {}
+        self.outlinks: list[Outlink] = []
+        self._text: list[str] = []
+
+    def add(self, text: str) -> None:
+        """Add text that stands on a line of its own."""
+        if text:
+            self._text.append(text)
+
+    def link(self, target: str, anchor: str = "") -> None:
+        """Add a link; a target that is no URL is passed over."""
+        target = target.strip()
+        if not target or target.startswith("#"):
+            return
+        try:
+            url = resolve(self.base, target) if self.base else target
+        except ValueError:
+            return
+        self.outlinks.append(Outlink(url, clean_text(anchor).replace("\n", " ")))
+
+    def describe(self, name: str, value: object) -> None:
+        """Set a metadata entry unless the value is empty; ``title`` sets the title."""
+        text = clean_text(str(value))[:_MAX_METADATA] if value is not None else ""
+        if not text:
+            return
+        if name in ("title", "dc:title"):
+            self.title = self.title or text.replace("\n", " ")
+        else:
+            self.metadata[name] = text
+
+    def include(self, name: str, parse: Parse) -> None:
+        """Add what was made of a document inside this one: its name, title, text and links."""
+        self.add(name)
+        if parse.title and parse.title not in parse.text[:1000]:
+            self.add(parse.title)
+        self.add(parse.text)
+        self.outlinks += parse.outlinks
+
+    @property
+    def text(self) -> str:
+        """The text as it is stored."""
+        return clean_text("\n".join(self._text))
+
+    def to_parse(self) -> Parse:
+        """Return the successful parse. A document without links has those that its text writes out, as in Nutch."""
+        text = self.text
+        links = self.outlinks or extract_links(text)
+        metadata = {name: value.encode("utf-8", "replace") for name, value in self.metadata.items()}
+        return Parse(text, self.title, links, ParseStatusCode.SUCCESS, metadata=metadata)
+
+
+class DocumentParser:
+    """Base of the parsers here: a subclass says what it claims and reads bytes into a :class:`Document`.
+
+    Statuses: FAILED/INVALID_FORMAT for content that is broken, FAILED/MISSING_CONTENT for none at all,
+    FAILED/EXCEPTION, with the reason, for content that is encrypted or exceeds a limit.
+    """
+
+    part_of = "parse-tika"
+    isolated = True
+    content_types = ""
+    fields: frozenset[Field[Any]] = frozenset(
+        {WebPage.content, WebPage.content_type, WebPage.headers, WebPage.base_url, WebPage.metadata}
+    )
+
+    def __init__(self, conf: Configuration) -> None:
+        self.conf = conf
+
+    def read(self, content: bytes, document: Document, page: WebPage) -> None:
+        """Read ``content`` into ``document``; raise one of the errors of this module when that cannot be done."""
+        raise TypeError(f"{type(self).__name__} has no read")
+
+    def parse(self, url: str, page: WebPage) -> Parse:
+        """Parse ``page.content``."""
+        content = page.content or b""
+        if not content:
+            return failure(ParseStatusCode.MISSING_CONTENT, "no content")
+        document = Document(page.base_url or url)
+        try:
+            self.read(content, document, page)
+        except Unreadable as error:
+            return failure(ParseStatusCode.INVALID_FORMAT, f"{type(self).__name__}: {error}")
+        except Encrypted as error:
+            return failure(ParseStatusCode.EXCEPTION, f"{type(self).__name__}: encrypted: {error}")
+        except LimitExceeded as error:
+            return failure(ParseStatusCode.EXCEPTION, f"{type(self).__name__}: {error}")
+        except ImportError as error:
+            message = f"{type(self).__name__} needs the package {error.name}: pip install 'nutch2py[formats]'"
+            return failure(ParseStatusCode.EXCEPTION, message)
+        return document.to_parse()
+
+
+def failure(minor: ParseStatusCode, message: str) -> Parse:
+    """Return a failed parse."""
+    return Parse("", "", (), ParseStatusCode.FAILED, minor, (message,))
+
+
+def join_words(words: Iterable[str], between: str = " ") -> str:
+    """Return the non-empty ones of ``words``, joined."""
+    return between.join(word for word in words if word)

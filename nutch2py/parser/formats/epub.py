@@ -1,0 +1,66 @@
+"""Books (EPUB): the chapters in reading order, each by the HTML parser."""
+
+from __future__ import annotations
+
+import posixpath
+from urllib.parse import unquote
+
+from nutch2py.conf import Configuration
+from nutch2py.parser.formats.document import Document, DocumentParser, Unreadable
+from nutch2py.parser.formats.nested import NestedDocuments, unpacking
+from nutch2py.parser.formats.package import ZipPackage, xml_events
+from nutch2py.webpage import WebPage
+
+_PROPERTIES = {
+    "title": "title", "creator": "dc:creator", "subject": "dc:subject", "description": "dc:description",
+    "publisher": "dc:publisher", "language": "dc:language", "identifier": "dc:identifier", "rights": "dc:rights",
+    "date": "dcterms:created",
+}  # fmt: skip
+
+
+class EpubParser(DocumentParser):
+    """Title, chapters and links of a book."""
+
+    content_types = "application/(?:epub\\+zip|x-ibooks\\+zip)"
+
+    def __init__(self, conf: Configuration) -> None:
+        super().__init__(conf)
+        self._nested = NestedDocuments(conf)
+
+    def read(self, content: bytes, document: Document, page: WebPage) -> None:
+        """Read a book."""
+        with unpacking(self.conf) as budget:
+            self.read_package(ZipPackage(content, budget), document)
+
+    def read_package(self, package: ZipPackage, document: Document) -> None:
+        """Read an opened package: ``container.xml`` names the package file, whose spine lists the chapters."""
+        root = next(
+            (
+                event.attributes.get("full-path", "")
+                for event in xml_events(package.read("META-INF/container.xml"))
+                if event.kind == "start" and event.name == "rootfile"
+            ),
+            "",
+        )
+        items: dict[str, str] = {}
+        spine: list[str] = []
+        text = ""
+        for event in xml_events(package.read(root)):
+            if event.kind == "text":
+                text += event.text
+            elif event.kind == "start":
+                text = ""
+                if event.name == "item":
+                    items[event.attributes.get("id", "")] = event.attributes.get("href", "")
+                elif event.name == "itemref":
+                    spine.append(event.attributes.get("idref", ""))
+            elif event.name in _PROPERTIES:
+                document.describe(_PROPERTIES[event.name], text.strip())
+        folder = posixpath.dirname(root)
+        chapters = [posixpath.normpath(posixpath.join(folder, unquote(items[name]))) for name in spine if name in items]
+        if not chapters:
+            chapters = [name for name in package.names if name.lower().endswith((".html", ".xhtml", ".htm"))]
+        if not chapters:
+            raise Unreadable("no chapters in the book")
+        for name in chapters:
+            self._nested.add(document, "", package.read(name), "application/xhtml+xml")

@@ -1,0 +1,151 @@
+"""Feeds (RSS, Atom, RDF): entries as outlinks with their titles, summaries as text. And other XML, as plain text."""
+
+from __future__ import annotations
+
+import re
+
+from nutch2py.parser.formats.document import Document, DocumentParser, Unreadable
+from nutch2py.parser.formats.package import XmlEvent, xml_events
+from nutch2py.url.parts import resolve
+from nutch2py.webpage import WebPage
+
+_ENTRIES = frozenset({"item", "entry"})
+_TEXTS = frozenset({"title", "description", "summary", "content", "subtitle", "tagline", "encoded", "author", "name",
+    "creator", "category"})  # fmt: skip
+_MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|&[a-zA-Z#][a-zA-Z0-9]{1,30};")
+
+
+class FeedParser(DocumentParser):
+    """Reads every kind of feed alike: a title, and entries with links, whatever their namespaces.
+
+    Each entry gives an outlink with the entry's title; the feed's own page gives one with the feed's.
+    """
+
+    content_types = r"application/(?:rss|atom|rdf)\+xml"
+
+    def read(self, content: bytes, document: Document, page: WebPage) -> None:
+        """Read a feed, broken XML as far as it goes."""
+        reader = _Reader(document)
+        for event in xml_events(content):
+            reader.take(event)
+        if not reader.root:
+            raise Unreadable("no XML")
+        reader.end_entry()
+
+
+class _Reader:
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self.root = ""
+        self._path: list[str] = []
+        self._text: list[str] = []
+        self._title = ""
+        self._links: list[str] = []
+        self._depth = 0  # of the text element that is open: markup inside belongs to it
+        self._base = document.base
+
+    def take(self, event: XmlEvent) -> None:
+        """Take one event."""
+        if event.kind == "text":
+            self._text.append(event.text)
+        elif event.kind == "start":
+            self._start(event)
+        else:
+            self._end(event.name)
+
+    def _start(self, event: XmlEvent) -> None:
+        name = event.name
+        self.root = self.root or name
+        self._path.append(name)
+        base = event.attributes.get("{http://www.w3.org/XML/1998/namespace}base")
+        if base and len(self._path) <= 2:
+            self._base = resolved(self._base, base)
+        if self._depth:
+            if self._text and not self._text[-1].endswith(" "):
+                self._text.append(" ")
+            return
+        if name in _ENTRIES:
+            self.end_entry()
+        self._text = []
+        if name in _TEXTS:
+            self._depth = len(self._path)
+        if name == "link" and event.attributes.get("rel", "alternate") in ("alternate", "related"):
+            self._link(event.attributes.get("href", ""))
+
+    def _end(self, name: str) -> None:
+        parent = self._path[-2] if len(self._path) > 1 else ""
+        if self._depth == len(self._path):
+            self._depth = 0
+            text = plain("".join(self._text))
+            if name == "title" and parent not in ("image", "textInput", "textinput"):
+                self._title = self._title or text
+                if parent not in _ENTRIES:
+                    self._document.describe("title", text)
+            if parent != "image":
+                self._document.add(text)
+        elif not self._depth:
+            target = "".join(self._text).strip()
+            is_link = name == "link" and parent not in ("image", "textInput", "textinput")
+            if is_link or (name == "guid" and not self._links and target.startswith(("http://", "https://"))):
+                self._link(target)
+            if name in _ENTRIES:
+                self.end_entry()
+            self._text = []
+        if self._path:
+            self._path.pop()
+
+    def _link(self, target: str) -> None:
+        if target.strip():
+            self._links.append(resolved(self._base, target.strip()))
+
+    def end_entry(self) -> None:
+        """Add the links of the entry so far with its title as anchor."""
+        for target in dict.fromkeys(self._links):
+            self._document.link(target, self._title)
+        self._links, self._title = [], ""
+
+
+def resolved(base: str, target: str) -> str:
+    """Return the absolute URL, the target as it is when there is none."""
+    try:
+        return resolve(base, target)
+    except ValueError:
+        return target
+
+
+def plain(text: str) -> str:
+    """Return the text of what may be a piece of HTML.
+
+    >>> plain("<p>one &amp; <b>two</b></p>"), plain("1 < 2")
+    ('one & two', '1 < 2')
+    """
+    if not _MARKUP.search(text):
+        return text.strip()
+    from nutch2py.parser.dom import cut_scripts, node_text, parse_tree
+
+    tree = parse_tree(text)
+    cut_scripts(tree)
+    return "" if tree.root is None else node_text(tree.root).strip()
+
+
+class XmlParser(DocumentParser):
+    """Any other XML: what stands between the tags."""
+
+    content_types = r"(?:application|text)/xml|(?:application|image|model)/[^;]*\+xml"
+
+    def read(self, content: bytes, document: Document, page: WebPage) -> None:
+        """Read a file; the first ``title`` element is its title."""
+        words: list[str] = []
+        inside = seen = False
+        for event in xml_events(content):
+            seen = True
+            if event.kind == "text":
+                words.append(event.text)
+                if inside:
+                    document.describe("title", event.text)
+            else:
+                inside = event.kind == "start" and event.name == "title"
+                words.append("\n" if event.kind == "end" else " ")
+        if not seen:
+            raise Unreadable("no XML")
+        document.add("".join(words))

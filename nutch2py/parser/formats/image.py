@@ -1,0 +1,192 @@
+"""Images: size, and what the camera and the author wrote into them. Pixels are never decoded."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+
+from nutch2py.parser.formats.document import Document, DocumentParser, Unreadable
+from nutch2py.webpage import WebPage
+
+_TAGS = {
+    0x010E: "dc:description", 0x010F: "tiff:Make", 0x0110: "tiff:Model", 0x0131: "tiff:Software", 0x013B: "dc:creator",
+    0x8298: "dc:rights", 0x9003: "exif:DateTimeOriginal", 0x0132: "dcterms:modified", 0x0112: "tiff:Orientation",
+    0x829A: "exif:ExposureTime", 0x829D: "exif:FNumber", 0x920A: "exif:FocalLength",
+}  # fmt: skip
+_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 7: 1, 9: 4, 10: 8}
+_EXIF, _GPS = 0x8769, 0x8825
+_NO_FRAME = frozenset({0xC4, 0xC8, 0xCC})  # markers among those of frames that are none
+_MAX_TEXT = 1 << 16
+
+
+class ImageParser(DocumentParser):
+    """Width, height, EXIF and comments as metadata; description and comments are also the text."""
+
+    content_types = r"image/(?:png|jpeg|gif|webp|bmp|tiff)"
+
+    def read(self, content: bytes, document: Document, page: WebPage) -> None:
+        """Read an image of any of the formats, told by its first bytes."""
+        try:
+            for magic, reader in (
+                (b"\x89PNG\r\n\x1a\n", _png), (b"\xff\xd8", _jpeg), (b"GIF8", _gif), (b"RIFF", _webp), (b"BM", _bmp),
+                (b"II*\0", _tiff), (b"MM\0*", _tiff),
+            ):  # fmt: skip
+                if content.startswith(magic):
+                    reader(content, document)
+                    break
+            else:
+                raise Unreadable("no image of a known format")
+        except (struct.error, IndexError) as error:
+            raise Unreadable(f"image: {error}") from None
+        document.add(document.metadata.get("dc:description", ""))
+
+
+def _size(document: Document, width: int, height: int) -> None:
+    document.describe("tiff:ImageWidth", width)
+    document.describe("tiff:ImageLength", height)
+
+
+def _png(content: bytes, document: Document) -> None:
+    position = 8
+    while position + 8 <= len(content):
+        length, kind = struct.unpack_from(">I4s", content, position)
+        data = content[position + 8 : position + 8 + length]
+        position += 12 + length
+        if kind == b"IHDR":
+            _size(document, *struct.unpack_from(">II", data))
+        elif kind == b"eXIf":
+            exif(data, document)
+        elif kind in (b"tEXt", b"zTXt", b"iTXt"):
+            name, _, value = data.partition(b"\0")
+            text = _png_text(kind, value)
+            label = {
+                "Title": "title",
+                "Author": "dc:creator",
+                "Description": "dc:description",
+                "Copyright": "dc:rights",
+            }
+            document.describe(label.get(name.decode("latin-1"), f"png:{name.decode('latin-1')[:79]}"), text)
+    if "tiff:ImageWidth" not in document.metadata:
+        raise Unreadable("PNG without a header")
+
+
+def _png_text(kind: bytes, value: bytes) -> str:
+    try:
+        if kind == b"tEXt":
+            return value.decode("latin-1")
+        if kind == b"zTXt":
+            return zlib.decompressobj().decompress(value[1:], _MAX_TEXT).decode("latin-1")
+        packed, rest = value[0], value[2:].split(b"\0", 2)[2]
+        return (zlib.decompressobj().decompress(rest, _MAX_TEXT) if packed else rest).decode("utf-8", "replace")
+    except (zlib.error, IndexError):
+        return ""
+
+
+def _jpeg(content: bytes, document: Document) -> None:
+    position = 2
+    while position + 4 <= len(content):
+        if content[position] != 0xFF:
+            position += 1
+            continue
+        marker = content[position + 1]
+        if marker in (0xFF, 0x00, 0x01) or 0xD0 <= marker <= 0xD8:
+            position += 1 if marker == 0xFF else 2
+            continue
+        if marker in (0xD9, 0xDA):
+            break
+        (length,) = struct.unpack_from(">H", content, position + 2)
+        data = content[position + 4 : position + 2 + length]
+        position += 2 + max(2, length)
+        if 0xC0 <= marker <= 0xCF and marker not in _NO_FRAME:
+            height, width = struct.unpack_from(">HH", data, 1)
+            _size(document, width, height)
+        elif marker == 0xE1 and data.startswith(b"Exif\0\0"):
+            exif(data[6:], document)
+        elif marker == 0xFE:
+            document.describe("w3c:comment", data.decode("utf-8", "replace"))
+            document.add(data.decode("utf-8", "replace"))
+    if "tiff:ImageWidth" not in document.metadata:
+        raise Unreadable("JPEG without a frame")
+
+
+def _gif(content: bytes, document: Document) -> None:
+    _size(document, *struct.unpack_from("<HH", content, 6))
+
+
+def _bmp(content: bytes, document: Document) -> None:
+    width, height = struct.unpack_from("<ii", content, 18)
+    _size(document, width, abs(height))
+
+
+def _webp(content: bytes, document: Document) -> None:
+    if content[8:12] != b"WEBP":
+        raise Unreadable("RIFF, but not WebP")
+    kind = content[12:16]
+    if kind == b"VP8 ":
+        width, height = struct.unpack_from("<HH", content, 26)
+        _size(document, width & 0x3FFF, height & 0x3FFF)
+    elif kind == b"VP8L":
+        (bits,) = struct.unpack_from("<I", content, 21)
+        _size(document, (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1)
+    else:
+        raw = content[24:30]
+        _size(document, int.from_bytes(raw[:3], "little") + 1, int.from_bytes(raw[3:6], "little") + 1)
+
+
+def _tiff(content: bytes, document: Document) -> None:
+    exif(content, document)
+    if not document.metadata:
+        raise Unreadable("TIFF without a directory")
+
+
+def exif(data: bytes, document: Document) -> None:
+    """Set what the directories of a TIFF structure (EXIF) say; each directory is read once."""
+    order = {b"II": "<", b"MM": ">"}.get(data[:2])
+    if order is None or len(data) < 8:
+        return
+    seen: set[int] = set()
+    queue = [(struct.unpack_from(f"{order}I", data, 4)[0], False)]
+    place: dict[int, tuple[object, ...]] = {}
+    while queue and len(seen) < 16:
+        offset, is_gps = queue.pop()
+        if offset in seen:
+            continue
+        seen.add(offset)
+        for tag, values in _directory(data, order, offset):
+            if tag in (_EXIF, _GPS) and not is_gps and isinstance(values[0], int):
+                queue.append((values[0], tag == _GPS))
+            elif is_gps:
+                place[tag] = values
+            elif tag == 0x0100:
+                document.describe("tiff:ImageWidth", values[0])
+            elif tag == 0x0101:
+                document.describe("tiff:ImageLength", values[0])
+            elif tag in _TAGS:
+                document.describe(_TAGS[tag], values[0])
+    for name, degrees, side in (("geo:lat", 2, 1), ("geo:long", 4, 3)):
+        parts = [value for value in place.get(degrees, ()) if isinstance(value, int | float)]
+        if len(parts) == 3:
+            value = parts[0] + parts[1] / 60 + parts[2] / 3600
+            document.describe(name, round(-value if str(place.get(side, ("",))[0])[:1] in "SW" else value, 6))
+
+
+def _directory(data: bytes, order: str, offset: int) -> Iterator[tuple[int, tuple[object, ...]]]:
+    if offset + 2 > len(data):
+        return
+    (count,) = struct.unpack_from(f"{order}H", data, offset)
+    for index in range(min(count, (len(data) - offset - 2) // 12)):
+        at = offset + 2 + index * 12
+        tag, kind, length = struct.unpack_from(f"{order}HHI", data, at)
+        size = _SIZES.get(kind, 0) * length
+        start = at + 8 if size <= 4 else struct.unpack_from(f"{order}I", data, at + 8)[0]
+        if not size or size > _MAX_TEXT or start + size > len(data):
+            continue
+        raw = data[start : start + size]
+        if kind in (1, 2, 7):
+            yield tag, (raw.split(b"\0")[0].decode("utf-8", "replace"),)
+        elif kind in (5, 10):
+            numbers = struct.unpack(f"{order}{2 * length}{'I' if kind == 5 else 'i'}", raw)
+            yield tag, tuple(a / b if b else 0.0 for a, b in zip(numbers[::2], numbers[1::2], strict=True))
+        else:
+            yield tag, struct.unpack(f"{order}{length}{ {3: 'H', 4: 'I', 9: 'i'}[kind] }", raw)

@@ -1,0 +1,94 @@
+"""E-mail (RFC 5322) and mailboxes: subject, people, body, attachments."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from email import policy
+from email.message import Message
+from email.parser import BytesParser
+from email.utils import parsedate_to_datetime
+
+from nutch2py.conf import Configuration
+from nutch2py.parser.charset import guess_text, resolve_label
+from nutch2py.parser.formats.document import Document, DocumentParser, Unreadable
+from nutch2py.parser.formats.nested import NestedDocuments, unpacking
+from nutch2py.webpage import WebPage
+
+_FROM_LINE = re.compile(rb"^From \S.*\r?\n", re.MULTILINE)
+_ENCODED = re.compile(r"=\?[^?\s]{1,40}\?[bBqQ]\?[^?]*\?=")
+_HEADERS = ("From", "To", "Cc", "Subject")
+_MAX_PARTS = 1000
+
+
+class MailParser(DocumentParser):
+    """A message, or all of a mailbox. Of alternatives the plain text is read, else the HTML."""
+
+    content_types = "message/rfc822|application/mbox"
+
+    def __init__(self, conf: Configuration) -> None:
+        super().__init__(conf)
+        self._nested = NestedDocuments(conf)
+        self._parser = BytesParser(policy=policy.compat32)
+
+    def read(self, content: bytes, document: Document, page: WebPage) -> None:
+        """Read a message or a mailbox."""
+        with unpacking(self.conf):
+            if not content.startswith(b"From "):
+                self._message(self._parser.parsebytes(content), document)
+                return
+            starts = [match.end() for match in _FROM_LINE.finditer(content)]
+            ends = [*[match.start() for match in _FROM_LINE.finditer(content)][1:], len(content)]
+            for start, end in zip(starts[:_MAX_PARTS], ends, strict=False):
+                self._message(self._parser.parsebytes(content[start:end]), document)
+
+    def _message(self, message: Message, document: Document) -> None:
+        found = [(name, decoded(message.get(name))) for name in _HEADERS]
+        if not message.keys() and not isinstance(message.get_payload(), str):
+            raise Unreadable("no message")
+        for name, value in found:
+            document.add(value)
+            label = {"Subject": "title", "From": "dc:creator"}.get(name, f"Message-{name}")
+            document.describe(label, value)
+        with suppress(TypeError, ValueError, AttributeError):
+            document.describe("dcterms:created", parsedate_to_datetime(message["Date"]).isoformat())
+        parts = [part for _, part in zip(range(_MAX_PARTS), message.walk(), strict=False) if not part.is_multipart()]
+        has_plain = any(part.get_content_type() == "text/plain" and not part.get_filename() for part in parts)
+        for part in parts:
+            name = decoded(part.get_filename())
+            data = part.get_payload(decode=True)
+            if not isinstance(data, bytes):
+                continue
+            kind = part.get_content_type()
+            if name or kind not in ("text/plain", "text/html"):
+                self._nested.add(document, name, data, kind)
+            elif kind == "text/plain":
+                document.add(self._text(part, data))
+            elif not has_plain:
+                self._nested.add(document, "", self._text(part, data).encode(), "text/html")
+
+    def _text(self, part: Message, data: bytes) -> str:
+        label = part.get_param("charset")
+        name = resolve_label(label) if isinstance(label, str) else None
+        if name is None:
+            return guess_text(data)
+        from nutch2py.parser.charset import decode
+
+        return decode(data, name)
+
+
+def decoded(value: object) -> str:
+    """Return a header with its encoded words decoded; what cannot be decoded stays.
+
+    >>> decoded("=?utf-8?q?=C3=BC?= x")
+    'ü x'
+    """
+    from email.header import decode_header, make_header
+
+    text = "" if value is None else str(value)
+    if not _ENCODED.search(text):
+        return text
+    try:
+        return str(make_header(decode_header(text)))
+    except (LookupError, ValueError):
+        return text

@@ -1,0 +1,106 @@
+"""Word 6 to 2003 ([MS-DOC]): the text of the piece table, fields resolved."""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import TYPE_CHECKING
+
+from nutch2py.parser.formats.document import Document, Encrypted, Unreadable
+
+if TYPE_CHECKING:
+    from nutch2py.parser.formats.ole import OleFile
+
+_WORD_97 = 0xC0  # versions of the format above this are those of Word 97 and later
+_ENCRYPTED, _TABLE_1, _COMPLEX = 0x0100, 0x0200, 0x0004
+_MARKS = str.maketrans(
+    {"\r": "\n", "\x07": "\t", "\x0b": "\n", "\x0c": "\n", "\x1e": "\u2011", "\x1f": None, "\xa0": " "}
+)
+_HYPERLINK = re.compile(r'\s*HYPERLINK\s+(?:\\[a-z]\s+)*(?:"([^"]*)"|([^"\\\s]\S*))', re.IGNORECASE)
+# fields whose code is not for readers have a result; these have none, or one that only a program understands
+_PART = re.compile("[\x13\x14\x15]")
+
+
+def read_word(ole: OleFile, folder: list[str], document: Document) -> None:
+    """Add the text (body, notes, headers, text boxes, as they are stored) and the links of a document."""
+    stream = ole.get(folder, "WordDocument")
+    if len(stream) < 0x60:
+        raise Unreadable("the WordDocument stream is cut off")
+    identifier, version = struct.unpack_from("<HH", stream)
+    (flags,) = struct.unpack_from("<H", stream, 0x0A)
+    if flags & _ENCRYPTED:
+        raise Encrypted("the document needs a password")
+    if identifier not in (0xA5EC, 0xA5DC) or version < 100:
+        raise Unreadable(f"not a Word document: identifier {identifier:#x}, version {version}")
+    if version > _WORD_97:
+        table = ole.get(folder, "1Table" if flags & _TABLE_1 else "0Table")
+        start, length = struct.unpack_from("<II", stream, 0x01A2)
+        text = _pieces(stream, table[start : start + length])
+    elif flags & _COMPLEX:
+        start, length = struct.unpack_from("<II", stream, 0x0160)
+        text = _pieces(stream, stream[start : start + length], always_bytes=True)
+    else:
+        start, end = struct.unpack_from("<II", stream, 0x18)
+        text = stream[start:end].decode("cp1252", "replace")
+    document.add(_without_fields(text, document))
+
+
+def _pieces(stream: bytes, clx: bytes, *, always_bytes: bool = False) -> str:
+    """Return the text that a piece table (Clx) puts together."""
+    position = 0
+    while position < len(clx) and clx[position] == 1:  # property modifiers come first
+        position += 3 + struct.unpack_from("<H", clx, position + 1)[0]
+    if position >= len(clx) or clx[position] != 2:
+        raise Unreadable("no piece table")
+    (length,) = struct.unpack_from("<I", clx, position + 1)
+    table = clx[position + 5 : position + 5 + length]
+    count = (len(table) - 4) // 12
+    if count < 1:
+        raise Unreadable("an empty piece table")
+    ends = struct.unpack_from(f"<{count + 1}I", table)
+    parts: list[str] = []
+    left = len(stream)  # pieces of a healthy file do not overlap: more text than this is a trick
+    for index in range(count):
+        (offset,) = struct.unpack_from("<I", table, (count + 1) * 4 + index * 8 + 2)
+        size = ends[index + 1] - ends[index]
+        if size <= 0 or left <= 0:
+            continue
+        if offset & 0x40000000 or always_bytes:
+            start = offset if always_bytes else (offset & 0x3FFFFFFF) // 2
+            raw = stream[start : start + min(size, left)]
+            parts.append(raw.decode("cp1252", "replace"))
+        else:
+            raw = stream[offset : offset + 2 * min(size, left)]
+            parts.append(raw.decode("utf-16-le", "replace"))
+        left -= len(raw)
+    return "".join(parts)
+
+
+def _without_fields(text: str, document: Document) -> str:
+    """Return the text with fields replaced by their results; links are added on the way."""
+    out: list[str] = []
+    codes: list[list[str]] = []  # one a field that is open: the code so far
+    results: list[int] = []  # length of ``out`` where its result begins, -1 before
+    position = 0
+    for match in _PART.finditer(text):
+        piece, mark = text[position : match.start()], match[0]
+        position = match.end()
+        if codes and results[-1] < 0:
+            codes[-1].append(piece)
+        else:
+            out.append(piece)
+        if mark == "\x13":
+            codes.append([])
+            results.append(-1)
+        elif codes and mark == "\x14":
+            results[-1] = len(out)
+        elif codes:
+            link = _HYPERLINK.match("".join(codes.pop()))
+            start = results.pop()
+            if link:
+                document.link(link[1] or link[2] or "", "" if start < 0 else "".join(out[start:]).translate(_MARKS))
+            if codes and results[-1] < 0:  # a field within the code of another
+                codes[-1] += out[start:] if start >= 0 else []
+                del out[start if start >= 0 else len(out) :]
+    out.append(text[position:])
+    return "".join(out).translate(_MARKS)

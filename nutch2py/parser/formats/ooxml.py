@@ -1,0 +1,162 @@
+"""Word, Excel and PowerPoint since 2007 (Office Open XML): read from the package itself, in order of the document."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+
+from nutch2py.conf import Configuration
+from nutch2py.parser.formats.document import Document, DocumentParser, Unreadable
+from nutch2py.parser.formats.nested import NestedDocuments, unpacking
+from nutch2py.parser.formats.package import ZipPackage, attribute, relations, xml_events
+from nutch2py.plugins import Outlink
+from nutch2py.webpage import WebPage
+
+_NUMBER = re.compile(r"(\d+)")
+_BREAKS = {"p": "\n", "br": "\n", "cr": "\n", "tab": "\t", "tc": "\t", "noBreakHyphen": "\u2011"}
+_SKIPPED = frozenset({"Fallback", "instrText", "delText", "rPh", "creationId", "fld-guid"})
+_PARTS = {
+    "docx": r"word/(?:document\d*|footnotes|endnotes|comments|header\d*|footer\d*|glossary/document)\.xml",
+    "pptx": r"ppt/(?:slides/slide|notesSlides/notesSlide|comments/|charts/chart|diagrams/data)[\w-]*\.xml",
+    "xlsx": r"xl/(?:chartsheets/[^/]+|(?:threadedC|c)omments[^/]*|drawings/drawing\d+)\.xml",
+}
+_EXTRAS = re.compile(r"(?:word|xl)/(?:charts/chart\d+|diagrams/data\d+|drawings/drawing\d+)\.xml", re.IGNORECASE)
+_EMBEDDED = re.compile(r"(?:word|ppt|xl)/(?:embeddings/.+|media/.+\.(?:pdf|docx?|txt|html?))", re.IGNORECASE)
+_PROPERTIES = {
+    "title": "title", "creator": "dc:creator", "subject": "dc:subject", "description": "dc:description",
+    "keywords": "meta:keyword", "created": "dcterms:created", "modified": "dcterms:modified",
+    "category": "cp:category",
+    "language": "dc:language", "lastModifiedBy": "meta:last-author", "Pages": "xmpTPg:NPages",
+    "Slides": "meta:slide-count",
+    "Company": "extended-properties:Company", "Application": "extended-properties:Application",
+}  # fmt: skip
+
+
+class OoxmlParser(DocumentParser):
+    """Text, links, notes, comments, headers, charts and embedded documents of docx, xlsx and pptx packages."""
+
+    content_types = (
+        r"application/(?:vnd\.openxmlformats-officedocument\..*|x-tika-ooxml(?:-protected)?"
+        r"|vnd\.ms-(?:word|excel|powerpoint)\..*(?:macroenabled|binary).*)"
+    )
+
+    def __init__(self, conf: Configuration) -> None:
+        super().__init__(conf)
+        self._nested = NestedDocuments(conf)
+
+    def read(self, content: bytes, document: Document, page: WebPage) -> None:
+        """Read a package; one that is encrypted is an OLE file and is read, and refused, as such."""
+        if content[:4] == b"\xd0\xcf\x11\xe0":
+            from nutch2py.parser.formats.ole import OleParser
+
+            OleParser(self.conf).read(content, document, page)
+            return
+        with unpacking(self.conf) as budget:
+            package = ZipPackage(content, budget)
+            self.read_package(package, document)
+
+    def read_package(self, package: ZipPackage, document: Document) -> None:
+        """Read an opened package."""
+        kind = next((kind for kind, folder in _FOLDERS.items() if _has(package, folder)), None)
+        if kind is None:
+            raise Unreadable("no Word, Excel or PowerPoint document in the package")
+        for name in ("docProps/core.xml", "docProps/app.xml"):
+            for label, value in simple_values(package.read(name)):
+                if label in _PROPERTIES:
+                    document.describe(_PROPERTIES[label], value)
+        if kind == "xlsx":
+            from nutch2py.parser.formats.xlsx import read_sheets
+
+            read_sheets(package, document)
+        parts = [name for name in package.names if re.fullmatch(_PARTS[kind], name.replace("\\", "/"), re.IGNORECASE)]
+        parts.sort(key=_order)
+        extras = sorted((n for n in package.names if _EXTRAS.fullmatch(n) and n not in parts), key=_order)
+        for name in [*parts, *extras]:
+            self._read_part(package, name, document)
+        for name in package.names:
+            if _EMBEDDED.fullmatch(name):
+                self._nested.add(document, posixpath.basename(name), package.read(name))
+
+    def _read_part(self, package: ZipPackage, name: str, document: Document) -> None:
+        folder, _, file = name.rpartition("/")
+        links = relations(package.read(f"{folder}/_rels/{file}.rels"))
+        targets = {key: target for key, (kind, target) in links.items() if kind == "hyperlink"}
+        outlinks: list[Outlink] = []
+        document.add("".join(part_text(package.read(name), targets, outlinks)))
+        named = {link.url for link in outlinks}
+        outlinks += [Outlink(target) for target in targets.values() if target not in named]
+        for link in outlinks:
+            document.link(link.url, link.anchor)
+
+
+_FOLDERS = {"docx": "word/", "pptx": "ppt/", "xlsx": "xl/"}
+
+
+def _has(package: ZipPackage, folder: str) -> bool:
+    return any(name.replace("\\", "/").lower().startswith(folder) for name in package.names)
+
+
+def _order(name: str) -> tuple[int, list[str | int]]:
+    """Sort body before notes before headers, and slide10 after slide9."""
+    rank = next((i for i, word in enumerate(("document", "slides/", "sheets/")) if word in name), 9)
+    return rank, [int(part) if part.isdecimal() else part for part in _NUMBER.split(name)]
+
+
+def simple_values(content: bytes) -> Iterator[tuple[str, str]]:
+    """Yield (element, text) of a file whose elements hold nothing but text."""
+    text = ""
+    for event in xml_events(content):
+        if event.kind == "start":
+            text = ""
+        elif event.kind == "text":
+            text += event.text
+        else:
+            yield event.name, text.strip()
+            text = ""
+
+
+def part_text(content: bytes, targets: dict[str, str], outlinks: list[Outlink]) -> Iterator[str]:
+    """Yield the text of a part of a document; links with their anchors go to ``outlinks``.
+
+    Text stands in ``t`` elements of any namespace (``v`` in charts); fallbacks of newer drawings would repeat it.
+    """
+    skipped = 0
+    holder = ""
+    link: list[str] | None = None  # target, then the words of the anchor
+    linked = ""  # element that ends the link
+    for event in xml_events(content):
+        kind, name = event.kind, event.name
+        if skipped:
+            skipped += (kind == "start") - (kind == "end")
+        elif kind == "text":
+            if holder:
+                if link is not None:
+                    link.append(event.text)
+                yield event.text
+        elif kind == "start":
+            if name in _SKIPPED:
+                skipped = 1
+            elif name in ("t", "v", "text"):
+                holder = name
+            elif name in ("hlinkClick", "hlinkHover", "hyperlink"):
+                target = targets.get(attribute(event, "id"), "")
+                if target and name == "hyperlink":
+                    link, linked = [target], "hyperlink"
+                elif target:
+                    link, linked = [target], "r"
+            elif name == "fldSimple" and "HYPERLINK" in attribute(event, "instr"):
+                link, linked = (
+                    [attribute(event, "instr").partition("HYPERLINK")[2].strip().partition(" ")[0].strip('"')],
+                    name,
+                )
+        else:
+            if name == holder:
+                holder = ""
+                if name != "t":
+                    yield "\n"
+            elif name in _BREAKS:
+                yield _BREAKS[name]
+            if link is not None and name == linked:
+                outlinks.append(Outlink(link[0], "".join(link[1:])))
+                link = None

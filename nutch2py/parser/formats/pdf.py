@@ -1,0 +1,154 @@
+"""PDF, with PDFium."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from typing import Any
+
+from nutch2py.conf import Configuration
+from nutch2py.parser.formats.document import Document, DocumentParser, Encrypted, LimitExceeded, Unreadable
+from nutch2py.parser.formats.nested import NestedDocuments, unpacking
+from nutch2py.webpage import WebPage
+
+_PROPERTIES = {
+    "Title": "title", "Author": "dc:creator", "Subject": "dc:subject", "Keywords": "meta:keyword",
+    "Creator": "xmp:CreatorTool", "Producer": "pdf:producer",
+}  # fmt: skip
+_HYPHEN = re.compile("[\x02\ufffe]\\r?\\n?")  # PDFium's signs for a hyphen at the end of a line: the word goes on
+_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-]\d\d)'?(\d\d)?|Z)?")
+_MAX_LINKS = 10_000
+
+
+class PdfParser(DocumentParser):
+    """Text page by page, the links of annotations, bookmarks, annotations' texts, and attached files.
+
+    A document that may be read but not copied is read: its author let everyone open it.
+    """
+
+    content_types = "application/pdf"
+
+    def __init__(self, conf: Configuration) -> None:
+        super().__init__(conf)
+        self._nested = NestedDocuments(conf)
+
+    def read(self, content: bytes, document: Document, page: WebPage) -> None:
+        """Read a file; a broken page is passed over as long as one can be read."""
+        import pypdfium2 as pdfium
+        from pypdfium2 import raw
+
+        start = content.find(b"%PDF-", 0, 1024)
+        try:
+            pdf = pdfium.PdfDocument(content[start:] if start > 0 else content)
+            count = len(pdf)
+        except pdfium.PdfiumError as error:
+            if error.err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
+                raise Encrypted("the PDF needs a password") from None
+            raise Unreadable(f"PDF: {error}") from None
+        try:
+            self._describe(pdf, count, document)
+            broken = sum(not _read_page(pdf, number, document) for number in range(count))
+            if broken and broken == count:
+                raise Unreadable(f"PDF: none of {count} pages can be read")
+            self._attachments(pdf, document)
+        finally:
+            pdf.close()
+
+    def _describe(self, pdf: Any, count: int, document: Document) -> None:
+        metadata = pdf.get_metadata_dict(skip_empty=True)
+        for name, label in _PROPERTIES.items():
+            document.describe(label, metadata.get(name))
+        for name, label in (("CreationDate", "dcterms:created"), ("ModDate", "dcterms:modified")):
+            document.describe(label, w3c_date(metadata.get(name, "")))
+        document.describe("xmpTPg:NPages", count)
+
+    def _attachments(self, pdf: Any, document: Document) -> None:
+        with unpacking(self.conf) as budget:
+            for number in range(min(pdf.count_attachments(), budget.documents_left)):
+                try:
+                    attachment = pdf.get_attachment(number)
+                    name, data = attachment.get_name(), bytes(attachment.get_data())
+                except Exception:  # noqa: BLE001 - PDFium's error for an attachment without a stream
+                    continue
+                try:
+                    budget.take(len(data))
+                    self._nested.add(document, name, data)
+                except LimitExceeded:
+                    return
+
+
+def _read_page(pdf: Any, number: int, document: Document) -> bool:
+    import pypdfium2 as pdfium
+
+    try:
+        page = pdf[number]
+        text = page.get_textpage()
+        document.add(_HYPHEN.sub("", text.get_text_range(errors="ignore")))
+        _annotations(pdf, page, text, document)
+        text.close()
+        page.close()
+    except pdfium.PdfiumError:
+        return False
+    return True
+
+
+def _annotations(pdf: Any, page: Any, text: Any, document: Document) -> None:
+    """Add the links of a page, anchored by the text that they cover, and the texts of its notes and form fields."""
+    from pypdfium2 import raw
+
+    for index in range(min(raw.FPDFPage_GetAnnotCount(page), _MAX_LINKS)):
+        annotation = raw.FPDFPage_GetAnnot(page, index)
+        if not annotation:
+            continue
+        kind = raw.FPDFAnnot_GetSubtype(annotation)
+        if kind == raw.FPDF_ANNOT_LINK:
+            link = raw.FPDFAnnot_GetLink(annotation)
+            target = _uri(pdf, raw.FPDFLink_GetAction(link)) if link else ""
+            if target:
+                area = raw.FS_RECTF()
+                anchor = ""
+                if raw.FPDFAnnot_GetRect(annotation, area):
+                    anchor = text.get_text_bounded(area.left, area.bottom, area.right, area.top, errors="ignore")
+                document.link(target, anchor)
+        elif kind != raw.FPDF_ANNOT_POPUP:
+            for key in (b"Contents", b"V"):
+                document.add(_string(annotation, key))
+        raw.FPDFPage_CloseAnnot(annotation)
+
+
+def _uri(pdf: Any, action: Any) -> str:
+    from pypdfium2 import raw
+
+    if not action or raw.FPDFAction_GetType(action) != raw.PDFACTION_URI:
+        return ""
+    size = raw.FPDFAction_GetURIPath(pdf, action, None, 0)
+    buffer = ctypes.create_string_buffer(size)
+    raw.FPDFAction_GetURIPath(pdf, action, buffer, size)
+    return buffer.value.decode("utf-8", "replace")
+
+
+def _string(annotation: Any, key: bytes) -> str:
+    from pypdfium2 import raw
+
+    size = raw.FPDFAnnot_GetStringValue(annotation, key, None, 0)
+    if size <= 2:  # nothing but the closing NUL of UTF-16
+        return ""
+    buffer = ctypes.create_string_buffer(size)
+    raw.FPDFAnnot_GetStringValue(annotation, key, ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), size)
+    return buffer.raw[: size - 2].decode("utf-16-le", "replace")
+
+
+def w3c_date(text: str) -> str:
+    """Return a date of a PDF as W3C writes it, "" when it is none.
+
+    >>> w3c_date("D:20070915104800+01'00'"), w3c_date("D:2007"), w3c_date("today")
+    ('2007-09-15T10:48:00+01:00', '2007', '')
+    """
+    match = _DATE.match(text)
+    if match is None:
+        return ""
+    year, month, day, hour, minute, second, zone, minutes = match.groups()
+    date = "-".join(part for part in (year, month, day) if part)
+    if not hour:
+        return date
+    return f"{date}T{hour}:{minute or '00'}:{second or '00'}" + (f"{zone}:{minutes or '00'}" if zone else "Z")

@@ -1,0 +1,75 @@
+"""parse-js: links in JavaScript, as guessed from its strings. A parser of script files and a filter of pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from nutch2py.conf import Configuration
+from nutch2py.parser.charset import guess_text
+from nutch2py.parser.dom import HtmlDocument
+from nutch2py.plugins import Outlink, Parse
+from nutch2py.record import Field
+from nutch2py.url.parts import parse_url, resolve
+from nutch2py.webpage import WebPage
+
+_MAX_TITLE = 80
+# a string without white space, in quotes that may be escaped themselves; bounded, so that time stays linear
+_STRING = re.compile(r"""(\\{0,8}["'])([^\s"']{1,2000}?)\1""")
+_PATH = re.compile(r"/?\S+[/.]\S+")
+_HANDLER = re.compile(r"\son[a-z]{3,20}\s*=", re.IGNORECASE)
+
+
+class JSParseFilter:
+    """Takes strings for links that have a slash or a dot within.
+
+    As a parser (of ``application/javascript``) it gives the script as text; as a filter it adds the links in script
+    elements, event handlers and ``javascript:`` links to those of the page.
+    """
+
+    java_class = "org.apache.nutch.parse.js.JSParseFilter"
+    content_types = "application/javascript"
+    needs_scripts = True
+    fields: frozenset[Field[Any]] = frozenset({WebPage.content})
+
+    def __init__(self, conf: Configuration) -> None:
+        """Take the configuration as every plug-in does; nothing of it is used."""
+
+    def parse(self, url: str, page: WebPage) -> Parse:
+        """Parse a script; its first line is the title."""
+        script = guess_text(page.content or b"").replace("\0", "")
+        return Parse(script, script.partition("\n")[0][:_MAX_TITLE], [*script_links(script, url)])
+
+    def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
+        """Add links; a page that is nofollow keeps none."""
+        if document.meta.no_follow:
+            return parse
+        pieces = list(document.scripts)
+        if _HANDLER.search(document.html) or "javascript:" in document.html.lower():
+            for node in document.tree.css("*"):
+                pieces += [
+                    value
+                    for name, value in node.attributes.items()
+                    if value and (name.startswith("on") or (name == "href" and "javascript:" in value.lower()))
+                ]
+        found = [link for piece in pieces for link in script_links(piece, document.url)]
+        return parse._replace(outlinks=[*found, *parse.outlinks]) if found else parse
+
+
+def script_links(script: str, base: str) -> Iterator[Outlink]:
+    """Yield what looks like a link in the strings of a script.
+
+    >>> [link.url for link in script_links("go('/a/b.html'); x = 'word'", "http://h.test/")]
+    ['http://h.test/a/b.html']
+    """
+    parsed = parse_url(base)
+    for match in _STRING.finditer(script):
+        text = match[2]
+        if not _PATH.fullmatch(text):
+            continue
+        try:
+            target = f"http://{text}" if text.startswith("www.") else resolve(parsed, text)
+        except ValueError:
+            continue
+        yield Outlink(target.replace("&amp;", "&"))

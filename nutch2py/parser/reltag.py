@@ -1,0 +1,46 @@
+"""microformats-reltag: the tags that a page gives itself with ``<a rel="tag">``."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import unquote_plus, urlsplit
+
+from nutch2py.conf import Configuration
+from nutch2py.parser.dom import HtmlDocument
+from nutch2py.plugins import Parse
+from nutch2py.record import Field
+from nutch2py.url.parts import resolve
+from nutch2py.webpage import WebPage
+
+REL_TAG = "Rel-Tag"
+"""Metadata entry: the tags in order of the alphabet, each followed by a tab."""
+
+
+class RelTagParser:
+    """Keeps the last path segment of each such link (microformats.org, rel-tag).
+
+    ``rel`` is a list of words and a relative link is resolved, as the microformat says; Nutch knew neither.
+    """
+
+    java_class = "org.apache.nutch.microformats.reltag.RelTagParser"
+    fields: frozenset[Field[Any]] = frozenset({WebPage.metadata})
+
+    def __init__(self, conf: Configuration) -> None:
+        """Take the configuration as every plug-in does; nothing of it is used."""
+
+    def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
+        """Put the tags into ``page.metadata``; a page without any has an empty entry, as in Nutch."""
+        tags = set()
+        for node in document.tree.css("a[rel][href]"):
+            attributes = node.attributes
+            if "tag" not in (attributes["rel"] or "").lower().split():
+                continue
+            try:
+                path = urlsplit(resolve(document.url, (attributes["href"] or "").strip())).path
+            except ValueError:
+                continue
+            tag = unquote_plus(path.rpartition("/")[2])
+            if tag:
+                tags.add(tag)
+        page.metadata[REL_TAG] = "".join(f"{tag}\t" for tag in sorted(tags)).encode("utf-8", "replace")
+        return parse

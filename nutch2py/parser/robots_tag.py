@@ -1,0 +1,41 @@
+"""The header X-Robots-Tag: robots directives for content of any type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from nutch2py.conf import Configuration
+
+_VALUED = frozenset({"max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"})
+_KNOWN = frozenset({"noindex", "nofollow", "noarchive"})
+
+
+def agent_names(conf: Configuration) -> frozenset[str]:
+    """Return the names, in lower case, under which the header may address this crawler."""
+    names = [conf.get_trimmed("http.agent.name"), *conf.get_strings("http.robots.agents")]
+    return frozenset(name.lower() for name in names if name)
+
+
+def robots_directives(headers: Mapping[str, str], agents: Iterable[str]) -> frozenset[str]:
+    """Return which of noindex, nofollow and noarchive the headers of a page give to a crawler of these names.
+
+    A directive after ``name:`` is for that crawler alone, as are those that follow it, until another name.
+
+    >>> sorted(robots_directives({"X-Robots-Tag": "nofollow, otherbot: noindex, noarchive"}, ["mybot"]))
+    ['nofollow']
+    """
+    value = headers.get("X-Robots-Tag") or headers.get("x-robots-tag")
+    if not value:
+        return frozenset()
+    mine = {name.lower() for name in agents}
+    found: set[str] = set()
+    addressed = True
+    for part in value.lower().split(","):
+        name, colon, rest = part.partition(":")
+        if colon and name.strip() not in _VALUED:
+            addressed = name.strip() in mine
+            part = rest
+        if addressed:
+            directive = part.strip()
+            found |= {"noindex", "nofollow"} if directive == "none" else {directive} & _KNOWN
+    return frozenset(found)

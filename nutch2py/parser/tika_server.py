@@ -1,0 +1,61 @@
+"""Formats that nothing here reads, through a Tika server of the operator's (plugin parse-tika-server)."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from typing import Any
+
+import orjson
+
+from nutch2py.conf import Configuration
+from nutch2py.parser.formats.document import Document, failure
+from nutch2py.plugins import Parse
+from nutch2py.record import Field
+from nutch2py.webpage import ParseStatusCode, WebPage
+
+_MAX_ANSWER = 64 << 20
+_KEPT = ("dc:creator", "dc:subject", "dc:description", "dcterms:created", "dcterms:modified", "xmpTPg:NPages")
+
+
+class TikaServerParser:
+    """Sends content to ``tika.server.url`` (PUT ``rmeta/text``) and takes title, text and metadata from the answer.
+
+    It claims no type of its own: ``parse-plugins.xml`` lists it last under ``*``. Content leaves this machine for the
+    server named, and nothing is sent while none is.
+    """
+
+    content_types = "(?!)"
+    fields: frozenset[Field[Any]] = frozenset({WebPage.content, WebPage.content_type, WebPage.base_url})
+
+    def __init__(self, conf: Configuration) -> None:
+        self._url = conf.get_trimmed("tika.server.url").rstrip("/")
+        self._timeout = conf.get_float("parser.timeout", 30.0)
+
+    def parse(self, url: str, page: WebPage) -> Parse:
+        """Parse ``page.content`` on the server; a server that does not answer, or refuses, is a failure."""
+        if not self._url.startswith(("http://", "https://")):
+            return failure(ParseStatusCode.EXCEPTION, "tika.server.url names no server")
+        request = urllib.request.Request(
+            f"{self._url}/rmeta/text",
+            data=page.content or b"",
+            method="PUT",
+            headers={"Accept": "application/json", "Content-Type": page.content_type or "application/octet-stream"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=self._timeout if self._timeout > 0 else None) as answer:
+                raw = answer.read(_MAX_ANSWER + 1)
+            parts = orjson.loads(raw[:_MAX_ANSWER])
+        except (OSError, ValueError) as error:
+            return failure(ParseStatusCode.EXCEPTION, f"Tika server {self._url}: {error}")
+        document = Document(page.base_url or url)
+        for part in parts if isinstance(parts, list) else []:
+            document.describe("title", _first(part.get("dc:title")))
+            document.add(str(part.get("X-TIKA:content") or ""))
+        for name in _KEPT if isinstance(parts, list) and parts else ():
+            document.describe(name, _first(parts[0].get(name)))
+        return document.to_parse()
+
+
+def _first(value: object) -> object:
+    return value[0] if isinstance(value, list) and value else value
