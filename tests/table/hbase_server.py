@@ -39,6 +39,15 @@ class Server:
     def status(self):
         return self._services("status")
 
+    def java(self, source, *arguments):
+        """Run a Java program of one file as a client of this HBase."""
+        classes = f"{ROOT / 'services' / 'hbase'}:{self.home.parent / 'lib'}/*"
+        values = {"zookeeper.port": self.port("zookeeper"), "scanner.timeout": 60_000, "data": self.home}
+        options = [f"-Dnutch2py.{name}={value}" for name, value in values.items()]
+        command = ["java", *options, "-XX:TieredStopAtLevel=1", "-cp", classes, str(source), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
     @property
     def home(self):
         return ROOT / ".cache" / "services" / "hbase" / self.name

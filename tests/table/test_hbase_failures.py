@@ -9,13 +9,14 @@ import ssl
 import threading
 import time
 import warnings
+from pathlib import Path
 
 import happybase
 import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, StoreError
-from nutch2py.table import MarkCondition, Query, open_store
+from nutch2py.table import KeyRange, MarkCondition, Query, open_store
 from nutch2py.webpage import WebPage
 from tests.table.gateway_proxy import GatewayProxy
 
@@ -142,6 +143,21 @@ def test_hbase_killed_while_writing_and_reading(hbase, opened):
     restart.join()
     assert found == keys(ROWS + 1_000)
     assert [page.status for page in store.get_many(found[::700])] == list(range(ROWS + 1_000))[::700]
+
+
+def test_a_region_that_is_split_in_the_middle_of_a_scan(hbase, opened):
+    store = opened()
+    store.create()
+    fill(store, 3_000)
+    ranges = store.key_ranges(Query(), 1)
+
+    def split():
+        hbase.java(Path(__file__).with_name("SplitRegion.java"), opened.name, "row001500")
+
+    query = Query.of([WebPage.status], MarkCondition("_gnmrk_", "1"))
+    assert read(store, 700, split) == keys(3_000)
+    assert [key for part in ranges for key, _ in store.scan(query.within(part))] == keys(3_000)[1::2]
+    assert store.key_ranges(Query(), 2) == [KeyRange("", "row001500"), KeyRange("row001500", "")]
 
 
 def test_a_slow_reader_loses_its_scanner_and_its_socket_only(hbase, opened):

@@ -32,8 +32,6 @@ _BUFFER = 1 << 16
 _LONGEST_WAIT = 20.0
 _PATIENCE_WITH_STRANGERS = 10.0
 """Seconds that gateways are tried which never answered before: most likely the address is wrong."""
-_inherited: list[Any] = []
-"""Connections of the parent process: closing them here would end them there, so they are kept and never used."""
 
 
 class _Counting:
@@ -90,6 +88,12 @@ class Link(Connection):  # type: ignore[misc]
         self.transport = self._transport_class(self.socket, *buffers)
         self.client = TClient(Hbase, self._protocol_class(self.transport, decode_response=False))
 
+    def leave(self) -> None:
+        """Give up a connection that belongs to the parent process, without ending it there."""
+        if self.socket.sock is not None:
+            os.close(self.socket.sock.detach())
+            self.socket.sock = None
+
     def send_rows(self, table: bytes, timestamp: int, rows: Rows) -> None:
         """Send ``mutateRowsTs``; its answer is to be received with ``client._recv``."""
         if self._settings.protocol == "binary":
@@ -128,14 +132,16 @@ class Patience:
 
     def progress(self) -> None:
         """Forget the failures so far."""
-        self._failures = 0
+        self._failures, self._began = 0, time.monotonic()
 
     def after(self, error: BaseException) -> None:
         """Wait before the next try, or raise :class:`StoreError`."""
         gateways = self._gateways
         settings = gateways.settings
-        strangers = not gateways.answered and time.monotonic() - self._began > _PATIENCE_WITH_STRANGERS
-        if hopeless(error) or self._failures >= settings.retries or (gateway_lost(error) and strangers):
+        passed = time.monotonic() - self._began
+        in_vain = self._failures >= settings.retries or (self._failures and passed > 2 * settings.timeout)
+        strangers = gateway_lost(error) and not gateways.answered and passed > _PATIENCE_WITH_STRANGERS
+        if hopeless(error) or in_vain or strangers:
             raise explained(error, gateways.table, gateways.where) from error
         wait = min(settings.retry_wait * 2**self._failures, _LONGEST_WAIT) * random.uniform(0.75, 1.25)
         self._failures += 1
@@ -174,7 +180,8 @@ class Gateways:
         """Return a connection (to ``address``, or to any gateway) that is the caller's until it is given back."""
         with self._lock:
             if self._process != os.getpid():
-                _inherited.extend(self._idle)
+                for link in self._idle:
+                    link.leave()
                 self._idle, self._process = [], os.getpid()
                 self._turn = random.randrange(len(self.addresses))
             oldest = time.monotonic() - self.settings.idle
@@ -266,8 +273,8 @@ class Gateways:
         """Close the connections that nobody uses."""
         with self._lock:
             doomed, self._idle = self._idle, []
-            if self._process != os.getpid():
-                _inherited.extend(doomed)
-                doomed = []
         for link in doomed:
-            link.close()
+            if self._process == os.getpid():
+                link.close()
+            else:
+                link.leave()

@@ -9,6 +9,7 @@ the last row received: nothing is lost or repeated.
 from __future__ import annotations
 
 import contextlib
+import os
 import select
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -77,6 +78,7 @@ class Scan:
         self._columns, self._condition = columns, condition
         self._lease: Lease | None = None
         self._asked: Asked | None = None
+        self._process = os.getpid()
 
     def __iter__(self) -> Iterator[list[Any]]:
         patience = Patience(self._gateways)
@@ -106,8 +108,9 @@ class Scan:
                 if complete:
                     return
         finally:
-            self._abandon()
-            self._close()
+            if self._process == os.getpid():  # in a child process, the scanner is still the parent's
+                self._abandon()
+                self._close()
 
     def _ask(self) -> None:
         """Ask for rows, of a new scanner if there is none; the connection is this scan's own until they are here."""
