@@ -22,9 +22,9 @@ def seed_lines(count: int) -> Iterator[str]:
     for number in numbers:
         host, page = number % hosts, number // hosts
         section = _SECTIONS[(host * 7 + page) % len(_SECTIONS)]
-        query = f"?id={page}&lang=en" if page % 5 == 0 else ""
+        name = f"p{page:03d}.html" if page % 5 else f"title-of-page-{page}-of-this-section/"
         end = "com" if host % 2 else "org"
-        yield f"http://www{host % 3}.site-{host:05d}.example.{end}/{section}/p{page:03d}.html{query}\n"
+        yield f"http://www{host % 3}.site-{host:05d}.example.{end}/{section}/{name}\n"
 
 
 def write_seeds(count: int, folder: Path) -> Path:

@@ -6,13 +6,15 @@ mrjob 0.7.4 is finished software and pinned; its inner methods that are overridd
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any
 
 from mrjob.inline import InlineMRJobRunner
-from mrjob.local import LocalMRJobRunner
+from mrjob.local import LocalMRJobRunner, _sort_lines_with_sort_bin
 
+_IN_MEMORY = 32 << 20  # bytes of map output
+_SORT_MEMORY = "100M"
 NLINE = "org.apache.hadoop.mapred.lib.NLineInputFormat"
 
 
@@ -78,6 +80,22 @@ class _OneLinePerMap:
 
 class InlineRunner(_OneLinePerMap, InlineMRJobRunner):  # type: ignore[misc]
     """All tasks in this process, one after the other."""
+
+    def _sort_input_func(self) -> Callable[[list[str], str], None]:
+        """Sort in memory, and with :command:`sort` what is large: its memory is bounded, and the order is the same."""
+        in_memory = super()._sort_input_func()
+        by_key = [] if self._sort_values else ["-t", "\t", "-k", "1,1", "-s"]
+        folder = self._get_local_tmp_dir()
+
+        def sort(input_paths: list[str], output_path: str) -> None:
+            size = sum(os.stat(path).st_size for path in input_paths)  # noqa: PTH116
+            if size <= _IN_MEMORY:
+                in_memory(input_paths, output_path)
+            else:
+                command = ["sort", "-S", _SORT_MEMORY, *by_key]
+                _sort_lines_with_sort_bin(input_paths, output_path, command, self._sort_values, folder)
+
+        return sort
 
 
 class LocalRunner(_OneLinePerMap, LocalMRJobRunner):  # type: ignore[misc]
