@@ -22,6 +22,7 @@ _MARKED = 10
 """One row in so many carries the mark that the filtered scan asks for."""
 _GETS = 20_000
 _ROOT = Path(__file__).resolve().parent.parent
+SERVICES = str(_ROOT / "scripts" / "services")
 _CONDITION = b"SingleColumnValueFilter('mk','_gnmrk_',=,'binary:1-1',true,true)"
 _COLUMNS = [b"f:st", b"f:ts", b"f:fi", b"s:s", b"mk"]
 
@@ -29,7 +30,7 @@ _COLUMNS = [b"f:st", b"f:ts", b"f:fi", b"s:s", b"mk"]
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
     """Measure put, projected scan, filtered scan and batch get of ``rows`` rows (``runner`` has no part in it)."""
     instance = f"bench-{os.getpid()}"
-    services = [str(_ROOT / "scripts" / "services")]
+    services = [SERVICES]
     options = ["hbase", "--instance", instance, "--data", str(folder / "hbase")]
     started = subprocess.run([*services, "start", *options], stdout=subprocess.PIPE, text=True, check=True)
     found: list[Measurement] = []
@@ -38,11 +39,11 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
             records = {"put": rows, "scan": rows, "filter": rows // _MARKED, "get": min(rows, _GETS)}[work]
             costs = {}
             for side in ("raw", "ours"):
-                before = _server_seconds(instance)
+                before = server_seconds(instance)
                 command = [sys.executable, "-m", "bench.hbase", side, work, started.stdout.strip(), str(rows)]
                 costs[side] = run(command, folder=folder)
                 servers = ", ".join(
-                    f"{part} {after - before[part]:.1f} s" for part, after in _server_seconds(instance).items()
+                    f"{part} {after - before[part]:.1f} s" for part, after in server_seconds(instance).items()
                 )
                 aim = 1.3 * costs["raw"].cpu if side == "ours" else None
                 name = f"{work} {'happybase' if side == 'raw' else 'nutch2py'} ({servers})"
@@ -52,7 +53,7 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
     return found
 
 
-def _server_seconds(instance: str) -> dict[str, float]:
+def server_seconds(instance: str) -> dict[str, float]:
     """Return the CPU seconds that the servers have used so far."""
     found = {}
     for part in ("master", "gateway"):
