@@ -74,15 +74,15 @@ class SolrClient:
 
     def add(self, documents: list[dict[str, Any]], commit_within: int | None = None) -> None:
         """Add or replace documents; ``commit_within``: milliseconds until they must be searchable."""
-        self.request(lambda solr: solr.add(documents, commitWithin=commit_within))
+        self.request(lambda solr: _taken(solr.add(documents, commitWithin=commit_within)))
 
     def delete(self, ids: list[str]) -> None:
         """Delete documents by id."""
-        self.request(lambda solr: solr.delete(id=ids))
+        self.request(lambda solr: _taken(solr.delete(id=ids)))
 
     def commit(self) -> None:
         """Make what was sent durable and searchable."""
-        self.request(lambda solr: solr.commit())
+        self.request(lambda solr: _taken(solr.commit()))
 
     def search(self, query: str, handler: str = "select", **parameters: Any) -> dict[str, Any]:
         """Return Solr's whole answer to a query."""
@@ -172,6 +172,12 @@ class SolrClient:
         elif "resolve" in text.lower() or "Name or service" in text:
             text = "no such host"
         return status, text[:300]
+
+
+def _taken(answer: str) -> None:
+    """Check that it was Solr who said that all is well, not the page of a proxy before it."""
+    if "responseHeader" not in answer:
+        raise json.JSONDecodeError("not an answer of Solr", answer[:100], 0)
 
 
 class _Encoder:

@@ -30,6 +30,15 @@ class SolrServer:
     def start(self):
         self.url = self._services("start")
 
+    def start_cloud(self):
+        """Start a node of SolrCloud beside it; return the collection's address."""
+        return self._services("start", "cloud")
+
+    def zookeeper(self):
+        settings = (self.home.parents[1] / "settings").read_text().splitlines()
+        port = next(int(line.partition("=")[2]) for line in settings if line.startswith("cloud="))
+        return f"127.0.0.1:{port + 1000}"
+
     def stop(self):
         self._services("stop")
 

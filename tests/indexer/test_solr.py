@@ -12,6 +12,7 @@ import pytest
 from nutch2py.cli import main
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError
+from nutch2py.indexer.search import search
 from nutch2py.indexer.solr import SolrIndexWriter
 from nutch2py.indexer.writers import IndexWriters
 from nutch2py.jobs.clean import clean
@@ -312,6 +313,21 @@ def test_several_addresses_all_get_every_document_or_stand_for_one_another(solr)
         assert (solr.count(), solr.count("other")) == (2, 2)
     finally:
         solr.unload("other")
+
+
+def test_a_solr_cloud_is_written_to_by_the_name_of_its_collection(solr):
+    address = solr.start_cloud()
+    cloud = {"solr_server_type": "cloud", "solr_collection": "nutch"}
+    write(settings(address.removesuffix("/nutch"), **cloud), page_doc(1, title="北京奥运会"), page_doc(2))
+    conf = settings(address, search_backend="solr")
+    assert [hit.id for hit in search(conf, "奥运会").hits] == ["org.example:http/1"]
+    pytest.importorskip("kazoo", reason="kazoo, with which ZooKeeper is asked, is not installed")
+    conf = settings("", **cloud, solr_zookeeper_hosts=solr.zookeeper(), plugin_includes="indexer-solr")
+    write(conf, page_doc(3), deleted=["org.example:http/2"])
+    assert {hit.id for hit in search(settings(address, search_backend="solr"), "page").hits} == {
+        "org.example:http/1",
+        "org.example:http/3",
+    }
 
 
 def test_solr_can_ask_for_a_password(solr):

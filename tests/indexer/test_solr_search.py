@@ -108,14 +108,14 @@ def test_relevance_is_multiplied_by_pagerank_and_opic(searched):
         answer = searched.select("weighted words", handler="nutch", **parameters)
         return {each["id"]: each["score"] for each in answer["response"]["docs"]}
 
-    plain = scores(**{"pagerank.power": 0, "opic.power": 0})
+    plain = scores(pagerank_power=0, opic_power=0)
     assert len(set(plain.values())) == 1
     (base,) = set(plain.values())
     assert [(key, round(score / base, 3)) for key, score in scores().items()] == [
         (*ids(22), 10.0), (*ids(21), 4.0), (*ids(20), 1.0),
     ]  # fmt: skip
-    assert list(scores(**{"pagerank.power": 0.5})) == ids(21, 22, 20)
-    assert list(scores(**{"pagerank.power": 0})) == ids(21, 20, 22)
+    assert list(scores(pagerank_power=0.5)) == ids(21, 22, 20)
+    assert list(scores(pagerank_power=0)) == ids(21, 20, 22)
 
 
 def test_pagerank_can_be_set_without_sending_the_document_again(searched):

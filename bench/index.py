@@ -1,0 +1,114 @@
+"""index: ROWS parsed pages of about 2.5 KB to a real Solr, beside pysolr alone with the same documents.
+
+CPU seconds are those of the sender: Solr is a process of its own, started before and not measured.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.measuring import Measurement, Nutch, run
+from nutch2py.cells import ParseStatus, ProtocolStatus
+from nutch2py.conf import Configuration
+from nutch2py.table import open_store
+from nutch2py.url.keys import reverse_url
+from nutch2py.webpage import CrawlStatus, Mark, ParseStatusCode, ProtocolStatusCode, WebPage
+
+ROWS = (10_000,)
+AIMS = {10_000: 8.0}
+BATCH = "1600000000-1"
+_NOW = 1_600_000_000_000
+_WORDS = 350
+_ENGLISH = [
+    f"{stem}{end}" for stem in ("search", "crawl", "index", "page", "batch", "link") for end in ("", "s", "ing")
+]
+_CHINESE = (
+    "北京",
+    "奥运会",
+    "开幕",
+    "总统",
+    "美国",
+    "经济",
+    "网络",
+    "搜索",
+    "引擎",
+    "中国",
+    "世界",
+    "新闻",
+    "地震",
+    "电影",
+)
+_SERVICES = Path(__file__).resolve().parent.parent / "scripts" / "services"
+# what any sender has to do: the documents made beforehand, in batches of the same size
+_FLOOR = """
+import json, pysolr, sys
+solr = pysolr.Solr(sys.argv[2], timeout=300)
+batch = []
+for line in open(sys.argv[1], encoding="utf-8"):
+    batch.append(json.loads(line))
+    if len(batch) == 250:
+        solr.add(batch)
+        batch = []
+if batch:
+    solr.add(batch)
+solr.commit()
+"""
+
+
+def build(conf: Configuration, pages: int) -> None:
+    """Make the table as it is after updatedb, three in ten pages being Chinese."""
+    store = open_store(conf, WebPage)
+    store.create()
+    chance = random.Random(pages)
+    with store.batch() as batch:
+        for number in range(pages):
+            url = f"http://h{number // 200:05d}.bench.example/p{number % 200:04d}.html"
+            page = WebPage()
+            page.base_url = url
+            page.status, page.fetch_interval, page.score = CrawlStatus.FETCHED, 2_592_000, chance.random() * 2
+            page.fetch_time, page.prev_fetch_time = _NOW + 2_592_000_000, _NOW
+            page.protocol_status = ProtocolStatus(ProtocolStatusCode.SUCCESS)
+            page.parse_status = ParseStatus(ParseStatusCode.SUCCESS, ParseStatusCode.OK)
+            words, space = (_CHINESE, "") if number % 10 < 3 else (_ENGLISH, " ")
+            page.title = space.join(chance.choices(words, k=6))
+            page.text = f"{number} " + space.join(chance.choices(words, k=_WORDS))
+            page.signature, page.content_type = chance.randbytes(16), "text/html"
+            page.inlinks = {f"http://h{n}.bench.example/": f"anchor {n}" for n in chance.sample(range(1000), 3)}
+            page.markers = {Mark.UPDATEDB: BATCH, Mark.DISTANCE: "0"}
+            batch.put(reverse_url(url), page)
+
+
+@contextmanager
+def solr() -> Iterator[str]:
+    """Run a Solr of its own; give its address."""
+    command = [str(_SERVICES), "start", "solr", "--instance", "bench"]
+    address = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    try:
+        yield address
+    finally:
+        subprocess.run([str(_SERVICES), "remove", "solr", "--instance", "bench"], check=True)
+
+
+def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
+    """Measure ``nutch2py index -all``, and pysolr alone."""
+    lines = folder / "index.jsonl"
+    first = Nutch(folder, runner)
+    build(Configuration.load(overrides=first.settings), rows)
+    with solr() as address:
+        nutch = Nutch(folder, runner, **{"solr.server.url": address})
+        cost = nutch("index", "-all")
+        options = {
+            "plugin.includes": f"{first.settings['plugin.includes']}|indexer-jsonl",
+            "indexer-jsonl.path": str(lines),
+        }
+        Nutch(folder, runner, **options)("index", "-all")
+        floor = run([sys.executable, "-c", _FLOOR, str(lines), address])
+    return [
+        Measurement(f"index {rows:,} pages in Solr", rows, cost, "documents", AIMS.get(rows)),
+        Measurement("pysolr alone", rows, floor, "documents"),
+    ]
