@@ -13,10 +13,12 @@ from nutch2py.jobs.journal import recover
 from nutch2py.mapreduce.driver import JobResult, map_tasks, merge_counters, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.splits import RangeSplit, Split
+from nutch2py.plugins import enabled
 from nutch2py.table import MarkCondition, Query, open_store
 from nutch2py.webpage import CrawlStatus, Mark, WebPage
 
 _GONE = (CrawlStatus.GONE, CrawlStatus.REDIR_TEMP, CrawlStatus.REDIR_PERM)
+_ON_DISK = ("indexer-embedded", "indexer-csv", "indexer-jsonl")
 _STATE = frozenset({WebPage.markers, WebPage.status, WebPage.batch_id})
 
 
@@ -36,6 +38,11 @@ class IndexerJob(TableJob):
         else:
             self.fields = self.builder.fields | _STATE
             self.mark = _condition(conf)
+
+    @classmethod
+    def local_outputs(cls, conf: Configuration) -> str:
+        """Return the enabled writers whose index is a folder or a file."""
+        return " and ".join(name for name in enabled(conf, "indexwriter") if name in _ON_DISK)
 
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
         """Write each document and delete; the index mark is set when the index has committed them."""

@@ -15,7 +15,7 @@ import py_compile
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -256,7 +256,7 @@ def _libraries() -> dict[str, metadata.Distribution]:
 
     found: dict[str, metadata.Distribution] = {}
 
-    def add(name: str) -> None:
+    def add(name: str, extras: Sequence[str] = ("",)) -> None:
         name = name.lower().replace("_", "-").replace(".", "-")
         if name in found or name == "pyspark":
             return
@@ -267,10 +267,11 @@ def _libraries() -> dict[str, metadata.Distribution]:
         found[name] = distribution
         for text in distribution.requires or ():
             requirement = Requirement(text)
-            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-                add(requirement.name)
+            if requirement.marker is None or any(requirement.marker.evaluate({"extra": extra}) for extra in extras):
+                add(requirement.name, ["", *requirement.extras])
 
-    add("nutch2py")
+    own = metadata.distribution("nutch2py").metadata
+    add("nutch2py", ["", *(own.get_all("Provides-Extra") or ())])  # of the extras, what is installed
     for group in metadata.entry_points().groups:
         if group.startswith("nutch2py."):
             for point in metadata.entry_points(group=group):

@@ -156,7 +156,7 @@ def _run(job: TableJob, runner: Any, monitor: ProgressMonitor, output: Path | No
         raise
     for counters in runner.counters():
         for group, names in counters.items():
-            merged = result.counters.setdefault(group, {})
+            merged = result.counters.setdefault(group.strip(), {})  # Hadoop's end in a blank
             for name, amount in names.items():
                 merged[name] = merged.get(name, 0) + amount
     if output is None:

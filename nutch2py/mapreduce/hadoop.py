@@ -42,6 +42,9 @@ _OURS = frozenset(
         "mapreduce.spark.master",
         "mapreduce.task.channel",
         "mapreduce.driver.pid",
+        # of Nutch's nutch-default.xml, for its own Java
+        "hadoop.job.history.user.location",
+        "io.serializations",
     }
 )
 _ATTEMPTS, _PAUSE = 5, 2.0  # YARN collects logs some seconds after the end
@@ -93,7 +96,7 @@ class Hadoop(NamedTuple):
                 )
             jar = str(found[0])
         user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
-        folder = conf.get_trimmed("mapreduce.hadoop.folder", f"hdfs:///user/{user}/nutch2py").rstrip("/")
+        folder = conf.get_trimmed("mapreduce.hadoop.folder").rstrip("/") or f"hdfs:///user/{user}/nutch2py"
         return cls(hadoop, yarn, jar, folder)
 
     def fs(self, *arguments: str, expect: str | None = None) -> subprocess.CompletedProcess[bytes]:
@@ -140,7 +143,7 @@ class Hadoop(NamedTuple):
 
 def job_label(conf: Configuration, title: str) -> str:
     """Return ``nutch2py CRAWL TITLE BATCH``: what YARN's pages show."""
-    crawl = conf.get_trimmed("storage.crawl.id", "-")
+    crawl = conf.get_trimmed("storage.crawl.id") or "-"
     return " ".join(filter(None, ("nutch2py", crawl, title.replace(":", ""), batch_of(conf))))
 
 

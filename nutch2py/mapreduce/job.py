@@ -205,7 +205,7 @@ class TableJob(MRJob):  # type: ignore[misc]
         try:
             yield
         except Exception as error:
-            runner = self.conf.get("mapreduce.runner", "")
+            runner = self.conf.get("mapreduce.runner", "inline")
             known = isinstance(error, NutchError)
             if runner == "inline" and not known:
                 raise

@@ -1,0 +1,105 @@
+"""A real Hadoop of the tests' own: started by scripts/services on free ports, stopped and removed at the end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from nutch2py.cli import main
+from nutch2py.conf import Configuration, data_folder
+from tests.conftest import ROOT
+
+
+class Cluster:
+    """HDFS and YARN of one node; ``settings`` are the properties of a job that runs there."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self._name = name
+        self.conf_folder = folder / "conf"
+        self.package = folder / "package.tar.gz"
+        self.home = ""
+
+    def services(self, action: str) -> str:
+        command = [str(ROOT / "scripts" / "services"), action, "hadoop", "--instance", self._name]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{' '.join(command)} failed:\n{done.stderr}"
+        return done.stdout.strip()
+
+    def start(self) -> None:
+        self.home = self.services("start")
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return {
+            "mapreduce.runner": "hadoop",
+            "mapreduce.hadoop.home": self.home,
+            "mapreduce.package": str(self.package),
+            "mapreduce.job.maps": "3",
+            "mapreduce.job.reduces": "2",
+            "storage.embedded.shared": "true",
+            "urlfilter.regex.file": "site-urlfilter.txt",
+        }
+
+    def configuration(self, settings: dict[str, str]) -> Configuration:
+        return Configuration.load(self.conf_folder, {**self.settings, **settings})
+
+    def hadoop(self, *words: str) -> str:
+        done = subprocess.run([f"{self.home}/bin/hadoop", *words], capture_output=True, text=True, check=False)
+        return done.stdout
+
+    def running(self) -> list[str]:
+        """Names and ids of the applications that have not ended."""
+        listed = self.hadoop("application", "-list").splitlines()
+        return [line for line in listed if line.startswith("application_")]
+
+
+def tasks(job: str, kind: str) -> list[int]:
+    """Return the process ids of a job's tasks of a kind (mapper, reducer) on this machine."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[1:2] == [f"run_{job}.py".encode()] and f"--{kind}".encode() in words:
+            found.append(int(path.parent.name))
+    return found
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    while not condition():
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="session")
+def package_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder with a package, made through the command line, and ``conf``, the configuration folder in it."""
+    folder = tmp_path_factory.mktemp("package")
+    rules = folder / "conf"
+    rules.mkdir()
+    shutil.copy(data_folder("conf") / "regex-urlfilter.txt", rules / "site-urlfilter.txt")
+    (rules / "broken-urlfilter.txt").write_text("+[a-\n")
+    secret = "<property><name>solr.auth.password</name><value>hush</value></property>"
+    (rules / "nutch-site.xml").write_text(f"<configuration>{secret}</configuration>")
+    assert main(["package", str(folder / "package.tar.gz"), "--conf", str(rules)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="session")
+def hadoop_cluster(package_folder: Path) -> Iterator[Cluster]:
+    """Give a running cluster with the package made, or skip where there is no Java or Maven."""
+    missing = [tool for tool in ("java", "mvn") if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"{' and '.join(missing)} not on the PATH: a JDK 17 and Maven run the Hadoop of this test")
+    cluster = Cluster(f"test-{os.getpid()}", package_folder)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.services("remove")

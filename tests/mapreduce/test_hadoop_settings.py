@@ -1,0 +1,162 @@
+"""What a job needs on a cluster, before there is one: where Hadoop is, what is told to it, what is refused."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.jobs.index import IndexerJob
+from nutch2py.mapreduce import guard
+from nutch2py.mapreduce.driver import check_reach
+from nutch2py.mapreduce.hadoop import Hadoop, job_label, job_tag, write_job_properties
+from tests.mapreduce.tinyjobs import WordJob
+
+
+def installation(folder: Path, *jars: str) -> Path:
+    for name in ("bin/hadoop", "bin/yarn", *jars):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o755)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _no_hadoop_around(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("HADOOP_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+def test_hadoop_is_found_by_property_environment_and_path(
+    conf: Configuration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jar = "share/hadoop/tools/lib/hadoop-streaming-3.4.2.jar"
+    for name in ("property", "environment", "path"):
+        installation(tmp_path / name, jar, jar.replace("3.4.2", "3.4.2-sources"))
+    monkeypatch.setenv("PATH", str(tmp_path / "path" / "bin"))
+    assert Hadoop.find(conf).hadoop == str(tmp_path / "path" / "bin" / "hadoop")
+    monkeypatch.setenv("HADOOP_HOME", str(tmp_path / "environment"))
+    assert Hadoop.find(conf).yarn == str(tmp_path / "environment" / "bin" / "yarn")
+    conf.set("mapreduce.hadoop.home", str(tmp_path / "property"))
+    conf.set("mapreduce.hadoop.folder", "hdfs:///crawls/")
+    found = Hadoop.find(conf)
+    assert found.streaming_jar == str(tmp_path / "property" / jar)
+    assert found.folder == "hdfs:///crawls"
+
+
+def test_no_hadoop_is_an_error_that_says_what_to_set(conf: Configuration, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="no hadoop on the PATH: set HADOOP_HOME"):
+        Hadoop.find(conf)
+    conf.set("mapreduce.hadoop.home", str(tmp_path))
+    with pytest.raises(ConfigurationError, match="bin/hadoop is not there"):
+        Hadoop.find(conf)
+
+
+def test_no_streaming_jar_is_an_error_that_says_what_to_set(conf: Configuration, tmp_path: Path) -> None:
+    conf.set("mapreduce.hadoop.home", str(installation(tmp_path / "hadoop")))
+    with pytest.raises(ConfigurationError, match=r"name it with the property mapreduce\.streaming\.jar"):
+        Hadoop.find(conf)
+    conf.set("mapreduce.streaming.jar", str(tmp_path / "none.jar"))
+    with pytest.raises(ConfigurationError, match="which is no file"):
+        Hadoop.find(conf)
+
+
+def test_properties_of_hadoop_go_into_a_file_of_the_user_alone(conf: Configuration, tmp_path: Path) -> None:
+    for name, value in {
+        "mapreduce.job.queuename": "crawl & search",
+        "mapreduce.job.tags": "night",
+        "mapreduce.runner": "hadoop",
+        "mapreduce.job.maps": "7",
+        "yarn.app.mapreduce.am.resource.mb": "900",
+        "solr.auth.password": "hush",
+        "storage.crawl.id": "web",
+        "fetcher.batch.id": "1600000001-1001",
+    }.items():
+        conf.set(name, value)
+    path = tmp_path / "job.xml"
+    write_job_properties(path, conf, "DbUpdaterJob: writing", "tag-1")
+    written = {p.findtext("name"): p.findtext("value") for p in ET.parse(path).iter("property")}
+    assert written.pop("mapreduce.job.name") == "nutch2py web DbUpdaterJob writing 1600000001-1001"
+    assert written == {
+        "mapreduce.job.queuename": "crawl & search",
+        "mapreduce.job.tags": "night,tag-1",
+        "mapreduce.task.timeout": "600000",
+        "yarn.app.mapreduce.am.resource.mb": "900",
+    }
+    assert oct(path.stat().st_mode & 0o777) == "0o600"
+
+
+def test_the_tag_is_that_of_the_same_job_of_the_same_batch_and_crawl(conf: Configuration) -> None:
+    tags = {job_tag(conf, "FetcherJob")}
+    for name, value in (("fetcher.batch.id", "1"), ("fetcher.batch.id", "2"), ("storage.crawl.id", "a")):
+        conf.set(name, value)
+        tags.add(job_tag(conf, "FetcherJob"))
+    assert len(tags) == 4
+    assert job_tag(conf.copy(), "FetcherJob") in tags
+    assert job_label(conf, "FetcherJob") == "nutch2py a FetcherJob 2"
+
+
+def test_the_embedded_table_is_refused_on_a_cluster_unless_it_is_this_machine(conf: Configuration) -> None:
+    with pytest.raises(ConfigurationError, match="cannot reach the table in embedded:"):
+        check_reach(conf, "hadoop", WordJob)
+    check_reach(conf, "local", WordJob)
+    check_reach(conf, "spark", WordJob)
+    conf.set("storage.embedded.shared", "true")
+    check_reach(conf, "hadoop", WordJob)
+
+
+def test_an_index_on_the_disk_of_a_node_is_refused(conf: Configuration) -> None:
+    conf.set("storage.data.store", "hbase://127.0.0.1:9090")
+    check_reach(conf, "hadoop", WordJob)
+    with pytest.raises(ConfigurationError, match="would write indexer-embedded to their own disks"):
+        check_reach(conf, "hadoop", IndexerJob)
+    conf.set("plugin.excludes", "indexer-embedded")
+    check_reach(conf, "hadoop", IndexerJob)
+
+
+def test_the_guard_passes_lines_and_the_exit_code_on() -> None:
+    command = [
+        sys.executable,
+        "-S",
+        "-E",
+        guard.__file__,
+        "tag",
+        "--",
+        "/bin/sh",
+        "-c",
+        "echo one; echo two >&2; exit 3",
+    ]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stdout.read().splitlines() == [b"one", b"two"]
+    assert process.wait() == 3
+    process.stdin.close()
+    process.stdout.close()
+
+
+def test_the_guard_ends_client_and_application_when_its_input_closes(tmp_path: Path) -> None:
+    yarn = tmp_path / "yarn"
+    yarn.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\n')
+    yarn.chmod(0o755)
+    client = "echo INFO Submitted application application_1_0007; echo $$; exec /bin/sleep 60"
+    command = [sys.executable, "-S", "-E", guard.__file__, "tag", str(yarn), "--", "/bin/sh", "-c", client]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdout.readline()
+    pid = int(process.stdout.readline())
+    process.send_signal(signal.SIGTERM)  # is for the driver to decide
+    process.stdin.close()
+    assert process.wait() == 143
+    process.stdout.close()
+    while Path(f"/proc/{pid}").exists():
+        time.sleep(0.05)
+    assert (tmp_path / "asked").read_text() == "application -kill application_1_0007\n"

@@ -1,0 +1,129 @@
+"""Jobs on a real Spark, on this machine's cores."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError, StoreError
+from nutch2py.mapreduce.driver import run_job
+from nutch2py.mapreduce.splits import FileSplit
+from tests.conftest import ROOT
+from tests.jobs import crawl
+from tests.mapreduce.tinyjobs import FailingJob, OrderJob, WordJob
+
+needs_spark = pytest.mark.skipif(
+    shutil.which("java") is None or importlib.util.find_spec("pyspark") is None,
+    reason="Spark needs a JDK 17 on the PATH and pyspark (pip install 'nutch2py[spark]')",
+)
+SPARK = {"mapreduce.runner": "spark", "mapreduce.spark.master": "local[2]"}
+
+
+@pytest.fixture(autouse=True)
+def _tasks_find_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+
+def splits(folder: Path, *texts: str) -> list[FileSplit]:
+    found = []
+    for number, text in enumerate(texts):
+        (folder / f"input-{number}").write_text(text)
+        found.append(FileSplit(str(folder / f"input-{number}"), 0, len(text), number))
+    return found
+
+
+@needs_spark
+def test_splits_counters_log_lines_and_output(
+    conf: Configuration, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in SPARK.items():
+        conf.set(name, value)
+    result = run_job(WordJob, conf, splits(tmp_path, "a b\na\n", "c\n", "a c\nb\n"), title="WordJob", reducers=3)
+    assert {word: count for word, (count, _) in result.output} == {"a": 3, "b": 2, "c": 2}
+    assert result.count("words", "map_splits") == 3
+    assert result.count("words", "lines") == 5
+    assert sorted(capfd.readouterr().out.splitlines()) == [
+        f"split {n} has {lines} lines" for n, lines in enumerate((2, 1, 2))
+    ]
+
+
+@needs_spark
+def test_values_are_sorted_within_their_key(conf: Configuration, tmp_path: Path) -> None:
+    for name, value in SPARK.items():
+        conf.set(name, value)
+    found = run_job(OrderJob, conf, splits(tmp_path, "b=2\na=9\nkT=y\n", "b=1\na=10\nkT=xT1\n"), title="OrderJob")
+    assert dict(found.output) == {"a": ["10", "9"], "b": ["1", "2"], "k\t": ["x\t1", "y"]}
+
+
+@needs_spark
+def test_errors_of_a_task_reach_the_driver(conf: Configuration, tmp_path: Path) -> None:
+    for name, value in {**SPARK, "tiny.failure": "store"}.items():
+        conf.set(name, value)
+    with pytest.raises(StoreError, match=r"^the table is on fire: put it out$"):
+        run_job(FailingJob, conf, splits(tmp_path, "a"), title="FailingJob")
+
+
+@needs_spark
+def test_a_round_of_a_crawl_ends_in_the_same_table(tmp_path: Path) -> None:
+    with crawl.site() as site:
+        seeds = tmp_path / "seeds.txt"
+        seeds.write_text("".join(f"{site}/{number}\n" for number in range(9)))
+        settings = {**crawl.SETTINGS, "mapreduce.job.maps": "2", "mapreduce.job.reduces": "2"}
+        tables = []
+        for name, runner in (("inline", {}), ("spark", SPARK)):
+            store = {"storage.data.store": f"embedded:{tmp_path / name}"}
+            conf = Configuration.load(overrides={**settings, **store, **runner})
+            crawl.rounds(conf, str(seeds), 1)
+            tables.append(crawl.table(conf))
+    assert tables[0] == tables[1]
+
+
+_DRIVER = """
+import sys
+from nutch2py.conf import Configuration
+from nutch2py.mapreduce.driver import run_job
+from nutch2py.mapreduce.splits import FileSplit
+from tests.mapreduce.tinyjobs import SlowJob
+
+settings = {"mapreduce.runner": "spark", "mapreduce.spark.master": "local[2]", "tiny.folder": sys.argv[1]}
+run_job(SlowJob, Configuration.load(overrides=settings), [FileSplit("/none", 0, 0, 0)], title=SlowJob.__name__)
+"""
+
+
+@needs_spark
+def test_the_application_ends_with_its_driver(tmp_path: Path) -> None:
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    driver = subprocess.Popen([sys.executable, "-c", _DRIVER, str(folder)], env={**os.environ}, cwd=ROOT)
+    while not any(folder.iterdir()):
+        assert driver.poll() is None
+        time.sleep(0.1)
+    (task,) = (int(path.name) for path in folder.iterdir())
+    driver.send_signal(signal.SIGKILL)
+    driver.wait()
+    while Path(f"/proc/{task}").exists() and "Z" not in Path(f"/proc/{task}/stat").read_text().split(")")[1][:3]:
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("master", ["spark://host:7077", "yarn", "k8s://https://host"])
+def test_the_master_of_a_cluster_is_refused(conf: Configuration, tmp_path: Path, master: str) -> None:
+    conf.set("mapreduce.runner", "spark")
+    conf.set("mapreduce.spark.master", master)
+    with pytest.raises(ConfigurationError, match="for a cluster use -r hadoop"):
+        run_job(WordJob, conf, splits(tmp_path, "a"), title="WordJob")
+
+
+def test_a_wrong_spark_home_is_named(conf: Configuration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    conf.set("mapreduce.runner", "spark")
+    with pytest.raises(ConfigurationError, match="SPARK_HOME is"):
+        run_job(WordJob, conf, splits(tmp_path, "a"), title="WordJob")
