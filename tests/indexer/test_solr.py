@@ -109,6 +109,24 @@ def _everything():
     return Query(frozenset({WebPage.status, WebPage.parse_status}))
 
 
+def test_several_tasks_write_at_once(solr, tmp_path):
+    conf = crawl_conf(tmp_path, solr.url)
+    conf.set("mapreduce.runner", "local")
+    conf.set("mapreduce.job.maps", "4")
+    conf.set("solr.commit.size", "7")
+    store = open_store(conf, WebPage)
+    store.create()
+    keys = [f"org.example.h{number % 9}:http/{number}" for number in range(400)]
+    with store.batch() as batch:
+        for key in keys:
+            made = page(signature=key.encode(), title="T", text="some text", content_type="text/html")
+            made.markers["_updmrk_"] = "b1"
+            batch.put(key, made)
+    result = index(conf, "-all")
+    assert result.count("IndexerStatus", "added") == 400
+    assert sorted(solr.ids()) == sorted(keys)
+
+
 def test_solrindex_and_solrdedup_and_solrclean_take_the_address_as_nutch_2_does(solr, tmp_path, capsys):
     table = f"storage.data.store=embedded:{tmp_path / 'crawldata'}"
     conf = Configuration.load(overrides=dict([table.split("=", 1)]))
@@ -226,8 +244,13 @@ def test_a_solr_that_refuses_every_document_ends_the_job(solr):
 
 def test_long_and_unknown_fields_cost_no_document(solr):
     long = "x" * 40_000
-    write(settings(solr.url), page_doc(1, meta_long=long, cache=long, invented=["a", "b"], rawcontent=long))
-    (found,) = solr.select("*:*")["response"]["docs"]
+    write(
+        settings(solr.url),
+        page_doc(1, meta_long=long, cache=long, invented=["a", "b"], rawcontent=long),
+        page_doc(2, title=long, content=long, anchor=long, url=f"http://example.org/{long}", type=long),
+    )
+    assert solr.count() == 2
+    (found,) = solr.select(r"id:org.example\:http\/1")["response"]["docs"]
     assert len(found["meta_long"][0]) == 10_000
     assert (len(found["cache"]), len(found["rawcontent"]), found["invented"]) == (40_000, 40_000, ["a", "b"])
 
