@@ -109,8 +109,11 @@ class PycurlDownloadHandler(BaseDownloadHandler):
         finally:
             if transfer.curl in self._running:  # cancelled
                 self._release(transfer)
-            transfer.ready_again(headers)
-            self._pool.append(transfer)
+            if transfer.logged_in:  # libcurl would send the login with the next request, unasked
+                transfer.curl.close()
+            else:
+                transfer.ready_again(headers)
+                self._pool.append(transfer)
         return answer
 
     def _release(self, transfer: Transfer) -> None:

@@ -22,7 +22,9 @@ from nutch2py.url.javaurl import parse_relative, parse_url
 _MAX_HOSTS = 100_000
 _RETRY_AFTER = 60.0  # seconds for which a failure to get the file is remembered
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_NOBODY = frozenset({FailureKind.DNS, FailureKind.REFUSED, FailureKind.CONNECT, FailureKind.TLS, FailureKind.GATE})
+_NOBODY = frozenset(
+    {FailureKind.DNS, FailureKind.REFUSED, FailureKind.CONNECT, FailureKind.TLS, FailureKind.GATE, FailureKind.SCHEME}
+)
 """No server was reached; the page will not reach one either, and its own failure says more."""
 
 

@@ -56,15 +56,16 @@ class Transfer:
     """An easy handle that is used again and again; :meth:`prepare` begins a request, :meth:`answer` ends it."""
 
     __slots__ = (
-        "_count", "_ended", "_excluded", "_ftp", "_http", "_limit", "_login", "_resolved", "_seen", "active", "body",
-        "curl", "future", "lines", "past_limit", "received", "sent", "started", "status_line", "timed_out", "url",
+        "_count", "_ended", "_excluded", "_ftp", "_http", "_limit", "_resolved", "_seen", "active", "body",
+        "curl", "future", "lines", "logged_in", "past_limit", "received", "sent", "started", "status_line",
+        "timed_out", "url",
     )  # fmt: skip
 
     def __init__(self, http: HttpSettings) -> None:
         self._http = http
         self.curl: Any = pycurl.Curl()
         self.future: asyncio.Future[Answer] | None = None
-        self._resolved = self._login = self._ftp = False
+        self._resolved = self.logged_in = self._ftp = False
         self._set_up()
         self._reset("", -1)
 
@@ -128,18 +129,15 @@ class Transfer:
             self._resolved = bool(addresses)
         if http.proxy is not None:
             self._set_proxy(host, addresses)
-        if http.logins or self._login:
-            self._log_in(http.logins.of(host, port))
+        if http.logins and (credentials := http.logins.of(host, port)) is not None:
+            self._log_in(credentials)
         ftp = url[:4].lower() == "ftp:"
         if ftp or self._ftp:
             self._set_ftp(ftp)
 
-    def _log_in(self, credentials: Credentials | None) -> None:
+    def _log_in(self, credentials: Credentials) -> None:
         """Let libcurl answer a 401; the login is not sent before the server asks for it."""
-        self._login = credentials is not None
-        if credentials is None:
-            self.curl.unsetopt(pycurl.USERPWD)
-            return
+        self.logged_in = True
         self.curl.setopt(pycurl.USERPWD, credentials.login)
         scheme = _SCHEMES.get(credentials.scheme)
         self.curl.setopt(pycurl.HTTPAUTH, pycurl.HTTPAUTH_ANY if scheme is None else scheme | pycurl.HTTPAUTH_ONLY)
@@ -152,7 +150,7 @@ class Transfer:
         if ftp:
             self.curl.setopt(pycurl.USERPWD, http.ftp.login)
             self.curl.setopt(pycurl.OPT_FILETIME, 1)
-        elif not self._login:
+        elif not self.logged_in:
             self.curl.unsetopt(pycurl.USERPWD)
 
     def _on_debug(self, kind: int, data: bytes) -> None:

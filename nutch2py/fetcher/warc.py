@@ -96,6 +96,8 @@ class WarcFiles:
                 f"WARC files cannot be written into {self._folder}: {error.strerror}: give -warc another folder"
             ) from error
         self._writer = WARCWriter(self._file, gzip=True, warc_version="1.1")
+        # records are in memory as it is; warcio would leave its temporary files to the garbage collector
+        self._writer._create_temp_file = BytesIO
         about = {
             "software": f"nutch2py/{__version__}",
             "http-header-user-agent": self._agent,

@@ -5,11 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import shutil
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,8 +16,8 @@ from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.record import Cells, columns_of
 from nutch2py.url.keys import unreverse_url
 from nutch2py.webpage import WebPage
+from tests.site.recorded import recorded_site as serve
 
-SITE_IP, SITE_PORTS = "127.0.7.1", (80, 8790)
 MASKED = {"f:ts", "f:pts", "mtdt:_rs_"}
 BATCHES = {1: "1600000001-1001", 2: "1600000002-1002", 3: "1600000003-1003", 4: "1600000004-1004"}
 EXCEPTION_CODES = {2, 16}
@@ -68,34 +63,10 @@ def write(row: dict[str, bytes], page: WebPage) -> None:
             row[f"{family.decode()}:{qualifier.decode()}"] = value
 
 
-def listening(address: str, port: int) -> bool:
-    with socket.socket() as client:
-        client.settimeout(1)
-        return client.connect_ex((address, port)) == 0
-
-
 @pytest.fixture(scope="module")
 def recorded_site(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    for port in SITE_PORTS:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((SITE_IP, port))
-            except OSError as error:
-                pytest.skip(f"the recorded site needs {SITE_IP}:{port}: {error}")
-    site = tmp_path_factory.mktemp("site")
-    for name in ("serve_site.py", "site.json", "hosts.txt"):
-        shutil.copy(recording / "site" / name, site)
-    server = subprocess.Popen([sys.executable, str(site / "serve_site.py")])
-    try:
-        for _ in range(200):
-            if all(listening(SITE_IP, port) for port in SITE_PORTS):
-                break
-            time.sleep(0.05)
-        yield site
-    finally:
-        server.terminate()
-        server.wait(10)
+    with serve(recording, tmp_path_factory.mktemp("recorded")) as folder:
+        yield folder
 
 
 def differences(ours: Table, theirs: Table) -> Iterator[tuple[str, str, bytes | None, bytes | None]]:

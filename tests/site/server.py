@@ -12,7 +12,7 @@ import ssl
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -21,8 +21,9 @@ from typing import Self
 class Reply:
     """One answer.
 
-    ``raw``: the whole answer as bytes, in place of status, headers and body. ``pieces``: the body in several writes,
-    ``pause`` seconds apart. ``hang``: seconds to say nothing before anything else.
+    ``raw``: the whole answer as bytes, in place of status, headers and body. ``pieces``: what follows in writes of its
+    own, ``pause`` seconds apart; it may be endless (with ``length`` false). ``hang``: seconds to say nothing before
+    anything else.
     ``keep``: leave the connection open for another request. ``reset``: break the connection off.
     """
 
@@ -32,7 +33,7 @@ class Reply:
     content_type: str | None = "text/html"
     reason: str = "OK"
     raw: bytes | None = None
-    pieces: Sequence[bytes] = ()
+    pieces: Iterable[bytes] = ()
     pause: float = 0.0
     hang: float = 0.0
     length: bool = True

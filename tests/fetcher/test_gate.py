@@ -1,0 +1,175 @@
+"""Server-side request forgery: whatever name, notation or redirect leads there, no excluded address is connected to."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.gate import AddressGate
+from nutch2py.url.resolve import HostsFile
+from nutch2py.webpage import CrawlStatus, WebPage
+from nutch2py.webpage import ProtocolStatusCode as Code
+from tests.fetcher.conftest import Crawl, item
+from tests.site.server import Reply, ScriptedSite
+
+PAGE = b"<html><body>secret</body></html>"
+PRIVATE = (
+    "127.0.0.1", "127.1.2.3", "0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "172.16.0.1", "172.31.255.255",
+    "192.168.1.1", "169.254.169.254", "100.64.0.1", "100.127.255.255", "198.18.0.1", "192.0.0.8", "240.0.0.1",
+    "255.255.255.255", "::1", "::", "fe80::1", "fc00::1", "fd12:3456::1", "fec0::1", "::ffff:127.0.0.1",
+    "::ffff:10.0.0.1", "::ffff:a9fe:a9fe", "2002:7f00:1::", "2002:a00:1::1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe",
+)  # fmt: skip
+PUBLIC = ("93.184.216.34", "8.8.8.8", "172.32.0.1", "100.128.0.1", "192.0.1.1", "2606:2800:220:1::1", "::ffff:8.8.8.8")
+
+
+@pytest.fixture
+def gated(crawl: Crawl) -> Crawl:
+    """Give a crawl with the shipped addresses excluded."""
+    crawl.conf.set("http.filter.ipaddress.exclude", Configuration.load().get("http.filter.ipaddress.exclude", ""))
+    return crawl
+
+
+@pytest.mark.parametrize("address", PUBLIC)
+def test_addresses_of_the_open_web_are_let_through(address: str) -> None:
+    assert AddressGate.from_conf(Configuration.load()).accepts(address)
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_a_name_that_stands_for_an_excluded_address(gated: Crawl, tmp_path: Any, address: str) -> None:
+    names = tmp_path / "names"
+    names.write_text(f"{address} inside.test\n", encoding="utf-8")
+    gated("http://inside.test:9/", http_hosts_file=str(names), http_timeout="100")
+    assert gated.report.counters["exception_address_excluded"] == 1
+
+
+NOTATIONS = (
+    "127.0.0.1", "2130706433", "0x7f000001", "0x7f.1", "017700000001", "0177.0.0.1", "127.1", "127.0.1", "0", "0.0.0.0",
+    "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[0:0:0:0:0:0:0:1]", "[::]", "localhost", "LOCALHOST",
+    "localhost.", "①②⑦.⓪.⓪.①", "127。0。0。1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("host", NOTATIONS)
+@pytest.mark.parametrize("handler", ["pycurl", "aiohttp"])
+def test_every_notation_of_the_loopback(site: ScriptedSite, gated: Crawl, handler: str, host: str) -> None:
+    site.on("/p", Reply(body=PAGE))
+    page = gated(f"http://{host}:{site.port}/p", fetcher_download_handler=handler, http_hosts_file="")
+    assert page.status == CrawlStatus.RETRY
+    assert page.content is None
+    assert site.seen == []
+
+
+@pytest.mark.parametrize("at_once", ["0", "3"])
+def test_a_redirect_to_an_excluded_address(site: ScriptedSite, gated: Crawl, tmp_path: Any, at_once: str) -> None:
+    """The site itself is let in by address; it redirects to another address of this machine."""
+    names = tmp_path / "names"
+    names.write_text("127.0.0.1 outside.test\n127.0.0.2 inside.test\n", encoding="utf-8")
+    site.on("/p", Reply(302, headers=[("Location", f"http://inside.test:{site.port}/secret")]))
+    site.on("/secret", Reply(body=PAGE))
+    gated.conf.set("http.filter.ipaddress.exclude", "127.0.0.2")
+    gated.conf.set("http.hosts.file", str(names))
+    gated.conf.set("http.redirect.max", at_once)
+    done: dict[str, WebPage] = {}
+    url = site.url("/p", "outside.test")
+    report = Fetcher(gated.conf, 2, log=lambda _: None).run(
+        iter([item(url)]), lambda found: done.update({found.url: found.page}), lookup=lambda _: None
+    )
+    assert done[url].status == CrawlStatus.REDIR_TEMP
+    assert site.gets("/secret") == 0
+    assert report.counters["exception_address_excluded"] == (at_once != "0")
+
+
+def test_a_robots_txt_that_redirects_to_an_excluded_address(site: ScriptedSite, crawl: Crawl, tmp_path: Any) -> None:
+    names = tmp_path / "names"
+    names.write_text("127.0.0.1 outside.test\n127.0.0.2 inside.test\n", encoding="utf-8")
+    site.on("/robots.txt", Reply(302, headers=[("Location", f"http://inside.test:{site.port}/secret")]))
+    site.on("/secret", Reply(body=b"User-agent: *\nDisallow: /"))
+    site.on("/p", Reply(body=PAGE))
+    values = {"http.filter.ipaddress.exclude": "127.0.0.2", "http.hosts.file": str(names)}
+    for name, value in values.items():
+        crawl.conf.set(name, value)
+    assert crawl(site.url("/p", "outside.test")).status == CrawlStatus.FETCHED
+    assert site.gets("/secret") == 0
+
+
+def test_a_redirect_to_an_internal_address_is_no_file(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on("/p", Reply(302, headers=[("Location", "file:///etc/passwd")]))
+    site.on("/robots.txt", Reply(302, headers=[("Location", "file:///etc/passwd")]))
+    page = crawl(site.url("/p"), plugin_includes="protocol-(http|file)|urlfilter-regex")
+    assert dict(page.outlinks) == {}  # conf/regex-urlfilter.txt leaves file: out
+    assert page.status == CrawlStatus.REDIR_TEMP
+
+
+class Rebinding(HostsFile):
+    """Names whose address is another one each time they are asked for."""
+
+    def __init__(self, *addresses: str) -> None:
+        super().__init__({})
+        self.asked = 0
+        self._answers = addresses
+
+    def lookup(self, host: str) -> list[str] | None:
+        self.asked += 1
+        return [self._answers[min(self.asked, len(self._answers)) - 1]]
+
+
+def test_a_name_that_changes_between_two_requests(site: ScriptedSite, crawl: Crawl) -> None:
+    """robots.txt comes from an allowed address, then the name points inside: the page is refused all the same."""
+    site.on("/p", Reply(body=PAGE))
+    crawl.conf.set("http.filter.ipaddress.exclude", "127.0.0.2")
+    fetcher = Fetcher(crawl.conf, 1, log=lambda _: None)
+    fetcher.http.hosts = Rebinding("127.0.0.1", "127.0.0.2")
+    done: list[FetchItem] = []
+    report = fetcher.run(iter([item(site.url("/p", "rebound.test"))]), done.append)
+    assert site.gets("/robots.txt") == 1
+    assert site.gets("/p") == 0
+    assert report.counters["exception_address_excluded"] == 1
+    assert done[0].page.protocol_status is not None
+    assert done[0].page.protocol_status.code == Code.EXCEPTION
+
+
+def test_a_name_that_changes_between_check_and_use(
+    site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For Scrapy's own handlers, which resolve names themselves: the gate stands where the socket connects."""
+    pytest.importorskip("aiohttp")
+    site.on("/p", Reply(body=PAGE))
+    real: Callable[..., Any] = socket.getaddrinfo
+    asked = 0
+
+    def changing(host: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal asked
+        if host in ("rebound.test", b"rebound.test"):
+            asked += 1
+            host = "127.0.0.1" if asked <= 1 else "127.0.0.2"
+        return real(host, *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", changing)
+    values = {
+        "fetcher.download.handler": "aiohttp",
+        "http.hosts.file": "",
+        "http.filter.ipaddress.exclude": "127.0.0.2",
+    }
+    for name, value in values.items():
+        crawl.conf.set(name, value)
+    with ScriptedSite(address="127.0.0.2", port=site.port) as inside:
+        inside.on("/p", Reply(body=PAGE))
+        urls = [f"http://rebound.test:{site.port}/{name}" for name in ("p", "q", "r")]
+        crawl.run(crawl.conf, *urls, threads=1)
+        assert inside.seen == []
+    assert asked >= 1
+
+
+def test_several_addresses_of_a_name_are_each_judged(site: ScriptedSite, crawl: Crawl, tmp_path: Any) -> None:
+    """Nobody answers at the first address; the second, which libcurl tries next, is an excluded one."""
+    names = tmp_path / "names"
+    names.write_text("127.0.0.9 two.test\n127.0.0.1 two.test\n", encoding="utf-8")
+    site.on("/p", Reply(body=PAGE))
+    page = crawl(site.url("/p", "two.test"), http_hosts_file=str(names), http_filter_ipaddress_exclude="127.0.0.1")
+    assert page.status == CrawlStatus.RETRY
+    assert site.seen == []

@@ -1,0 +1,228 @@
+"""Politeness, as the server sees it: gaps between requests, requests at a time, and what a bad answer changes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from email.utils import formatdate
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.fetcher.answer import Answer
+from nutch2py.fetcher.backoff import retry_after
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.queues import HostSettings
+from nutch2py.jobs.fetch import fetch
+from nutch2py.table import Query, open_store
+from nutch2py.url.keys import reverse_url
+from nutch2py.webpage import Mark, WebPage
+from tests.conftest import MAP_SIZE
+from tests.fetcher.conftest import BATCH, Crawl, item
+from tests.site.server import Reply, ScriptedSite, Seen
+
+PAGE = b"<html><body>hello</body></html>"
+DELAY = 0.3
+SLACK = 0.01  # seconds between the clocks of server and fetcher
+HOSTS = ("a.one.test", "b.one.test", "a.two.test", "b.two.test")
+ADDRESSES = {"a.one.test": "127.0.0.1", "b.one.test": "127.0.0.2", "a.two.test": "127.0.0.1", "b.two.test": "127.0.0.2"}
+GROUPS = {
+    "byHost": {host: host for host in HOSTS},
+    "byDomain": {host: host.partition(".")[2] for host in HOSTS},
+    "byIP": ADDRESSES,
+}
+
+
+@pytest.fixture
+def everywhere() -> Iterator[ScriptedSite]:
+    with ScriptedSite(address="0.0.0.0") as site:
+        site.on("/robots.txt", Reply(404))
+        yield site
+
+
+def gaps(requests: list[Seen]) -> list[float]:
+    """Return the seconds from the end of each request to the begin of the next; negative: at the same time."""
+    ordered = sorted(requests, key=lambda seen: seen.began)
+    return [later.began - earlier.ended for earlier, later in pairwise(ordered)]
+
+
+def pages(site: ScriptedSite) -> list[Seen]:
+    return [seen for seen in site.seen if seen.path != "/robots.txt"]
+
+
+@pytest.mark.parametrize("mode", GROUPS)
+def test_one_request_at_a_time_across_tasks(everywhere: ScriptedSite, tmp_path: Path, mode: str) -> None:
+    """Two fetch tasks, each a process of its own; what a queue holds together is in one of them."""
+    names = tmp_path / "hosts.txt"
+    names.write_text("".join(f"{address} {host}\n" for host, address in ADDRESSES.items()), encoding="utf-8")
+    conf = Configuration.load(
+        overrides={
+            "http.agent.name": "probe",
+            "http.hosts.file": str(names),
+            "http.filter.ipaddress.exclude": "",
+            "fetcher.server.delay": str(DELAY),
+            "fetcher.queue.mode": mode,
+            "mapreduce.runner": "local",
+            "storage.data.store": f"embedded:{tmp_path / 'crawldata'}",
+            "storage.embedded.map.size": MAP_SIZE,
+        }
+    )
+    store = open_store(conf, WebPage)
+    store.create()
+    with store.batch() as batch:
+        for host in HOSTS:
+            for number in range(3):
+                everywhere.on(f"{host}/{number}", Reply(body=PAGE, hang=0.05))
+                page = WebPage()
+                page.markers[Mark.GENERATE] = BATCH
+                batch.put(reverse_url(everywhere.url(f"/{number}", host)), page)
+    result = fetch(conf, BATCH, num_tasks=2, threads=8)
+    assert result.count("FetcherStatus", "SUCCESS") == 12
+    assert len(pages(everywhere)) == 12
+    groups: dict[str, list[Seen]] = {}
+    for seen in pages(everywhere):
+        groups.setdefault(GROUPS[mode][seen.host], []).append(seen)
+    assert len(groups) == len(set(GROUPS[mode].values()))
+    for name, requests in groups.items():
+        assert min(gaps(requests)) >= DELAY - SLACK, name
+
+
+def test_http_and_https_of_a_host_share_a_queue(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on("/1", Reply(body=PAGE))
+    crawl(site.url("/1"), site.url("/2").replace("http:", "https:"), site.url("/3"), fetcher_server_delay=str(DELAY))
+    assert min(gaps(pages(site))) >= 2 * DELAY - SLACK  # the one of https, which the site does not speak, came between
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_retry_after_is_obeyed(site: ScriptedSite, crawl: Crawl, status: int) -> None:
+    site.on("/busy", Reply(status, headers=[("Retry-After", "1")]))
+    site.on("/next", Reply(body=PAGE))
+    site.on("/other", Reply(body=PAGE))
+    crawl(site.url("/busy"), site.url("/next"), site.url("/other", "a.test"))
+    seen = {request.path: request for request in site.seen}
+    assert seen["/next"].began - seen["/busy"].ended >= 1 - SLACK
+    assert seen["/other"].began < seen["/next"].began
+
+
+def test_too_long_a_retry_after_leaves_the_server_for_later(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on("/busy", Reply(503, headers=[("Retry-After", "3600")]))
+    crawl(site.url("/busy"), *(site.url(f"/{number}") for number in range(5)))
+    assert [seen.path for seen in pages(site)] == ["/busy"]
+    assert list(crawl.pages) == [site.url("/busy")]  # the rows of the others stay as they are: due
+    assert crawl.report.counters["AboveMaxRetryAfter"] == 5
+
+
+def test_a_wait_beyond_the_time_limit_is_not_waited_for(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on("/busy", Reply(503, headers=[("Retry-After", "200")]))
+    conf = crawl.conf.copy()
+    conf.set("fetcher.timelimit", int(time.time() * 1000) + 60_000)
+    began = time.monotonic()
+    crawl.run(conf, site.url("/busy"), site.url("/1"))
+    assert crawl.report.counters["HitByTimeLimit-Queues"] == 1
+    assert time.monotonic() - began < 50
+
+
+NOW = 1_600_000_000.0
+
+
+@pytest.mark.parametrize(
+    ("status", "value", "seconds"),
+    [
+        (429, "120", 120),
+        (503, " 0 ", 0),
+        (503, formatdate(NOW + 90, usegmt=True), 90),
+        (503, formatdate(NOW - 90, usegmt=True), 0),
+        (503, "soon", None),
+        (503, "-5", None),
+        (503, "1.5", None),
+        (503, "²", None),
+        (200, "120", None),
+        (404, "120", None),
+    ],
+)
+def test_values_of_retry_after(status: int, value: str, seconds: float | None) -> None:
+    answer = Answer("http://a.test/", status, [f"Retry-After: {value}\r\n".encode("latin-1")])
+    assert retry_after(answer, NOW) == seconds
+
+
+def test_failures_put_a_queue_off_longer_each_time(site: ScriptedSite, crawl: Crawl) -> None:
+    for number, reply in enumerate([500, 502, 503, 200, 500, 200]):
+        site.on(f"/{number}", Reply(reply, body=PAGE))
+    crawl(*(site.url(f"/{number}") for number in range(6)), fetcher_exceptions_per_queue_delay="0.2")
+    found = gaps(pages(site))
+    for gap, least in zip(found, (0.2, 0.4, 0.8, 0.0, 0.2), strict=True):
+        assert gap >= least - SLACK
+    assert found[3] < 0.8  # a good answer ends the row
+    assert found[4] < 0.8
+
+
+def test_what_is_no_failure_of_the_server_puts_nothing_off(site: ScriptedSite, crawl: Crawl) -> None:
+    for number, reply in enumerate([403, 404, 204, 200]):
+        site.on(f"/{number}", Reply(reply, body=PAGE if reply != 204 else b""))
+    began = time.monotonic()
+    crawl(*(site.url(f"/{number}") for number in range(4)), fetcher_exceptions_per_queue_delay="20")
+    assert len(crawl.pages) == 4
+    assert time.monotonic() - began < 15
+
+
+def test_too_many_failures_leave_the_rest_for_later(site: ScriptedSite, crawl: Crawl) -> None:
+    for number in range(10):
+        site.on(f"/{number}", Reply(500))
+    crawl(*(site.url(f"/{n}") for n in range(10)), fetcher_max_exceptions_per_queue="3")
+    assert len(crawl.pages) == 3
+    assert crawl.report.counters["AboveExceptionThresholdInQueue"] == 7
+
+
+def test_pages_of_a_queue_have_a_limit(site: ScriptedSite, crawl: Crawl) -> None:
+    urls = [site.url(f"/{n}", host) for host in ("a.test", "b.test") for n in range(5)]
+    crawl(*urls, fetcher_max_pages_per_queue="3")
+    assert len(crawl.pages) == 6
+    assert crawl.report.counters["AboveMaxPagesInQueue"] == 4
+
+
+def test_settings_of_hosts(site: ScriptedSite, fetch_conf: Configuration) -> None:
+    for host in ("a.test", "b.test"):
+        for number in range(4):
+            site.on(f"{host}/{number}", Reply(body=PAGE, hang=0.1))
+    fetch_conf.set("fetcher.queue.use.host.settings", "true")
+    settings = {"a.test": HostSettings(crawl_delay=300), "b.test": HostSettings(threads=4)}
+    urls = [site.url(f"/{number}", host) for host in settings for number in range(4)]
+    done: list[FetchItem] = []
+    Fetcher(fetch_conf, 8, settings.get, lambda _: None).run(map(item, urls), done.append)
+    assert len(done) == 8
+    assert min(gaps([seen for seen in pages(site) if seen.host == "a.test"])) >= 0.3 - SLACK
+    assert min(gaps([seen for seen in pages(site) if seen.host == "b.test"])) < 0
+
+
+def test_what_is_left_is_due_again(everywhere: ScriptedSite, conf: Configuration, tmp_path: Path) -> None:
+    """The rows of a fetch that ran out of time have no fetch mark, and the next fetch of the batch takes them."""
+    for name, value in {
+        "http.filter.ipaddress.exclude": "",
+        "fetcher.server.delay": "0",
+        "fetcher.timelimit.mins": "1",
+    }.items():
+        conf.set(name, value)
+    store = open_store(conf, WebPage)
+    store.create()
+    with store.batch() as batch:
+        for number in range(4):
+            everywhere.on(f"/{number}", Reply(503, headers=[("Retry-After", "100")]), Reply(body=PAGE))
+            page = WebPage()
+            page.markers[Mark.GENERATE] = BATCH
+            batch.put(reverse_url(f"http://127.0.0.1:{everywhere.port}/{number}"), page)
+    first = fetch(conf, BATCH)
+    assert first.count("FetcherStatus", "HitByTimeLimit-Queues") == 3
+
+    def fetched() -> int:
+        rows = store.scan(Query(frozenset({WebPage.markers})))
+        return sum(page.markers.get(Mark.FETCH) == BATCH for _, page in rows)
+
+    assert fetched() == 1
+    for number in range(4):
+        everywhere.on(f"/{number}", Reply(body=PAGE))
+    second = fetch(conf, BATCH, resume=True)
+    assert second.count("FetcherStatus", "already_fetched") == 1
+    assert second.count("FetcherStatus", "SUCCESS") == 3
+    assert fetched() == 4

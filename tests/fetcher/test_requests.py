@@ -1,0 +1,151 @@
+"""What is asked for, and with which headers: validators, logins, cookies, agents, international names, long URLs."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.fetcher.auth import Logins
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem
+from nutch2py.webpage import CrawlStatus
+from nutch2py.webpage import ProtocolStatusCode as Code
+from tests.fetcher.conftest import Crawl, item
+from tests.site.server import Reply, ScriptedSite
+
+PAGE = b"<html><body>hello</body></html>"
+
+
+def test_an_etag_is_sent_back(site: ScriptedSite, fetch_conf: Configuration) -> None:
+    site.on("/p", Reply(304, headers=[("ETag", '"v1"')], content_type=None))
+    known = item(site.url("/p"), headers={"ETag": '"v1"', "Last-Modified": "x"})
+    done: list[FetchItem] = []
+    Fetcher(fetch_conf, log=lambda _: None).run(iter([known]), done.append)
+    assert site.seen[-1].headers["if-none-match"] == '"v1"'
+    assert "if-modified-since" not in site.seen[-1].headers
+    assert done[0].page.status == CrawlStatus.NOTMODIFIED
+    assert dict(done[0].page.headers)["ETag"] == '"v1"'
+
+
+def test_validators_are_not_sent_when_not_wanted(site: ScriptedSite, fetch_conf: Configuration) -> None:
+    site.on("/p", Reply(body=PAGE))
+    fetch_conf.set("http.enable.if.modified.since.header", "false")
+    known = item(site.url("/p"), headers={"ETag": '"v1"'}, modified_time=1_600_000_000_000)
+    Fetcher(fetch_conf, log=lambda _: None).run(iter([known]), lambda _: None)
+    assert not {"if-none-match", "if-modified-since"} & site.seen[-1].headers.keys()
+
+
+def logins(folder: Path, text: str) -> str:
+    path = folder / "auth.xml"
+    path.write_text(f"<auth-configuration>{text}</auth-configuration>", encoding="utf-8")
+    return str(path)
+
+
+BASIC = Reply(401, headers=[("WWW-Authenticate", 'Basic realm="r"')])
+DIGEST = Reply(401, headers=[("WWW-Authenticate", 'Digest realm="r", nonce="abc", qop="auth", algorithm=MD5')])
+
+
+def test_a_login_is_sent_when_it_is_asked_for(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
+    file = logins(
+        tmp_path,
+        f'<credentials username="u" password="p:w"><authscope host="127.0.0.1" port="{site.port}"/></credentials>',
+    )
+    site.on("/basic", BASIC, Reply(body=PAGE))
+    site.on("/digest", DIGEST, Reply(body=PAGE))
+    site.on("/open", Reply(body=PAGE))
+    urls = [site.url(path) for path in ("/basic", "/digest", "/open")]
+    crawl(*urls, threads=1, http_auth_file=file)
+    assert [crawl.pages[url].content for url in urls] == [PAGE] * 3
+    sent = {path: [seen.headers.get("authorization") for seen in site.seen if seen.path == path] for path in
+            ("/basic", "/digest", "/open", "/robots.txt")}  # fmt: skip
+    assert sent["/basic"] == [None, "Basic " + base64.b64encode(b"u:p:w").decode()]
+    assert sent["/digest"][0] is None
+    assert str(sent["/digest"][1]).startswith('Digest username="u", realm="r"')
+    assert sent["/open"] == sent["/robots.txt"] == [None]
+
+
+def test_a_login_is_for_its_host_and_its_scheme(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
+    file = logins(
+        tmp_path, '<credentials username="u" password="p"><authscope host="a.test" scheme="DIGEST"/></credentials>'
+    )
+    site.on("/basic", BASIC)
+    site.on("b.test/digest", DIGEST)
+    first = crawl(site.url("/basic", "a.test"), site.url("/digest", "b.test"), http_auth_file=file)
+    assert first.protocol_status is not None
+    assert first.protocol_status.code == Code.ACCESS_DENIED
+    assert all("authorization" not in seen.headers for seen in site.seen)
+
+
+def test_which_login_counts(conf: Configuration, tmp_path: Path) -> None:
+    file = logins(
+        tmp_path,
+        '<credentials username="a" password="1"><authscope host="X.test" port="80"/><default/></credentials>'
+        '<credentials username="b" password="2"><authscope host="x.test" port="-1" scheme="NTLM"/></credentials>',
+    )
+    conf.set("http.auth.file", file)
+    found = Logins.from_conf(conf)
+    of = {place: found.of(*place) for place in (("x.test", 80), ("x.test", 81), ("y.test", 80))}
+    assert [(c.login, c.scheme) for c in of.values() if c] == [("a:1", ""), ("b:2", "ntlm"), ("a:1", "")]
+
+
+@pytest.mark.parametrize("text", ["<credentials", '<credentials><default scheme="magic"/></credentials>'])
+def test_a_malformed_file_of_logins_is_refused(conf: Configuration, tmp_path: Path, text: str) -> None:
+    conf.set("http.auth.file", logins(tmp_path, text))
+    with pytest.raises(ConfigurationError, match=r"^http\.auth\.file: "):
+        Logins.from_conf(conf)
+
+
+def test_cookies_that_are_set_are_not_sent_back(site: ScriptedSite, crawl: Crawl) -> None:
+    for number in range(3):
+        site.on(f"/{number}", Reply(body=PAGE, headers=[("Set-Cookie", "id=1; Path=/")]))
+    crawl(*(site.url(f"/{number}") for number in range(3)))
+    assert all("cookie" not in seen.headers for seen in site.seen)
+
+
+def test_agents_rotate(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
+    names = tmp_path / "agents.txt"
+    names.write_text("One/1\nTwo/2\n", encoding="utf-8")
+    urls = [site.url(f"/{number}") for number in range(40)]
+    crawl(*urls, http_agent_rotate="true", http_agent_rotate_file=str(names))
+    assert {seen.headers["user-agent"] for seen in site.seen} == {"One/1", "Two/2"}
+
+
+def test_accept_headers_are_properties(site: ScriptedSite, crawl: Crawl) -> None:
+    crawl(site.url("/"), http_accept="a/b", http_accept_language="de", http_accept_charset="")
+    headers = site.seen[-1].headers
+    assert (headers["accept"], headers["accept-language"]) == ("a/b", "de")
+    assert "accept-charset" not in headers
+
+
+def test_international_host_names(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
+    names = tmp_path / "names"
+    names.write_text("127.0.0.1 xn--bcher-kva.test\n", encoding="utf-8")
+    site.on("/p", Reply(body=PAGE))
+    url = site.url("/p", "bücher.test")
+    page = crawl(url, http_hosts_file=str(names))
+    assert page.content == PAGE
+    assert page.base_url == url
+    assert {seen.host for seen in site.seen} == {"xn--bcher-kva.test"}
+
+
+def test_too_long_a_url_is_not_asked_for(site: ScriptedSite, crawl: Crawl) -> None:
+    url = site.url("/" + "x" * 200)
+    page = crawl(url, site.url("/y"), http_url_limit="100")
+    assert page.status == CrawlStatus.RETRY
+    assert crawl.report.counters["exception_limit_exceeded"] == 1
+    assert site.gets("/y") == 1
+    assert len([seen for seen in site.seen if len(seen.path) > 100]) == 0
+
+
+def test_a_host_whose_robots_txt_is_silent_is_not_visited(site: ScriptedSite, crawl: Crawl) -> None:
+    """RFC 9309, 2.3.1.4: what cannot be read forbids; the row says so, and is tried again as any failure."""
+    site.on("/robots.txt", Reply(hang=20))
+    site.on("/p", Reply(body=PAGE))
+    page = crawl(site.url("/p"), http_timeout="300")
+    assert page.status == CrawlStatus.RETRY
+    assert page.protocol_status is not None
+    assert page.protocol_status.args[0].startswith("robots.txt: ")
+    assert site.gets("/p") == 0

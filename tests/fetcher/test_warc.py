@@ -1,0 +1,131 @@
+"""WARC files, read back with warcio."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+from warcio.checker import Checker
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.warc import WarcFiles
+from tests.fetcher.conftest import BATCH, Crawl, item
+from tests.site.server import Reply, ScriptedSite
+
+PAGE = b"<html><body>hello</body></html>"
+
+
+def records(folder: Path) -> list[tuple[str, str, dict[str, str], Any, bytes]]:
+    """Return type, URL, WARC headers, HTTP headers and payload of every record."""
+    found = []
+    for path in sorted(folder.glob("*.warc.gz")):
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file, check_digests="raise"):
+                headers = dict(record.rec_headers.headers)
+                url = headers.get("WARC-Target-URI", "")
+                found.append((record.rec_type, url, headers, record.http_headers, record.content_stream().read()))
+    return found
+
+
+def of(found: list[Any], kind: str, url: str) -> Any:
+    (record,) = [each for each in found if each[:2] == (kind, url)]
+    return record
+
+
+def test_what_was_asked_and_answered(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
+    site.on(
+        "/p", Reply(body=gzip.compress(PAGE), headers=[("Content-Encoding", "gzip"), ("X-Two", "a"), ("X-Two", "b")])
+    )
+    site.on("/gone", Reply(410, b"gone", reason="Gone"))
+    crawl(site.url("/p"), site.url("/gone"), "http://127.0.0.1:1/", fetcher_warc_dir=str(tmp_path))
+    found = records(tmp_path)
+    assert [kind for kind, *_ in found].count("warcinfo") == 1
+    assert b"software: nutch2py/" in found[0][4]
+    assert {url for _, url, *_ in found} == {"", site.url("/p"), site.url("/gone")}
+    _, _, warc, http, payload = of(found, "response", site.url("/p"))
+    assert payload == PAGE
+    assert http.get_statuscode() == "200"
+    assert http.get_header("Content-Length") == str(len(PAGE))
+    assert http.get_header("X-Crawler-Content-Encoding") == "gzip"
+    assert [value for name, value in http.headers if name == "X-Two"] == ["a", "b"]
+    assert warc["WARC-IP-Address"] == "127.0.0.1"
+    _, _, request, http, _ = of(found, "request", site.url("/p"))
+    assert http.statusline == "/p HTTP/1.1"
+    assert http.protocol == "GET"
+    assert http.get_header("User-Agent").startswith("probe")
+    assert request["WARC-Concurrent-To"] == warc["WARC-Record-ID"]
+    assert f"nutch.batchId: {BATCH}\r\n".encode() in of(found, "metadata", site.url("/p"))[4]
+    gone = of(found, "response", site.url("/gone"))
+    assert (gone[3].get_statuscode(), gone[4]) == ("410", b"gone")
+
+
+def test_revisits(site: ScriptedSite, fetch_conf: Configuration, tmp_path: Path) -> None:
+    site.on("/same", Reply(body=PAGE))
+    site.on("/copy", Reply(body=PAGE))
+    site.on("/known", Reply(304, content_type=None))
+    fetch_conf.set("fetcher.warc.dir", str(tmp_path))
+    known = item(site.url("/known"), modified_time=1_600_000_000_000)
+    items = [item(site.url("/same")), item(site.url("/copy")), known]
+    Fetcher(fetch_conf, 1, log=lambda _: None).run(iter(items), lambda _: None)
+    found = records(tmp_path)
+    copy = of(found, "revisit", site.url("/copy"))
+    assert copy[2]["WARC-Profile"].endswith("/identical-payload-digest")
+    assert copy[2]["WARC-Refers-To-Target-URI"] == site.url("/same")
+    assert copy[2]["WARC-Refers-To-Date"] == of(found, "response", site.url("/same"))[2]["WARC-Date"]
+    unchanged = of(found, "revisit", site.url("/known"))
+    assert unchanged[2]["WARC-Profile"].endswith("/server-not-modified")
+    assert unchanged[3].get_statuscode() == "304"
+
+
+def test_what_was_cut_says_so(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
+    site.on("/long", Reply(body=b"x" * 5000))
+    crawl(site.url("/long"), http_content_limit="100", fetcher_warc_dir=str(tmp_path))
+    _, _, warc, _, payload = of(records(tmp_path), "response", site.url("/long"))
+    assert (warc["WARC-Truncated"], payload) == ("length", b"x" * 100)
+
+
+def test_odd_answers_are_written_too(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
+    site.on("/odd", Reply(raw=b"HTTP/1.1 200 OK\r\nnonsense\r\nX: a\x01\r\nY: \xe9\r\n\r\n" + PAGE))
+    crawl(site.url("/odd"), fetcher_warc_dir=str(tmp_path))
+    assert of(records(tmp_path), "response", site.url("/odd"))[4] == PAGE
+
+
+def test_files_end_at_their_size_and_pass_the_checker(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
+    for number in range(6):
+        site.on(f"/{number}", Reply(body=bytes(range(256)) * 100 + b"%d" % number))
+    urls = [site.url(f"/{number}") for number in range(6)]
+    crawl(*urls, fetcher_warc_dir=str(tmp_path / "deep" / "folder"), fetcher_warc_size="1000")
+    files = sorted((tmp_path / "deep" / "folder").iterdir())
+    assert len(files) == 6
+    assert all(path.name.endswith(".warc.gz") for path in files)
+    checker = Checker(type("Arguments", (), {"inputs": [str(path) for path in files], "verbose": False}))
+    checker.process_all()
+    assert checker.exit_value == 0
+
+
+def test_other_protocols_are_resources(fetch_conf: Configuration, tmp_path: Path) -> None:
+    (tmp_path / "f.txt").write_bytes(b"hello")
+    fetch_conf.set("plugin.includes", "protocol-file")
+    fetch_conf.set("fetcher.warc.dir", str(tmp_path / "warc"))
+    url = f"file:{tmp_path}/f.txt"
+    done: list[FetchItem] = []
+    Fetcher(fetch_conf, 1, log=lambda _: None).run(iter([item(url)]), done.append)
+    assert of(records(tmp_path / "warc"), "resource", url)[4] == b"hello"
+
+
+def test_a_folder_that_cannot_be_written_ends_the_fetch(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    site.on("/p", Reply(body=PAGE))
+    with pytest.raises(ConfigurationError, match="WARC files cannot be written"):
+        crawl(site.url("/p"), fetcher_warc_dir=str(tmp_path / "file"))
+
+
+def test_nothing_fetched_leaves_no_file(fetch_conf: Configuration, tmp_path: Path) -> None:
+    fetch_conf.set("fetcher.warc.dir", str(tmp_path / "warc"))
+    WarcFiles(fetch_conf).close()
+    assert not (tmp_path / "warc").exists()

@@ -1,0 +1,155 @@
+"""The FetcherJob with what belongs to it: sitemaps from robots.txt to rows, the host table, WARC files, a terminal."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nutch2py.cells import encode_text
+from nutch2py.cli import main
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.jobs.fetch import HostTable, fetch
+from nutch2py.jobs.generate import generate
+from nutch2py.jobs.hostdb import hostinject
+from nutch2py.jobs.inject import inject
+from nutch2py.jobs.parse import parse
+from nutch2py.table import Query, open_store
+from nutch2py.url.keys import reverse_url
+from nutch2py.webpage import INJECTED_SITEMAP, CrawlStatus, Host, Mark, WebPage
+from tests.site.server import Reply, ScriptedSite
+
+PAGE = b"<html><body>hello</body></html>"
+
+
+@pytest.fixture
+def site() -> Iterator[ScriptedSite]:
+    with ScriptedSite() as running:
+        running.on("/robots.txt", Reply(404))
+        yield running
+
+
+@pytest.fixture
+def crawl(conf: Configuration) -> Configuration:
+    conf.set("http.filter.ipaddress.exclude", "")
+    conf.set("fetcher.server.delay", "0")
+    return conf
+
+
+def seeds(folder: Path, *lines: str) -> str:
+    path = folder / "seeds.txt"
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return str(path)
+
+
+def rows(conf: Configuration) -> dict[str, WebPage]:
+    return dict(open_store(conf, WebPage).scan(Query()))
+
+
+def test_sitemaps_of_robots_txt_are_noted(site: ScriptedSite, crawl: Configuration, tmp_path: Path) -> None:
+    site.on(
+        "/robots.txt",
+        Reply(body=b"User-agent: *\nAllow: /\nSitemap: http://s.test/1.xml\nSITEMAP: http://s.test/2.xml"),
+    )
+    site.on("/", Reply(body=PAGE))
+    site.on("/p", Reply(body=PAGE))
+    inject(crawl, seeds(tmp_path, site.url("/"), site.url("/p")))
+    generate(crawl, batch_id="b-1")
+    fetch(crawl, "b-1", detect_sitemaps=True)
+    found = rows(crawl)
+    home, other = found[reverse_url(site.url("/"))], found[reverse_url(site.url("/p"))]
+    assert dict(home.sitemaps.decoded()) == {"http://s.test/1.xml": "", "http://s.test/2.xml": ""}
+    assert dict(other.sitemaps.decoded()) == {}
+
+
+def test_sitemaps_are_fetched_and_parsed(site: ScriptedSite, crawl: Configuration, tmp_path: Path) -> None:
+    """A sitemap of two megabytes, more than a page may have, packed; no page is fetched with it."""
+    entries = "".join(
+        f"<url><loc>{site.url(f'/{number}')}</loc><lastmod>2020-09-13</lastmod><changefreq>daily</changefreq>"
+        f"<priority>0.8</priority></url><!--{'x' * 1000}-->"
+        for number in range(2000)
+    )
+    text = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'.encode()
+    assert len(text) > 2_000_000
+    site.on("/map.xml", Reply(body=gzip.compress(text), content_type="application/gzip"))
+    site.on("/p", Reply(body=PAGE))
+    inject(crawl, seeds(tmp_path, f"{site.url('/map.xml')}\t-sitemap", site.url("/p")))
+    generate(crawl, batch_id="b-1", sitemap=True)
+    fetch(crawl, "b-1", sitemap=True)
+    assert site.gets("/p") == 0
+    parse(crawl, "b-1", sitemap=True)
+    found = rows(crawl)
+    sitemap = found[reverse_url(site.url("/map.xml"))]
+    assert sitemap.markers.get(Mark.INJECT) == INJECTED_SITEMAP
+    assert sitemap.status == CrawlStatus.FETCHED
+    listed = found[reverse_url(site.url("/7"))]
+    assert listed.fetch_interval == 86_400
+    assert listed.stm_priority == pytest.approx(0.8)
+    assert len(found) == 2002
+
+
+def test_settings_of_the_host_table(site: ScriptedSite, crawl: Configuration, tmp_path: Path) -> None:
+    path = tmp_path / "hosts.tsv"
+    path.write_text("127.0.0.1\tq_mt=4\tq_cd=250\nhalf.test\tq_mcd=7\n", encoding="utf-8")
+    hostinject(crawl, str(path))
+    table = HostTable(crawl)
+    first, half = table("127.0.0.1"), table("half.test")
+    assert first is not None
+    assert (first.threads, first.crawl_delay, first.min_crawl_delay) == (4, 250, None)
+    assert half is not None
+    assert (half.threads, half.min_crawl_delay) == (None, 7)
+    assert table("unknown.test") is None
+    for number in range(4):
+        site.on(f"/{number}", Reply(body=PAGE, hang=0.3))
+    inject(crawl, seeds(tmp_path, *(site.url(f"/{number}") for number in range(4))))
+    generate(crawl, batch_id="b-1")
+    crawl.set("fetcher.queue.use.host.settings", "true")
+    fetch(crawl, "b-1")
+    assert site.most_at_once == 4
+
+
+def test_a_malformed_setting_is_left_out(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+    store = open_store(crawl, Host)
+    store.create()
+    record = Host({}, frozenset())
+    record.metadata["q_mt"] = encode_text("many")
+    record.metadata["q_cd"] = encode_text("5")
+    with store.batch() as batch:
+        batch.put("test.x", record)
+    found = HostTable(crawl)("x.test")
+    assert found is not None
+    assert (found.threads, found.crawl_delay) == (None, 5)
+    assert "q_mt of x.test is b'many'" in capsys.readouterr().err
+
+
+def test_warc_files(site: ScriptedSite, crawl: Configuration, tmp_path: Path) -> None:
+    site.on("/p", Reply(body=PAGE))
+    inject(crawl, seeds(tmp_path, site.url("/p")))
+    generate(crawl, batch_id="b-1")
+    values = {name: value for name, value in crawl.raw().items() if name.startswith(("http.", "storage."))}
+    options = [part for name, value in values.items() for part in ("-D", f"{name}={value}")]
+    assert main(["fetch", "b-1", "-warc", str(tmp_path / "warc"), *options]) == 0
+    (path,) = (tmp_path / "warc").glob("*.warc.gz")
+    assert b"WARC/1.1" in gzip.decompress(path.read_bytes())
+
+
+def test_tasks_on_other_machines_write_no_warc_files(crawl: Configuration, tmp_path: Path) -> None:
+    inject(crawl, seeds(tmp_path, "http://a.test/"))
+    generate(crawl, batch_id="b-1")
+    crawl.set("mapreduce.runner", "hadoop")
+    with pytest.raises(ConfigurationError):
+        fetch(crawl, "b-1", warc=str(tmp_path / "warc"))
+
+
+def test_counters_of_the_job(site: ScriptedSite, crawl: Configuration, tmp_path: Path) -> None:
+    site.on("/p", Reply(body=PAGE))
+    site.on("/q", Reply(500))
+    inject(crawl, seeds(tmp_path, site.url("/p"), site.url("/q"), site.url("/r")))
+    generate(crawl, batch_id="b-1")
+    result = fetch(crawl, "b-1")
+    counts = result.counters["FetcherStatus"]
+    assert counts["SUCCESS"] == counts["EXCEPTION"] == counts["NOTFOUND"] == 1
+    assert counts["bytes_downloaded"] == len(PAGE) + len(b"not here")

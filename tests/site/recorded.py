@@ -1,0 +1,48 @@
+"""The server of the recorded crawl, on the address and the ports that the recording's names stand for."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+IP, PORTS = "127.0.7.1", (80, 8790)
+
+
+def _listening(address: str, port: int) -> bool:
+    with socket.socket() as client:
+        client.settimeout(1)
+        return client.connect_ex((address, port)) == 0
+
+
+@contextmanager
+def recorded_site(recording: Path, folder: Path) -> Iterator[Path]:
+    """Serve it from a fresh start; give the folder that holds ``hosts.txt``. Skip where its ports cannot be had."""
+    for port in PORTS:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((IP, port))
+            except OSError as error:
+                pytest.skip(f"the recorded site needs {IP}:{port}: {error}")
+    site = folder / "site"
+    site.mkdir()
+    for name in ("serve_site.py", "site.json", "hosts.txt"):
+        shutil.copy(recording / "site" / name, site)
+    server = subprocess.Popen([sys.executable, str(site / "serve_site.py")])
+    try:
+        for _ in range(200):
+            if all(_listening(IP, port) for port in PORTS):
+                break
+            time.sleep(0.05)
+        yield site
+    finally:
+        server.terminate()
+        server.wait(10)
