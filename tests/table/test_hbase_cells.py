@@ -190,6 +190,8 @@ def test_foreign_columns_pass_through_a_copy(opened, old_table, name):
     with target.batch() as batch:
         for key, cells in source.scan_cells(KeyRange("com.foo:http/010", "com.foo:http/020")):
             batch.put_cells(key, {family: columns for family, columns in cells.items() if family != b"x"})
+    with pytest.raises(StoreError, match="no column family x"), target.batch() as batch:
+        batch.put_cells("b", {b"x": {b"own": (b"1", 1)}})
     rows = dict(target.scan_cells())
     assert list(rows) == [f"com.foo:http/0{number}" for number in range(10, 20)]
     assert {row[b"s"][b"s"][0] for row in rows.values()} == {b"\x3f\x80\0\0"}
@@ -235,18 +237,25 @@ def test_a_site_s_own_columns(opened, raw, name, tmp_path):
 def test_a_cell_that_is_too_large_costs_its_row_only(opened, capsys):
     store = opened()
     store.create()
+    link = WebPage()
+    link.outlinks = {"http://kept/": ""}
+    write(store, "row07", link)
     for limit, hint in ((str(10 << 20), "http.content.limit"), (str(1 << 40), "HBase answered")):
         batch = opened(hbase__client__keyvalue__maxsize=limit).batch()
         for number in range(20):
             page = WebPage(fields=frozenset())
             page.status = number
             page.content = b"x" * ((10 << 20) + 1 if number == 7 else 2_000)
+            page.outlinks = {f"http://{number}/": ""}  # a deletion, too
             batch.put(f"row{number:02d}", page)
         batch.flush()
         assert [refused.key for refused in batch.refused] == ["row07"]
         assert "row07" in capsys.readouterr().err
         assert hint in batch.refused[0].reason
-        assert [key for key, _ in store.scan(Query())] == [f"row{n:02d}" for n in range(20) if n != 7]
+        assert [key for key, _ in store.scan(Query.of([WebPage.status]))] == [
+            f"row{n:02d}" for n in range(20) if n != 7
+        ]
+        assert dict(store.get("row07").outlinks) == {"http://kept/": ""}
     largest = WebPage(fields=frozenset())
     largest.content = b"x" * ((10 << 20) - 100)
     write(store, "large", largest)

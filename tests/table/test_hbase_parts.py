@@ -5,13 +5,14 @@ from types import SimpleNamespace
 import pytest
 from thriftpy2.protocol import TBinaryProtocol
 from thriftpy2.thrift import TClient
-from thriftpy2.transport import TMemoryBuffer
+from thriftpy2.transport import TMemoryBuffer, TTransportException
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, StoreError
 from nutch2py.table import MarkCondition, Query, open_store
 from nutch2py.table.hbase.admin import families_of
-from nutch2py.table.hbase.interface import Hbase
+from nutch2py.table.hbase.failures import hopeless
+from nutch2py.table.hbase.interface import AlreadyExists, Hbase, HBaseError, IllegalArgument
 from nutch2py.table.hbase.mapping import column_mapping
 from nutch2py.table.hbase.scan import RowBudget
 from nutch2py.table.hbase.selection import Selection
@@ -130,6 +131,24 @@ def test_the_message_that_writes_is_that_of_thriftpy2(rows):
     client = TClient(Hbase, TBinaryProtocol(buffer, decode_response=False))
     client._send("mutateRowsTs", tableName=b"t", rowBatches=batch_mutations(rows), timestamp=1 << 40, attributes={})
     assert binary_message(b"t", 1 << 40, rows) == buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (HBaseError(b"org.apache.hadoop.hbase.TableNotFoundException: x"), True),
+        (HBaseError(b"org.apache.hadoop.hbase.DoNotRetryIOException: hconnection-0x4f closed"), False),
+        (HBaseError(b"DoNotRetryIOException: Failed after retry of OutOfOrderScannerNextException"), False),
+        (HBaseError(b"org.apache.hadoop.hbase.PleaseHoldException: Master is initializing"), False),
+        (IllegalArgument(b"java.lang.IllegalArgumentException: KeyValue size too large"), True),
+        (IllegalArgument(b"scanner ID is invalid"), False),
+        (AlreadyExists(b"table name already in use"), True),
+        (TimeoutError("timed out"), False),
+        (TTransportException(4, "TSocket read 0 bytes"), False),
+    ],
+)
+def test_what_is_tried_again(error, expected):
+    assert hopeless(error) is expected
 
 
 MAPPING = """<gora-otd>

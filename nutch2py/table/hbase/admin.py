@@ -19,8 +19,9 @@ from thriftpy2.transport import TBufferedTransport
 from nutch2py.cells import encode_text
 from nutch2py.errors import ConfigurationError, StoreError
 from nutch2py.table.hbase.failures import ANSWERS, FAILURES, explained, first_line, says
-from nutch2py.table.hbase.gateways import Gateways, Link, make_socket
+from nutch2py.table.hbase.gateways import Gateways
 from nutch2py.table.hbase.interface import AlreadyExists, ColumnDescriptor
+from nutch2py.table.hbase.link import Link, make_socket
 from nutch2py.table.hbase.mapping import ColumnMapping
 from nutch2py.table.hbase.settings import Address, Settings
 

@@ -13,18 +13,17 @@ from typing import NamedTuple
 
 from nutch2py.cells import encode_text
 from nutch2py.conf import warn
+from nutch2py.errors import StoreError
 from nutch2py.record import Mutation
-from nutch2py.table.hbase.failures import ANSWERS, explained, first_line, hopeless, says
-from nutch2py.table.hbase.gateways import Gateways, Link
+from nutch2py.table.hbase.gateways import Gateways
 from nutch2py.table.hbase.mapping import ColumnMapping
 from nutch2py.table.hbase.scan import LONGEST_KEY
+from nutch2py.table.hbase.sending import RowSender
 from nutch2py.table.hbase.wire import Rows
 from nutch2py.table.store import RowCells, WriteBatch
 
 _CELL_OVERHEAD = 19  # of HBase's KeyValue, besides row, family:qualifier and value
 _LARGEST_ROW = 90 << 20  # a gateway ends the connection at a message of 100 MB
-_IN_FLIGHT = 32
-_ROW_FAULTS = ("KeyValue size too large", "exceeds limit of")  # what the gateway, and what a region server says
 _NOW = -1
 """Stands for the timestamp of a group whose writer named no time: it is given when the group is sent."""
 
@@ -34,13 +33,6 @@ class Refused(NamedTuple):
 
     key: str
     reason: str
-
-
-class Request(NamedTuple):
-    """One call of the gateway: mutations of rows, all with one timestamp."""
-
-    timestamp: int
-    rows: Rows
 
 
 class HBaseBatch(WriteBatch):
@@ -59,13 +51,15 @@ class HBaseBatch(WriteBatch):
         families: Callable[[], frozenset[bytes]],
         clock: Callable[[], int],
     ) -> None:
-        self._gateways, self._table, self._mapping, self._families = gateways, table, mapping, families
-        self._clock = clock
+        self._mapping, self._families, self._clock = mapping, families, clock
+        self._name = gateways.table
+        self._sender = RowSender(gateways, table, self._families_now, self._leave_out)
         self._settings = gateways.settings
         self._present: frozenset[bytes] | None = None
         self._puts: dict[int, Rows] = {}
         self._deletes: dict[int, Rows] = {}
         self._missing: set[bytes] = set()
+        self._left_out: set[bytes] = set()
         self._rows = self._bytes = 0
         self.refused: list[Refused] = []
 
@@ -86,12 +80,19 @@ class HBaseBatch(WriteBatch):
         self._count(size)
 
     def put_cells(self, key: str, cells: RowCells) -> None:
-        """Collect cells with their own timestamps; newer ones in the table stay as they are."""
+        """Collect cells with their own timestamps; newer ones in the table stay as they are.
+
+        Raises :class:`nutch2py.errors.StoreError` when the table has no such family: a copy should lose nothing.
+        """
         row = _row_key(key)
         by_time: dict[int, dict[bytes, dict[bytes, bytes]]] = {}
         for family, entries in cells.items():
             for qualifier, (value, time) in entries.items():
                 by_time.setdefault(time, {}).setdefault(family, {})[qualifier] = value
+        for family, entries in cells.items():
+            for site in {self._mapping.to_site(family, qualifier).partition(b":")[0] for qualifier in entries}:
+                if site not in self._known_families():
+                    raise StoreError(f"row {key[:200]}: {self._no_family(site)}")
         ready = {time: self._site_puts(row, families) for time, families in by_time.items()}
         size = sum(part for _, part in ready.values())
         if all(self._fits(key, row, puts, part) for puts, part in ready.values()):
@@ -111,6 +112,10 @@ class HBaseBatch(WriteBatch):
     def flush(self) -> None:
         """Send what was collected; when it returns, HBase has it in its log."""
         self._send()
+
+    def _families_now(self) -> frozenset[bytes]:
+        self._present = None
+        return self._known_families()
 
     def _known_families(self) -> frozenset[bytes]:
         if self._present is None:
@@ -159,11 +164,14 @@ class HBaseBatch(WriteBatch):
     def _note_missing(self, family: bytes) -> None:
         if family not in self._missing:
             self._missing.add(family)
-            name, table = family.decode("utf-8", "replace"), self._gateways.table
-            warn(
-                f"table {table} has no column family {name}: its cells are not stored; to have them, run  "
-                f"alter '{table}', NAME => '{name}', VERSIONS => 1  in the hbase shell"
-            )
+            warn(f"{self._no_family(family)}; until then its cells are not stored")
+
+    def _no_family(self, family: bytes) -> str:
+        name, table = family.decode("utf-8", "replace"), self._name
+        return (
+            f"table {table} has no column family {name}: to have it, run  alter '{table}', NAME => '{name}', "
+            "VERSIONS => 1  in the hbase shell"
+        )
 
     def _fits(self, key: str, row: bytes, puts: dict[bytes, bytes | None], size: int) -> bool:
         """Tell whether HBase takes the row; note and warn if not."""
@@ -190,6 +198,11 @@ class HBaseBatch(WriteBatch):
     def _refuse(self, key: str, reason: str) -> None:
         self.refused.append(Refused(key, reason))
         warn(f"row {key[:200]} is not written: {reason}")
+
+    def _leave_out(self, row: bytes, reason: str) -> None:
+        """Note a row that HBase has refused, so that its deletions are not sent either."""
+        self._left_out.add(row)
+        self._refuse(row.decode("utf-8", "replace"), reason)
 
     def _add(self, time: int, row: bytes, puts: dict[bytes, bytes | None]) -> None:
         rows = self._puts.get(time)
@@ -227,40 +240,13 @@ class HBaseBatch(WriteBatch):
             now = self._clock()
             _rename(self._puts, now - 1)
             _rename(self._deletes, now - 2)
-        ready = [Request(time, rows) for time, rows in sorted(self._puts.items()) if rows]
-        ready += [Request(time, rows) for time, rows in sorted(self._deletes.items()) if rows]
-        for at in range(0, len(ready), _IN_FLIGHT):
-            self._send_all(ready[at : at + _IN_FLIGHT])
-        self._puts, self._deletes = {}, {}
+        self._sender.send(self._puts)
+        for rows in self._deletes.values():
+            for row in self._left_out & rows.keys():
+                del rows[row]
+        self._sender.send(self._deletes)
+        self._puts, self._deletes, self._left_out = {}, {}, set()
         self._rows = self._bytes = 0
-
-    def _send_all(self, requests: list[Request]) -> None:
-        """Send calls one behind the other without waiting for each answer; look at those that failed one by one."""
-        try:
-            failed = self._gateways.call(_sender(self._table, requests))
-        except ANSWERS as error:
-            raise explained(error, self._gateways.table, self._gateways.where) from error
-        for request, refusal in failed:
-            self._handle(request, refusal)
-
-    def _handle(self, request: Request, error: Exception) -> None:
-        """Find the rows of a failed call that HBase refuses, and write the others."""
-        if says(error, "NoSuchColumnFamilyException"):  # somebody has altered the table
-            self._present = None
-            rows = _without_missing(request.rows, self._known_families())
-            if rows != request.rows:
-                if rows:
-                    self._send_all([Request(request.timestamp, rows)])
-                return
-        if not says(error, *_ROW_FAULTS):
-            raise explained(error, self._gateways.table, self._gateways.where) from error
-        if len(request.rows) > 1:
-            items = list(request.rows.items())
-            for half in (items[: len(items) // 2], items[len(items) // 2 :]):
-                self._send_all([Request(request.timestamp, dict(half))])
-            return
-        (row,) = request.rows
-        self._refuse(row.decode("utf-8", "replace"), f"HBase answered: {first_line(error)}")
 
 
 def _rename(groups: dict[int, Rows], time: int) -> None:
@@ -277,36 +263,3 @@ def _row_key(key: str) -> bytes:
     if not key:
         raise ValueError("a row key cannot be empty")
     return encode_text(key)
-
-
-def _without_missing(rows: Rows, present: frozenset[bytes]) -> Rows:
-    kept = {
-        row: {column: value for column, value in columns.items() if column.partition(b":")[0] in present}
-        for row, columns in rows.items()
-    }
-    return {row: columns for row, columns in kept.items() if columns}
-
-
-def _sender(table: bytes, requests: list[Request]) -> Callable[[Link], list[tuple[Request, Exception]]]:
-    """Return the action that sends calls and returns those that HBase refused for good."""
-
-    def send(link: Link) -> list[tuple[Request, Exception]]:
-        client = link.client
-        failed: list[tuple[Request, Exception]] = []
-        passing: Exception | None = None
-        for request in requests:
-            link.send_rows(table, request.timestamp, request.rows)
-        for request in requests:
-            try:
-                client._recv("mutateRowsTs")
-            except ANSWERS as error:
-                if hopeless(error):
-                    failed.append((request, error))
-                else:
-                    passing = error
-        if passing is not None:
-            client.getColumnDescriptors(table)  # says so if the table is gone, which the answer to a write does not
-            raise passing  # all are sent again, which changes nothing for those that were written
-        return failed
-
-    return send

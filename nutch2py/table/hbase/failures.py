@@ -24,7 +24,13 @@ _HOPELESS = (
     "IllegalArgumentException",
     "UnsupportedOperationException",
 )
-_LOST_SCANNER = ("UnknownScannerException", "OutOfOrderScannerNextException", "ScannerResetException")
+_PASSING = (
+    "UnknownScannerException",
+    "OutOfOrderScannerNextException",
+    "ScannerResetException",
+    "hconnection-",  # "… closed": gateways end a connection that was in use for long; the next call makes a new one
+)
+"""Said in one message with one of the former, they mean a scanner or a connection that is gone."""
 
 
 def message_of(error: BaseException) -> str:
@@ -59,7 +65,7 @@ def hopeless(error: BaseException) -> bool:
     """Tell whether the same call would fail in the same way for ever."""
     if isinstance(error, AlreadyExists):
         return True
-    return isinstance(error, ANSWERS) and says(error, *_HOPELESS) and not says(error, *_LOST_SCANNER)
+    return isinstance(error, ANSWERS) and says(error, *_HOPELESS) and not says(error, *_PASSING)
 
 
 def explained(error: BaseException, table: str, where: str) -> StoreError:

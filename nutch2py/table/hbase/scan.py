@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from nutch2py.table.hbase.failures import ANSWERS, FAILURES, says
-from nutch2py.table.hbase.gateways import Gateways, Link, Patience
+from nutch2py.table.hbase.gateways import Gateways, Patience
 from nutch2py.table.hbase.interface import TScan
+from nutch2py.table.hbase.link import Link
 from nutch2py.table.hbase.settings import Address
 
 LONGEST_KEY = 32_000
