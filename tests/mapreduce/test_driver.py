@@ -19,7 +19,7 @@ from nutch2py.mapreduce.driver import JobResult, merge_counters, run_job, runner
 from nutch2py.mapreduce.progress import ProgressMonitor, TaskChannel
 from nutch2py.mapreduce.splits import FileSplit, Split
 from tests.conftest import ROOT
-from tests.mapreduce.tinyjobs import FailingJob, OrderJob, WordJob
+from tests.mapreduce.tinyjobs import FailingJob, OneFailsJob, OrderJob, WordJob
 
 RUNNERS = ["inline", "local"]
 
@@ -185,6 +185,17 @@ def test_tasks_end_with_their_driver(tmp_path: Path, number: signal.Signals, cod
     _wait(lambda: not any(_alive(task) for task in tasks))
     if number == signal.SIGTERM:
         assert not list(scratch.glob("nutch2py-job-*"))
+
+
+def test_tasks_beside_one_that_fails_are_ended(conf: Configuration, lines: Lines, tmp_path: Path) -> None:
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    conf.set("mapreduce.runner", "local")
+    conf.set("tiny.folder", str(folder))
+    with pytest.raises(StoreError):
+        run_job(OneFailsJob, conf, lines("a", "b"), title="OneFailsJob")
+    (task,) = (int(path.name) for path in folder.iterdir())
+    _wait(lambda: not _alive(task))
 
 
 def _alive(pid: int) -> bool:

@@ -72,3 +72,15 @@ class SlowJob(TableJob):
         Path(self.conf.get("tiny.folder", ""), str(os.getpid())).touch()
         time.sleep(60)
         yield "", None
+
+
+class OneFailsJob(SlowJob):
+    """The first task fails as soon as the second one is at work."""
+
+    def map_file(self, split: FileSplit) -> Iterator[Pair]:
+        if split.order:
+            self.channel.advance()
+            yield from super().map_file(split)
+        while not any(Path(self.conf.get("tiny.folder", "")).iterdir()):
+            time.sleep(0.05)
+        raise StoreError("the table is on fire: put it out")
