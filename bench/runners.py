@@ -47,7 +47,7 @@ def _cpu(pid: str) -> float:
 
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
-    """Measure on every runner that is there, each on a copy of the same tables; a record is a row, or a page or link."""
+    """Measure on every runner that is there, on copies of the same tables; a record is a row, a page or a link."""
     nutch = Nutch(folder)
     nutch("inject", str(write_seeds(rows, folder)))
     (folder / "crawldata").rename(folder / "injected")

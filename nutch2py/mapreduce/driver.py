@@ -26,7 +26,7 @@ from nutch2py.mapreduce.splits import Split, encode_split, with_content
 from nutch2py.table.store import store_location
 
 if TYPE_CHECKING:
-    from nutch2py.mapreduce import hadoop
+    from nutch2py.mapreduce import yarn
 
 _TASK_ENVIRONMENT = (
     "PYTHONUTF8=1",
@@ -95,14 +95,14 @@ def run_job(
         task_conf.set("mapreduce.runner", runner)
         arguments = ["-r", runner, "--no-conf", "--quiet", "--configuration", str(work / "configuration.json")]
         arguments += ["--cleanup", "ALL", "--cleanup-on-failure", "ALL"]
-        launch: hadoop.Launch | None = None
+        launch: yarn.Launch | None = None
         if runner == "hadoop":
-            from nutch2py.mapreduce import hadoop
+            from nutch2py.mapreduce import yarn
 
-            launch = hadoop.Launch.prepare(conf, work, title)
+            launch = yarn.Launch.prepare(conf, work, title)
             arguments += launch.arguments
             splits = [with_content(split) for split in splits]
-            if not hadoop.installed_on_nodes(conf):
+            if not yarn.installed_on_nodes(conf):
                 task_conf.folders = [Path(FOLDER, "conf"), Path(FOLDER, "lib", "nutch2py", "_data", "conf")]
         else:
             task_conf.set("mapreduce.task.channel", str(channel))

@@ -289,7 +289,7 @@ class TableJob(MRJob):  # type: ignore[misc]
             case "local":
                 return LocalRunner
             case "hadoop":
-                from nutch2py.mapreduce.hadoop import HadoopRunner
+                from nutch2py.mapreduce.yarn import HadoopRunner
 
                 return HadoopRunner
             case _:

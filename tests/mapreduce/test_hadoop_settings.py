@@ -16,7 +16,8 @@ from nutch2py.errors import ConfigurationError
 from nutch2py.jobs.index import IndexerJob
 from nutch2py.mapreduce import guard
 from nutch2py.mapreduce.driver import check_reach
-from nutch2py.mapreduce.hadoop import Hadoop, job_label, job_tag, write_job_properties
+from nutch2py.mapreduce.hadoop import Hadoop
+from nutch2py.mapreduce.yarn import job_label, job_tag, write_job_properties
 from tests.mapreduce.tinyjobs import WordJob
 
 

@@ -1,0 +1,253 @@
+"""Jobs on YARN, through Hadoop streaming: what is sent to the nodes, and the runner.
+
+Nothing that may be secret stands on a command line: properties go to Hadoop in a file (``-conf``) and to the tasks in
+another (``-files``), both readable by the user alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.sax.saxutils import escape
+
+from mrjob.hadoop import HadoopJobRunner
+from mrjob.logs.step import _interpret_hadoop_jar_command_stderr
+
+from nutch2py import errors
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError, NutchError
+from nutch2py.mapreduce import archive, guard
+from nutch2py.mapreduce.hadoop import Hadoop
+
+_PASSED = ("mapreduce.", "mapred.", "yarn.", "stream.", "dfs.", "fs.", "hadoop.", "ipc.", "io.")
+_OURS = frozenset(
+    {
+        "mapreduce.runner",
+        "mapreduce.job.maps",
+        "mapreduce.job.reduces",
+        "mapreduce.package",
+        "mapreduce.python",
+        "mapreduce.hadoop.home",
+        "mapreduce.hadoop.folder",
+        "mapreduce.streaming.jar",
+        "mapreduce.spark.master",
+        "mapreduce.task.channel",
+        "mapreduce.driver.pid",
+        # of Nutch's nutch-default.xml, for its own Java
+        "hadoop.job.history.user.location",
+        "io.serializations",
+    }
+)
+_PROGRESS = re.compile(rb"map\s+(\d+)%\s+reduce\s+(\d+)%")
+_EXIT = re.compile(rb"subprocess failed with code (\d+)")
+_NO_PROGRAM = re.compile(rb'Cannot run program "([^"]+)"')
+
+
+def job_label(conf: Configuration, title: str) -> str:
+    """Return ``nutch2py CRAWL TITLE BATCH``: what YARN's pages show."""
+    crawl = conf.get_trimmed("storage.crawl.id") or "-"
+    return " ".join(filter(None, ("nutch2py", crawl, title.replace(":", ""), batch_of(conf))))
+
+
+def batch_of(conf: Configuration) -> str:
+    """Return the batch that a job works on, empty when it works on the table."""
+    return next((conf.get(name, "") for name in conf if name.endswith(".batch.id") and conf.get(name)), "")
+
+
+def job_tag(conf: Configuration, title: str) -> str:
+    """Return the tag of a job's application: the same for a rerun, so that what a dead driver left can be found."""
+    what = "\n".join((conf.get_trimmed("storage.data.store"), job_label(conf, title)))
+    return f"nutch2py-{hashlib.sha256(what.encode()).hexdigest()[:20]}"
+
+
+def write_job_properties(path: Path, conf: Configuration, title: str, tag: str) -> None:
+    """Write what Hadoop shall know of the configuration, in its own XML, readable by the user alone."""
+    properties = {
+        name: conf.get(name, "")
+        for name in conf
+        if name.startswith(_PASSED) and name not in _OURS and conf.get_trimmed(name)
+    }
+    properties["mapreduce.job.name"] = job_label(conf, title)
+    properties["mapreduce.job.tags"] = ",".join(filter(None, (properties.get("mapreduce.job.tags"), tag)))
+    lines = [
+        f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>"
+        for name, value in sorted(properties.items())
+    ]
+    text = '<?xml version="1.0"?>\n<configuration>\n' + "\n".join(lines) + "\n</configuration>\n"
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+class Launch(NamedTuple):
+    """What one job needs besides its class: where Hadoop is, its tag, and arguments for mrjob."""
+
+    installation: Hadoop
+    tag: str
+    arguments: list[str]
+
+    @classmethod
+    def prepare(cls, conf: Configuration, work: Path, title: str) -> Launch:
+        """Find Hadoop, send the archive unless it is there, and write the job's properties into ``work``."""
+        installation = Hadoop.find(conf)
+        tag = job_tag(conf, title)
+        write_job_properties(work / "job.xml", conf, title, tag)
+        arguments = [
+            *("--hadoop-bin", installation.hadoop, "--hadoop-streaming-jar", installation.streaming_jar),
+            *("--hadoop-tmp-dir", installation.folder, f"--hadoop-args=-conf {work / 'job.xml'}"),
+            *("--python-bin", conf.get_trimmed("mapreduce.python") or f"python{archive.python_tag()}"),
+            *("--no-bootstrap-mrjob", "--no-read-logs", "--no-check-input-paths"),
+        ]
+        if installed_on_nodes(conf):
+            installation.make_folder()
+        else:
+            target = installation.ship(archive.archive_path(conf), archive.check(conf))
+            arguments += ["--archives", f"{target}#{archive.FOLDER}"]
+        return cls(installation, tag, arguments)
+
+    def set_up(self, runner: HadoopRunner, reducers: int, progress: Callable[[str], None]) -> None:
+        """Give mrjob's runner what its constructor does not take."""
+        runner.installation, runner.tag = self.installation, self.tag
+        runner.reduce_tasks, runner.progress = reducers, progress
+
+
+def installed_on_nodes(conf: Configuration) -> bool:
+    """Tell whether ``mapreduce.package`` is ``none``: the nodes have the program, and the configuration folders."""
+    return conf.get_trimmed("mapreduce.package").lower() == "none"
+
+
+class HadoopRunner(HadoopJobRunner):  # type: ignore[misc]
+    """Steps as Hadoop streaming jobs. The driver sets the attributes before it runs."""
+
+    installation: Hadoop
+    tag: str
+    reduce_tasks = 1
+    progress: Callable[[str], None] = staticmethod(lambda _: None)
+    application = ""
+    exit_code: int | None = None
+    """Exit code of the last task attempt that failed."""
+    said = ""
+    """The last line of the client about something that went wrong."""
+    missing_program = ""
+    """What could not be started on a node."""
+
+    def get_hadoop_version(self) -> str:
+        """Return what stands for every Hadoop with YARN; asking would start a JVM."""
+        return "3.4"
+
+    def _run(self) -> None:
+        """Put the input on HDFS and run; files of the job go with its submission, into YARN's own staging folder."""
+        kill = guard.running_applications([self.installation.yarn], self.tag)
+        if kill:
+            self.progress(f"an earlier driver left {', '.join(kill)} running: ending it")
+            guard.kill_applications([self.installation.yarn], kill)
+        self._upload_mgr = None
+        local = Path(self._get_local_tmp_dir(), "hdfs", self._job_key)
+        local.mkdir(parents=True)
+        (path,) = self._input_paths
+        shutil.copyfile(path, local / "splits")
+        self.installation.fs(
+            "-put", str(local), f"{self.installation.folder}/", expect="cannot put the job's input on HDFS"
+        )
+        self._run_job_in_hadoop()
+
+    def _step_input_uris(self, step_num: int) -> list[str]:
+        if step_num == 0:
+            return [f"{self._hadoop_tmp_dir}/splits"]
+        uris: list[str] = super()._step_input_uris(step_num)
+        return uris
+
+    def _jobconf_for_step(self, step_num: int) -> dict[str, str]:
+        jobconf: dict[str, str] = super()._jobconf_for_step(step_num)
+        if "reducer" in self._get_step(step_num):
+            jobconf["mapreduce.job.reduces"] = str(self.reduce_tasks)
+        return jobconf
+
+    def _run_hadoop(
+        self, hadoop_args: list[str], env: dict[str, str], record_callback: object
+    ) -> tuple[int, dict[str, Any]]:
+        """Run the client under guard; the guard ends it, and the application, when this process goes."""
+        command = [sys.executable, "-S", "-E", guard.__file__, self.tag, self.installation.yarn, "--", *hadoop_args]
+        environment = {**env, "HADOOP_ROOT_LOGGER": "INFO,console"}  # counters come as a log line
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            found: dict[str, Any] = _interpret_hadoop_jar_command_stderr(self._watched(process.stdout))
+            code = process.wait()
+        finally:
+            process.stdin.close()
+            process.stdout.close()
+            process.wait()
+        self.application = found.get("application_id") or self.application
+        return code, found
+
+    def _watched(self, lines: Iterator[bytes]) -> Iterator[bytes]:
+        for line in lines:
+            progress = _PROGRESS.search(line)
+            if progress:
+                self.progress(f"map {progress[1].decode()} % reduce {progress[2].decode()} %")
+            failed = _EXIT.search(line)
+            if failed:
+                self.exit_code = int(failed[1])
+            program = _NO_PROGRAM.search(line)
+            if program:
+                self.missing_program = program[1].decode("utf-8", "replace")
+            if b"Retrying connect to server" in line or b"ERROR" in line or b"Exception" in line:
+                self.said = line.decode("utf-8", "replace").strip()
+                if b"Retrying" in line:
+                    self.progress(self.said)
+            yield line
+
+    def output_records(self) -> int:
+        """Return how many lines the last step put out, by Hadoop's counters."""
+        counters = self.counters()[-1].get("Map-Reduce Framework", {})
+        kind = "Reduce" if "reducer" in self._get_steps()[-1] else "Map"
+        return int(counters.get(f"{kind} output records", 0))
+
+    def cat_output(self) -> Iterator[bytes]:
+        """Yield what the last step put out."""
+        if self.output_records():
+            problem = "cannot read the job's output from HDFS"
+            yield self.installation.fs("-cat", f"{self._output_dir}/part-*", expect=problem).stdout
+
+    def copy_output(self, folder: Path) -> None:
+        """Copy the part files of the last step into a local folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        problem = f"cannot copy the job's output from HDFS to {folder}"
+        self.installation.fs("-get", f"{self._output_dir}/part-*", str(folder), expect=problem)
+
+    def _cleanup_hadoop_tmp(self) -> None:
+        self.installation.fs("-rm", "-r", "-f", "-skipTrash", self._hadoop_tmp_dir)
+
+    def explain(self, error: Exception) -> NutchError:
+        """Return why the job failed: in the words of a task if its log can be had, else by what the client said."""
+        logs = f"yarn logs -applicationId {self.application}" if self.application else "the log of the ResourceManager"
+        if self.missing_program:
+            return ConfigurationError(
+                f"the nodes have no {self.missing_program}: install it there, "
+                "or name a Python that they have with mapreduce.python"
+            )
+        told = (
+            self.installation.task_error(self.application) if self.application and self.exit_code is not None else None
+        )
+        if told is not None:
+            return told
+        for kind in (errors.ConfigurationError, errors.InputError, errors.StoreError, errors.IndexingError):
+            if kind.exit_code == self.exit_code:
+                return kind(f"a task failed ({_first_line(kind.__doc__)}): see {logs}")
+        if self.exit_code is not None:
+            return NutchError(f"a task ended with exit code {self.exit_code}: see {logs}")
+        return NutchError(f"the job failed on YARN: {self.said or error}: see {logs}")
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").splitlines()[0].rstrip(".").lower()
