@@ -215,7 +215,7 @@ def test_every_runner_marks_the_same(conf):
         cleared.metadata.pop(MetadataKey.DUPLICATE)
         fill(conf, {key: cleared})
     conf.set("mapreduce.runner", "local")
-    conf.set("mapreduce.job.maps", "3")
+    conf.set("mapreduce.job.maps", "2")
     conf.set("mapreduce.job.reduces", "2")
     dedup(conf, near=True)
     assert marks(conf) == inline
