@@ -1,0 +1,27 @@
+"""The commands: names and options of Nutch 2, with GNU-style long forms beside them. No logic is here."""
+
+from __future__ import annotations
+
+import argparse
+
+from nutch2py.commands import checking, crawling, indexing, tables
+from nutch2py.commands.command import Arguments, Command, CommandParser
+
+__all__ = ["COMMANDS", "Arguments", "Command", "command_parser"]
+
+COMMANDS: dict[str, Command] = {**crawling.COMMANDS, **indexing.COMMANDS, **tables.COMMANDS, **checking.COMMANDS}
+
+
+def command_parser(name: str) -> argparse.ArgumentParser:
+    """Return the parser of a command."""
+    command = COMMANDS[name]
+    parser = CommandParser(prog=f"nutch2py {name}", description=command.summary, allow_abbrev=False)
+    command.options(parser)
+    parser.add_argument("-crawlId", "--crawl-id", default=None, metavar="id", help="the crawl, which names the tables")
+    shared = parser.add_argument_group("everywhere")
+    shared.add_argument("-D", action="append", default=[], metavar="name=value", help="set a property")
+    shared.add_argument("--conf", metavar="DIR", help="configuration folder laid over the defaults (NUTCH_CONF_DIR)")
+    runners = ("inline", "local", "hadoop", "spark")
+    shared.add_argument("-r", "--runner", metavar="RUNNER", choices=runners, help="inline, local, hadoop or spark")
+    shared.add_argument("--debug", action="store_true", help="show the traceback of a failure")
+    return parser

@@ -1,0 +1,112 @@
+"""The jobs of a crawl, in the order that it runs them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from nutch2py.commands.command import Arguments, Command, batch_options, chosen_batch
+
+if TYPE_CHECKING:
+    from nutch2py.conf import Configuration
+
+
+def _inject_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("url_dir", help="a seed file, or a folder of them: one URL a line")
+
+
+def _inject(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.inject import inject
+
+    inject(conf, args.url_dir)
+    return 0
+
+
+def _generate_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-topN", "--top-n", type=int, default=0, metavar="N", help="number of URLs at most")
+    parser.add_argument("-noFilter", "--no-filter", action="store_true", help="do not filter URLs")
+    parser.add_argument("-noNorm", "--no-norm", action="store_true", help="do not normalize URLs")
+    parser.add_argument(
+        "-adddays", "--add-days", type=float, default=0, metavar="numDays", help="as if it were so many days later"
+    )
+    parser.add_argument("-sitemap", "--sitemap", action="store_true", help="generate sitemaps, and only these")
+    parser.add_argument(
+        "-batchId", "--batch-id", default="", metavar="id", help="the batch's id (default: seconds-random)"
+    )
+
+
+def _generate(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.generate import generate
+
+    _, count = generate(
+        conf,
+        top_n=args.top_n,
+        add_days=args.add_days,
+        filter_urls=not args.no_filter,
+        normalize=not args.no_norm,
+        sitemap=args.sitemap,
+        batch_id=args.batch_id,
+    )
+    return 0 if count else 1
+
+
+def _fetch_options(parser: argparse.ArgumentParser) -> None:
+    batch_options(parser)
+    parser.add_argument(
+        "-threads", "--threads", type=int, default=0, metavar="N", help="requests at once in a fetch task"
+    )
+    parser.add_argument("-resume", "--resume", action="store_true", help="leave out what an interrupted fetch has done")
+    parser.add_argument("-numTasks", "--num-tasks", type=int, default=0, metavar="N", help="number of fetch tasks")
+    parser.add_argument("-sitemap", "--sitemap", action="store_true", help="fetch sitemaps, and only these")
+    parser.add_argument(
+        "-stmDetect", "--stm-detect", action="store_true", help="note the sitemaps that robots.txt names"
+    )
+    parser.add_argument(
+        "-warc", "--warc", default="", metavar="DIR", help="write requests and answers to WARC files in a folder, too"
+    )
+
+
+def _fetch(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.fetch import fetch
+
+    fetch(
+        conf,
+        chosen_batch(args),
+        threads=args.threads,
+        resume=args.resume,
+        num_tasks=args.num_tasks,
+        sitemap=args.sitemap,
+        detect_sitemaps=args.stm_detect,
+        warc=args.warc,
+    )
+    return 0
+
+
+def _parse_options(parser: argparse.ArgumentParser) -> None:
+    batch_options(parser)
+    parser.add_argument("-resume", "--resume", action="store_true", help="leave out what an interrupted parse has done")
+    parser.add_argument("-force", "--force", action="store_true", help="with -resume: parse again what is parsed")
+    parser.add_argument("-sitemap", "--sitemap", action="store_true", help="parse sitemaps, and only these")
+
+
+def _parse(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.parse import parse
+
+    parse(conf, chosen_batch(args), resume=args.resume, force=args.force, sitemap=args.sitemap)
+    return 0
+
+
+def _updatedb(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.updatedb import updatedb
+
+    updatedb(conf, chosen_batch(args))
+    return 0
+
+
+COMMANDS: dict[str, Command] = {
+    "inject": Command("inject new URLs into the table", _inject_options, _inject),
+    "generate": Command("generate a batch of URLs to fetch", _generate_options, _generate),
+    "fetch": Command("fetch the URLs of a batch", _fetch_options, _fetch),
+    "parse": Command("parse the pages of a batch", _parse_options, _parse),
+    "updatedb": Command("update the table from a batch", batch_options, _updatedb),
+}

@@ -1,0 +1,179 @@
+"""Ranking, the index, and searching it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nutch2py.commands.command import Arguments, Command, batch_options, chosen_batch
+
+if TYPE_CHECKING:
+    from nutch2py.conf import Configuration
+
+
+def _index_options(parser: argparse.ArgumentParser) -> None:
+    batch_options(parser, reindex=True)
+
+
+def _index(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.index import index
+
+    index(conf, chosen_batch(args))
+    return 0
+
+
+def _pagerank_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-iterations", "--iterations", type=int, metavar="N", help="number of iterations (pagerank.iterations, 20)"
+    )
+    parser.add_argument("-classic", "--classic", action="store_true", help="all links weigh alike")
+    parser.add_argument("-linkrank", "--linkrank", action="store_true", help="as Nutch 1's LinkRank, by link.*")
+
+
+def _pagerank(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.pagerank import pagerank
+
+    if args.classic or args.linkrank:
+        conf.set("pagerank.model", "linkrank" if args.linkrank else "classic")
+    if args.iterations is not None:
+        conf.set("link.analyze.num.iterations" if args.linkrank else "pagerank.iterations", args.iterations)
+    pagerank(conf)
+    return 0
+
+
+def _solrindex_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("solr_url", metavar="solrUrl", help="the Solr collection, http://HOST:8983/solr/COLLECTION")
+    batch_options(parser, reindex=True)
+
+
+def _solrindex(args: Arguments, conf: Configuration) -> int:
+    conf.set("solr.server.url", args.solr_url)
+    return _index(args, conf)
+
+
+def _dedup_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-group", "--group", metavar="mode", help="compare pages of one host, of one domain, or all (none)"
+    )
+    parser.add_argument(
+        "-compareOrder", "--compare-order", metavar="list", help="what decides: score,fetchTime,urlLength"
+    )
+    parser.add_argument("-simhash", "--simhash", action="store_true", help="also texts that are nearly the same")
+    parser.add_argument("-threshold", "--threshold", metavar="bits", help="by how many bits SimHashes may differ (3)")
+
+
+def _dedup(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.dedup import dedup
+
+    given = {"group.mode": args.group, "compare.order": args.compare_order, "simhash.threshold": args.threshold}
+    for name, value in given.items():
+        if value is not None:
+            conf.set(f"deduplication.{name}", value)
+    dedup(conf, near=args.simhash)
+    return 0
+
+
+def _solrdedup_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("solr_url", nargs="?", metavar="solrUrl", help="the Solr collection (default: solr.server.url)")
+
+
+def _solrdedup(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.solrdedup import solrdedup
+
+    if args.solr_url:
+        conf.set("solr.server.url", args.solr_url)
+    if not conf.get_trimmed("solr.server.url"):
+        print("Usage: SolrDeleteDuplicates <solr url>", file=sys.stderr)
+        return 1
+    solrdedup(conf)
+    return 0
+
+
+def _clean_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-noCommit", "--no-commit", action="store_true", help="send deletes, and leave the commit to others"
+    )
+
+
+def _clean(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.clean import clean
+
+    clean(conf, commit=not args.no_commit)
+    return 0
+
+
+def _solrclean_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("unused", metavar="crawldb", help="not read; Nutch 2 takes a word here")
+    parser.add_argument("solr_url", metavar="solrUrl", help="the Solr collection")
+    _clean_options(parser)
+
+
+def _solrclean(args: Arguments, conf: Configuration) -> int:
+    conf.set("solr.server.url", args.solr_url)
+    return _clean(args, conf)
+
+
+def _search_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", nargs="+", help='words, "phrases", -excluded, field:value')
+    parser.add_argument("-rows", "--rows", type=int, default=10, metavar="N", help="number of hits shown (10)")
+    parser.add_argument("-start", "--start", type=int, default=0, metavar="N", help="number of hits passed over (0)")
+    parser.add_argument("-json", "--json", action="store_true", help="print one JSON object, for programs")
+    parser.add_argument("-solr", "--solr", action="store_true", help="ask Solr (search.backend=solr)")
+
+
+def _search(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.indexer.search import render, search
+
+    if args.solr:
+        conf.set("search.backend", "solr")
+    result = search(conf, " ".join(args.query), args.start, args.rows)
+    print(result.to_json() if args.json else render(result, color=sys.stdout.isatty()))
+    return 0 if result.total else 1
+
+
+def _evaluate_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("queries", help="a file of queries, one a line")
+    parser.add_argument(
+        "-judgements", "--judgements", required=True, metavar="FILE", help="lines of query, URL, R and A, with tabs"
+    )
+    parser.add_argument("-n", "--results", type=int, default=20, metavar="N", help="results looked at (20)")
+    parser.add_argument("-json", "--json", action="store_true", help="print one JSON object, for programs")
+    parser.add_argument("-unjudged", "--unjudged", metavar="FILE", help="append results that lack a judgement")
+
+
+def _evaluate(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.evaluation import run_evaluation
+
+    unjudged = Path(args.unjudged) if args.unjudged else None
+    return run_evaluation(conf, Path(args.queries), Path(args.judgements), args.results, args.json, unjudged)
+
+
+def _serve_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-port", "--port", type=int, metavar="N", help="port (serve.port, 8080)")
+    parser.add_argument("-host", "--host", metavar="ADDRESS", help="address (serve.host, 127.0.0.1)")
+
+
+def _serve(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.server.serve import serve
+
+    if args.port is not None:
+        conf.set("serve.port", args.port)
+    if args.host:
+        conf.set("serve.host", args.host)
+    return serve(conf)
+
+
+COMMANDS: dict[str, Command] = {
+    "pagerank": Command("compute the PageRank of every page", _pagerank_options, _pagerank),
+    "index": Command("index the pages of a batch", _index_options, _index),
+    "solrindex": Command("index the pages of a batch in Solr (old name)", _solrindex_options, _solrindex),
+    "dedup": Command("mark pages that are equal to a better one", _dedup_options, _dedup),
+    "solrdedup": Command("delete duplicates from Solr", _solrdedup_options, _solrdedup),
+    "clean": Command("delete what is gone, redirected or duplicate from the index", _clean_options, _clean),
+    "solrclean": Command("clean an index in Solr (old name)", _solrclean_options, _solrclean),
+    "search": Command("search the embedded index", _search_options, _search),
+    "evaluate": Command("measure search results by judgements", _evaluate_options, _evaluate),
+    "serve": Command("serve a search page", _serve_options, _serve),
+}

@@ -1,0 +1,120 @@
+"""Looking at tables, making them, and moving them."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nutch2py.commands.command import Arguments, Command
+
+if TYPE_CHECKING:
+    from nutch2py.conf import Configuration
+
+
+def _readdb_options(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("-stats", "--stats", action="store_true", help="counts by status, scores, retries")
+    what.add_argument("-url", "--url", metavar="url", help="print one row")
+    what.add_argument("-dump", "--dump", metavar="out_dir", help="print every row into a folder")
+    what.add_argument("-batches", "--batches", action="store_true", help="list the batches that are open")
+    parser.add_argument("-sort", "--sort", action="store_true", help="with -stats: counts by host, too")
+    parser.add_argument("-regex", "--regex", default="", metavar="regex", help="with -dump: only URLs that match")
+    for name in ("content", "headers", "links", "text"):
+        parser.add_argument(f"-{name}", f"--{name}", action="store_true", help=f"print the {name}, too")
+
+
+def _readdb(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs import readdb
+
+    shown = {name: getattr(args, name) for name in ("content", "headers", "links", "text")}
+    if args.batches:
+        return readdb.print_batches(conf)
+    if args.stats:
+        return readdb.print_stats(conf, args.sort)
+    if args.url:
+        return readdb.print_page(conf, args.url, shown)
+    return readdb.dump(conf, Path(args.dump), args.regex, shown)
+
+
+def _hostinject_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("host_dir", help="a file, or a folder of them: host or URL, tab, name=value …")
+
+
+def _hostinject(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.hostdb import hostinject
+
+    hostinject(conf, args.host_dir)
+    return 0
+
+
+def _updatehostdb_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-linkDb", "--link-db", action="store_true", help="count the links between hosts, too")
+
+
+def _updatehostdb(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.hostdb import updatehostdb
+
+    updatehostdb(conf, args.link_db)
+    return 0
+
+
+def _readhostdb_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("key", nargs="?", help="only this host")
+
+
+def _readhostdb(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.hostdb import readhostdb
+
+    return readhostdb(conf, args.key)
+
+
+def _file_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", help="JSON lines, compressed with gzip when the name ends in .gz")
+
+
+def _exporttable(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.tables import export_to
+
+    return export_to(conf, Path(args.file))
+
+
+def _importtable(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.tables import import_from
+
+    return import_from(conf, Path(args.file))
+
+
+def _createtable_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-splits", "--splits", type=int, default=1, metavar="N", help="number of regions (HBase)")
+    parser.add_argument("-seeds", "--seeds", metavar="url_dir", help="cut the row keys of these seeds into regions")
+    parser.add_argument("-sample", "--sample", metavar="store", help="cut the crawl's table in this store into regions")
+    parser.add_argument("-keys", "--keys", metavar="file", help="begin regions at these row keys or URLs, one a line")
+
+
+def _createtable(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.tables import create_table
+
+    return create_table(conf, args.splits, args.seeds, args.sample, args.keys)
+
+
+def _copytable_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("target", help="the store to copy to: embedded:FOLDER or hbase://HOST:PORT")
+
+
+def _copytable(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.tables import copy_to
+
+    return copy_to(conf, args.target)
+
+
+COMMANDS: dict[str, Command] = {
+    "readdb": Command("read or dump the table", _readdb_options, _readdb),
+    "hostinject": Command("put settings of hosts into the host table", _hostinject_options, _hostinject),
+    "updatehostdb": Command("count pages and links by host", _updatehostdb_options, _updatehostdb),
+    "readhostdb": Command("print the host table", _readhostdb_options, _readhostdb),
+    "createtable": Command("make the table, on HBase in several regions", _createtable_options, _createtable),
+    "copytable": Command("copy the table to another store", _copytable_options, _copytable),
+    "exporttable": Command("write the table's cells to a file", _file_options, _exporttable),
+    "importtable": Command("read cells from a file into the table", _file_options, _importtable),
+}
