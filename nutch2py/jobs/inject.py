@@ -10,7 +10,6 @@ the same URL the last wins. Rows that exist are left alone, unless ``db.injector
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from nutch2py.cells import encode_text
@@ -18,6 +17,7 @@ from nutch2py.conf import Configuration
 from nutch2py.jobs.joblog import JobLog
 from nutch2py.jobs.seeds import Seed, parse_seed_line, seed_files
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job, runner_name
+from nutch2py.mapreduce.hadoop import local_copy
 from nutch2py.mapreduce.job import Pair, TableJob
 from nutch2py.mapreduce.splits import FileSplit, read_lines, split_files
 from nutch2py.schedule.base import FIXED_INTERVAL_KEY
@@ -131,18 +131,19 @@ class InjectorJob(TableJob):
 
 
 def inject(conf: Configuration, seed_dir: str) -> JobResult:
-    """Inject the seeds of a file or folder; return the counters (group ``injector``)."""
+    """Inject the seeds of a file or folder, here or at ``hdfs://…``; return the counters (group ``injector``)."""
     log = JobLog("InjectorJob")
     log.line(f"Injecting urlDir: {seed_dir}")
-    files = seed_files(Path(seed_dir).absolute())
-    for file in files:
-        log.raw(f"Injecting seed URL file {file}")
-    conf = conf.copy()
-    _Rules(conf)  # before there is a table: a mistake leaves everything as it was
-    runner_name(conf)
-    conf.set("injector.current.time", now_ms())
-    open_store(conf, WebPage).create()
-    result = run_job(InjectorJob, conf, split_files(files, map_tasks(conf)), title="InjectorJob")
+    with local_copy(conf, seed_dir) as path:
+        files = seed_files(path)
+        for file in files:
+            log.raw(f"Injecting seed URL file {file}")
+        conf = conf.copy()
+        _Rules(conf)  # before there is a table: a mistake leaves everything as it was
+        runner_name(conf)
+        conf.set("injector.current.time", now_ms())
+        open_store(conf, WebPage).create()
+        result = run_job(InjectorJob, conf, split_files(files, map_tasks(conf)), title="InjectorJob")
     log.line(f"total number of urls rejected by filters: {result.count('injector', 'urls_filtered')}")
     injected = result.count("injector", "urls_injected")
     log.line(f"total number of urls injected after normalization and filtering: {injected}")

@@ -1,1 +1,4 @@
-"""Jobs over table ranges, on mrjob.."""
+"""Jobs over table ranges, on mrjob."""
+
+PACKAGE_FOLDER = "nutch2py-package"
+"""What a task on a cluster finds the unpacked package as, in its working directory: ``lib`` and ``conf`` are in it."""

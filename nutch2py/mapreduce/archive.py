@@ -27,8 +27,6 @@ import nutch2py
 from nutch2py.conf import Configuration, data_folder
 from nutch2py.errors import ConfigurationError
 
-FOLDER = "nutch2py-package"
-"""What a task finds the unpacked archive as, in its working directory: ``lib`` and ``conf`` are in it."""
 DEFAULT_PATH = "${env.HOME}/.cache/nutch2py/package.tar.gz"
 _MANIFEST = "manifest.json"
 _PROPERTY_FILES = ("nutch-default.xml", "nutch-site.xml")

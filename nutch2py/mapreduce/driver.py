@@ -19,7 +19,7 @@ import orjson
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, NutchError
-from nutch2py.mapreduce.archive import FOLDER
+from nutch2py.mapreduce import PACKAGE_FOLDER
 from nutch2py.mapreduce.job import TableJob
 from nutch2py.mapreduce.progress import ProgressMonitor
 from nutch2py.mapreduce.splits import Split, encode_split, with_content
@@ -103,7 +103,10 @@ def run_job(
             arguments += launch.arguments
             splits = [with_content(split) for split in splits]
             if not yarn.installed_on_nodes(conf):
-                task_conf.folders = [Path(FOLDER, "conf"), Path(FOLDER, "lib", "nutch2py", "_data", "conf")]
+                task_conf.folders = [
+                    Path(PACKAGE_FOLDER, "conf"),
+                    Path(PACKAGE_FOLDER, "lib", "nutch2py", "_data", "conf"),
+                ]
         else:
             task_conf.set("mapreduce.task.channel", str(channel))
             task_conf.set("mapreduce.driver.pid", os.getpid())

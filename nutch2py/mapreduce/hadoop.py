@@ -6,14 +6,19 @@ import getpass
 import os
 import shutil
 import subprocess
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import ConfigurationError, NutchError
-from nutch2py.mapreduce.archive import Manifest
+from nutch2py.errors import ConfigurationError, InputError, NutchError
 from nutch2py.mapreduce.progress import TASK_ERROR, decode_error
+
+if TYPE_CHECKING:
+    from nutch2py.mapreduce.archive import Manifest
 
 _ATTEMPTS, _PAUSE = 5, 2.0  # YARN collects logs some seconds after the end
 _STREAMING_JARS = (
@@ -70,7 +75,7 @@ class Hadoop(NamedTuple):
             [self.hadoop, "fs", *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False
         )
         if done.returncode and expect is not None:
-            raise NutchError(f"{expect}: {_last_line(done.stderr)}: check that HDFS runs and may be written")
+            raise InputError(f"{expect}: {_last_line(done.stderr)}: check that HDFS runs, and the permissions there")
         return done
 
     def ship(self, package: Path, manifest: Manifest) -> str:
@@ -104,6 +109,18 @@ class Hadoop(NamedTuple):
             if lines:
                 return decode_error(lines[-1][len(marker) :])
         return None
+
+
+@contextmanager
+def local_copy(conf: Configuration, path: str) -> Iterator[Path]:
+    """Give a local path for ``path``: a copy of what an address (``hdfs://…``) names, or itself."""
+    if "://" not in path:
+        yield Path(path).absolute()
+        return
+    with tempfile.TemporaryDirectory(prefix="nutch2py-input-") as folder:
+        copy = Path(folder, "input")
+        Hadoop.find(conf).fs("-get", path, str(copy), expect=f"cannot read {path}")
+        yield copy
 
 
 def _program(name: str, home: str) -> str | None:

@@ -30,7 +30,7 @@ from mrjob.step import MRStep
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import NutchError
-from nutch2py.mapreduce.archive import FOLDER
+from nutch2py.mapreduce import PACKAGE_FOLDER
 from nutch2py.mapreduce.progress import TASK_ERROR, TaskChannel, watch_driver
 from nutch2py.mapreduce.protocol import KeyValueProtocol
 from nutch2py.mapreduce.runners import NLINE, InlineRunner, LocalRunner
@@ -271,7 +271,11 @@ class TableJob(MRJob):  # type: ignore[misc]
         """Return a stub that imports the job from its package: mrjob would copy the module alone and run it as main."""
         name = cls.__name__
         text = _STUB.format(
-            module=cls.__module__, name=name, folder=FOLDER, python=tuple(sys.version_info[:2]), marker=TASK_ERROR
+            module=cls.__module__,
+            name=name,
+            folder=PACKAGE_FOLDER,
+            python=tuple(sys.version_info[:2]),
+            marker=TASK_ERROR,
         ).encode()
         folder = Path(tempfile.gettempdir(), f"nutch2py-{os.getuid()}", hashlib.sha256(text).hexdigest()[:16])
         path = folder / f"run_{name}.py"

@@ -23,7 +23,7 @@ from mrjob.logs.step import _interpret_hadoop_jar_command_stderr
 from nutch2py import errors
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, NutchError
-from nutch2py.mapreduce import archive, guard
+from nutch2py.mapreduce import PACKAGE_FOLDER, archive, guard
 from nutch2py.mapreduce.hadoop import Hadoop
 
 _PASSED = ("mapreduce.", "mapred.", "yarn.", "stream.", "dfs.", "fs.", "hadoop.", "ipc.", "io.")
@@ -108,7 +108,7 @@ class Launch(NamedTuple):
             installation.make_folder()
         else:
             target = installation.ship(archive.archive_path(conf), archive.check(conf))
-            arguments += ["--archives", f"{target}#{archive.FOLDER}"]
+            arguments += ["--archives", f"{target}#{PACKAGE_FOLDER}"]
         return cls(installation, tag, arguments)
 
     def set_up(self, runner: HadoopRunner, reducers: int, progress: Callable[[str], None]) -> None:

@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import ConfigurationError
+from nutch2py.errors import ConfigurationError, InputError
 from nutch2py.jobs.index import index
+from nutch2py.jobs.inject import InjectorJob
 from nutch2py.jobs.readdb import dump
-from nutch2py.mapreduce.driver import JobResult
+from nutch2py.mapreduce.driver import JobResult, run_job
+from nutch2py.mapreduce.splits import split_files
 from tests.conftest import ROOT
 from tests.jobs import crawl
 from tests.mapreduce.hadoop_cluster import Cluster, tasks, wait_until
@@ -144,8 +146,8 @@ def test_a_task_tells_what_is_wrong_and_reads_the_files_of_the_client(
 ) -> None:
     broken = {"urlfilter.regex.file": "broken-urlfilter.txt", "mapreduce.map.maxattempts": "1"}
     conf = on_yarn(hadoop_cluster, tmp_path, {**crawl.SETTINGS, **broken})
-    with pytest.raises(ConfigurationError, match=r"broken-urlfilter\.txt"):
-        crawl.inject(conf, seeds)
+    with pytest.raises(ConfigurationError, match=r"broken-urlfilter\.txt"):  # the driver of inject would find it, too
+        run_job(InjectorJob, conf, split_files([Path(seeds)], 2), title="InjectorJob")
 
 
 def test_a_dump_comes_back_as_it_would_be_written_here(hadoop_cluster: Cluster, seeds: str, tmp_path: Path) -> None:
@@ -158,6 +160,15 @@ def test_a_dump_comes_back_as_it_would_be_written_here(hadoop_cluster: Cluster, 
     dump(conf, tmp_path / "out-yarn", "")
     dump(reference, tmp_path / "out-inline", "")
     assert _lines(tmp_path / "out-yarn") == _lines(tmp_path / "out-inline")
+
+
+def test_seeds_on_hdfs_are_read(hadoop_cluster: Cluster, seeds: str, tmp_path: Path) -> None:
+    hadoop_cluster.hadoop("fs", "-mkdir", "-p", "/seeds")
+    hadoop_cluster.hadoop("fs", "-put", seeds, "/seeds/list.txt")
+    conf = on_yarn(hadoop_cluster, tmp_path, {**crawl.SETTINGS, "mapreduce.runner": "inline"})
+    assert crawl.inject(conf, "hdfs:///seeds").count("injector", "urls_new") == 9
+    with pytest.raises(InputError, match="cannot read hdfs:///nowhere"):
+        crawl.inject(conf, "hdfs:///nowhere")
 
 
 def _lines(folder: Path) -> list[str]:
