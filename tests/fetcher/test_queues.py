@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from resource import RUSAGE_SELF, getrusage
+
 import pytest
 
 from nutch2py.conf import Configuration
@@ -176,3 +180,30 @@ def test_unknown_mode_is_refused(conf: Configuration) -> None:
     conf.set("fetcher.queue.mode", "byColour")
     with pytest.raises(ConfigurationError, match="byHost"):
         QueueKeys(conf)
+
+
+def _fill(number: int) -> tuple[int, int, float]:
+    """Fetch a page of each queue, feed each another; return queues held, pages taken, and memory in MB."""
+    clock, page = Clock(), WebPage()
+    queues = FetchItemQueues(Configuration.load(), clock)
+    for n in range(number):
+        queues.add(FetchItem(f"{n}a", f"http://h{n}.example.org/a", page, f"h{n}.example.org"))
+        item = queues.get()
+        assert item is not None
+        queues.count_exception(item)
+        queues.finish(item)
+    held = len(queues._queues)
+    for n in range(number):
+        queues.add(FetchItem(f"{n}b", f"http://h{n}.example.org/b", page, f"h{n}.example.org"))
+    assert queues.get() is None  # every server is still to be left alone
+    clock.now += 3600
+    return held, len(taken(queues)), getrusage(RUSAGE_SELF).ru_maxrss / 1024
+
+
+def test_a_quarter_of_a_million_queues_that_hold_state() -> None:
+    number = 250_000
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        held, pages, memory = pool.submit(_fill, number).result(120)
+    print(f"{memory:.0f} MB for {number:,} queues")
+    assert held == pages == number
+    assert memory < 300

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
@@ -119,3 +121,25 @@ def test_redirects_are_followed_up_to_five(conf: Configuration, redirects: int, 
     rules = asyncio.run(RobotsCache(conf, web.get).rules("http://a.test/x"))
     assert rules.allowed("http://a.test/x") is allowed
     assert len(web.asked) == 6
+
+
+LINES = st.one_of(
+    st.sampled_from(
+        ["User-agent: *", "user-agent:probe", "User agent: probe bot/2.0", "Disallow: /", "Disallow:", "Allow: /a*b$",
+         "allow /x", "Crawl-delay: 1e999", "Crawl-delay: -1", "Crawl-delay: nan", "Request-rate: 1/0",
+         "Request-rate: 1/5s 0000-2400", "Visit-time: 2500-9999", "Sitemap: ::://", "Disallow: " + "*" * 50,
+         "Disallow: /%zz%", "Disallow: /\ud83d", "#", ":", "<html>"]
+    ),
+    st.text(max_size=40),
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(LINES, max_size=15), st.sampled_from(["\n", "\r\n", "\r"]), st.binary(max_size=20))
+def test_whatever_stands_in_a_robots_txt_is_read(lines: list[str], end: str, tail: bytes) -> None:
+    content = end.join(lines).encode("utf-8", "surrogatepass") + tail
+    for names in (("probe",), ("other bot", "probe")):
+        rules = parse_robots(content, names)
+        for url in ("http://a.test/", "http://a.test/ab?x=%zz#f", "http://a.test/\u00e9%C3%A9*$"):
+            assert rules.allowed(url) in (True, False)
+        assert rules.crawl_delay is None or rules.crawl_delay >= 0

@@ -1,0 +1,83 @@
+"""fetch: ROWS pages of 10 KB on 50 hosts of a local nginx, no delay, 50 requests at a time; then the handler bare."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.measuring import CommandError, Measurement, Nutch, run
+from nutch2py.conf import Configuration
+from nutch2py.table import Query, open_store
+from nutch2py.webpage import CrawlStatus, Mark, WebPage
+
+ROWS = (1_000, 10_000, 100_000)
+AIMS = {10_000: 10.0}
+BATCH = "1600000000-1"
+THREADS = 50
+_HOSTS = 50
+_ROOT = Path(__file__).resolve().parent.parent
+_SITE = Path(os.environ.get("NUTCH2PY_BENCH_SITE", _ROOT.parent / "shared" / "bench-site"))
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def site(pages: int, folder: Path) -> Iterator[None]:
+    """Make the site in ``folder`` (``all_urls.txt``, ``hosts.txt``) and serve it with nginx."""
+    generator, nginx = _SITE / "gen_site.py", shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    if not generator.is_file() or nginx is None:
+        raise CommandError("fetch needs nginx, and the folder of gen_site.py in NUTCH2PY_BENCH_SITE")
+    folder.chmod(0o755)  # nginx's workers are another user
+    port = _free_port()
+    size = ["--hosts", str(_HOSTS), "--pages", str(max(pages // _HOSTS, 1)), "--size", "10240", "--links", "20"]
+    run([sys.executable, str(generator), "--out", "www", *size, "--port", str(port), "--seed", "42"], folder=folder)
+    with subprocess.Popen([nginx, "-c", str(folder / "nginx.conf")], stderr=subprocess.DEVNULL, cwd=folder) as server:
+        try:
+            for _ in range(100):
+                with socket.socket() as client:
+                    if client.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                time.sleep(0.05)
+            yield
+        finally:
+            server.terminate()
+
+
+def fetched(conf: Configuration) -> int:
+    """Return how many rows of the batch are fetched."""
+    rows = open_store(conf, WebPage).scan(Query(frozenset({WebPage.markers, WebPage.status})))
+    return sum(page.markers.get(Mark.FETCH) == BATCH and page.status == CrawlStatus.FETCHED for _, page in rows)
+
+
+def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
+    """Measure ``nutch2py fetch``, all its processes together, and the download handler without queues and table."""
+    settings = {
+        "http.hosts.file": str(folder / "hosts.txt"),
+        "http.filter.ipaddress.exclude": "",
+        "fetcher.server.delay": "0",
+    }
+    nutch = Nutch(folder, runner, **settings)
+    with site(rows, folder):
+        nutch("inject", str(folder / "all_urls.txt"))
+        nutch("generate", "-batchId", BATCH)
+        cost = nutch("fetch", BATCH, "-threads", str(THREADS))
+        count = fetched(Configuration.load(overrides=nutch.settings))
+        if count != rows:
+            raise CommandError(f"{count:,} of {rows:,} pages were fetched")
+        words = [str(THREADS), str(folder / "hosts.txt"), str(folder / "all_urls.txt")]
+        bare = run([sys.executable, "-P", "-m", "bench.bare_handler", *words], folder=folder)
+    return [
+        Measurement(f"fetch {rows:,} pages", rows, cost, "pages", AIMS.get(rows)),
+        Measurement(f"the handler bare, {rows:,} pages", rows, bare, "pages"),
+    ]
