@@ -13,7 +13,7 @@ from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import BatchEntry, CrawlStatus, Mark, MetadataKey, ParseStatusCode, ProtocolStatusCode, WebPage
 
-ROWS = (10_000, 100_000, 1_000_000)
+ROWS = (1_000, 10_000, 100_000)
 AIMS = {10_000: 12.0}
 LINKS = 20
 BATCH = "1600000000-1"
