@@ -32,7 +32,9 @@ def main(argv: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("name", choices=found, help="what to measure")
-    parser.add_argument("rows", nargs="*", type=int, metavar="ROWS", help="sizes; if not given, those of docs/performance.md")
+    parser.add_argument(
+        "rows", nargs="*", type=int, metavar="ROWS", help="sizes; if not given, those of docs/performance.md"
+    )
     parser.add_argument("--markdown", action="store_true", help="print a Markdown table")
     parser.add_argument("--runner", default="inline", help="mrjob runner: inline (default) or local")
     parser.add_argument("--folder", type=Path, help="where tables are made and removed (default: the system's)")
