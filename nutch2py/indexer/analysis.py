@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
+from nutch2py.indexer.characters import Characters
 
 if TYPE_CHECKING:
     from rjieba import Jieba
@@ -84,11 +85,13 @@ class _Words(dict[str, str]):
 class Analyzer:
     """Makes terms of texts. ``user_words``: Chinese words that jieba is to keep whole.
 
+    ``characters``: Chinese is cut into single characters, to measure words by.
+
     Making one is cheap; the dictionary (0.2 s) is loaded when the first Chinese text comes.
     """
 
-    def __init__(self, user_words: tuple[str, ...] = ()) -> None:
-        self.user_words = user_words
+    def __init__(self, user_words: tuple[str, ...] = (), characters: bool = False) -> None:
+        self.user_words, self.characters = user_words, characters
         self._terms = _Words(self._term_of)
 
     @classmethod
@@ -96,11 +99,14 @@ class Analyzer:
         """Return the analyzer of a configuration: ``index.userdict.file`` names a file of words, one a line.
 
         What follows the word on its line, as frequency and kind in jieba's own files, is not read; ``#`` begins a
-        comment.
+        comment. ``index.chinese``: words, or characters.
         """
+        chinese = conf.get_trimmed("index.chinese", "words")
+        if chinese not in ("words", "characters"):
+            raise ConfigurationError(f"index.chinese is {chinese!r}: write words or characters")
         name = conf.get_trimmed("index.userdict.file")
-        if not name:
-            return _analyzer(())
+        if not name or chinese == "characters":
+            return _analyzer((), chinese == "characters")
         text = conf.resource_text(name)
         if text is None:
             path = Path(name)
@@ -116,10 +122,14 @@ class Analyzer:
     def version(self) -> str:
         """What an index is stored with: texts analysed by another version give other words."""
         digest = hashlib.md5("\n".join(self.user_words).encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
+        if self.characters:
+            return f"{ANALYSIS_VERSION}+characters"
         return f"{ANALYSIS_VERSION}" + (f"+{digest[:12]}" if self.user_words else "")
 
     @cached_property
-    def _jieba(self) -> Jieba:
+    def _jieba(self) -> Jieba | Characters:
+        if self.characters:
+            return Characters()
         from rjieba import Jieba
 
         segmenter = Jieba()
@@ -228,8 +238,8 @@ class Analyzer:
 
 
 @lru_cache(maxsize=4)
-def _analyzer(user_words: tuple[str, ...]) -> Analyzer:
-    return Analyzer(user_words)  # shared within a process: each holds a dictionary
+def _analyzer(user_words: tuple[str, ...], characters: bool = False) -> Analyzer:
+    return Analyzer(user_words, characters)  # shared within a process: each holds a dictionary
 
 
 def pairs(run: str) -> list[str]:

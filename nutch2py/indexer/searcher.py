@@ -76,21 +76,53 @@ class EmbeddedSearcher:
             for word in self._asked(text)
             for term in (*word, *(part for one in word for part in self.analyzer.parts(one)))
         )
-        compiled = self._compile(tree) if tree is not None else None
+        compiled = self._ranked(tree)
         if compiled is None:
             return 0, [], wanted_terms
-        if (phrase := self._together(tree)) is not None:
-            import tantivy
-
-            compiled = tantivy.Query.boolean_query([(tantivy.Occur.Must, compiled), (tantivy.Occur.Should, phrase)])
         try:
-            result = self._searcher.search(
-                self._weighted(compiled), max(rows, 1), offset=start, weight_by_field="weight"
-            )
+            result = self._searcher.search(compiled, max(rows, 1), offset=start, weight_by_field="weight")
             hits = [Found(score, self._stored(address)) for score, address in result.hits[:rows]]
         except (ValueError, OSError) as error:
             raise IndexingError(f"the index {self.folder.path} cannot be searched: {error}") from error
         return _total(result), hits, wanted_terms
+
+    def _ranked(self, tree: Query | None) -> tantivy.Query | None:
+        """Return tantivy's query with all that ranks, None for one that asks for nothing."""
+        compiled = self._compile(tree) if tree is not None else None
+        if compiled is None:
+            return None
+        if (phrase := self._together(tree)) is not None:
+            import tantivy
+
+            compiled = tantivy.Query.boolean_query([(tantivy.Occur.Must, compiled), (tantivy.Occur.Should, phrase)])
+        return self._weighted(compiled)
+
+    def count_matching(self, query: str, exact: str = "") -> int:
+        """Return how many documents match; ``exact`` (``site=apache.org``) must be among their whole values."""
+        import tantivy
+
+        tree = parse_query(query, self.any_word)
+        compiled = self._compile(tree) if tree is not None else None
+        if compiled is None:
+            return 0
+        if exact:
+            term = tantivy.Query.term_query(self.schema, "exact", exact, "basic")
+            compiled = tantivy.Query.boolean_query([(tantivy.Occur.Must, compiled), (tantivy.Occur.Must, term)])
+        return _total(self._searcher.search(compiled, 1))
+
+    def explain(self, query: str, document_id: str) -> str | None:
+        """Return how the relevance of a document comes about, as JSON; None when it is not found by the query."""
+        import tantivy
+
+        compiled = self._ranked(parse_query(query, self.any_word))
+        term = tantivy.Query.term_query(self.schema, "id", document_id, "basic")
+        found = self._searcher.search(term, 1).hits
+        if compiled is None or not found:
+            return None
+        try:
+            return str(compiled.explain(self._searcher, found[0][1]).to_json())
+        except ValueError:  # the document does not match
+            return None
 
     def _weighted(self, query: tantivy.Query) -> tantivy.Query:
         """Return the query boosted by each document's power of 100; most indexes have one or two of these powers."""

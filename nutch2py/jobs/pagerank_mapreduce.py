@@ -234,9 +234,8 @@ class MapReduceRanks:
         self.side.create()
         self.clear()
         splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(FIELDS), map_tasks(self.conf))]
-        result = run_job(
-            LinkGraphJob, self.conf, splits, title="PageRankJob: reading links", expected=store.row_estimate()
-        )
+        expected = (store.row_estimate() or 0) * 2 or None  # each page is read, then numbered
+        result = run_job(LinkGraphJob, self.conf, splits, title="PageRankJob: reading links", expected=expected)
         self.pages, self.links = result.count("pagerank", "pages"), result.count("pagerank", "links")
         self._dangling = result.count("pagerank", "leaves") * self.model.initial
 

@@ -125,3 +125,14 @@ def test_a_query_costs_no_more_than_its_limits():
 def test_no_text_breaks_the_reading_of_queries(text):
     parse_query(text)
     parse_query(text, any_word=True)
+
+
+def test_chinese_can_be_cut_into_characters_to_be_measured_against():
+    conf = Configuration({"index.chinese": "characters"})
+    analyzer = Analyzer.of(conf)
+    assert analyzer.words("奥运会 Games") == ["奥", "运", "会", "game"]
+    assert analyzer.query_words("奥运会") == [("奥",), ("运",), ("会",)]
+    assert [token.terms for token in analyzer.tokens("奥运")] == [("奥",), ("运",)]
+    assert analyzer.version != Analyzer.of(Configuration({})).version
+    with pytest.raises(ConfigurationError, match=r"index\.chinese"):
+        Analyzer.of(Configuration({"index.chinese": "syllables"}))

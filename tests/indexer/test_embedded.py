@@ -220,6 +220,7 @@ def test_a_phrase_does_not_cross_from_one_anchor_to_the_next(conf):
 
 
 def test_boost_multiplies_relevance_and_pagerank_does_too(conf):
+    conf.set("index.weight.power", 1)
     put(
         conf,
         doc("low", content="same words", boost="0.5"),

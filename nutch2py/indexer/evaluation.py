@@ -1,0 +1,138 @@
+"""How good search results are, by judgements: precision, the ranking quality of the source paper, nDCG and MRR.
+
+A judgement file has a line for each query and document, parted by tabs: query, URL, relevance R, authority A. R is 1
+(answers the query), .5 (about it), .1 (mentions it) or 0; A is 1 for a page that is an authority on it, .3 for another.
+A may be left out (.3). ``#`` begins a comment. A document that nobody judged counts as not relevant, and is counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from nutch2py.errors import InputError
+
+RELEVANT = 0.5
+"""From this R on a document counts as a hit for precision and MRR."""
+
+
+class Judgement(NamedTuple):
+    """Relevance and authority of a document for a query, both from 0 to 1."""
+
+    relevance: float
+    authority: float = 0.3
+
+
+Judgements = Mapping[str, Mapping[str, Judgement]]
+"""Query -> URL -> judgement."""
+
+
+class Scores(NamedTuple):
+    """The measures of one query, or their means; ``quality`` is a sum over places, the others lie between 0 and 1."""
+
+    precision: Mapping[int, float]
+    quality: float
+    ndcg: float
+    reciprocal_rank: float
+    unjudged: float
+
+
+def read_queries(path: Path) -> list[str]:
+    """Return the queries of a file, one a line; empty lines and those after ``#`` are left out."""
+    lines = (line.strip() for line in _text(path).splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def read_judgements(path: Path) -> dict[str, dict[str, Judgement]]:
+    """Read a judgement file; InputError names a line that is wrong."""
+    judgements: dict[str, dict[str, Judgement]] = {}
+    for number, line in enumerate(_text(path).splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        parts = [part.strip() for part in line.split("\t")]
+        try:
+            query, url, *values = parts
+            judgement = Judgement(*map(float, values))
+            if not all(0 <= value <= 1 for value in judgement):
+                raise ValueError
+        except (ValueError, TypeError):
+            raise InputError(f"{path}:{number}: write query, URL, R and A (0 to 1), parted by tabs") from None
+        judgements.setdefault(query, {})[url] = judgement
+    return judgements
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path}: {error}: name a text file in UTF-8") from error
+
+
+def quality(judged: Sequence[Judgement], n: int) -> float:
+    """Return Σ R(i)·A(i)·(n - i + 1)/n over the first ``n`` results, i counted from 1.
+
+    >>> quality([Judgement(1, 1), Judgement(0.5, 0.3)], 20)
+    1.1425
+    """
+    return sum(each.relevance * each.authority * (n - i) / n for i, each in enumerate(judged[:n]))
+
+
+def ndcg(relevances: Sequence[float], possible: Sequence[float], n: int) -> float:
+    """Return the discounted gain of the first ``n`` results over that of the best order of ``possible``.
+
+    The gain is R, the discount log2(place + 1) (Järvelin, Kekäläinen 2002); 0 when nothing is relevant.
+    """
+    best = _dcg(sorted(possible, reverse=True)[:n])
+    return _dcg(relevances[:n]) / best if best else 0.0
+
+
+def _dcg(gains: Sequence[float]) -> float:
+    return sum(gain / math.log2(place + 1) for place, gain in enumerate(gains, 1))
+
+
+def score(urls: Sequence[str], known: Mapping[str, Judgement], n: int = 20) -> Scores:
+    """Return the measures of one ranking, best first; precision at 5, 10 and ``n``."""
+    judged = [known.get(url, Judgement(0.0, 0.0)) for url in urls[:n]]
+    hits = [each.relevance >= RELEVANT for each in judged]
+    return Scores(
+        {place: sum(hits[:place]) / place for place in sorted({5, 10, n}) if place <= n},
+        quality(judged, n),
+        ndcg([each.relevance for each in judged], [each.relevance for each in known.values()], n),
+        1 / (hits.index(True) + 1) if True in hits else 0.0,
+        float(sum(url not in known for url in urls[:n])),
+    )
+
+
+def evaluate(
+    queries: Sequence[str], judgements: Judgements, search: Callable[[str, int], Sequence[str]], n: int = 20
+) -> dict[str, Scores]:
+    """Return the measures of each query; ``search`` gives the URLs of a query, at most so many."""
+    return {query: score(search(query, n), judgements.get(query, {}), n) for query in queries}
+
+
+def mean(scores: Sequence[Scores]) -> Scores:
+    """Return the means over queries; all 0 when there is none."""
+    count = max(len(scores), 1)
+    places = scores[0].precision if scores else {}
+    return Scores(
+        {place: sum(each.precision[place] for each in scores) / count for place in places},
+        sum(each.quality for each in scores) / count,
+        sum(each.ndcg for each in scores) / count,
+        sum(each.reciprocal_rank for each in scores) / count,
+        sum(each.unjudged for each in scores) / count,
+    )
+
+
+def table(scores: Mapping[str, Scores]) -> str:
+    """Return a Markdown table, a line a query and one of the means."""
+    average = mean([*scores.values()])
+    places = [*average.precision]
+    head = ["query", *(f"P@{place}" for place in places), "quality", "nDCG", "MRR", "unjudged"]
+    lines = [f"| {' | '.join(head)} |", "|---|" + "--:|" * (len(head) - 1)]
+    for name, each in [*scores.items(), ("**mean**", average)]:
+        values = [f"{each.precision[place]:.3f}" for place in places]
+        values += [f"{each.quality:.3f}", f"{each.ndcg:.3f}", f"{each.reciprocal_rank:.3f}", f"{each.unjudged:g}"]
+        lines.append(f"| {name.replace('|', ' ')} | {' | '.join(values)} |")
+    return "\n".join(lines) + "\n"

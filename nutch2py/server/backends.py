@@ -1,0 +1,210 @@
+"""What the search page asks of an index: hits, facets, a document, and why it was found. Embedded or Solr."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections import Counter
+from typing import Any, Protocol
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import IndexingError
+from nutch2py.indexer.index_folder import TEXT_FIELDS
+from nutch2py.indexer.search import SearchResult, search
+from nutch2py.indexer.searcher import EmbeddedSearcher
+from nutch2py.indexer.solr_client import SolrRefusal
+from nutch2py.indexer.solr_search import SolrSearcher
+
+FACETS = ("host", "type", "lang")
+"""Fields whose values narrow a search."""
+_LOOKED_AT = 200  # best hits whose values are offered as facets
+_MOST = 10  # values of a facet
+_FRESH = 5.0  # seconds that an open index is used before newer commits are looked for
+
+_SCHEMA = ("id", *TEXT_FIELDS, "other", "exact")  # tantivy numbers fields in the order in which a schema got them
+_TERM = re.compile(r"Term=Term\(field=(\d+), type=\w+, (.*)\)")
+
+Facets = dict[str, list[tuple[str, int]]]
+"""Field -> (value, number of documents), the most frequent first."""
+
+
+class Backend(Protocol):
+    """An index as the search page sees it; used from several threads."""
+
+    def search(self, query: str, filters: dict[str, str], start: int, rows: int) -> SearchResult:
+        """Return hits; ``filters``: value by field of :data:`FACETS`."""
+
+    def facets(self, query: str, filters: dict[str, str]) -> Facets:
+        """Return the values by which the result can be narrowed."""
+
+    def get(self, document_id: str) -> dict[str, Any] | None:
+        """Return the fields of a document, None when it is not in the index."""
+
+    def explain(self, query: str, document_id: str) -> str | None:
+        """Return why a document has its score, as text of several lines; None when the query does not find it."""
+
+    def count(self) -> int:
+        """Return how many documents there are."""
+
+
+def backend(conf: Configuration) -> Backend:
+    """Return the index that ``search.backend`` names."""
+    return SolrBackend(conf) if conf.get_trimmed("search.backend", "embedded") == "solr" else EmbeddedBackend(conf)
+
+
+class EmbeddedBackend:
+    """The embedded index. It is opened again when it was rebuilt, and shows commits a few seconds old at most."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.conf = conf
+        self._lock = threading.Lock()
+        self._searcher: EmbeddedSearcher | None = None
+        self._looked = 0.0
+
+    def _open(self) -> EmbeddedSearcher:
+        now = time.monotonic()
+        if self._searcher is None:
+            self._searcher, self._looked = EmbeddedSearcher(self.conf), now
+        elif now - self._looked > _FRESH:
+            self._looked = now
+            try:
+                self._searcher.folder.check_version()
+                self._searcher.reload()
+            except (IndexingError, ValueError, OSError):
+                self._searcher = None
+                self._searcher = EmbeddedSearcher(self.conf)
+        return self._searcher
+
+    def search(self, query: str, filters: dict[str, str], start: int, rows: int) -> SearchResult:
+        """Return hits."""
+        with self._lock:
+            found = search(self.conf, narrowed(query, filters, "site"), start, rows, self._open())
+        return found._replace(query=query)
+
+    def count(self) -> int:
+        """Return how many documents there are."""
+        with self._lock:
+            return self._open().count()
+
+    def facets(self, query: str, filters: dict[str, str]) -> Facets:
+        """Return the values that the best hits have; their counts are those of all hits."""
+        asked = narrowed(query, filters, "site")
+        with self._lock:
+            searcher = self._open()
+            _, hits, _ = searcher.search(asked, 0, _LOOKED_AT)
+            facets: Facets = {}
+            for name in FACETS:
+                seen = Counter(value for hit in hits for value in values_of(hit.fields, name))
+                exact = "site" if name == "host" else name
+                counted = [
+                    (value, searcher.count_matching(asked, f"{exact}={value.lower()}"))
+                    for value, _ in seen.most_common(_MOST)
+                ]
+                facets[name] = sorted(counted, key=lambda pair: (-pair[1], pair[0]))
+        return facets
+
+    def get(self, document_id: str) -> dict[str, Any] | None:
+        """Return the fields of a document."""
+        with self._lock:
+            return self._open().get(document_id)
+
+    def explain(self, query: str, document_id: str) -> str | None:
+        """Return BM25's parts as an indented tree, and the weight that multiplies them."""
+        with self._lock:
+            searcher = self._open()
+            told = searcher.explain(query, document_id)
+            fields = searcher.get(document_id)
+        if told is None or fields is None:
+            return None
+        tree = json.loads(told)
+        weights = {name: fields.get(name, "1") for name in self.conf.get_strings("index.weight.fields")}
+        power = self.conf.get_trimmed("index.weight.power", "0.25")
+        shown = " · ".join(f"{name} {value}" for name, value in weights.items()) or "1"
+        return f"score = relevance × weight\nweight: ({shown}) ^ {power}\nrelevance:\n" + "\n".join(tree_lines(tree))
+
+
+class SolrBackend:
+    """A Solr collection with the configset schema/solr."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.searcher = SolrSearcher(conf)
+        self._lock = threading.Lock()
+
+    def search(self, query: str, filters: dict[str, str], start: int, rows: int) -> SearchResult:
+        """Return hits."""
+        with self._lock:
+            return self.searcher.search(narrowed(query, filters), start, rows)._replace(query=query)
+
+    def count(self) -> int:
+        """Return how many documents there are."""
+        return int(self._ask("*:*", rows=0)["response"]["numFound"])
+
+    def facets(self, query: str, filters: dict[str, str]) -> Facets:
+        """Return the values of all hits."""
+        answer = self._ask(narrowed(query, filters), rows=0, facet="true", **{"facet.field": list(FACETS),
+                           "facet.limit": _MOST, "facet.mincount": 1})  # fmt: skip
+        found: dict[str, list[Any]] = answer.get("facet_counts", {}).get("facet_fields", {})
+        return {name: list(zip(values[::2], values[1::2], strict=False)) for name, values in found.items()}
+
+    def get(self, document_id: str) -> dict[str, Any] | None:
+        """Return the fields of a document."""
+        documents = self._ask("*:*", rows=1, fq=f"id:{quoted(document_id)}")["response"]["docs"]
+        found: dict[str, Any] | None = documents[0] if documents else None
+        return found
+
+    def explain(self, query: str, document_id: str) -> str | None:
+        """Return Solr's explanation."""
+        answer = self._ask(query, rows=1, fq=f"id:{quoted(document_id)}", debug="results")
+        told: str | None = answer.get("debug", {}).get("explain", {}).get(document_id)
+        return told
+
+    def _ask(self, query: str, **parameters: Any) -> dict[str, Any]:
+        try:
+            with self._lock:
+                answer: dict[str, Any] = self.searcher.client.search(query, self.searcher.handler, **parameters)
+        except SolrRefusal as refusal:
+            raise IndexingError(f"Solr at {self.searcher.client.url} refuses the query: {refusal}") from refusal
+        return answer
+
+
+def narrowed(query: str, filters: dict[str, str], host_field: str = "host") -> str:
+    """Return the query with its filters as ``+field:"value"``.
+
+    >>> narrowed("a OR b", {"lang": "zh"})
+    '(a OR b) +lang:"zh"'
+    """
+    if not filters:
+        return query
+    parts = [f"+{host_field if name == 'host' else name}:{quoted(value)}" for name, value in filters.items()]
+    return " ".join([f"({query})", *parts])
+
+
+def quoted(value: str) -> str:
+    """Return a value in quotes, without what would end them."""
+    return '"' + value.replace("\\", "").replace('"', "") + '"'
+
+
+def values_of(fields: dict[str, Any], name: str) -> list[str]:
+    """Return the values of a field that may be absent, one, or several; of ``type`` the whole type alone."""
+    value = fields.get(name, [])
+    values = [str(each) for each in (value if isinstance(value, list) else [value])]
+    return [each for each in values if "/" in each] if name == "type" else values
+
+
+def _term_shown(match: re.Match[str]) -> str:
+    number = int(match[1])
+    return f"{_SCHEMA[number] if number < len(_SCHEMA) else number}:{match[2]}"
+
+
+def tree_lines(node: dict[str, Any], depth: int = 0) -> list[str]:
+    """Return an explanation of tantivy as indented lines; steps that hand on one value are passed over."""
+    details = node.get("details") or []
+    if len(details) == 1 and abs(details[0]["value"] - node["value"]) < 1e-6:
+        return tree_lines(details[0], depth)
+    context = "".join(f" {_TERM.sub(_term_shown, each)}" for each in node.get("context") or [])
+    lines = [f"{'    ' * depth}{node['value']:.4g}  {node['description']}{context}"]
+    for each in details:
+        lines += tree_lines(each, depth + 1)
+    return lines

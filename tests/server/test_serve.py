@@ -1,0 +1,232 @@
+"""The search page over HTTP: what it shows, and what it refuses."""
+
+import http.client
+import json
+import subprocess
+import sys
+import threading
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from nutch2py.errors import ConfigurationError
+from nutch2py.indexer.embedded import EmbeddedIndexWriter
+from nutch2py.server import pages
+from nutch2py.server.backends import backend, narrowed, tree_lines
+from nutch2py.server.serve import SearchServer
+from nutch2py.url.keys import reverse_url
+from tests.indexer.pages import doc
+
+
+def get(server, path, method="GET", **headers):
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=10)
+    connection.request(method, path, headers=headers)
+    answer = connection.getresponse()
+    body = answer.read().decode("utf-8")
+    connection.close()
+    return answer, body
+
+
+def ask(server, **arguments):
+    return get(server, f"/?{urlencode(arguments)}")
+
+
+def test_the_first_page_counts_documents(server):
+    answer, body = get(server, "/")
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert "34 documents" in body
+
+
+def test_hits_are_marked_and_escaped(server):
+    _, body = ask(server, q="needle")
+    assert "4 documents" in body
+    assert "Evil <em>needle</em> &lt;script&gt;alert(1)&lt;/script&gt;" in body
+    assert "<script" not in body
+
+
+def test_a_query_is_escaped(server):
+    _, body = ask(server, q='"><script>alert(1)</script>')
+    assert "<script" not in body
+    assert "&quot;&gt;&lt;script&gt;" in body
+
+
+def test_facets_count_and_narrow(server):
+    _, body = ask(server, q="needle")
+    assert '<a href="/?q=needle&amp;host=a.org">a.org</a><span>2</span>' in body
+    assert '<a href="/?q=needle&amp;lang=zh">Chinese</a><span>1</span>' in body
+    assert '<a href="/?q=needle&amp;type=text%2Fplain">text/plain</a><span>1</span>' in body
+    _, body = ask(server, q="needle", host="a.org", lang="en")
+    assert "1 document ·" in body
+    assert 'class="chosen">a.org<' in body
+    assert '<a href="/?q=needle&amp;lang=en">all</a>' in body  # without the host, the language kept
+
+
+def test_a_filter_can_be_taken_back_when_nothing_is_left(server):
+    _, body = ask(server, q="needle", lang="ja")
+    assert "No document matches" in body
+    assert '<a href="/?q=needle">all</a>' in body
+
+
+def test_pages_follow_one_another(server):
+    _, first = ask(server, q="hay")
+    assert "30 documents · 1–10" in first
+    assert 'rel="next"' in first
+    assert 'rel="prev"' not in first
+    _, last = ask(server, q="hay", start=20)
+    assert "21–30" in last
+    assert 'rel="next"' not in last
+    for start in ("x", "-1", "99999999999", "40"):
+        answer, _ = ask(server, q="hay", start=start)
+        assert answer.status == 200
+
+
+def test_chinese_is_found_by_words(server):
+    _, body = ask(server, q="奥运会")
+    assert "1 document" in body
+    assert "北京<em>奥运会</em>" in body
+
+
+def test_json_has_what_the_page_has(server):
+    answer, body = get(server, f"/search.json?{urlencode({'q': 'needle', 'rows': 2, 'lang': 'en'})}")
+    found = json.loads(body)
+    assert answer.headers["Content-Type"] == "application/json"
+    assert (found["total"], len(found["hits"]), found["query"]) == (3, 2, "needle")
+    assert found["filters"] == {"lang": "en"}
+    assert found["facets"]["host"] == {"b.org": 2, "a.org": 1}
+
+
+def test_headers_of_our_pages(server):
+    for path in ("/", "/?q=needle", "/style.css", "/nothing", "/search.json?q=needle"):
+        answer, _ = get(server, path)
+        policy = answer.headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "script-src" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["Set-Cookie"] is None
+
+
+def view(server, url):
+    return get(server, f"/cached/view?id={quote(reverse_url(url))}")
+
+
+def test_a_cached_page_is_sandboxed(server):
+    answer, body = view(server, "http://a.org/evil")
+    assert "document.cookie" in body  # sent as it is, for it can do nothing
+    policy = answer.headers["Content-Security-Policy"].split("; ")
+    assert {"sandbox", "default-src 'none'", "form-action 'none'", "frame-ancestors 'self'"} <= set(policy)
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["Set-Cookie"] is None
+    _, frame = get(server, f"/cached?id={quote(reverse_url('http://a.org/evil'))}")
+    assert '<iframe sandbox="" src="/cached/view?id=org.a%3Ahttp%2Fevil"' in frame
+
+
+def test_cached_pages_are_decoded_and_keep_their_type(server):
+    answer, body = view(server, "http://a.org/zh")
+    assert "北京奥运会开幕" in body
+    answer, body = view(server, "http://b.org/plain")
+    assert (answer.headers["Content-Type"], body) == ("text/plain; charset=utf-8", "needle <b>plain</b>")
+
+
+@pytest.mark.parametrize("url", ["http://b.org/secret", "http://hay.org/1", "http://no.such.page/"])
+def test_a_page_that_forbids_it_or_is_not_there_has_no_cached_view(server, url):
+    answer, body = view(server, url)
+    assert (answer.status, "needle" in body) == (404, False)
+    answer, _ = get(server, f"/cached?id={quote(reverse_url(url))}")
+    assert answer.status == 404
+    _, body = ask(server, q="secret")
+    assert "cached" not in body
+
+
+def test_the_score_is_explained(server):
+    key = reverse_url("http://b.org/plain")
+    _, body = get(server, f"/explain?{urlencode({'q': 'needle', 'id': key})}")
+    assert "pagerank 2.0" in body
+    assert "title:&quot;needl&quot;" in body
+    answer, _ = get(server, f"/explain?{urlencode({'q': 'other', 'id': key})}")
+    assert answer.status == 404
+
+
+def test_a_name_that_was_made_to_point_here_is_refused(server):
+    answer, body = get(server, "/?q=needle", Host="evil.example:8080")
+    assert answer.status == 421
+    assert "Plain" not in body
+    for host in ("localhost:1", "127.0.0.1", "[::1]:80"):
+        assert get(server, "/?q=needle", Host=host)[0].status == 200
+
+
+def test_head_has_no_body_and_other_methods_are_refused(server):
+    answer, body = get(server, "/?q=needle", method="HEAD")
+    assert (answer.status, body) == (200, "")
+    assert get(server, "/", method="POST")[0].status == 501
+
+
+def test_new_commits_show_without_a_restart(server, monkeypatch):
+    assert "34 documents" in get(server, "/")[1]
+    writer = EmbeddedIndexWriter(server.conf)
+    writer.open(server.conf, {})
+    writer.write(doc("org.new:http/", url="http://new.org/", host="new.org", title="New needle", content="x"))
+    writer.commit()
+    monkeypatch.setattr("nutch2py.server.backends._FRESH", -1.0)
+    assert "5 documents" in ask(server, q="needle")[1]
+
+
+def test_without_an_index_the_page_says_what_to_do(conf):
+    running = SearchServer(conf, ("127.0.0.1", 0))
+    thread = threading.Thread(target=running.handle_request)
+    thread.start()
+    answer, body = get(running, "/?q=x")
+    thread.join()
+    running.server_close()
+    assert answer.status == 503
+    assert "run nutch2py index first" in body
+
+
+def test_a_port_that_is_taken_is_named(server):
+    with pytest.raises(ConfigurationError, match=r"serve\.port"):
+        SearchServer(server.conf, ("127.0.0.1", server.server_address[1]))
+
+
+def test_many_requests_at_once(server):
+    answers = []
+    threads = [
+        threading.Thread(target=lambda n=n: answers.append(ask(server, q=f"needle OR {n}")[0].status))
+        for n in range(16)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [200] * 16
+
+
+def test_links_other_than_to_the_web_are_no_links(server):
+    hit = backend(server.conf).search("plain", {}, 0, 1).hits[0]
+    assert '<a href="javascript' not in pages._hit(hit._replace(url="javascript:alert(1)"), "q")
+
+
+def test_filters_cannot_leave_their_quotes():
+    assert narrowed("a", {"host": 'x" OR "y'}) == '(a) +host:"x OR y"'
+
+
+def test_explanations_pass_over_steps_that_change_nothing():
+    inner = {"value": 2.0, "description": "inner", "details": []}
+    assert tree_lines({"value": 2.0, "description": "outer", "details": [inner]}) == ["2  inner"]
+
+
+def test_the_command_serves_and_stops(server):
+    options = ["-D", f"storage.data.store={server.conf.get('storage.data.store')}", "--port", "0"]
+    command = [sys.executable, "-m", "nutch2py.cli", "serve", *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        line = process.stdout.readline()
+        assert line.startswith("serve: http://127.0.0.1:")
+        connection = http.client.HTTPConnection("127.0.0.1", int(line.rstrip("/\n").rsplit(":", 1)[1]), timeout=10)
+        connection.request("GET", "/")
+        assert connection.getresponse().status == 200
+        connection.close()
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
