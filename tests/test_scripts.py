@@ -226,8 +226,9 @@ class TestCrawl:
     def test_sends_batches_to_the_solr_that_is_named(self, tmp_path: Path) -> None:
         nutch = self.stand_in(tmp_path, "exit 0")
         run(SCRIPTS / "crawl", "seeds", "id1", "http://solr/x", "1", cwd=tmp_path, NUTCH2PY=nutch)
-        last = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()[-1]
-        assert last.startswith("index -D solr.server.url=http://solr/x ")
+        index, dedup = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()[-2:]
+        assert index.startswith("index -D solr.server.url=http://solr/x ")
+        assert dedup == "solrdedup http://solr/x"
 
     def test_stops_when_nothing_is_due(self, tmp_path: Path) -> None:
         nutch = self.stand_in(tmp_path, '[ "$1" != generate ]')

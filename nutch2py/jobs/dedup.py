@@ -146,7 +146,7 @@ class DeduplicationJob(_Duplicates):
 
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[Pair]:
         """Mark the duplicates of each group."""
-        with self.store.batch() as batch:
+        with self.writing() as batch:
             for group_key, values in groups:
                 signature = group_key.partition(" ")[0]
                 old: dict[str, str | None] = {}

@@ -172,6 +172,8 @@ class _PageSink:
 
     def __exit__(self, *_: object) -> None:
         self._flush()  # what was fetched is kept, also when the job fails
+        if self._batch.refused:
+            self._job.count("table", "rows_refused", len(self._batch.refused))
 
 
 def fetch(

@@ -236,7 +236,7 @@ class GeneratorJob(TableJob):
                     batch.put(entry_key(self.batch_id, partition, order), entry)
                     rows.append((entry.key, moved))
             rows.sort()
-            with self.store.batch() as batch:
+            with self.writing() as batch:
                 for key, moved in rows:
                     page = WebPage({}, frozenset())
                     if moved:  # the URL normalizes to another row: that one gets the marks of this one, as in Nutch

@@ -46,7 +46,7 @@ class IndexerJob(TableJob):
 
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
         """Write each document and delete; the index mark is set when the index has committed them."""
-        with IndexWriters(self.conf) as writers, self.store.batch() as batch:
+        with IndexWriters(self.conf) as writers, self.writing() as batch:
             for key, page in pages:
                 if self._handle(key, page, writers):
                     batch.put(key, page)

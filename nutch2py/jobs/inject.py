@@ -81,7 +81,7 @@ class InjectorJob(TableJob):
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[Pair]:
         """Write the last seed of each key."""
         pending: dict[str, Seed] = {}
-        with self.store.batch() as batch:
+        with self.writing() as batch:
             for key, values in groups:
                 _, _, *seed = max(values, key=lambda value: (value[0], value[1]))
                 pending[key] = Seed(*seed)

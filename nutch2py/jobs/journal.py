@@ -75,7 +75,7 @@ class JournalJob(TableJob):
         """Write the changes of some entries."""
         timestamp = self.conf.get_int("updatedb.curr.time")
         decompress = zstandard.ZstdDecompressor().decompress
-        with self.store.batch() as batch:
+        with self.writing() as batch:
             for _, entry in self.batches.scan(Query(frozenset({BatchEntry.data}), split.range)):
                 assert entry.data is not None
                 changes = _DECODER.decode(decompress(entry.data))

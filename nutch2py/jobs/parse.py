@@ -39,7 +39,7 @@ class ParserJob(TableJob):
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
         """Parse each row and write what changed; links that are gone are noted before the row forgets them."""
         lists = BatchLists(self.conf)
-        with lists.store.batch() as side, self.store.batch() as batch:
+        with lists.store.batch() as side, self.writing() as batch:
             for key, page in pages:
                 try:
                     url = unreverse_url(key)

@@ -36,7 +36,7 @@ from nutch2py.mapreduce.protocol import KeyValueProtocol
 from nutch2py.mapreduce.runners import NLINE, InlineRunner, LocalRunner
 from nutch2py.mapreduce.splits import FileSplit, ListSplit, RangeSplit, SideSplit, Split, decode_split
 from nutch2py.record import Field
-from nutch2py.table import DataStore, MarkCondition, Query, open_store
+from nutch2py.table import DataStore, MarkCondition, Query, WriteBatch, open_store
 from nutch2py.webpage import BatchEntry, WebPage
 
 Pair = tuple[str, Any]
@@ -222,6 +222,14 @@ class TableJob(MRJob):  # type: ignore[misc]
         self._counts.clear()
         self.channel.close()
         self.__dict__.pop("channel", None)
+
+    @contextmanager
+    def writing(self) -> Iterator[WriteBatch]:
+        """Give a batch of writes to the crawl's table; rows that the store refuses are counted at its end."""
+        with self.store.batch() as batch:
+            yield batch
+        if batch.refused:
+            self.count("table", "rows_refused", len(batch.refused))
 
     def count(self, group: str, name: str, amount: int = 1) -> None:
         """Add to a counter; sent once, at the end of the task."""

@@ -37,6 +37,9 @@ class WriteBatch(ABC):
     dropped.
     """
 
+    refused: Sequence[tuple[str, str]] = ()
+    """Rows that the store cannot take, as (key, reason): they were warned of and left out, the others are written."""
+
     @abstractmethod
     def mutate(self, key: str, mutation: Mutation, timestamp: int | None = None) -> None:
         """Apply changes to a row.
