@@ -89,8 +89,8 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
             if rows == _PEER_ROWS:
                 job("generate 10,000", rows, "generate", "-topN", "10000", "-batchId", "first")
                 nutch("updatedb", "first")
-            settings = ("-D", f"http.hosts.file={folder / 'hosts'}", "-D", "http.filter.ipaddress.exclude=")
-            settings += ("-D", "http.agent.name=bench", "-D", "fetcher.server.delay=0")
+            settings = ["-D", f"http.hosts.file={folder / 'hosts'}", "-D", "http.filter.ipaddress.exclude="]
+            settings += ["-D", "http.agent.name=bench", "-D", "fetcher.server.delay=0"]
             job("generate 1,000", rows, "generate", "-topN", str(_BATCH_ROWS), "-batchId", "second")
             job("fetch 1,000", _BATCH_ROWS, "fetch", "second", *settings)
             job("parse 1,000", _BATCH_ROWS, "parse", "second")
