@@ -81,7 +81,9 @@ class HtmlParser:
             text, title = node_text(tree.root), title_of(tree)
             if self._main_text:
                 text = main_text(tree) or text
-        canonical = canonical_link(tree, absolute_base(head) or base) if "canonical" in html else None
+        canonical = None
+        if "anonical" in html or "CANONICAL" in html:
+            canonical = canonical_link(tree, absolute_base(head) or base)
         minor, args = int(ParseStatusCode.OK), tuple[str, ...]()
         if meta.refresh_time is not None:
             minor, args = int(ParseStatusCode.REDIRECT), (meta.refresh_href or base, str(meta.refresh_time))

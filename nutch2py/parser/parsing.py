@@ -9,8 +9,9 @@ from nutch2py.cells import ParseStatus
 from nutch2py.conf import Configuration
 from nutch2py.parser.child import ParserChild
 from nutch2py.parser.factory import ParserFactory
-from nutch2py.parser.html import failed
+from nutch2py.parser.html import HtmlParser, failed
 from nutch2py.parser.link_rules import LinkRules
+from nutch2py.parser.robots_tag import agent_names, robots_directives
 from nutch2py.parser.time_limit import TimeLimitExceeded, time_limit
 from nutch2py.plugins import Parse, Parser, Signature, named
 from nutch2py.record import Field
@@ -70,6 +71,8 @@ class Parsing:
         self.links = LinkRules(conf)
         self._skip_truncated = conf.get_bool("parser.skip.truncated", True)
         self._timeout = conf.get_float("parser.timeout", 30.0)
+        self._agents = agent_names(conf)
+        self._caching_policy = conf.get("parser.caching.forbidden.policy", "content").encode()
         self._child = ParserChild(conf)
         self._large = conf.get_int("parser.child.min.bytes", 4 << 20)
         self.fields: frozenset[Field[Any]] = (
@@ -125,6 +128,19 @@ class Parsing:
             parse = self._run(parser, url, page)
             if parse.major == ParseStatusCode.SUCCESS:
                 break
+        if not isinstance(parser, HtmlParser):
+            parse = self._obey_header(page, parse)
+        return parse
+
+    def _obey_header(self, page: WebPage, parse: Parse) -> Parse:
+        """Return the parse as X-Robots-Tag allows it; HtmlParser does that itself, before its filters."""
+        directives = robots_directives(page.headers, self._agents)
+        if "noindex" in directives:
+            parse = parse._replace(text="", title="")
+        if "nofollow" in directives:
+            parse = parse._replace(outlinks=())
+        if "noarchive" in directives:
+            page.metadata[MetadataKey.CACHING_FORBIDDEN] = self._caching_policy
         return parse
 
     def _run(self, parser: Parser, url: str, page: WebPage) -> Parse:

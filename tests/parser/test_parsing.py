@@ -131,11 +131,11 @@ def test_a_refresh_to_a_filtered_target_is_told(conf: Configuration) -> None:
 
 
 def test_a_type_without_a_parser_fails(conf: Configuration) -> None:
-    page = fetched(b"\x89PNG", "image/png")
+    page = fetched(b"\0\1", "application/x-unknown")
     outcome = process(page, conf)
     assert outcome.label == "failed"
     assert outcome.status == (2, 200, (
-        f"org.apache.nutch.parse.ParserNotFound: parser not found for contentType=image/png url={URL}",
+        f"org.apache.nutch.parse.ParserNotFound: parser not found for contentType=application/x-unknown url={URL}",
     ))  # fmt: skip
     assert Mark.PARSE not in page.markers
 

@@ -15,8 +15,7 @@ from nutch2py.webpage import ParseStatusCode, WebPage
 
 # line feed and tab are text; other control characters, NUL and what Unicode calls no character are not
 _NO_TEXT = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
-_SPACES = re.compile(r"[^\S\n]+")
-_LINES = re.compile(r" ?\n[ \n]*")
+_MAX_TEXT = 20_000_000  # characters: the text of a library of 40 books; what comes after is left out
 _MAX_METADATA = 10_000  # characters of one value
 
 
@@ -38,7 +37,8 @@ def clean_text(text: str) -> str:
     >>> clean_text(" a\t b \n\n  c\x00 ")
     'a b\nc'
     """
-    return _LINES.sub("\n", _SPACES.sub(" ", _NO_TEXT.sub("", text.replace("\r", "\n")))).strip()
+    lines = (" ".join(line.split()) for line in _NO_TEXT.sub("", text.replace("\r", "\n")).split("\n"))
+    return "\n".join(line for line in lines if line)
 
 
 class Document:
@@ -53,11 +53,14 @@ class Document:
         self.metadata: dict[str, str] = {}
         self.outlinks: list[Outlink] = []
         self._text: list[str] = []
+        self._length = 0
 
     def add(self, text: str) -> None:
-        """Add text that stands on a line of its own."""
-        if text:
+        """Add text that stands on a line of its own; beyond 20 million characters nothing is added."""
+        if text and self._length < _MAX_TEXT:
+            text = text[: _MAX_TEXT - self._length]
             self._text.append(text)
+            self._length += len(text) + 1
 
     def link(self, target: str, anchor: str = "") -> None:
         """Add a link; a target that is no URL is passed over."""
@@ -87,6 +90,11 @@ class Document:
             self.add(parse.title)
         self.add(parse.text)
         self.outlinks += parse.outlinks
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing more is added to the text."""
+        return self._length >= _MAX_TEXT
 
     @property
     def text(self) -> str:

@@ -63,6 +63,8 @@ class NestedDocuments:
         """Add the text and links of a part; a part that cannot be read adds its name."""
         if not self._enabled or not content:
             return
+        if document.full:
+            raise LimitExceeded("gives more text than a page may have")
         with unpacking(self._conf) as budget:
             if budget.documents_left <= 0:
                 raise LimitExceeded("holds more documents than parser.unpack.max.documents")

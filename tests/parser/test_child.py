@@ -1,0 +1,166 @@
+"""The process that parses what may hang, crash or take all memory: with parsers that do just that."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nutch2py import plugins
+from nutch2py.conf import Configuration
+from nutch2py.parser.parsing import Parsing
+from nutch2py.webpage import MetadataKey, WebPage
+
+from .pages import KEY, URL, fetched
+
+MODULE = """
+import os, re, time
+from nutch2py.plugins import Outlink, Parse
+from nutch2py.webpage import WebPage
+
+class Parser:
+    isolated = True
+    content_types = "test/.*"
+    fields = frozenset({WebPage.content, WebPage.content_type, WebPage.headers, WebPage.metadata})
+
+    def __init__(self, conf):
+        self.word = conf.get("test.word")
+
+    def parse(self, url, page):
+        what = page.content.decode()
+        if what == "spin":
+            re.match("(a+)+$", "a" * 60 + "b")  # in C, and it lets no other thread run
+        if what == "sleep":
+            time.sleep(600)
+        if what == "abort":
+            os.abort()
+        if what == "exit":
+            os._exit(3)
+        if what == "memory":
+            bytearray(1 << 40)
+        if what == "grow":
+            held = []
+            while True:
+                held.append(bytearray(1 << 24))
+        if what == "deep":
+            return self.parse(url, page)
+        if what == "raise":
+            raise ValueError("no good")
+        if what == "print":
+            print("printed"); os.write(1, b"written")
+        if what == "huge":
+            return Parse("x" * (300 << 20), "", ())
+        if what == "surrogate":
+            return Parse("a\\ud800b", "\\udfff", (Outlink("http://h/\\ud800", ""),))
+        page.metadata["new"] = b"value"
+        page.metadata.pop("old", None)
+        text = f"{self.word} {os.getpid()} {page.headers['X']} {url}"
+        return Parse(text, "title", (Outlink("http://h.test/l", "anchor"),), metadata={"m": b"\\xff"})
+"""
+
+
+@pytest.fixture
+def parsing(tmp_path: Path, conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> Iterator[Parsing]:
+    (tmp_path / "parser_that_fails.py").write_text(MODULE, encoding="utf-8")
+    info = tmp_path / "parser_that_fails-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: parser-that-fails\nVersion: 1\n", encoding="utf-8")
+    entry = "[nutch2py.parser]\nparse-fails = parser_that_fails:Parser\n"
+    (info / "entry_points.txt").write_text(entry, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins.registered.cache_clear()
+    conf.set("plugin.includes", "parse-(html|fails)")
+    conf.set("parser.timeout", "1.5")
+    conf.set("parser.child.memory.mb", 512)
+    conf.set("test.word", "said")
+    made = Parsing(conf)
+    yield made
+    made.close()
+    plugins.registered.cache_clear()
+
+
+def page_for(what: str) -> WebPage:
+    page = fetched(what.encode(), "test/x", X="header")
+    page.metadata["old"] = b"1"
+    return page
+
+
+def pid_of(parsing: Parsing) -> int:
+    page = page_for("fine")
+    assert parsing.process(KEY, page).label == "success"
+    return int((page.text or "").split()[1])
+
+
+def test_a_page_is_parsed_in_another_process_as_in_this_one(parsing: Parsing) -> None:
+    page = page_for("fine")
+    assert parsing.process(KEY, page).label == "success"
+    word, pid, header, url = (page.text or "").split()
+    assert (word, header, url, page.title) == ("said", "header", URL, "title")
+    assert int(pid) != os.getpid()
+    assert dict(page.outlinks) == {"http://h.test/l": "anchor"}
+    assert (page.metadata["new"], page.metadata["m"], "old" in page.metadata) == (b"value", b"\xff", False)
+    assert pid_of(parsing) == int(pid)  # the process is kept
+
+
+@pytest.mark.parametrize(("what", "reason"), [
+    ("spin", "more than 1.5 s (parser.timeout)"),
+    ("sleep", "more than 1.5 s (parser.timeout)"),
+    ("abort", "the parser process ended (SIGABRT)"),
+    ("exit", "the parser process ended (exit code 3)"),
+    ("memory", "more memory than parser.child.memory.mb allows"),
+    ("grow", "more memory than parser.child.memory.mb allows"),
+    ("deep", "nested too deep"),
+    ("raise", "ValueError: no good"),
+    ("huge", "memory"),
+])  # fmt: skip
+def test_a_page_that_ruins_its_parser_gets_a_status_and_the_next_is_parsed(
+    parsing: Parsing, what: str, reason: str
+) -> None:
+    page = page_for(what)
+    outcome = parsing.process(KEY, page)
+    assert outcome.label == "failed"
+    assert page.parse_status is not None
+    assert (page.parse_status.major, page.parse_status.minor) == (2, 200)
+    assert reason in page.parse_status.args[0]
+    assert pid_of(parsing) > 0
+
+
+def test_output_of_a_library_does_not_get_between_the_answers(parsing: Parsing) -> None:
+    assert parsing.process(KEY, page_for("print")).label == "success"
+    assert pid_of(parsing) > 0
+
+
+def test_text_that_is_no_unicode_arrives_as_question_marks(parsing: Parsing) -> None:
+    page = page_for("surrogate")
+    assert parsing.process(KEY, page).label == "success"
+    assert (page.text, page.title) == ("a?b", "?")
+
+
+def test_a_process_that_died_between_two_pages_is_replaced(parsing: Parsing) -> None:
+    first = pid_of(parsing)
+    os.kill(first, signal.SIGKILL)
+    time.sleep(0.1)
+    assert pid_of(parsing) != first
+
+
+def test_the_process_ends_with_its_owner(parsing: Parsing) -> None:
+    pid = pid_of(parsing)
+    parsing.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert pid_of(parsing) != pid  # and starts again when it is needed
+
+
+def test_a_page_that_is_not_isolated_but_large_goes_there_too(conf: Configuration) -> None:
+    conf.set("parser.child.min.bytes", 100)
+    parsing = Parsing(conf)
+    page = fetched(b"<title>T</title><a href=x>x</a>" + b" " * 100)
+    assert parsing.process(KEY, page).label == "success"
+    assert (page.title, page.metadata[MetadataKey.CHARSET], dict(page.outlinks)) == (
+        "T", b"windows-1252", {"http://h.test/d/x": "x"}
+    )  # fmt: skip
+    parsing.close()

@@ -1,0 +1,115 @@
+"""What HTML pages and headers say beyond Nutch's parser: X-Robots-Tag, canonical links, main text."""
+
+from __future__ import annotations
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.parser.html import HtmlParser
+from nutch2py.parser.parsing import Parsing
+from nutch2py.parser.robots_tag import robots_directives
+from nutch2py.plugins import Parse
+from nutch2py.webpage import MetadataKey, WebPage
+
+from .pages import KEY, URL, fetched
+
+
+def parse(conf: Configuration, page: WebPage) -> Parse:
+    return HtmlParser(conf).parse(URL, page)
+
+
+@pytest.mark.parametrize(("value", "found"), [
+    ("noindex", {"noindex"}), ("NoIndex, NOFOLLOW", {"noindex", "nofollow"}), ("none", {"noindex", "nofollow"}),
+    ("otherbot: noindex", set()), ("nutch-test: noindex", {"noindex"}),
+    ("otherbot: none, nutch-test: noarchive", {"noarchive"}),
+    ("max-snippet: 5, nofollow", {"nofollow"}), ("unavailable_after: 25 Jun 2010 15:00:00 PST", set()),
+    ("", set()), ("all", set()),
+])  # fmt: skip
+def test_directives_of_the_header(value: str, found: set[str]) -> None:
+    assert robots_directives({"X-Robots-Tag": value}, ["Nutch-Test"]) == found
+
+
+def test_the_header_counts_like_the_meta_element(conf: Configuration) -> None:
+    body = b"<title>T</title><a href=x>x</a>"
+    found = parse(conf, fetched(body, X_Robots_Tag="noindex"))
+    assert (found.title, found.text, len(found.outlinks)) == ("", "", 1)
+    found = parse(conf, fetched(body, X_Robots_Tag="nutch-test: nofollow"))
+    assert (found.title, found.text, len(found.outlinks)) == ("T", "T x", 0)
+    page = fetched(body, X_Robots_Tag="noarchive")
+    parse(conf, page)
+    assert page.metadata[MetadataKey.CACHING_FORBIDDEN] == b"content"
+
+
+def test_the_header_counts_for_other_formats(conf: Configuration) -> None:
+    parsing = Parsing(conf)
+    page = fetched(b"see http://o.test/", "text/plain", X_Robots_Tag="none")
+    assert parsing.process(KEY, page).label == "success"
+    assert (page.text, page.title, dict(page.outlinks)) == ("", "", {})
+
+
+CANONICAL = b"<head><base href='http://h.test/b/'><link rel='x Canonical' href='c#f'></head><a href=l>l</a>"
+
+
+def test_a_canonical_link_is_kept_as_metadata(conf: Configuration) -> None:
+    page = fetched(CANONICAL)
+    assert parse(conf, page).minor == 0
+    assert page.metadata["canonical"] == b"http://h.test/b/c"
+    page.content = b"<p>no longer"
+    parse(conf, page)
+    assert "canonical" not in page.metadata
+
+
+@pytest.mark.parametrize("body", [
+    b"<body><link rel=canonical href=/x>", b"<link rel=canonical>", b"<link rel=canonical href='javascript:x'>",
+    b"<a rel=canonical href=/x>", b"canonical",
+])  # fmt: skip
+def test_what_is_no_canonical_link(conf: Configuration, body: bytes) -> None:
+    page = fetched(body)
+    parse(conf, page)
+    assert "canonical" not in page.metadata
+
+
+def test_a_canonical_link_may_be_a_redirect(conf: Configuration) -> None:
+    conf.set("parser.html.canonical", "redirect")
+    page = fetched(CANONICAL)
+    assert Parsing(conf).process(KEY, page).status == (1, 100, ("http://h.test/b/c", "5"))
+    assert "http://h.test/b/c" in page.outlinks
+    own = fetched(b"<link rel=canonical href='/d/p.html#x'>text")
+    assert parse(conf, own).minor == 0  # the page itself
+    conf.set("parser.html.canonical", "none")
+    page = fetched(CANONICAL)
+    parse(conf, page)
+    assert "canonical" not in page.metadata
+    conf.set("parser.html.canonical", "maybe")
+    with pytest.raises(ConfigurationError, match=r"parser\.html\.canonical"):
+        HtmlParser(conf)
+
+
+LONG = "A sentence of the article that goes on for a while, so that it is told from a label of a menu. "
+
+
+def test_the_main_text_of_a_page(conf: Configuration) -> None:
+    body = (
+        "<body><header><h1>Site</h1></header><nav><ul><li><a href=/1>One</a><li><a href=/2>Two</a></ul></nav>"
+        f"<div id=content><h1>Head</h1><p>{LONG * 2}</p><p>Short.</p><p>{LONG} <a href=/3>three</a></p></div>"
+        f"<div class='sidebar'><p>{LONG.replace('article', 'sidebar')}</p></div>"
+        f"<p><a href=/4>{LONG.replace('article', 'link')}</a></p><footer>Imprint and so on</footer></body>"
+    )
+    assert "Imprint" in parse(conf, fetched(body.encode())).text
+    conf.set("parser.html.main.text", True)
+    found = parse(conf, fetched(body.encode()))
+    assert found.text == f"Head\n{(LONG * 2).strip()}\nShort.\n{LONG.strip()} three"
+    assert len(found.outlinks) == 4  # links are those of the whole page
+
+
+def test_a_page_without_a_main_text_keeps_all(conf: Configuration) -> None:
+    conf.set("tika.boilerpipe", True)
+    assert parse(conf, fetched(b"<body><p>short</p><nav>menu</nav>")).text == "short menu"
+    assert parse(conf, fetched(b"")).text == ""
+
+
+def test_the_element_that_a_page_calls_main(conf: Configuration) -> None:
+    conf.set("parser.html.main.text", True)
+    body = f"<p>{LONG.replace('article', 'teaser')}</p><main><p>{LONG * 3}</p></main>"
+    assert parse(conf, fetched(body.encode())).text == (LONG * 3).strip()
