@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,20 +128,8 @@ def run_job(
             else:
                 mrjob.reduce_tasks = reducers or reduce_tasks(conf)
             return _run(job, mrjob, monitor, output)
-    except BaseException:
-        _end_tasks(work / "channel")
-        raise
     finally:
         shutil.rmtree(work, ignore_errors=True)
-
-
-def _end_tasks(channel: Path) -> None:
-    """Kill the tasks that mrjob's pool left running: they must not write while the job is run again."""
-    for path in channel.glob("rows-*"):
-        pid = int(path.name.split("-")[1])
-        if pid != os.getpid():
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
 
 
 def _run(job: TableJob, runner: Any, monitor: ProgressMonitor, output: Path | None) -> JobResult:
@@ -216,12 +204,7 @@ def _stoppable() -> Iterator[None]:
         yield
         return
 
-    driver = os.getpid()
-
     def stop(number: int, frame: object) -> None:
-        if os.getpid() != driver:  # a process of mrjob's pool, forked from the driver: it shall simply end
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
         raise SystemExit(128 + number)
 
     before = signal.signal(signal.SIGTERM, stop)

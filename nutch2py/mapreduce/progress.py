@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sys
 import threading
 import time
@@ -192,8 +191,10 @@ class ProgressMonitor:
         if self._note:
             text = f"{self._title}: {self._note}, {now - self._started:,.0f} s"
         if self._live:
-            if said := self.notes():  # in one line of the terminal, or it could not be drawn over
-                text = " | ".join([text, *said])[: shutil.get_terminal_size().columns - 1]
+            if said := self.notes():
+                done = f"{100 * rows // self._expected} %" if self._expected else f"{rows:,} rows"
+                text = f"{self._title}: {done}, {' | '.join(said)}"
+            text = text[: _columns(self._err) - 1]  # a line that is broken could not be drawn over
             self._err.write(f"\r\x1b[2K{text}")
             self._drawn = True
         elif rows or self._note:
@@ -221,6 +222,13 @@ def decode_error(message: bytes) -> NutchError:
     if fields["trace"]:
         error.add_note(fields["trace"])
     return error
+
+
+def _columns(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
 
 
 def _is_terminal(stream: TextIO) -> bool:

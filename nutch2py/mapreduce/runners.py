@@ -6,7 +6,10 @@ mrjob 0.7.4 is finished software and pinned; its inner methods that are overridd
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -99,4 +102,39 @@ class InlineRunner(_OneLinePerMap, InlineMRJobRunner):  # type: ignore[misc]
 
 
 class LocalRunner(_OneLinePerMap, LocalMRJobRunner):  # type: ignore[misc]
-    """Tasks as processes of this machine, as many at once as it has cores."""
+    """Tasks as processes of this machine, as many at once as it has cores.
+
+    mrjob runs them from a pool of forked processes. Threads do as well, for each only waits for its task; and they let
+    the tasks be ended when one fails or the driver is told to stop, where the pool can hang.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._tasks: set[subprocess.Popen[bytes]] = set()
+        self._stopping = False
+
+    def _invoke_task_func(self, task_type: str, step_num: int, task_num: int) -> Callable[..., None]:
+        return partial(self._run_task, self._substep_args(step_num, task_type))
+
+    def _run_task(self, arguments: list[str], stdin: Any, stdout: Any, stderr: Any, wd: str, env: Any) -> None:
+        task = subprocess.Popen(arguments, stdin=stdin, stdout=stdout, stderr=stderr, cwd=wd, env=env)
+        self._tasks.add(task)
+        if self._stopping:
+            task.kill()
+        code = task.wait()
+        self._tasks.discard(task)
+        if code:
+            raise subprocess.CalledProcessError(code, arguments)
+
+    def _run_multiple(self, funcs: Iterable[Callable[[], None]], num_processes: int | None = None) -> None:
+        with ThreadPoolExecutor(num_processes or self._opts["num_cores"] or os.cpu_count()) as pool:
+            running = [pool.submit(func) for func in funcs]
+            try:
+                for done in as_completed(running):
+                    done.result()
+            except BaseException:
+                self._stopping = True
+                pool.shutdown(wait=False, cancel_futures=True)
+                for task in list(self._tasks):
+                    task.kill()
+                raise

@@ -236,9 +236,7 @@ class HadoopRunner(HadoopJobRunner):  # type: ignore[misc]
                 f"the nodes have no {self.missing_program}: install it there, "
                 "or name a Python that they have with mapreduce.python"
             )
-        told = (
-            self.installation.task_error(self.application) if self.application and self.exit_code is not None else None
-        )
+        told = self.installation.task_error(self.application) if self.application else None
         if told is not None:
             return told
         for kind in (errors.ConfigurationError, errors.InputError, errors.StoreError, errors.IndexingError):

@@ -187,6 +187,17 @@ def test_tasks_end_with_their_driver(tmp_path: Path, number: signal.Signals, cod
         assert not list(scratch.glob("nutch2py-job-*"))
 
 
+def test_a_signal_to_driver_and_tasks_at_once_ends_all(tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
+    driver = subprocess.Popen(
+        [sys.executable, "-c", _DRIVER, str(tmp_path / "tasks")], cwd=ROOT, start_new_session=True
+    )
+    _wait(lambda: any((tmp_path / "tasks").iterdir()))
+    os.killpg(driver.pid, signal.SIGTERM)
+    assert driver.wait() in (143, 255)  # told to stop, or a task of its had gone first
+    _wait(lambda: not any(_alive(int(path.name)) for path in (tmp_path / "tasks").iterdir()))
+
+
 def test_tasks_beside_one_that_fails_are_ended(conf: Configuration, lines: Lines, tmp_path: Path) -> None:
     folder = tmp_path / "tasks"
     folder.mkdir()

@@ -18,6 +18,7 @@ from nutch2py.errors import ConfigurationError, InputError
 from nutch2py.jobs.index import index
 from nutch2py.jobs.inject import InjectorJob
 from nutch2py.jobs.readdb import dump
+from nutch2py.jobs.readdb_text import Shown
 from nutch2py.mapreduce.driver import JobResult, run_job
 from nutch2py.mapreduce.splits import split_files
 from tests.conftest import ROOT
@@ -157,8 +158,8 @@ def test_a_dump_comes_back_as_it_would_be_written_here(hadoop_cluster: Cluster, 
         each.set("injector.current.time", "1")
         crawl.inject(each, seeds)
     conf.set("mapreduce.runner", "hadoop")
-    dump(conf, tmp_path / "out-yarn", "")
-    dump(reference, tmp_path / "out-inline", "")
+    dump(conf, tmp_path / "out-yarn", "", Shown())
+    dump(reference, tmp_path / "out-inline", "", Shown())
     assert _lines(tmp_path / "out-yarn") == _lines(tmp_path / "out-inline")
 
 
