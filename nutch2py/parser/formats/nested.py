@@ -43,7 +43,7 @@ def unpacking(conf: Configuration) -> Iterator[Budget]:
     budget = Budget(
         conf.get_int("parser.unpack.max.bytes", 100 << 20),
         conf.get_int("parser.unpack.max.documents", 1000),
-        conf.get_int("parser.unpack.max.depth", 8),
+        conf.get_int("parser.unpack.max.depth", 16),
     )
     token = _budget.set(budget)
     try:
