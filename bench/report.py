@@ -26,7 +26,7 @@ def _cells(measurement: Measurement, smallest: Measurement) -> tuple[str, ...]:
         measurement.work,
         f"{measurement.records:,} {measurement.unit}",
         f"{cost.cpu:.1f}",
-        "" if measurement.aim is None else f"{measurement.aim:g}",
+        "" if measurement.aim is None else f"{measurement.aim:.3g}",
         f"{measurement.records / cost.cpu:,.0f}" if cost.cpu else "",
         f"{measurement.per_record * 1e6:,.1f} µs = {relative:.2f}",
         f"{cost.memory / 1e6:,.0f}",
