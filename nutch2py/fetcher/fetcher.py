@@ -19,7 +19,7 @@ from nutch2py.webpage import WebPage
 __all__ = ["FetchItem", "FetchReport", "Fetcher"]
 
 _FIELDS: frozenset[Field[Any]] = frozenset(
-    {WebPage.markers, WebPage.repr_url, WebPage.fetch_time, WebPage.modified_time, WebPage.headers}
+    {WebPage.markers, WebPage.repr_url, WebPage.fetch_time, WebPage.modified_time, WebPage.headers, WebPage.status}
 )
 
 

@@ -24,8 +24,8 @@ from nutch2py.fetcher.queues import FetchItem, FetchItemQueues
 from nutch2py.fetcher.robots import RobotsCache
 from nutch2py.fetcher.store import PageStore
 from nutch2py.fetcher.transport import Transport
+from nutch2py.webpage import CrawlStatus, Mark, WebPage
 from nutch2py.webpage import ProtocolStatusCode as Code
-from nutch2py.webpage import WebPage
 
 if TYPE_CHECKING:
     from nutch2py.fetcher.fetcher import Fetcher
@@ -33,6 +33,17 @@ if TYPE_CHECKING:
 _PULL = 500  # items taken from the iterator at a time
 _BATCH = 100  # finished pages stored at a time
 _FLUSH = 1.0  # seconds after which fewer are stored
+
+
+def _etag(page: WebPage) -> str:
+    """Return the ETag of the copy at hand, "" when it has none, or is to be fetched whatever its state.
+
+    That is so when the schedule forces a refetch (the page is unfetched again), and when an earlier fetch was not
+    brought to its end by updatedb (the fetch mark is there): 304 would keep its content from being parsed.
+    """
+    if page.status not in (CrawlStatus.FETCHED, CrawlStatus.NOTMODIFIED) or page.markers.get(Mark.FETCH) is not None:
+        return ""
+    return page.headers.get("ETag") or ""
 
 
 class Finished(NamedTuple):
@@ -252,7 +263,7 @@ class FetchRun:
         if self._detect_sitemaps and rules.sitemaps and item.url.split("://", 1)[1].partition("/")[2] == "":
             item.page.sitemaps = dict.fromkeys(rules.sitemaps, "")
         page = item.page
-        answer = await self._transport.get(item.url, page.modified_time, etag=page.headers.get("ETag") or "")
+        answer = await self._transport.get(item.url, page.modified_time, etag=_etag(page))
         self.queues.finish(item, asap=item.url.startswith("file:"))
         status = self._finish(item, answer)
         if status.code in (Code.MOVED, Code.TEMP_MOVED) and len(item.chain) < self._max_redirects:

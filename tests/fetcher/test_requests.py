@@ -11,9 +11,9 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher.auth import Logins
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
-from nutch2py.webpage import CrawlStatus
+from nutch2py.webpage import CrawlStatus, Mark
 from nutch2py.webpage import ProtocolStatusCode as Code
-from tests.fetcher.conftest import Crawl, item
+from tests.fetcher.conftest import BATCH, Crawl, item
 from tests.site.server import Reply, ScriptedSite
 
 PAGE = b"<html><body>hello</body></html>"
@@ -21,7 +21,7 @@ PAGE = b"<html><body>hello</body></html>"
 
 def test_an_etag_is_sent_back(site: ScriptedSite, fetch_conf: Configuration) -> None:
     site.on("/p", Reply(304, headers=[("ETag", '"v1"')], content_type=None))
-    known = item(site.url("/p"), headers={"ETag": '"v1"', "Last-Modified": "x"})
+    known = item(site.url("/p"), status=CrawlStatus.FETCHED, headers={"ETag": '"v1"', "Last-Modified": "x"})
     done: list[FetchItem] = []
     Fetcher(fetch_conf, log=lambda _: None).run(iter([known]), done.append)
     assert site.seen[-1].headers["if-none-match"] == '"v1"'
@@ -30,10 +30,25 @@ def test_an_etag_is_sent_back(site: ScriptedSite, fetch_conf: Configuration) -> 
     assert dict(done[0].page.headers)["ETag"] == '"v1"'
 
 
+@pytest.mark.parametrize(
+    ("status", "marked"), [(CrawlStatus.UNFETCHED, False), (CrawlStatus.RETRY, False), (CrawlStatus.FETCHED, True)]
+)
+def test_an_etag_is_not_sent_for_what_must_be_fetched(
+    site: ScriptedSite, fetch_conf: Configuration, status: CrawlStatus, marked: bool
+) -> None:
+    """A forced refetch; and a fetch that is run again, whose 304 would keep the page from being parsed."""
+    site.on("/p", Reply(body=PAGE))
+    known = item(site.url("/p"), status=status, headers={"ETag": '"v1"'})
+    if marked:
+        known.page.markers[Mark.FETCH] = BATCH
+    Fetcher(fetch_conf, log=lambda _: None).run(iter([known]), lambda _: None)
+    assert "if-none-match" not in site.seen[-1].headers
+
+
 def test_validators_are_not_sent_when_not_wanted(site: ScriptedSite, fetch_conf: Configuration) -> None:
     site.on("/p", Reply(body=PAGE))
     fetch_conf.set("http.enable.if.modified.since.header", "false")
-    known = item(site.url("/p"), headers={"ETag": '"v1"'}, modified_time=1_600_000_000_000)
+    known = item(site.url("/p"), status=2, headers={"ETag": '"v1"'}, modified_time=1_600_000_000_000)
     Fetcher(fetch_conf, log=lambda _: None).run(iter([known]), lambda _: None)
     assert not {"if-none-match", "if-modified-since"} & site.seen[-1].headers.keys()
 
