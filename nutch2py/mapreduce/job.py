@@ -101,8 +101,7 @@ class TableJob(MRJob):  # type: ignore[misc]
         jobconf: dict[str, str] = dict(super().jobconf())
         if self.OUTPUT_PROTOCOL is BytesValueProtocol and not self.has_reducer:
             # lines are text, not key and value: streaming would put a tab behind one that has none
-            jobconf["stream.num.map.output.key.fields"] = "1000000"
-            jobconf["mapreduce.output.textoutputformat.separator"] = ""
+            jobconf["stream.map.output"] = "keyonlytext"
         return jobconf
 
     def configure_args(self) -> None:

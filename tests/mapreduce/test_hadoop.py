@@ -18,7 +18,6 @@ from nutch2py.errors import ConfigurationError, InputError
 from nutch2py.jobs.index import index
 from nutch2py.jobs.inject import InjectorJob
 from nutch2py.jobs.readdb import dump
-from nutch2py.jobs.readdb_text import Shown
 from nutch2py.mapreduce.driver import JobResult, run_job
 from nutch2py.mapreduce.splits import split_files
 from tests.conftest import ROOT
@@ -27,6 +26,8 @@ from tests.mapreduce.hadoop_cluster import Cluster, tasks, wait_until
 
 Table = dict[str, dict[str, bytes]]
 SLOW = {**crawl.SETTINGS, "fetcher.server.delay": "0.7", "fetcher.threads.per.queue": "1"}
+
+SHOWN = dict.fromkeys(("content", "headers", "links", "text"), False)
 
 
 @pytest.fixture(scope="module")
@@ -158,8 +159,8 @@ def test_a_dump_comes_back_as_it_would_be_written_here(hadoop_cluster: Cluster, 
         each.set("injector.current.time", "1")
         crawl.inject(each, seeds)
     conf.set("mapreduce.runner", "hadoop")
-    dump(conf, tmp_path / "out-yarn", "", Shown())
-    dump(reference, tmp_path / "out-inline", "", Shown())
+    dump(conf, tmp_path / "out-yarn", "", SHOWN)
+    dump(reference, tmp_path / "out-inline", "", SHOWN)
     assert _lines(tmp_path / "out-yarn") == _lines(tmp_path / "out-inline")
 
 
