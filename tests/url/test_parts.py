@@ -9,9 +9,9 @@ from nutch2py.url import idn, parts
 
 Cases = Callable[[str], list[dict[str, Any]]]
 
-# Nutch 2 has a suffix list of its own, of 2012; ours is the public one, as in Nutch 1. Nutch 1 expects our value for the
-# same URL, or the suffix has left the list since. Of a host whose last label is on no list Nutch 2 takes that label for
-# the domain, Nutch 1 the whole host; the public list says its last two labels.
+# Nutch 2 has a suffix list of its own, of 2012; ours is the public one, as in Nutch 1. Nutch 1 expects our value for
+# the same URL, or the suffix has left the list since. Of a host whose last label is on no list Nutch 2 takes that label
+# for the domain, Nutch 1 the whole host; the public list says its last two labels.
 OLD_SUFFIX_LIST = {
     ("getDomainName", "http://example.com.nn"),
     ("getDomainName", "http://www.edu.tr.xyz"),
