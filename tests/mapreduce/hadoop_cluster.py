@@ -58,18 +58,19 @@ class Cluster:
         listed = self.hadoop("application", "-list").splitlines()
         return [line for line in listed if line.startswith("application_")]
 
-
-def tasks(job: str, kind: str) -> list[int]:
-    """Return the process ids of a job's tasks of a kind (mapper, reducer) on this machine."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if words[1:2] == [f"run_{job}.py".encode()] and f"--{kind}".encode() in words:
-            found.append(int(path.parent.name))
-    return found
+    def tasks(self, job: str, kind: str) -> list[int]:
+        """Process ids of a job's tasks of a kind (mapper, reducer) that run in containers of this cluster."""
+        instance = ROOT / ".cache" / "services" / "hadoop" / self._name
+        found = []
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = path.read_bytes().split(b"\0")
+                if words[1:2] == [f"run_{job}.py".encode()] and f"--{kind}".encode() in words:
+                    folder = (path.parent / "cwd").readlink()
+                    found += [int(path.parent.name)] if folder.is_relative_to(instance) else []
+            except OSError:  # it has just ended
+                continue
+        return found
 
 
 def wait_until(condition: Callable[[], object]) -> None:

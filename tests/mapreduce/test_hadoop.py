@@ -22,7 +22,7 @@ from nutch2py.mapreduce.driver import JobResult, run_job
 from nutch2py.mapreduce.splits import split_files
 from tests.conftest import ROOT
 from tests.jobs import crawl
-from tests.mapreduce.hadoop_cluster import Cluster, tasks, wait_until
+from tests.mapreduce.hadoop_cluster import Cluster, wait_until
 
 Table = dict[str, dict[str, bytes]]
 SLOW = {**crawl.SETTINGS, "fetcher.server.delay": "0.7", "fetcher.threads.per.queue": "1"}
@@ -92,7 +92,7 @@ def test_killed_tasks_are_run_again_without_a_second_effect(
         crawl.generate(each, batch_id="test-1")
     conf.set("mapreduce.runner", "hadoop")
     killed: dict[str, int] = {}
-    killer = threading.Thread(target=_kill_one_of_each, args=("FetcherJob", killed), daemon=True)
+    killer = threading.Thread(target=_kill_one_of_each, args=(hadoop_cluster, "FetcherJob", killed), daemon=True)
     killer.start()
     result = crawl.fetch(conf, "test-1")
     killer.join()
@@ -102,10 +102,10 @@ def test_killed_tasks_are_run_again_without_a_second_effect(
     assert crawl.table(conf) == crawl.table(reference)
 
 
-def _kill_one_of_each(job: str, killed: dict[str, int]) -> None:
+def _kill_one_of_each(cluster: Cluster, job: str, killed: dict[str, int]) -> None:
     for kind in ("mapper", "reducer"):
-        wait_until(lambda kind=kind: tasks(job, kind))
-        killed[kind] = tasks(job, kind)[0]
+        wait_until(lambda kind=kind: cluster.tasks(job, kind))
+        killed[kind] = cluster.tasks(job, kind)[0]
         os.kill(killed[kind], signal.SIGKILL)
 
 
@@ -131,12 +131,12 @@ def test_the_application_ends_with_its_driver_and_a_rerun_finishes(
         *words,
     ]
     driver = subprocess.Popen(command, cwd=ROOT)
-    wait_until(lambda: tasks("FetcherJob", "reducer") or driver.poll() is not None)
+    wait_until(lambda: hadoop_cluster.tasks("FetcherJob", "reducer") or driver.poll() is not None)
     assert driver.poll() is None
     assert "nutch2py - FetcherJob test-1" in " ".join(hadoop_cluster.running())
     driver.send_signal(number)
     assert driver.wait() == code
-    wait_until(lambda: not hadoop_cluster.running() and not tasks("FetcherJob", "reducer"))
+    wait_until(lambda: not hadoop_cluster.running() and not hadoop_cluster.tasks("FetcherJob", "reducer"))
     conf.set("mapreduce.runner", "local")
     crawl.fetch(conf, "test-1")
     crawl.fetch(reference, "test-1")
