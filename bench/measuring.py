@@ -1,8 +1,8 @@
 """Runs a command as a child process and measures it, all processes that it starts included.
 
-CPU time and the largest process come from the kernel (``wait4``), which adds up whatever the command's own children
-used once they were waited for. What the processes hold together is sampled: their anonymous memory, that is without
-files mapped into them, which the kernel can drop at any time (the embedded table is such a file).
+CPU time comes from the kernel (``wait4``), which adds up whatever the command's own children used once they were waited
+for. Memory is sampled: the peak of the largest process, and what the processes hold together, their anonymous memory,
+that is without files mapped into them, which the kernel can drop at any time (the embedded table is such a file).
 """
 
 from __future__ import annotations
@@ -60,13 +60,16 @@ class _MemoryWatch:
 
     def __init__(self, session: int) -> None:
         self.highest = 0
+        self.largest = 0
         self._session = session
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
         while not self._stop.wait(_SAMPLE):
-            self.highest = max(self.highest, sum(map(_anonymous, _processes(self._session))))
+            processes = _processes(self._session)
+            self.highest = max(self.highest, sum(map(_anonymous, processes)))
+            self.largest = max(self.largest, *map(_peak, processes), 0)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -98,6 +101,15 @@ def _anonymous(pid: int) -> int:
     return (int(resident) - int(shared)) * _PAGE
 
 
+def _peak(pid: int) -> int:
+    """Return the most that a process has held, since its program began: ``wait4`` would count its parent's, too."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * _KIB for line in status.splitlines() if line.startswith("VmHWM:")), 0)
+
+
 def run(command: Sequence[str], *, allowed: tuple[int, ...] = (0,), folder: Path | None = None) -> Cost:
     """Run a command to its end and return its cost; raise :class:`CommandError` with what it said when it fails."""
     started = time.monotonic()
@@ -113,7 +125,7 @@ def run(command: Sequence[str], *, allowed: tuple[int, ...] = (0,), folder: Path
         text = said.decode("utf-8", "replace")[-2000:]
         raise CommandError(f"{' '.join(command)} ended with {process.returncode}:\n{text}")
     cpu = usage.ru_utime + usage.ru_stime
-    return Cost(cpu, time.monotonic() - started, watch.highest, usage.ru_maxrss * _KIB)
+    return Cost(cpu, time.monotonic() - started, watch.highest, watch.largest)
 
 
 SETTINGS = {
