@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import resource
 import zlib
 from concurrent.futures import ProcessPoolExecutor
 from itertools import repeat
@@ -20,6 +19,7 @@ from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.webpage import CrawlStatus
 from nutch2py.webpage import ProtocolStatusCode as Code
 from tests.fetcher.conftest import item
+from tests.memory import peak_megabytes
 from tests.site.server import Reply, ScriptedSite
 
 PAGE = b"<html><body>hello</body></html>"
@@ -137,7 +137,7 @@ def fetch_all(url: str, names: list[str]) -> tuple[dict[str, tuple[int, int, int
     paths = [path for name in names for path in (name, f"after-{name}")]
     fetcher = Fetcher(Configuration.load(overrides=overrides), 8, log=lambda _: None)
     fetcher.run((item(url + path) for path in paths), sink)
-    return rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return rows, peak_megabytes()
 
 
 @pytest.fixture(scope="module")

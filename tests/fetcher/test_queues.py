@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from resource import RUSAGE_SELF, getrusage
 
 import pytest
 
@@ -10,6 +9,7 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher.queues import FetchItem, FetchItemQueues, HostSettings, QueueKeys
 from nutch2py.webpage import WebPage
+from tests.memory import peak_megabytes
 
 
 class Clock:
@@ -197,7 +197,7 @@ def _fill(number: int) -> tuple[int, int, float]:
         queues.add(FetchItem(f"{n}b", f"http://h{n}.example.org/b", page, f"h{n}.example.org"))
     assert queues.get() is None  # every server is still to be left alone
     clock.now += 3600
-    return held, len(taken(queues)), getrusage(RUSAGE_SELF).ru_maxrss / 1024
+    return held, len(taken(queues)), peak_megabytes()
 
 
 def test_a_quarter_of_a_million_queues_that_hold_state() -> None:
