@@ -31,7 +31,7 @@ STATE, GARBAGE, SAMPLE = b":state", b":garbage", b":sample"
 """Databases of ``meta`` that hold no family (a family's name has no colon; that of a content column has one inside)."""
 NEXT_CONTENT = b"next content"
 VERSION, SCHEMA = b"version", b"schema"
-DEFAULT_MAP_SIZE = 1 << 42
+DEFAULT_MAP_SIZE = 1 << 40
 _MAX_DATABASES, _MAX_READERS = 512, 512
 _DISK_TROUBLE = ("No space left", "File too large", "Input/output error", "quota")
 """LMDB calls a write that was cut short, as on a disk that fills up, an input/output error."""
