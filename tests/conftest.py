@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nutch2py.conf import Configuration
+from nutch2py.table.embedded import files
 from tests.table.hbase_server import hbase, hbase_server
 
 __all__ = ["hbase", "hbase_server"]
@@ -20,6 +21,16 @@ CASES = Path(os.environ.get("NUTCH2PY_CASES", ROOT.parent / "shared" / "cases"))
 MAP_SIZE = str(1 << 30)
 """Bytes of address space a table may take: hundreds of tables are open in one test run."""
 RECORDING = Path(os.environ.get("NUTCH2PY_RECORDING", CASES.parent / "recording"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _closed_tables() -> Iterator[None]:
+    """Close the tables that a module's tests left open: each holds address space, and one run opens hundreds."""
+    yield
+    with files.opening():
+        for opened in files._open.values():
+            opened.close()
+        files._open.clear()
 
 
 @pytest.fixture(scope="session")
