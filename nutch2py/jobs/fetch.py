@@ -222,7 +222,6 @@ def fetch(
     splits, expected = rows_of_batch(conf, store, FetcherJob.fields, Mark.GENERATE, batch_id, map_tasks(conf))
     conf.set("fetcher.expected", (expected or 0) // tasks)
     result = run_job(FetcherJob, conf, splits, title="FetcherJob", expected=expected and 2 * expected, reducers=tasks)
-    counts = ", ".join(f"{amount} {name}" for name, amount in sorted(result.counters.get("FetcherStatus", {}).items()))
-    log.line(counts or "nothing to fetch")
+    log.line(result.summary("FetcherStatus") or "nothing to fetch")
     log.finished()
     return result

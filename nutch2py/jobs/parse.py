@@ -102,8 +102,7 @@ def parse(
     BatchLists(conf).store.create()
     splits, expected = rows_of_batch(conf, store, Parsing(conf).fields, Mark.FETCH, batch_id, map_tasks(conf))
     result = run_job(ParserJob, conf, splits, title="ParserJob", expected=expected)
-    counts = ", ".join(f"{amount} {name}" for name, amount in sorted(result.counters.get("ParserStatus", {}).items()))
-    log.line(counts or "nothing to parse")
+    log.line(result.summary("ParserStatus") or "nothing to parse")
     log.line("success")
     log.finished()
     return result

@@ -1,4 +1,4 @@
-"""StatsCollector: the counts that ``readdb -stats`` prints; collected by each map task, merged by the reducer."""
+"""StatsCollector: the counts that ``readdb -stats`` prints; collected by each map task, merged by the driver."""
 
 from __future__ import annotations
 

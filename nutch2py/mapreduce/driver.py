@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +46,17 @@ class JobResult:
     def count(self, group: str, name: str) -> int:
         """Return a counter, 0 when nothing was counted."""
         return self.counters.get(group, {}).get(name, 0)
+
+    def add_counters(self, counters: Mapping[str, Mapping[str, int]]) -> None:
+        """Add counters by group and name; Hadoop's group names end in a blank, which is left out."""
+        for group, names in counters.items():
+            sums = self.counters.setdefault(group.strip(), {})
+            for name, amount in names.items():
+                sums[name] = sums.get(name, 0) + amount
+
+    def summary(self, group: str) -> str:
+        """Return the counters of a group as ``3 failed, 120 success``; empty when nothing was counted."""
+        return ", ".join(f"{amount} {name}" for name, amount in sorted(self.counters.get(group, {}).items()))
 
 
 def runner_name(conf: Configuration) -> str:
@@ -146,10 +157,7 @@ def _run(job: TableJob, runner: Any, monitor: ProgressMonitor, output: Path | No
             raise known from error
         raise
     for counters in runner.counters():
-        for group, names in counters.items():
-            merged = result.counters.setdefault(group.strip(), {})  # Hadoop's end in a blank
-            for name, amount in names.items():
-                merged[name] = merged.get(name, 0) + amount
+        result.add_counters(counters)
     if output is None:
         result.output = list(job.parse_output(runner.cat_output()))
     elif hasattr(runner, "copy_output"):
@@ -218,9 +226,6 @@ def merge_counters(results: Iterable[JobResult]) -> JobResult:
     """Return the sum of the counters of several runs."""
     total = JobResult()
     for result in results:
-        for group, names in result.counters.items():
-            merged = total.counters.setdefault(group, {})
-            for name, amount in names.items():
-                merged[name] = merged.get(name, 0) + amount
+        total.add_counters(result.counters)
         total.output += result.output
     return total
