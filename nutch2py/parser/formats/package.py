@@ -6,10 +6,13 @@ import io
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from nutch2py.parser.formats.document import Encrypted, Unreadable
 from nutch2py.parser.formats.nested import Budget
+
+if TYPE_CHECKING:
+    from lxml.etree import ParserTarget
 
 _CHUNK = 1 << 16
 _MAX_ENTRIES = 100_000
@@ -95,7 +98,13 @@ def xml_events(content: bytes) -> Iterator[XmlEvent]:
 
     target = _Target()
     parser = etree.XMLParser(
-        target=target, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True
+        # the types ask for every method that lxml may call; it calls those that are there
+        target=cast("ParserTarget[None]", target),
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        recover=True,
     )
     try:
         for start in range(0, len(content), _CHUNK):
