@@ -33,6 +33,7 @@ GROUP_MODES = ("none", "host", "domain")
 COMPARISONS = ("score", "fetchTime", "httpsOverHttp", "urlLength")
 _NEEDED = frozenset({"score", "fetchTime", "urlLength"})
 _MAX_THRESHOLD = 7
+_LEAST_WORDS = 20  # shorter texts have too few features to be told apart
 _FIELDS: frozenset[Field[Any]] = frozenset(
     {
         WebPage.status,
@@ -183,14 +184,15 @@ class NearDuplicatesJob(_Duplicates):
 
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
         """Give each page, but for those that the first pass has marked, to the groups of its parts."""
-        from nutch2py.indexer.simhash import bands, simhash
+        from nutch2py.parser.simhash import bands, simhash
 
         for key, page, group in self.candidates(pages):
             if duplicate_of(page) is not None or not page.text:
                 continue
-            value = simhash(self.analyzer.words(page.text))
-            if value is None:
+            words = self.analyzer.words(page.text)
+            if len(words) < _LEAST_WORDS:
                 continue
+            value = simhash(words)
             assert page.signature is not None
             row = [key, page.score, fetch_time_of(page), page.signature.hex(), f"{value:016x}"]
             for band, part in enumerate(bands(value, self.threshold + 1)):
@@ -198,7 +200,7 @@ class NearDuplicatesJob(_Duplicates):
 
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[Pair]:
         """Give pairs; of pages with one and the same hash only the best is compared with others."""
-        from nutch2py.indexer.simhash import distance
+        from nutch2py.parser.simhash import distance
 
         for _, values in groups:
             by_hash: dict[int, list[list[Any]]] = {}

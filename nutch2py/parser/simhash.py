@@ -1,10 +1,10 @@
-"""SimHash: a signature whose bits change little when the text does (Charikar 2002; Manku, Jain and Das Sarma 2007)."""
+"""SimHash: bits of a text, alike for texts that are alike (Charikar 2002; Manku, Jain and Das Sarma 2007)."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from hashlib import md5
+from collections.abc import Sequence
+from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
 
@@ -13,18 +13,20 @@ from nutch2py.parser.signature import MD5Signature
 from nutch2py.record import Field
 from nutch2py.webpage import WebPage
 
-_WORD = re.compile(r"\w+")
-_LANE = 32  # bits of a counter; texts have far fewer than 2**31 words
-# byte of a digest -> its 8 bits, each in a lane of its own, so that one addition counts all of them
-_SPREAD = [sum((byte >> bit & 1) << (_LANE * bit) for bit in range(8)) for byte in range(256)]
-_BYTES = 16
+BITS = 64
+_SHINGLE = 3  # words in a row that make a feature
+_MOST = 1 << 16  # features that are counted: memory stays small whatever the text
+_WORD = re.compile(
+    r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+"
+)  # of Chinese and Japanese, a character
 
 
 class SimHashSignature:
-    """128 bits of the words of the text and their pairs; of the content (MD5) when there is no text.
+    """128 bits of the words of the text, three in a row; of the content (MD5) when there is no text.
 
     Nearly equal texts differ in few bits (:func:`distance`), but are not equal, so DeduplicationJob finds with it what
-    TextMD5Signature finds but for the order of far words. It is for those who compare signatures themselves.
+    TextMD5Signature finds. It is for those who compare signatures themselves; for near-duplicates there is
+    ``dedup -simhash``.
     """
 
     fields: frozenset[Field[Any]] = MD5Signature.fields | {WebPage.text}
@@ -34,30 +36,40 @@ class SimHashSignature:
 
     def calculate(self, url: str, page: WebPage) -> bytes:
         """Return the 16 bytes."""
-        text = page.text
-        return simhash(text) if text and _WORD.search(text) else self._fallback.calculate(url, page)
+        words = _WORD.findall((page.text or "").lower())
+        return simhash(words, 128).to_bytes(16, "big") if words else self._fallback.calculate(url, page)
 
 
-def simhash(text: str) -> bytes:
-    """Return the SimHash of a text: bit by bit, what most of its words and pairs of words have in their MD5.
+def simhash(words: Sequence[str], bits: int = BITS) -> int:
+    """Return the SimHash of the words of a text: bit by bit, what most shingles of three words have in their hash.
 
-    >>> distance(simhash("one two three four five six"), simhash("six one two three four five")) < 50
+    ``bits`` is a multiple of 8, at most 512. Shingles after the first 65,536 do not count.
+
+    >>> text = [f"word{n}" for n in range(400)]
+    >>> distance(simhash(text), simhash([*text[:200], "other", *text[201:]])) < 10 < distance(
+    ...     simhash(text), simhash([*reversed(text)]))
     True
     """
-    words = _WORD.findall(text.lower())
-    counts = Counter(words)
-    counts.update(map(" ".join, pairwise(words)))
-    lanes = [0] * _BYTES
-    total = 0
-    for feature, count in counts.items():
-        total += count
-        digest = md5(feature.encode("utf-8", "replace"), usedforsecurity=False).digest()
-        for index, byte in enumerate(digest):
-            lanes[index] += _SPREAD[byte] * count
-    mask = (1 << _LANE) - 1
-    return bytes(sum((2 * (lane >> (_LANE * bit) & mask) > total) << bit for bit in range(8)) for lane in lanes)
+    import numpy as np
+
+    size = bits // 8
+    shingles = [" ".join(words[at : at + _SHINGLE]) for at in range(min(max(len(words) - _SHINGLE, 0) + 1, _MOST))]
+    digests = b"".join([blake2b(each.encode("utf-8", "replace"), digest_size=size).digest() for each in shingles])
+    hashes = np.frombuffer(digests, np.uint8).reshape(-1, size)
+    votes = np.unpackbits(hashes, axis=1).sum(axis=0, dtype=np.int32)
+    return int.from_bytes(np.packbits(2 * votes > len(shingles)).tobytes(), "big")
 
 
-def distance(one: bytes, other: bytes) -> int:
-    """Return in how many bits two signatures differ: about 64 of unrelated texts, below 20 of nearly equal ones."""
-    return (int.from_bytes(one, "big") ^ int.from_bytes(other, "big")).bit_count()
+def distance(one: int, other: int) -> int:
+    """Return in how many bits two hashes differ: about half of them for unrelated texts."""
+    return (one ^ other).bit_count()
+
+
+def bands(value: int, count: int) -> list[int]:
+    """Cut 64 bits into ``count`` numbers: hashes that differ in fewer bits than that have one of them in common.
+
+    >>> bands(0xABCD_0123_4567_89EF, 4) == [0x89EF, 0x4567, 0x0123, 0xABCD]
+    True
+    """
+    edges = [BITS * band // count for band in range(count + 1)]
+    return [value >> low & ((1 << (high - low)) - 1) for low, high in pairwise(edges)]
