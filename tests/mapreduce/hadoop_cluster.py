@@ -13,7 +13,8 @@ import pytest
 
 from nutch2py.cli import main
 from nutch2py.conf import Configuration, data_folder
-from tests.conftest import ROOT
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Cluster:

@@ -1,0 +1,90 @@
+"""PageRank by MapReduce gives the ranks of the memory path on every runner, and on HBase."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from typing import Any
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.jobs.pagerank import pagerank
+from nutch2py.table import Query, open_store
+from nutch2py.table.dump import copy_table
+from nutch2py.webpage import WebPage
+from tests.jobs.test_pagerank import make_table, random_web, ranks_of
+from tests.mapreduce.hadoop_cluster import Cluster
+
+needs_spark = pytest.mark.skipif(
+    shutil.which("java") is None or importlib.util.find_spec("pyspark") is None,
+    reason="Spark needs a JDK 17 on the PATH and pyspark (pip install 'nutch2py[spark]')",
+)
+
+
+def ranks_in_memory(conf: Configuration, iterations: int) -> dict[str, float]:
+    """Make a table of 400 pages and rank them in memory; the table is then without ranks again."""
+    make_table(conf, random_web(400, seed=11))
+    conf.set("pagerank.iterations", iterations)
+    conf.set("pagerank.method", "memory")
+    assert pagerank(conf).method == "memory"
+    ranks = ranks_of(conf)
+    store = open_store(conf, WebPage)
+    with store.batch() as batch:
+        for key, page in store.scan(Query(frozenset({WebPage.page_rank, WebPage.fetch_interval}))):
+            page.page_rank = 0.0
+            batch.put(key, page)
+    assert not any(ranks_of(conf).values())
+    return ranks
+
+
+def equal_by_mapreduce(conf: Configuration, runner: dict[str, str], expected: dict[str, float]) -> None:
+    """Rank the same table by MapReduce, two map tasks and two reduce tasks; compare rank by rank."""
+    settings = {"mapreduce.job.maps": "2", "mapreduce.job.reduces": "2", "pagerank.method": "mapreduce", **runner}
+    for name, value in settings.items():
+        conf.set(name, value)
+    assert pagerank(conf).method == "mapreduce"
+    found = ranks_of(conf)
+    assert set(found) == set(expected)
+    assert max(abs(found[key] - expected[key]) for key in expected) < 1e-6
+
+
+@pytest.mark.parametrize(("runner", "iterations"), [("inline", 20), ("local", 3)])
+def test_on_this_machine(conf: Configuration, runner: str, iterations: int) -> None:
+    equal_by_mapreduce(conf, {"mapreduce.runner": runner}, ranks_in_memory(conf, iterations))
+
+
+@needs_spark
+def test_on_spark(conf: Configuration) -> None:
+    expected = ranks_in_memory(conf, 2)
+    equal_by_mapreduce(conf, {"mapreduce.runner": "spark", "mapreduce.spark.master": "local[2]"}, expected)
+
+
+def on_hbase(conf: Configuration, hbase: Any, crawl_id: str) -> Configuration:
+    """Copy the table into HBase and give the configuration of a job there."""
+    copy = conf.copy()
+    copy.set("storage.data.store", hbase.address())
+    copy.set("storage.crawl.id", crawl_id)
+    target = open_store(copy, WebPage)
+    target.create()
+    copy_table(open_store(conf, WebPage), target)
+    return copy
+
+
+@pytest.mark.parametrize(("runner", "iterations"), [("inline", 20), ("local", 2)])
+def test_on_a_table_in_hbase(conf: Configuration, hbase: Any, runner: str, iterations: int) -> None:
+    expected = ranks_in_memory(conf, iterations)
+    copy = on_hbase(conf, hbase, f"rank{runner}")
+    equal_by_mapreduce(copy, {"mapreduce.runner": runner}, expected)
+    in_memory = on_hbase(conf, hbase, f"rank{runner}memory")
+    in_memory.set("pagerank.method", "memory")
+    pagerank(in_memory)
+    assert ranks_of(in_memory) == expected
+
+
+def test_on_yarn_and_hbase(conf: Configuration, hadoop_cluster: Cluster, hbase: Any) -> None:
+    here = {"storage.data.store": conf.get("storage.data.store", ""), "mapreduce.runner": "inline"}
+    conf = hadoop_cluster.configuration(here)
+    expected = ranks_in_memory(conf, 2)
+    copy = on_hbase(conf, hbase, "rankyarn")
+    equal_by_mapreduce(copy, hadoop_cluster.settings, expected)
