@@ -30,10 +30,9 @@ from mrjob.step import MRStep
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import NutchError
-from nutch2py.mapreduce import PACKAGE_FOLDER
+from nutch2py.mapreduce import NLINE, PACKAGE_FOLDER
 from nutch2py.mapreduce.progress import TASK_ERROR, TaskChannel, watch_driver
 from nutch2py.mapreduce.protocol import KeyValueProtocol
-from nutch2py.mapreduce.runners import NLINE, InlineRunner, LocalRunner
 from nutch2py.mapreduce.splits import FileSplit, ListSplit, RangeSplit, SideSplit, Split, decode_split
 from nutch2py.record import Field
 from nutch2py.table import DataStore, MarkCondition, Query, WriteBatch, open_store
@@ -294,10 +293,15 @@ class TableJob(MRJob):  # type: ignore[misc]
         return str(path)
 
     def _runner_class(self) -> type[Any]:
+        # a task needs none of them, and each brings half of mrjob
         match self.options.runner:
             case None | "inline":
+                from nutch2py.mapreduce.runners import InlineRunner
+
                 return InlineRunner
             case "local":
+                from nutch2py.mapreduce.runners import LocalRunner
+
                 return LocalRunner
             case "hadoop":
                 from nutch2py.mapreduce.yarn import HadoopRunner

@@ -7,18 +7,28 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
 from itertools import groupby
 from typing import Any
 
-from mrjob.inline import InlineMRJobRunner
-from mrjob.local import LocalMRJobRunner, _sort_lines_with_sort_bin
+from nutch2py.mapreduce import NLINE
+
+# mrjob.bin imports pyspark, a quarter of a second, to look for spark-submit beside it, which is named to mrjob here
+_hidden = "pyspark" not in sys.modules
+if _hidden:
+    sys.modules["pyspark"] = None  # type: ignore[assignment]
+
+from mrjob.inline import InlineMRJobRunner  # noqa: E402
+from mrjob.local import LocalMRJobRunner, _sort_lines_with_sort_bin  # noqa: E402
+
+if _hidden:
+    del sys.modules["pyspark"]
 
 _IN_MEMORY = 32 << 20  # bytes of map output
 _SORT_MEMORY = "100M"
-NLINE = "org.apache.hadoop.mapred.lib.NLineInputFormat"
 
 
 class _OneLinePerMap:

@@ -20,8 +20,7 @@ from mrjob.spark.runner import SparkMRJobRunner
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, NutchError
-from nutch2py.mapreduce import guard
-from nutch2py.mapreduce.runners import NLINE
+from nutch2py.mapreduce import NLINE, guard
 
 
 def arguments(conf: Configuration, work: Path) -> list[str]:
