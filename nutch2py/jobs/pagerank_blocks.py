@@ -1,11 +1,12 @@
 """Where PageRank by MapReduce keeps its graph: blocks of pages and of links in the derived table.
 
-The table of pages is read once. Its pages get numbers within blocks of some ten thousand, in the order of their row
-keys; ranks, numbers of links and links are kept as arrays, a row each, so an iteration reads eight bytes a link:
+The table of pages is read once. Its pages get numbers within blocks of at most 65,536, in the order of their row keys;
+ranks, numbers of links and links are kept as arrays, so an iteration reads four bytes a link, before compression:
 
-- ``r/n/<block>``: number of pages of the block (``count``); ``r/k/<block>``: their row keys;
-- ``r/c/<block>/<part>``: pages of the block that have links, and how many;
+- ``r/e/<block>``: number of pages of the block (``count``);
 - ``r/e/<from>/<to>/<kind><part>``: links from block to block, of one kind, as two arrays of numbers;
+- ``r/k/<block>``: row keys of the pages of the block;
+- ``r/c/<block>``: how many links its pages have, without those at the end that have none;
 - ``r/r/<0|1>/<block>``: ranks after an even and an odd number of iterations.
 
 A block is named by the hash of its first key: tasks that run again write the same rows.
@@ -14,14 +15,12 @@ A block is named by the hash of its first key: tasks that run again write the sa
 from __future__ import annotations
 
 import hashlib
-from array import array
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import zstandard
 
-from nutch2py.jobs.batchlist import prefix_range
 from nutch2py.table import DataStore, KeyRange, Query, WriteBatch
 from nutch2py.webpage import BatchEntry
 
@@ -30,14 +29,27 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
-    Numbers = NDArray[np.int64]
+    Numbers = NDArray[np.uint16]
+    Indices = NDArray[np.int64]
 
 PREFIX = "r/"
-LINKS, PAGES, KEYS = "r/e/", "r/n/", "r/k/"
+LINKS, KEYS = "r/e/", "r/k/"
+_DEGREES, _RANKS = "r/c/", "r/r/"
 INTERNAL, EXTERNAL = "i", "x"
 PAGES_PER_BLOCK = 65_536
-_LINKS_PER_ROW = 500_000  # 4 MB before compression: HBase takes cells of 10 MB
-_LINKS_HELD = 4_000_000
+"""A number of a page within its block is a 16-bit one."""
+LINKS_HELD = 2_000_000
+"""Links that a task holds before it writes them or hands them on: some 100 MB, and in a cell, 8 MB at most."""
+
+
+class BlockLinks(NamedTuple):
+    """Links of one kind from block to block: the numbers of the pages that they lead from and to."""
+
+    source: str
+    target: str
+    kind: str
+    sources: Numbers
+    targets: Numbers
 
 
 class BlockStore:
@@ -45,41 +57,44 @@ class BlockStore:
 
     def __init__(self, store: DataStore[BatchEntry]) -> None:
         self.store = store
-        self._degrees: tuple[str, Numbers] | None = None
+        self._degrees: tuple[str, Indices] | None = None
 
-    def put(self, batch: WriteBatch, key: str, data: bytes, count: int = 0) -> None:
-        """Write a row."""
+    def _put(self, batch: WriteBatch, key: str, data: bytes) -> None:
         entry = BatchEntry()
-        entry.data, entry.count = zstandard.compress(data, 1), count
+        entry.data = zstandard.compress(data, 1)
         batch.put(key, entry)
 
-    def put_pages(self, batch: WriteBatch, keys: list[str]) -> None:
-        """Write the row keys of a block, all of them."""
-        block = block_name(keys[0])
-        entry = BatchEntry()
-        entry.count = len(keys)
-        batch.put(PAGES + block, entry)
-        self.put(batch, KEYS + block, msgspec.msgpack.encode(keys))
+    def put_pages(self, batch: WriteBatch, block: str, packed_keys: bytes) -> int:
+        """Write the row keys of a block, all of them, as :func:`pack_keys` gives them; return how many there are."""
+        pages, keys = BatchEntry(), BatchEntry()
+        pages.count, keys.data = len(_unpack_keys(packed_keys)), packed_keys
+        batch.put(LINKS + block, pages)
+        batch.put(KEYS + block, keys)
+        return pages.count
 
     def keys(self, entry: BatchEntry) -> list[str]:
         """Return the row keys of a block from its row."""
-        return msgspec.msgpack.decode(_data(entry), type=list[str])
+        return _unpack_keys(entry.data or b"")
 
     def pages(self, block: str) -> int:
         """Return how many pages a block has."""
-        entry = self.store.get(PAGES + block, {BatchEntry.count})
+        entry = self.store.get(LINKS + block, {BatchEntry.count})
         return 0 if entry is None else entry.count
 
-    def degrees(self, block: str) -> Numbers:
+    def put_degrees(self, batch: WriteBatch, block: str, degrees: Indices) -> None:
+        """Write how many links the first pages of a block have; the others have none."""
+        self._put(batch, _DEGREES + block, degrees.astype("<u4").tobytes())
+
+    def degrees(self, block: str) -> Indices:
         """Return how many links each page of a block has; the block asked for last is kept."""
         import numpy as np
 
         if self._degrees is None or self._degrees[0] != block:
             found = np.zeros(self.pages(block), dtype=np.int64)
-            query = Query(frozenset({BatchEntry.data}), prefix_range(f"r/c/{block}/"))
-            for _, entry in self.store.scan(query):
-                pages, counts = np.frombuffer(_data(entry), dtype=np.uint32).reshape(2, -1)
-                found[pages] = counts
+            entry = self.store.get(_DEGREES + block, {BatchEntry.data})
+            if entry is not None:
+                known = np.frombuffer(_data(entry), dtype="<u4")
+                found[: len(known)] = known
             self._degrees = block, found
         return self._degrees[1]
 
@@ -89,69 +104,45 @@ class BlockStore:
 
         if iteration == 0:
             return np.full(self.pages(block), initial)
-        entry = self.store.get(f"r/r/{iteration % 2}/{block}", {BatchEntry.data})
+        entry = self.store.get(f"{_RANKS}{iteration % 2}/{block}", {BatchEntry.data})
         assert entry is not None
         return np.frombuffer(_data(entry), dtype=np.float64)
 
     def put_ranks(self, batch: WriteBatch, block: str, iteration: int, ranks: Floats) -> None:
         """Write the ranks of a block after an iteration; they replace those of two iterations before."""
-        self.put(batch, f"r/r/{iteration % 2}/{block}", ranks.tobytes())
+        self._put(batch, f"{_RANKS}{iteration % 2}/{block}", ranks.tobytes())
 
-    def links(self, key_range: KeyRange) -> Iterator[tuple[str, str, str, Numbers, Numbers]]:
-        """Yield (from block, to block, kind, numbers in the one, numbers in the other) of a range of rows."""
+    def put_links(self, batch: WriteBatch, links: BlockLinks, part: int) -> None:
+        """Write links; ``part``: a number for each row of links between the same blocks."""
+        name = f"{LINKS}{links.source}/{links.target}/{links.kind}{part:06d}"
+        self._put(batch, name, links.sources.tobytes() + links.targets.tobytes())
+
+    def links(self, key_range: KeyRange) -> Iterator[BlockLinks | str]:
+        """Yield the names of the blocks in a range of rows, and the links from each."""
         import numpy as np
 
-        for key, entry in self.store.scan(Query(frozenset({BatchEntry.data}), key_range)):
-            _, _, source, target, part = key.split("/")
-            sources, targets = np.frombuffer(_data(entry), dtype=np.uint32).reshape(2, -1).astype(np.int64)
-            yield source, target, part[0], sources, targets
-
-
-class LinkWriter:
-    """Gathers the links of one reduce task, by the blocks that they lead from and to."""
-
-    def __init__(self, blocks: BlockStore, batch: WriteBatch) -> None:
-        self.blocks, self.batch = blocks, batch
-        self._links: dict[tuple[str, str, str], tuple[array[int], array[int]]] = {}
-        self._degrees: dict[str, tuple[array[int], array[int]]] = {}
-        self._held = 0
-        self._parts = 0
-
-    def add(self, block: str, page: int, links: list[tuple[str, str, int]]) -> None:
-        """Add a page's links: (kind, block, number in it)."""
-        pages, counts = self._degrees.setdefault(block, (array("I"), array("I")))
-        pages.append(page)
-        counts.append(len(links))
-        for kind, target, number in links:
-            sources, targets = self._links.setdefault((block, target, kind), (array("I"), array("I")))
-            sources.append(page)
-            targets.append(number)
-            if len(sources) >= _LINKS_PER_ROW:
-                self._write_links(block, target, kind)
-        self._held += len(links)
-        if self._held >= _LINKS_HELD:
-            self.flush()
-
-    def _write_links(self, block: str, target: str, kind: str) -> None:
-        sources, targets = self._links.pop((block, target, kind))
-        self._parts += 1
-        # pages come in one order, so the first of a part, and its rank among parts, name it however often it is made
-        name = f"{LINKS}{block}/{target}/{kind}{sources[0]:08d}-{self._parts:06d}"
-        self.blocks.put(self.batch, name, sources.tobytes() + targets.tobytes())
-        self._held -= len(sources)
-
-    def flush(self) -> None:
-        """Write all that is held."""
-        for block, target, kind in list(self._links):
-            self._write_links(block, target, kind)
-        for block, (pages, counts) in self._degrees.items():
-            self.blocks.put(self.batch, f"r/c/{block}/{pages[0]:08d}", pages.tobytes() + counts.tobytes())
-        self._degrees = {}
+        for key, entry in self.store.scan(Query(frozenset({BatchEntry.data, BatchEntry.count}), key_range)):
+            _, _, source, *rest = key.split("/")
+            if not rest:
+                yield source
+                continue
+            sources, targets = np.frombuffer(_data(entry), dtype="<u2").reshape(2, -1)
+            yield BlockLinks(source, rest[0], rest[1][0], sources, targets)
 
 
 def block_name(first_key: str) -> str:
     """Return the name of a block."""
     return hashlib.blake2b(first_key.encode("utf-8", "surrogatepass"), digest_size=9).hexdigest()
+
+
+def pack_keys(keys: list[str]) -> bytes:
+    """Return row keys as bytes, compressed."""
+    return zstandard.compress(msgspec.msgpack.encode([key.encode("utf-8", "surrogatepass") for key in keys]), 1)
+
+
+def _unpack_keys(packed: bytes) -> list[str]:
+    keys = msgspec.msgpack.decode(zstandard.decompress(packed), type=list[bytes])
+    return [key.decode("utf-8", "surrogatepass") for key in keys]
 
 
 def _data(entry: BatchEntry) -> bytes:

@@ -75,14 +75,14 @@ class LinkRules:
             return PageLinks([], [])
         host = host_of_key(key)
         chosen = self._chosen(host, targets)
-        site = self.site
-        here = site(host) if site else None
-        internal: list[str] = []
-        external: list[str] = []
-        for target in chosen:
-            there = host_of_key(target)
-            same = there == host or (site is not None and site(there) == here)
-            (internal if same else external).append(target)
+        prefix = f"{host}:"  # of all keys of the host
+        internal = [target for target in chosen if target.startswith(prefix)]
+        external = [target for target in chosen if not target.startswith(prefix)]
+        if self.site is _domain and external:
+            here = _domain(host)
+            sites = [_domain(host_of_key(target)) for target in external]
+            internal += [target for target, site in zip(external, sites, strict=True) if site == here]
+            external = [target for target, site in zip(external, sites, strict=True) if site != here]
         return PageLinks(internal, external)
 
     def _chosen(self, host: str, targets: set[str]) -> list[str] | set[str]:

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import base64
+import itertools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from mrjob.step import MRStep
-
 from nutch2py.conf import Configuration
 from nutch2py.jobs.batchlist import BatchLists, prefix_range
-from nutch2py.jobs.pagerank_blocks import (
-    EXTERNAL,
-    INTERNAL,
-    KEYS,
-    LINKS,
-    PAGES,
-    PAGES_PER_BLOCK,
-    PREFIX,
-    BlockStore,
-    LinkWriter,
-    block_name,
-)
-from nutch2py.jobs.pagerank_links import FIELDS, LinkRules
+from nutch2py.jobs.pagerank_blocks import INTERNAL, KEYS, LINKS, PREFIX, BlockStore
+from nutch2py.jobs.pagerank_graph import LinkGraphJob, bucket_bits
+from nutch2py.jobs.pagerank_links import FIELDS
 from nutch2py.mapreduce.driver import map_tasks, run_job
-from nutch2py.mapreduce.job import Pages, Pair, TableJob
-from nutch2py.mapreduce.protocol import SortedTextProtocol, escape_key, unescape_key
+from nutch2py.mapreduce.job import Pair, TableJob
+from nutch2py.mapreduce.protocol import SortedTextProtocol
 from nutch2py.mapreduce.splits import RangeSplit, SideSplit
 from nutch2py.record import Field
 from nutch2py.scoring.pagerank import Change, PageRankModel, difference, received, shares
@@ -36,97 +25,18 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_PAGE = "!"  # sorts before the kinds of links
+    Floats = NDArray[np.float64]
+
 _VECTORS_HELD = 64  # sums of contributions that a map task keeps at once, 512 KB each
+_SPARSE = 10  # bytes of an entry of a sum when those that are nothing are left out, else 8
 _ROWS = 1_000
 
 
-class LinkGraphJob(TableJob):
-    """Pages and links of the table into numbered blocks.
-
-    First step: links come to their targets, which get numbers; those to rows that are no pages are dropped. Second
-    step: the numbers come back to the pages that have the links.
-    """
-
-    INTERNAL_PROTOCOL = SortedTextProtocol
-    SORT_VALUES = True
-    fields = FIELDS
-
-    def steps(self) -> list[MRStep]:
-        """Return the two joins."""
-        return [MRStep(mapper=self.mapper, reducer=self.reducer), MRStep(reducer=self.reducer)]
-
-    def prepare(self) -> None:
-        """Load the rules."""
-        self.rules = LinkRules(self.conf)
-        self.blocks = BlockStore(self.batches)
-
-    def map_pages(self, pages: Pages) -> Iterator[Pair]:
-        """Yield each page, and each of its links under the key of its target; a row that is no page loses its rank."""
-        with self.store.batch() as batch:
-            for key, page in pages:
-                if not self.rules.is_page(page):
-                    if page.page_rank:
-                        page.page_rank = 0.0
-                        batch.put(key, page)
-                    continue
-                yield key, _PAGE
-                source = escape_key(key)
-                links = self.rules.links(key, page)
-                for kind, targets in ((INTERNAL, links.internal), (EXTERNAL, links.external)):
-                    for target in targets:
-                        yield target, kind + source
-
-    def reduce_step(self, groups: Iterator[tuple[str, Iterator[Any]]], step_num: int) -> Iterator[Pair]:
-        """Give numbers in the first step, write the links in the second."""
-        return self._number(groups) if step_num == 0 else self._write(groups)
-
-    def _number(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[Pair]:
-        keys: list[str] = []
-        block = ""
-        with self.batches.batch() as batch:
-            for key, values in groups:
-                first = next(values)
-                if first != _PAGE:
-                    self.count("pagerank", "links_left_out", 1 + sum(1 for _ in values))
-                    continue
-                if len(keys) == PAGES_PER_BLOCK:
-                    self.blocks.put_pages(batch, keys)
-                    keys = []
-                if not keys:
-                    block = block_name(key)
-                number = f"{block} {len(keys)}"
-                keys.append(key)
-                yield key, _PAGE + number
-                for value in values:
-                    yield unescape_key(value[1:]), value[0] + number
-                self.count("pagerank", "pages")
-                self.channel.advance()
-            if keys:
-                self.blocks.put_pages(batch, keys)
-
-    def _write(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[Pair]:
-        with self.batches.batch() as batch:
-            writer = LinkWriter(self.blocks, batch)
-            for _, values in groups:
-                block, number = _place(next(values))
-                links = [(value[0], *_place(value)) for value in values]
-                if links:
-                    writer.add(block, number, links)
-                else:
-                    self.count("pagerank", "leaves")
-                self.count("pagerank", "links", len(links))
-            writer.flush()
-        yield from ()
-
-
-def _place(value: str) -> tuple[str, int]:
-    block, _, number = value[1:].partition(" ")
-    return block, int(number)
-
-
 class PageRankJob(TableJob):
-    """One iteration: the shares of rank that links carry, summed up for each block that they lead to."""
+    """One iteration: the shares of rank that links carry, summed up for each block that they lead to.
+
+    A map task holds the sums of 64 blocks, 32 MB, and the links of one row; a reduce task the ranks of one block.
+    """
 
     INTERNAL_PROTOCOL = SortedTextProtocol
 
@@ -139,30 +49,33 @@ class PageRankJob(TableJob):
         self.blocks = BlockStore(self.batches)
 
     def map_side(self, split: SideSplit) -> Iterator[Pair]:
-        """Yield a vector of sums for each block that links lead to, and an empty text for each block there is."""
-        if split.range.start.startswith(PAGES):
-            for key, _ in self.batches.scan(Query(frozenset({BatchEntry.count}), split.range)):
-                yield key.removeprefix(PAGES), ""
-            return
-        sums: dict[str, NDArray[np.float64]] = {}
+        """Yield sums for each block that links lead to, and an empty text for each block there is."""
+        import numpy as np
+
+        sums: dict[str, Floats] = {}
         last, share = "", None
-        for source, target, kind, sources, targets in self.blocks.links(split.range):
-            weight = self.model.weight(kind == INTERNAL)
+        for links in self.blocks.links(split.range):
+            if isinstance(links, str):
+                yield links, ""
+                continue
+            weight = self.model.weight(links.kind == INTERNAL)
             if not weight:
                 continue
-            if source != last or share is None:
-                ranks = self.blocks.ranks(source, self.iteration, self.model.initial)
-                last, share = source, shares(ranks, self.blocks.degrees(source))
-            pages = len(sums[target]) if target in sums else self.blocks.pages(target)
-            brought = weight * received(share, sources, targets, pages)
-            if target in sums:
-                sums[target] += brought
+            if links.source != last or share is None:
+                ranks = self.blocks.ranks(links.source, self.iteration, self.model.initial)
+                last, share = links.source, shares(ranks, self.blocks.degrees(links.source))
+            total = sums.get(links.target)
+            pages = self.blocks.pages(links.target) if total is None else len(total)
+            ends = links.sources.astype(np.int64), links.targets.astype(np.int64)
+            brought = weight * received(share, *ends, pages)
+            if total is not None:
+                total += brought
             else:
-                sums[target] = brought
-                if len(sums) > _VECTORS_HELD:
+                if len(sums) >= _VECTORS_HELD:
                     yield from _texts(sums)
                     sums = {}
-            self.channel.advance(len(sources))
+                sums[links.target] = brought
+            self.channel.advance(len(links.sources))
         yield from _texts(sums)
 
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[Pair]:
@@ -174,8 +87,7 @@ class PageRankJob(TableJob):
                 before = self.blocks.ranks(block, self.iteration, self.model.initial)
                 total = np.zeros(len(before))
                 for value in values:
-                    if value:
-                        total += np.frombuffer(base64.b64decode(value), dtype=np.float64)
+                    _add(value, total)
                 after = self.model.next_rank(total, self.dangling, self.page_count)
                 self.blocks.put_ranks(batch, block, self.iteration + 1, after)
                 mean, greatest = difference(before, after)
@@ -183,9 +95,29 @@ class PageRankJob(TableJob):
                 yield block, [mean * len(after), greatest, float(after[leaves].sum()), float(after.sum())]
 
 
-def _texts(sums: dict[str, NDArray[np.float64]]) -> Iterator[Pair]:
+def _texts(sums: dict[str, Floats]) -> Iterator[Pair]:
+    """Yield sums as text, whole or, when that is shorter, what is not nothing with the places of it."""
+    import numpy as np
+
     for block, vector in sums.items():
-        yield block, base64.b64encode(vector.tobytes()).decode("ascii")
+        places = np.flatnonzero(vector)
+        if len(places) * _SPARSE < vector.nbytes:
+            kind, data = "s", vector[places].astype("<f8").tobytes() + places.astype("<u2").tobytes()
+        else:
+            kind, data = "d", vector.astype("<f8").tobytes()
+        yield block, kind + base64.b64encode(data).decode("ascii")
+
+
+def _add(text: str, total: Floats) -> None:
+    """Add what :func:`_texts` has written."""
+    import numpy as np
+
+    data = base64.b64decode(text[1:])
+    if text.startswith("d"):
+        total += np.frombuffer(data, dtype="<f8")
+    elif text:
+        count = len(data) // _SPARSE
+        total[np.frombuffer(data, "<u2", offset=count * 8)] += np.frombuffer(data, "<f8", count)
 
 
 class RankWriterJob(TableJob):
@@ -232,16 +164,23 @@ class MapReduceRanks:
     def read(self, store: DataStore[WebPage]) -> None:
         """Make the blocks of the table."""
         self.side.create()
-        self.clear()
         splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(FIELDS), map_tasks(self.conf))]
-        expected = (store.row_estimate() or 0) * 2 or None  # each page is read, then numbered
-        result = run_job(LinkGraphJob, self.conf, splits, title="PageRankJob: reading links", expected=expected)
+        rows = store.row_estimate()
+        self.conf.set("pagerank.job.bits", bucket_bits(rows))
+        expected = rows * 2 if rows else None  # each page is read, then numbered
+        for salt in itertools.count():
+            self.clear()
+            self.conf.set("pagerank.job.salt", salt)
+            result = run_job(LinkGraphJob, self.conf, splits, title="PageRankJob: reading links", expected=expected)
+            if not result.count("pagerank", "collisions"):  # else two pages had one hash: another one parts them
+                break
         self.pages, self.links = result.count("pagerank", "pages"), result.count("pagerank", "links")
-        self._dangling = result.count("pagerank", "leaves") * self.model.initial
+        leaves = self.pages - result.count("pagerank", "pages_with_links")
+        self._dangling = leaves * self.model.initial
 
     def iterate(self, iterations: int, tolerance: float, report: Callable[[int, Change], None]) -> int:
         """Run iterations as :func:`nutch2py.scoring.pagerank.pagerank` does; return how many were done."""
-        splits = [*self._splits(LINKS), SideSplit(prefix_range(PAGES))]
+        splits = self._splits(LINKS)
         self.conf.set("pagerank.job.pages", self.pages)
         done = 0
         while self.pages and done < iterations:

@@ -113,9 +113,9 @@ def test_mapreduce_equals_memory(conf, monkeypatch, runner, options):
     for name, value in options.items():
         conf.set(name, value)
     if runner == "inline":  # several blocks; other processes keep the large ones
-        monkeypatch.setattr("nutch2py.jobs.pagerank_mapreduce.PAGES_PER_BLOCK", 64)
-        monkeypatch.setattr(pagerank_blocks, "_LINKS_PER_ROW", 50)
-        monkeypatch.setattr(pagerank_blocks, "_LINKS_HELD", 300)
+        monkeypatch.setattr(pagerank_blocks, "PAGES_PER_BLOCK", 64)
+        monkeypatch.setattr(pagerank_blocks, "LINKS_HELD", 100)
+        monkeypatch.setattr("nutch2py.jobs.pagerank_graph._KEY_CHARACTERS", 1200)
         monkeypatch.setattr("nutch2py.jobs.pagerank_mapreduce._VECTORS_HELD", 2)
     make_table(conf, random_web(300, seed=5))
     in_memory = pagerank(conf)

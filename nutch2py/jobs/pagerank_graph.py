@@ -1,0 +1,314 @@
+"""LinkGraphJob: the table's pages and links into the numbered blocks of PageRank by MapReduce.
+
+Pages are known by 64-bit hashes of their row keys until links have found their targets. What passes from map to reduce
+are arrays of hashes and numbers, thousands in a record, never a record a link.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from array import array
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import zstandard
+from mrjob.step import MRStep
+
+from nutch2py.jobs import pagerank_blocks
+from nutch2py.jobs.pagerank_blocks import EXTERNAL, INTERNAL, BlockLinks, BlockStore, block_name, pack_keys
+from nutch2py.jobs.pagerank_links import FIELDS, LinkRules, PageLinks
+from nutch2py.mapreduce.job import Pages, Pair, TableJob
+from nutch2py.mapreduce.protocol import SortedTextProtocol
+from nutch2py.table import WriteBatch
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Hashes = NDArray[np.uint64]
+    Numbers = NDArray[np.uint16]
+    Indices = NDArray[np.int64]
+
+_PAGES = "!"  # sorts before the kinds of links
+_KEYS = "k"  # begins the shuffle key of a block's row keys, where others are hexadecimal numbers
+_KEY_CHARACTERS = 8_000_000  # of the row keys in a block: HBase takes cells of 10 MB
+_PAGES_PER_BUCKET = 250_000
+
+
+def bucket_bits(pages: int | None) -> int:
+    """Return how many bits of a hash tell its bucket: the pages of one bucket are in a reduce task's memory at once."""
+    return 10 if pages is None else min(max((pages // _PAGES_PER_BUCKET).bit_length(), 6), 14)
+
+
+def key_hash(salt: int) -> Callable[[str], bytes]:
+    """Return the hash function of a run, which gives 8 bytes; ``salt`` is 0 unless two pages had one hash before."""
+    prefix = salt.to_bytes(4, "little") if salt else b""
+
+    def digest(key: str, blake2b: Any = hashlib.blake2b) -> bytes:
+        value: bytes = blake2b(prefix + key.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        return value
+
+    return digest
+
+
+class LinkGraphJob(TableJob):
+    """Pages and links of the table into numbered blocks.
+
+    The map side numbers the pages of its range and puts hashes of pages, and of targets of links, into buckets by their
+    first bits. First reduce step: within a bucket, links find their targets; those to rows that are no pages are
+    dropped. Second: the links of a block come together and are written.
+
+    A map task holds the keys of a block and ``LINKS_HELD`` links; a reduce task the pages of a bucket, 24 bytes each,
+    and the links of one record, then those that it gathers, again ``LINKS_HELD``.
+    """
+
+    INTERNAL_PROTOCOL = SortedTextProtocol
+    SORT_VALUES = True
+    fields = FIELDS
+
+    def steps(self) -> list[MRStep]:
+        """Return the two steps."""
+        return [MRStep(mapper=self.mapper, reducer=self.reducer), MRStep(reducer=self.reducer)]
+
+    def prepare(self) -> None:
+        """Load the rules."""
+        self.rules = LinkRules(self.conf)
+        self.blocks = BlockStore(self.batches)
+        self.digest = key_hash(self.conf.get_int("pagerank.job.salt"))
+        self.bits = self.conf.get_int("pagerank.job.bits")
+
+    def map_pages(self, pages: Pages) -> Iterator[Pair]:
+        """Yield the arrays of each block; a row that is no page loses its rank."""
+        block = _PageBlock(self.digest, self.bits)
+        with self.store.batch() as batch:
+            for key, page in pages:
+                if not self.rules.is_page(page):
+                    if page.page_rank:
+                        page.page_rank = 0.0
+                        batch.put(key, page)
+                    continue
+                if block.full():
+                    yield from block.finish()
+                    block = _PageBlock(self.digest, self.bits)
+                elif block.links_held >= pagerank_blocks.LINKS_HELD:
+                    yield from block.links()
+                block.add(key, self.rules.links(key, page))
+            yield from block.finish()
+
+    def reduce_step(self, groups: Iterator[tuple[str, Iterator[Any]]], step_num: int) -> Iterator[Pair]:
+        """Find the targets in the first step, write the links in the second."""
+        with self.batches.batch() as batch:
+            for key, values in groups:
+                if step_num:
+                    self._write(batch, key, values)
+                elif key.startswith(_KEYS):
+                    pages = self.blocks.put_pages(batch, key.removeprefix(_KEYS), _bytes(next(values)))
+                    self.count("pagerank", "pages", pages)
+                    self.channel.advance(pages)
+                else:
+                    yield from self._find_targets(values)
+
+    def _find_targets(self, values: Iterator[str]) -> Iterator[Pair]:
+        """Yield the links of a bucket, under the block that they lead from."""
+        pages, targets = _BucketPages(), None
+        for value in values:
+            kind, block, hashes, numbers = _read_hashes(value)
+            if kind == _PAGES:
+                pages.add(block, hashes, numbers)
+                continue
+            if targets is None:
+                targets = pages.build()
+                self.count("pagerank", "collisions", targets.collisions)
+            packed, found = targets.pack(hashes, numbers)
+            self.count("pagerank", "links_left_out", len(hashes) - found)
+            if found:
+                yield block, kind + base64.b64encode(packed).decode("ascii")
+        if targets is None:
+            self.count("pagerank", "collisions", pages.build().collisions)
+
+    def _write(self, batch: WriteBatch, block: str, values: Iterator[str]) -> None:
+        """Write the links of a block."""
+        import numpy as np
+
+        degrees = np.zeros(pagerank_blocks.PAGES_PER_BLOCK, dtype=np.int64)
+        gathered, part = _GatheredLinks(block), 0
+        for value in values:
+            sources = gathered.add(value)
+            degrees += np.bincount(sources, minlength=len(degrees))
+            if gathered.held >= pagerank_blocks.LINKS_HELD:
+                part = self._flush(batch, gathered, part)
+        self._flush(batch, gathered, part)
+        self.blocks.put_degrees(batch, block, np.trim_zeros(degrees, "b"))
+        self.count("pagerank", "links", int(degrees.sum()))
+        self.count("pagerank", "pages_with_links", int((degrees > 0).sum()))
+
+    def _flush(self, batch: WriteBatch, gathered: _GatheredLinks, part: int) -> int:
+        for links in gathered.take():
+            self.blocks.put_links(batch, links, part)
+        return part + 1
+
+
+class _PageBlock:
+    """The pages of a block while a map task reads them, and links of theirs that were not handed on yet."""
+
+    def __init__(self, digest: Callable[[str], bytes], bits: int) -> None:
+        self._digest, self._bits = digest, bits
+        self._keys: list[str] = []
+        self._characters = 0
+        self._targets = {INTERNAL: bytearray(), EXTERNAL: bytearray()}
+        self._sources = {INTERNAL: array("H"), EXTERNAL: array("H")}
+        self.links_held = 0
+
+    def full(self) -> bool:
+        """Tell whether the block takes no more pages."""
+        return len(self._keys) >= pagerank_blocks.PAGES_PER_BLOCK or self._characters >= _KEY_CHARACTERS
+
+    def add(self, key: str, links: PageLinks) -> None:
+        """Add a page and its links."""
+        number = array("H", (len(self._keys),))
+        self._keys.append(key)
+        self._characters += len(key)
+        for kind, targets in ((INTERNAL, links.internal), (EXTERNAL, links.external)):
+            if targets:
+                self._targets[kind] += b"".join(map(self._digest, targets))
+                self._sources[kind] += number * len(targets)
+                self.links_held += len(targets)
+
+    def links(self) -> Iterator[Pair]:
+        """Yield the links that are held, by buckets."""
+        for kind, targets in self._targets.items():
+            yield from self._buckets(kind, bytes(targets), self._sources[kind].tobytes())
+            self._targets[kind], self._sources[kind] = bytearray(), array("H")
+        self.links_held = 0
+
+    def finish(self) -> Iterator[Pair]:
+        """Yield what is left of links, and the pages: by buckets their numbers, and their row keys."""
+        if not self._keys:
+            return
+        yield from self.links()
+        numbers = array("H", range(len(self._keys))).tobytes()
+        yield from self._buckets(_PAGES, b"".join(map(self._digest, self._keys)), numbers)
+        yield _KEYS + block_name(self._keys[0]), base64.b64encode(pack_keys(self._keys)).decode("ascii")
+
+    def _buckets(self, kind: str, hash_bytes: bytes, number_bytes: bytes) -> Iterator[Pair]:
+        import numpy as np
+
+        hashes, numbers = np.frombuffer(hash_bytes, dtype="<u8"), np.frombuffer(number_bytes, dtype=np.uint16)
+        buckets = (hashes >> np.uint64(64 - self._bits)).astype(np.uint16)
+        order = np.argsort(buckets, kind="stable")
+        ends = np.cumsum(np.bincount(buckets, minlength=1 << self._bits))
+        hashes, numbers = hashes[order], numbers[order].astype("<u2")
+        block, start = block_name(self._keys[0]), 0
+        for bucket, end in enumerate(ends.tolist()):
+            if end > start:
+                data = base64.b64encode(hashes[start:end].tobytes() + numbers[start:end].tobytes())
+                yield f"{bucket:04x}", f"{kind}{block} {data.decode('ascii')}"
+            start = end
+
+
+class _Targets(NamedTuple):
+    """The pages of a bucket in the order of their hashes: the rank of each one's block in ``blocks``, its number."""
+
+    blocks: list[str]
+    hashes: Hashes
+    ranks: Indices
+    numbers: Numbers
+    collisions: int
+
+    def pack(self, hashes: Hashes, sources: Numbers) -> tuple[bytes, int]:
+        """Return links with their targets, ordered by these's blocks, and how many there are."""
+        import numpy as np
+
+        if not len(self.hashes):
+            return b"", 0
+        places = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        found = self.hashes[places] == hashes
+        places, sources = places[found], sources[found]
+        ranks = self.ranks[places]
+        order = np.argsort(ranks, kind="stable")
+        counts = np.bincount(ranks)
+        there = np.flatnonzero(counts)
+        table = ([self.blocks[rank] for rank in there.tolist()], counts[there].tolist())
+        arrays = sources[order].astype("<u2").tobytes() + self.numbers[places[order]].astype("<u2").tobytes()
+        return zstandard.compress(msgspec.msgpack.encode((*table, arrays)), 1), len(places)
+
+
+class _BucketPages:
+    """Gathers the pages of a bucket."""
+
+    def __init__(self) -> None:
+        self._blocks: list[str] = []
+        self._hashes: list[Hashes] = []
+        self._numbers: list[Numbers] = []
+
+    def add(self, block: str, hashes: Hashes, numbers: Numbers) -> None:
+        """Add pages of a block."""
+        self._blocks.append(block)
+        self._hashes.append(hashes)
+        self._numbers.append(numbers)
+
+    def build(self) -> _Targets:
+        """Return them in the order of their hashes."""
+        import numpy as np
+
+        empty = np.zeros(0, dtype="<u8")
+        hashes = np.concatenate([*self._hashes, empty])
+        ranks = np.repeat(np.arange(len(self._hashes)), [len(each) for each in self._hashes])
+        numbers = np.concatenate([*self._numbers, empty.astype("<u2")])
+        order = np.argsort(hashes)
+        hashes = hashes[order]
+        same = int((hashes[1:] == hashes[:-1]).sum())
+        return _Targets(self._blocks, hashes, ranks[order], numbers[order], same)
+
+
+class _GatheredLinks:
+    """Links of a block while a reduce task gathers them."""
+
+    def __init__(self, block: str) -> None:
+        self._block = block
+        self._places: dict[tuple[str, str], int] = {}  # by block that links lead to, and kind
+        self._arrays: list[tuple[NDArray[np.int32], Numbers, Numbers]] = []
+        self.held = 0
+
+    def add(self, value: str) -> Numbers:
+        """Add the links of a record; return the numbers of the pages that have them."""
+        import numpy as np
+
+        kind, packed = value[0], zstandard.decompress(_bytes(value[1:]))
+        names, counts, arrays = msgspec.msgpack.decode(packed, type=tuple[list[str], list[int], bytes])
+        places = [self._places.setdefault((name, kind), len(self._places)) for name in names]
+        sources, targets = np.frombuffer(arrays, dtype="<u2").reshape(2, -1)
+        self._arrays.append((np.repeat(np.array(places, dtype=np.int32), counts), sources, targets))
+        self.held += len(sources)
+        return sources
+
+    def take(self) -> Iterator[BlockLinks]:
+        """Yield the links, those to one block together, and forget them."""
+        import numpy as np
+
+        if not self._arrays:
+            return
+        places, sources, targets = (np.concatenate(each) for each in zip(*self._arrays, strict=True))
+        self._arrays, self.held = [], 0
+        order = np.argsort(places, kind="stable")
+        sources, targets = sources[order], targets[order]
+        ends = np.cumsum(np.bincount(places, minlength=len(self._places))).tolist()
+        for ((target, kind), place), start in zip(self._places.items(), [0, *ends], strict=False):
+            if ends[place] > start:
+                piece = slice(start, ends[place])
+                yield BlockLinks(self._block, target, kind, sources[piece], targets[piece])
+
+
+def _bytes(text: str) -> bytes:
+    return base64.b64decode(text)
+
+
+def _read_hashes(value: str) -> tuple[str, str, Hashes, Numbers]:
+    import numpy as np
+
+    block, _, data = value[1:].partition(" ")
+    packed = base64.b64decode(data)
+    count = len(packed) // 10
+    return value[0], block, np.frombuffer(packed, "<u8", count), np.frombuffer(packed, "<u2", offset=count * 8)
