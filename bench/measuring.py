@@ -1,8 +1,9 @@
 """Runs a command as a child process and measures it, all processes that it starts included.
 
 CPU time comes from the kernel (``wait4``), which adds up whatever the command's own children used once they were waited
-for. Memory is sampled: the peak of the largest process, and what the processes hold together, their anonymous memory,
-that is without files mapped into them, which the kernel can drop at any time (the embedded table is such a file).
+for; where the samples saw more, as with Spark, whose workers nobody waits for, it is what they saw. Memory is sampled:
+the peak of the largest process, and what the processes hold together, their anonymous memory, that is without files
+mapped into them, which the kernel can drop at any time (the embedded table is such a file).
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 _SAMPLE = 0.05  # seconds between two looks at the memory
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _KIB = 1024
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -55,19 +57,32 @@ class CommandError(Exception):
     """A measured command failed."""
 
 
-class _MemoryWatch:
-    """Samples the anonymous memory of the processes of a session."""
+class _Watch:
+    """Samples the memory and the CPU time of the processes of a session, and of the sessions that these start.
 
-    def __init__(self, session: int) -> None:
+    ``servers``: processes whose sessions count for the memory only; their CPU time is none of the command's.
+    """
+
+    def __init__(self, session: int, servers: Sequence[int] = ()) -> None:
         self.highest = 0
         self.largest = 0
-        self._session = session
+        self._own, self._servers = {session}, set(map(os.getsid, servers))
+        self._seconds: dict[tuple[int, int], float] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
+    @property
+    def cpu(self) -> float:
+        """CPU seconds of the command's processes, as far as the samples saw them."""
+        return sum(self._seconds.values())
+
     def _run(self) -> None:
         while not self._stop.wait(_SAMPLE):
-            processes = _processes(self._session)
+            everything = _processes()
+            own = _members(everything, self._own)
+            for process in own:
+                self._seconds[process.pid, process.began] = process.cpu
+            processes = [each.pid for each in (*own, *_members(everything, self._servers))]
             self.highest = max(self.highest, sum(map(_anonymous, processes)))
             self.largest = max(self.largest, *map(_peak, processes), 0)
 
@@ -80,7 +95,15 @@ class _MemoryWatch:
         self._thread.join()
 
 
-def _processes(session: int) -> list[int]:
+class _Process(NamedTuple):
+    pid: int
+    parent: int
+    session: int
+    cpu: float
+    began: int
+
+
+def _processes() -> list[_Process]:
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
@@ -88,9 +111,21 @@ def _processes(session: int) -> list[int]:
                 stat = (folder / "stat").read_text(encoding="utf-8", errors="replace")
             except OSError:  # it has just ended
                 continue
-            if int(stat.rpartition(")")[2].split()[3]) == session:
-                found.append(int(folder.name))
+            fields = [int(each) for each in stat.rpartition(")")[2].split()[1:20]]
+            cpu = (fields[10] + fields[11]) / _TICKS
+            found.append(_Process(int(folder.name), fields[0], fields[2], cpu, fields[18]))
     return found
+
+
+def _members(processes: list[_Process], sessions: set[int]) -> list[_Process]:
+    """Return the processes of the sessions; the sessions that these have started are added to them."""
+    while True:
+        found = [each for each in processes if each.session in sessions]
+        pids = {each.pid for each in found}
+        started = {each.session for each in processes if each.parent in pids} - sessions
+        if not started:
+            return found
+        sessions |= started
 
 
 def _anonymous(pid: int) -> int:
@@ -110,21 +145,30 @@ def _peak(pid: int) -> int:
     return next((int(line.split()[1]) * _KIB for line in status.splitlines() if line.startswith("VmHWM:")), 0)
 
 
-def run(command: Sequence[str], *, allowed: tuple[int, ...] = (0,), folder: Path | None = None) -> Cost:
-    """Run a command to its end and return its cost; raise :class:`CommandError` with what it said when it fails."""
+def run(
+    command: Sequence[str],
+    *,
+    allowed: tuple[int, ...] = (0,),
+    folder: Path | None = None,
+    servers: Sequence[int] = (),
+) -> Cost:
+    """Run a command to its end and return its cost; raise :class:`CommandError` with what it said when it fails.
+
+    ``servers``: process ids of what works for the command elsewhere; their memory, and that of their children, counts.
+    """
     started = time.monotonic()
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, cwd=folder
     ) as process:
         assert process.stdout is not None
-        with _MemoryWatch(process.pid) as watch:
+        with _Watch(process.pid, servers) as watch:
             said = process.stdout.read()
             _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in allowed:
         text = said.decode("utf-8", "replace")[-2000:]
         raise CommandError(f"{' '.join(command)} ended with {process.returncode}:\n{text}")
-    cpu = usage.ru_utime + usage.ru_stime
+    cpu = max(usage.ru_utime + usage.ru_stime, watch.cpu)
     return Cost(cpu, time.monotonic() - started, watch.highest, watch.largest)
 
 
@@ -144,7 +188,8 @@ class Nutch:
         store = {"storage.data.store": f"embedded:{folder / 'crawldata'}", "mapreduce.runner": runner}
         self.settings = {**SETTINGS, **store, **settings}
 
-    def __call__(self, *words: str, allowed: tuple[int, ...] = (0,)) -> Cost:
+    def __call__(self, *words: str, allowed: tuple[int, ...] = (0,), servers: Sequence[int] = ()) -> Cost:
         """Run ``nutch2py WORDS`` and return its cost."""
         options = [part for name, value in self.settings.items() for part in ("-D", f"{name}={value}")]
-        return run([sys.executable, "-P", "-m", "nutch2py.cli", *words, *options], allowed=allowed, folder=self.folder)
+        command = [sys.executable, "-P", "-m", "nutch2py.cli", *words, *options]
+        return run(command, allowed=allowed, folder=self.folder, servers=servers)
