@@ -7,12 +7,17 @@ import random
 import sys
 from array import array
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bench.measuring import Cost, Measurement, Nutch, run
 from nutch2py.conf import Configuration
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import CrawlStatus, WebPage
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 ROWS = (10_000, 100_000, 1_000_000)
 LINKS = 10
@@ -28,13 +33,14 @@ def _url(number: int) -> str:
 
 
 def _links(number: int, pages: int, chance: random.Random) -> set[int]:
-    """Choose what a page links to: a few pages have most links, as on the web."""
+    """Choose the other pages that a page links to: a few have most links, as on the web."""
     first = number - number % _HOST_PAGES
     links: set[int] = set()
     while len(links) < LINKS:
         near = first + chance.randrange(min(_HOST_PAGES, pages - first))
         far = int(chance.paretovariate(1.1) * pages / 50) % pages
         links.add(near if chance.random() < 0.5 else far)
+        links.discard(number)
     return links
 
 
@@ -56,8 +62,8 @@ def build(conf: Configuration, pages: int, edges: Path | None = None) -> None:
         edges.write_bytes(numbers.tobytes())
 
 
-def bare(edges: Path) -> None:
-    """Compute the classic PageRank of the links of a file with scipy, and no more: what any program has to do."""
+def bare(edges: Path) -> NDArray[np.float64]:
+    """Return the classic PageRank of the links of a file, by scipy, and do no more: what any program has to do."""
     import numpy as np
     import scipy.sparse
 
@@ -68,7 +74,7 @@ def bare(edges: Path) -> None:
     ranks = np.ones(pages)
     for _ in range(ITERATIONS):
         ranks = 0.15 + 0.85 * (matrix @ ranks)
-    print(f"mean rank {ranks.mean():.4f}")
+    return ranks
 
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:

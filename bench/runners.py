@@ -78,13 +78,13 @@ def _measure(
     for table, words, records, unit in (
         ("injected", ("generate", "-topN", str(rows // 10), "-batchId", "bench"), rows, "rows"),
         ("parsed", ("updatedb", updatedb.BATCH), rows * (updatedb.LINKS + 1), "pages and links"),
-        ("linked", ("pagerank", "-D", "pagerank.method=mapreduce"), rows * pagerank.LINKS, "links"),
+        ("linked", ("pagerank", "-iterations", "5", "-D", "pagerank.method=mapreduce"), rows * pagerank.LINKS, "links"),
     ):
         shutil.copytree(folder / table, folder / "crawldata")
-        print(f"{words[0]} on {runner}", file=sys.stderr, flush=True)
         before = sum(map(_cpu, servers))
         cost: Cost = nutch(*words, servers=servers)
         cost = replace(cost, cpu=cost.cpu + sum(map(_cpu, servers)) - before)
         shutil.rmtree(folder / "crawldata")
+        print(f"{words[0]} on {runner}: {cost}", file=sys.stderr, flush=True)
         found.append(Measurement(f"{words[0]} on {runner}", records, cost, unit))
     return found

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from bench import inject, updatedb
+from bench import inject, pagerank, updatedb
 from bench.__main__ import main, subcommands
 from bench.measuring import CommandError, Cost, Measurement, Nutch, run
 from bench.report import table
 from nutch2py.conf import Configuration
 from nutch2py.jobs.batchlist import BatchLists
+from nutch2py.jobs.pagerank import pagerank as rank
 from nutch2py.table import Query, open_store
 from nutch2py.url.parts import host_of
 from nutch2py.webpage import Mark, WebPage
@@ -87,6 +88,15 @@ class TestTheTableOfUpdatedb:
         (measured,) = updatedb.measure(400, tmp_path, "inline")
         assert measured.records == 400 * 21
         assert rows(tmp_path) > 400
+
+
+def test_bare_scipy_ranks_the_pages_as_the_job_does(conf: Configuration, tmp_path: Path) -> None:
+    conf.set("pagerank.model", "classic")
+    pagerank.build(conf, 400, tmp_path / "edges")
+    result = rank(conf)
+    assert (result.pages, result.links) == (400, 400 * pagerank.LINKS)
+    found = [page.page_rank for _, page in open_store(conf, WebPage).scan(Query.of({WebPage.page_rank}))]
+    assert list(pagerank.bare(tmp_path / "edges")) == pytest.approx(found, abs=1e-6)
 
 
 def test_the_jobs_of_a_crawl_can_be_measured() -> None:
