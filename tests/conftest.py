@@ -12,10 +12,11 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.table.embedded import files
+from tests.indexer.solr_server import solr_server
 from tests.mapreduce.hadoop_cluster import hadoop_cluster, package_folder
 from tests.table.hbase_server import hbase, hbase_server
 
-__all__ = ["hadoop_cluster", "hbase", "hbase_server", "package_folder"]
+__all__ = ["hadoop_cluster", "hbase", "hbase_server", "package_folder", "solr_server"]
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = Path(os.environ.get("NUTCH2PY_CASES", ROOT.parent / "shared" / "cases"))

@@ -110,6 +110,25 @@ class EmbeddedSearcher:
             compiled = tantivy.Query.boolean_query([(tantivy.Occur.Must, compiled), (tantivy.Occur.Must, term)])
         return _total(self._searcher.search(compiled, 1))
 
+    def near(self, word: str, distance: int, most: int) -> list[dict[str, Any]]:
+        """Return documents with a word in title or content that differs from ``word`` in ``distance`` letters or less.
+
+        ``distance``: 0 to 2, a swap of neighbours being one. At most ``most`` documents, in no order.
+        """
+        import tantivy
+
+        terms = self.analyzer.words(word)
+        if len(terms) != 1:
+            return []
+        query = _boolean(
+            [
+                (tantivy.Occur.Should, tantivy.Query.fuzzy_term_query(self.schema, field, terms[0], distance))
+                for field in ("title", "content")
+            ]
+        )
+        hits = self._searcher.search(query, most).hits if query is not None else []
+        return [self._stored(address) for _, address in hits]
+
     def explain(self, query: str, document_id: str) -> str | None:
         """Return how the relevance of a document comes about, as JSON; None when it is not found by the query."""
         import tantivy

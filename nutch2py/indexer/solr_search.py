@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import IndexingError
+from nutch2py.errors import IndexingError, InputError
 from nutch2py.indexer.document import clean_text
 from nutch2py.indexer.search import MAX_ROWS, MAX_START, Hit, SearchResult
 from nutch2py.indexer.snippet import Snippet
@@ -17,6 +17,10 @@ _BEFORE, _AFTER = "\ue000", "\ue001"  # around marked words; private characters,
 _MARK = re.compile(f"{_BEFORE}([^{_AFTER}]*){_AFTER}")
 _SNIPPET = 240
 _PATIENCE = 5.0  # seconds: somebody waits for the answer
+_LONGEST = 30.0  # seconds for one answer
+_PIECE = re.compile(r"[^\W\u2e80-\U0003ffff]+|\S")
+_MAX_PIECES = 300
+"""Words, signs and Chinese characters in a query. Solr reads queries by recursion: about 800 exhaust its stack."""
 
 
 class SolrSearcher:
@@ -25,14 +29,14 @@ class SolrSearcher:
     def __init__(self, conf: Configuration) -> None:
         kind, collection = conf.get_trimmed("solr.server.type", "http"), conf.get_trimmed("solr.collection")
         urls = addresses(conf, conf.get_trimmed("solr.server.url"), kind, collection)[0]
-        self.client = SolrClient(urls, login(conf), timeout=conf.get_float("solr.timeout", 120.0), patience=_PATIENCE)
+        timeout = min(conf.get_float("solr.timeout", 120.0), _LONGEST)
+        self.client = SolrClient(urls, login(conf), timeout=timeout, patience=_PATIENCE)
         self.handler = conf.get_trimmed("solr.search.handler", "nutch").strip("/")
 
     def search(self, query: str, start: int = 0, rows: int = 10) -> SearchResult:
         """Return the hits from ``start`` on; raise IndexingError when Solr does not answer."""
         began = time.perf_counter()
         start, rows = min(max(start, 0), MAX_START), min(max(rows, 0), MAX_ROWS)
-        asked = re.sub(f"[{_BEFORE}{_AFTER}]", "", clean_text(query))[:10_000]
         parameters = {
             "start": start,
             "rows": rows,
@@ -45,19 +49,28 @@ class SolrSearcher:
             "hl.snippets": 1,
             "hl.fragsize": _SNIPPET,
         }
+        answer = self.ask(query, **parameters)
+        marked = answer.get("highlighting", {})
+        found = answer["response"]
+        hits = [_hit(fields, marked.get(str(fields.get("id")), {})) for fields in found["docs"]]
+        return SearchResult(query, start, found["numFound"], hits, (time.perf_counter() - began) * 1000)
+
+    def ask(self, query: str, **parameters: Any) -> dict[str, Any]:
+        """Return Solr's whole answer; IndexingError when it does not answer, InputError when the query is at fault."""
+        asked = re.sub(f"[{_BEFORE}{_AFTER}]", "", clean_text(query))
+        if sum(1 for _ in _PIECE.finditer(asked)) > _MAX_PIECES:
+            raise InputError(f"the query has more than {_MAX_PIECES} words and signs: ask for less")
         try:
-            answer = self.client.search(asked, self.handler, **parameters)
+            return self.client.search(asked, self.handler, **parameters)
         except SolrRefusal as refusal:
             if refusal.status == 404:
                 raise IndexingError(
                     f"Solr at {self.client.url} has no request handler {self.handler}: load the configset schema/solr "
                     "there, or correct solr.server.url or solr.search.handler"
                 ) from refusal
+            if refusal.status == 400:
+                raise InputError(f"Solr does not understand the query: {refusal}") from refusal
             raise IndexingError(f"Solr at {self.client.url} does not answer the query: {refusal}") from refusal
-        marked = answer.get("highlighting", {})
-        found = answer["response"]
-        hits = [_hit(fields, marked.get(str(fields.get("id")), {})) for fields in found["docs"]]
-        return SearchResult(query, start, found["numFound"], hits, (time.perf_counter() - began) * 1000)
 
     def close(self) -> None:
         """Give back the connections."""

@@ -7,6 +7,8 @@ import re
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from nutch2py.conf import Configuration
@@ -14,8 +16,8 @@ from nutch2py.errors import IndexingError
 from nutch2py.indexer.index_folder import TEXT_FIELDS
 from nutch2py.indexer.search import SearchResult, search
 from nutch2py.indexer.searcher import EmbeddedSearcher
-from nutch2py.indexer.solr_client import SolrRefusal
 from nutch2py.indexer.solr_search import SolrSearcher
+from nutch2py.indexer.spelling import corrected
 
 FACETS = ("host", "type", "lang")
 """Fields whose values narrow a search."""
@@ -44,6 +46,9 @@ class Backend(Protocol):
 
     def explain(self, query: str, document_id: str) -> str | None:
         """Return why a document has its score, as text of several lines; None when the query does not find it."""
+
+    def corrected(self, query: str) -> str:
+        """Return what was perhaps meant by a query that finds little, which finds something; empty: nothing better."""
 
     def count(self) -> int:
         """Return how many documents there are."""
@@ -88,6 +93,11 @@ class EmbeddedBackend:
         with self._lock:
             return self._open().count()
 
+    def corrected(self, query: str) -> str:
+        """Return the query with unknown words replaced by near ones."""
+        with self._lock:
+            return corrected(self._open(), query)
+
     def facets(self, query: str, filters: dict[str, str]) -> Facets:
         """Return the values that the best hits have; their counts are those of all hits."""
         asked = narrowed(query, filters, "site")
@@ -126,16 +136,27 @@ class EmbeddedBackend:
 
 
 class SolrBackend:
-    """A Solr collection with the configset schema/solr."""
+    """A Solr collection with the configset schema/solr. Each request has a connection of its own."""
 
     def __init__(self, conf: Configuration) -> None:
-        self.searcher = SolrSearcher(conf)
-        self._lock = threading.Lock()
+        self.conf = conf
+        self._idle = [SolrSearcher(conf)]
+
+    @contextmanager
+    def _searcher(self) -> Iterator[SolrSearcher]:
+        try:
+            searcher = self._idle.pop()
+        except IndexError:
+            searcher = SolrSearcher(self.conf)
+        try:
+            yield searcher
+        finally:
+            self._idle.append(searcher)
 
     def search(self, query: str, filters: dict[str, str], start: int, rows: int) -> SearchResult:
         """Return hits."""
-        with self._lock:
-            return self.searcher.search(narrowed(query, filters), start, rows)._replace(query=query)
+        with self._searcher() as searcher:
+            return searcher.search(narrowed(query, filters), start, rows)._replace(query=query)
 
     def count(self) -> int:
         """Return how many documents there are."""
@@ -144,29 +165,38 @@ class SolrBackend:
     def facets(self, query: str, filters: dict[str, str]) -> Facets:
         """Return the values of all hits."""
         answer = self._ask(narrowed(query, filters), rows=0, facet="true", **{"facet.field": list(FACETS),
-                           "facet.limit": _MOST, "facet.mincount": 1})  # fmt: skip
+                           "facet.limit": 3 * _MOST, "facet.mincount": 1})  # fmt: skip
         found: dict[str, list[Any]] = answer.get("facet_counts", {}).get("facet_fields", {})
-        return {name: list(zip(values[::2], values[1::2], strict=False)) for name, values in found.items()}
+        return {name: _offered(name, values) for name, values in found.items()}
 
     def get(self, document_id: str) -> dict[str, Any] | None:
         """Return the fields of a document."""
-        documents = self._ask("*:*", rows=1, fq=f"id:{quoted(document_id)}")["response"]["docs"]
+        documents = self._ask("*:*", rows=1, fq="{!term f=id v=$id}", id=document_id)["response"]["docs"]
         found: dict[str, Any] | None = documents[0] if documents else None
         return found
 
     def explain(self, query: str, document_id: str) -> str | None:
         """Return Solr's explanation."""
-        answer = self._ask(query, rows=1, fq=f"id:{quoted(document_id)}", debug="results")
+        answer = self._ask(query, rows=1, fq="{!term f=id v=$id}", id=document_id, debug="results")
         told: str | None = answer.get("debug", {}).get("explain", {}).get(document_id)
         return told
 
+    def corrected(self, query: str) -> str:
+        """Return what Solr's spelling checker makes of the query."""
+        answer = self._ask(query, rows=0, spellcheck="true", **{"spellcheck.collate": "true"})
+        found: list[Any] = answer.get("spellcheck", {}).get("collations", [])
+        return str(found[1]) if len(found) > 1 and isinstance(found[1], str) else ""
+
     def _ask(self, query: str, **parameters: Any) -> dict[str, Any]:
-        try:
-            with self._lock:
-                answer: dict[str, Any] = self.searcher.client.search(query, self.searcher.handler, **parameters)
-        except SolrRefusal as refusal:
-            raise IndexingError(f"Solr at {self.searcher.client.url} refuses the query: {refusal}") from refusal
-        return answer
+        off = {"hl": "false", "facet": "false", "spellcheck": "false"}
+        with self._searcher() as searcher:
+            return searcher.ask(query, **{**off, **parameters})
+
+
+def _offered(name: str, flat: list[Any]) -> list[tuple[str, int]]:
+    """Return the most frequent values of Solr's list of values and counts; of ``type`` the whole type alone."""
+    pairs = zip(map(str, flat[::2]), flat[1::2], strict=False)
+    return [(value, count) for value, count in pairs if name != "type" or "/" in value][:_MOST]
 
 
 def narrowed(query: str, filters: dict[str, str], host_field: str = "host") -> str:

@@ -1,5 +1,5 @@
 """Fixtures of this package: a real Solr."""
 
-from tests.indexer.solr_server import solr, solr_server
+from tests.indexer.solr_server import solr
 
-__all__ = ["solr", "solr_server"]
+__all__ = ["solr"]

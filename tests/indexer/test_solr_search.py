@@ -149,15 +149,48 @@ def test_snippets_mark_words_and_escape_the_rest(searched):
     searched.post({"delete": ids(30)[0]})
 
 
-def test_misspelt_words_are_corrected_and_titles_are_suggested(searched):
-    said = searched.select("crwaler", handler="nutch")["spellcheck"]
-    assert said["collations"] == ["collation", "crawler"]
-    assert searched.ids(said["collations"][1], handler="nutch")
-    answer = searched.get("suggest", **{"suggest.build": "true", "suggest.q": "naut"})
-    assert answer["suggest"]["title"]["naut"]["numFound"] == 0
-    answer = searched.get("suggest", **{"suggest.q": "web cra"})
-    titles = {each["term"] for each in answer["suggest"]["title"]["web cra"]["suggestions"]}
-    assert titles == {"Nutch web crawler", "Web crawlers"}
+@pytest.mark.parametrize(
+    ("query", "meant"), [("crwaler", "crawler"), ("nutsh crawler", "nutch crawler"), ("web crawlrs", "web crawlers")]
+)
+def test_misspelt_words_are_corrected(searched, query, meant):
+    said = searched.select(query, handler="nutch")["spellcheck"]
+    assert said["collations"] == ["collation", meant]
+    assert searched.ids(meant, handler="nutch")
+
+
+@pytest.mark.parametrize(
+    ("typed", "titles"),
+    [
+        ("web cra", {"Nutch web crawler", "Web crawlers"}),
+        ("CRAWLER W", {"Nutch web crawler", "Web crawlers"}),
+        ("nut", {"Nutch web crawler"}),
+        ("北京", {"北京奥运会"}),
+        ("北京奥", {"北京奥运会"}),
+        ("奥巴", {"奥巴马"}),
+        ("гост", {"Гостиницы"}),
+        ("utch", set()),
+        ("title:web", set()),
+        ('"web (', {"Nutch web crawler", "Web crawlers"}),
+    ],
+)
+def test_titles_are_suggested_without_anything_being_built(searched, typed, titles):
+    found = searched.select(typed, handler="suggest")["response"]["docs"]
+    assert {title for each in found for title in each["title"]} == titles
+    assert len(found) == len(titles)  # pages with the same digest are one suggestion
+
+
+def test_suggestions_come_with_the_commit_and_the_best_page_first(searched):
+    write(
+        settings(searched.url),
+        page_doc(40, title="Suggested once"),
+        page_doc(41, title="Suggested twice", pagerank="3.0"),
+    )
+    try:
+        assert searched.ids("sugg", handler="suggest") == ids(41, 40)
+        searched.post({"delete": ids(41)[0]})
+        assert searched.ids("sugg", handler="suggest") == ids(40)
+    finally:
+        searched.post({"delete": ids(40, 41)})
 
 
 def test_nutch2py_search_asks_solr(searched, capsys):

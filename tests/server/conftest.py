@@ -1,10 +1,11 @@
-"""A search server over a table and an index of a few pages, one of which is malicious."""
+"""A search server over a table and an index of a few pages, one of which is malicious; on either index."""
 
 import threading
+from contextlib import contextmanager
 
 import pytest
 
-from nutch2py.indexer.embedded import EmbeddedIndexWriter
+from nutch2py.indexer.writers import IndexWriters
 from nutch2py.server.serve import SearchServer
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
@@ -24,16 +25,14 @@ PAGES = {
 }
 
 
-@pytest.fixture
-def server(conf):
-    """Give a running server; its index has also thirty documents about hay."""
+def fill(conf):
+    """Make the table and the index of ``conf``: the pages above, and thirty documents about hay."""
     store = open_store(conf, WebPage)
     store.create()
-    writer = EmbeddedIndexWriter(conf)
-    writer.prepare(conf, {}, False)
-    writer.open(conf, {})
-    with store.batch() as batch:
-        for url, (kind, text, lang, title) in PAGES.items():
+    writers = IndexWriters(conf)
+    writers.prepare()
+    with store.batch() as batch, writers:
+        for number, (url, (kind, text, lang, title)) in enumerate(PAGES.items()):
             page = WebPage()
             page.content, page.content_type = text.encode("gb18030"), kind
             page.metadata["CharEncodingForConversion"] = b"gb18030"
@@ -43,17 +42,52 @@ def server(conf):
                 cache = {"cache": "content"}
             batch.put(reverse_url(url), page)
             host = url.split("/")[2]
-            writer.write(doc(reverse_url(url), url=url, host=host, title=title, content=text, lang=lang,
-                             type=[kind, *kind.split("/")], pagerank="2.0", **cache))  # fmt: skip
-    for number in range(30):
-        url = f"http://hay.org/{number}"
-        fields = {"title": f"Hay {number}", "content": "hay " * (number + 1), "lang": "en", "type": "text/html"}
-        writer.write(doc(reverse_url(url), url=url, host="hay.org", **fields))
-    writer.commit()
-    running = SearchServer(conf, ("127.0.0.1", 0))
-    thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02})
+            writers.write(_made(100 + number, url, host=host, title=title, content=text, lang=lang,
+                                type=[kind, *kind.split("/")], pagerank="2.0", **cache))  # fmt: skip
+        for number in range(30):
+            text = "hay " * (number + 1)
+            writers.write(_made(number, f"http://hay.org/{number}", host="hay.org", title=f"Hay {number}", content=text,
+                                lang="en", type=["text/html", "text", "html"], pagerank="1.0"))  # fmt: skip
+        writers.commit()
+
+
+def _made(number, url, **fields):
+    fixed = {"boost": "1.0", "digest": f"{number:032x}", "tstamp": "2026-01-01T00:00:00.000Z", "batchId": "b"}
+    return doc(reverse_url(url), url=url, **fixed, **fields)
+
+
+@contextmanager
+def running(conf):
+    """Serve the index and the table of ``conf``."""
+    server = SearchServer(conf, ("127.0.0.1", 0))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
-    yield running
-    running.shutdown()
-    thread.join()
-    running.server_close()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def server(conf):
+    """Give a running server of the embedded index."""
+    fill(conf)
+    with running(conf) as made:
+        yield made
+
+
+@pytest.fixture(params=["embedded", "solr"])
+def either(request, conf):
+    """Give a running server of the embedded index, and one of a real Solr."""
+    if request.param == "solr":
+        solr = request.getfixturevalue("solr_server")
+        solr.start()
+        solr.clear()
+        for name, value in (("solr.server.url", solr.url), ("search.backend", "solr"),
+                            ("plugin.excludes", "indexer-embedded")):  # fmt: skip
+            conf.set(name, value)
+    fill(conf)
+    with running(conf) as made:
+        yield made

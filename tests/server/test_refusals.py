@@ -1,0 +1,209 @@
+"""What the search page does with requests that mean harm."""
+
+import http.client
+import socket
+import threading
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from nutch2py.server import pages, serve
+from nutch2py.server.pages import readable
+from nutch2py.table import open_store
+from nutch2py.url.keys import reverse_url
+from nutch2py.webpage import WebPage
+from tests.server.test_serve import ask, get
+
+ATTACKS = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</title><svg onload=alert(1)>",
+    "javascript:alert(1)",
+    "\r\nSet-Cookie: a=b\r\n\r\n<script>alert(1)</script>",
+]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("path", ["/", "/explain", "/cached", "/cached/view", "/search.json", "/nothing"])
+def test_no_part_of_an_address_becomes_markup_or_a_header(server, path, attack):
+    arguments = dict.fromkeys(("q", "host", "type", "lang", "id", "start", "rows"), f"needle {attack}")
+    answer, body = get(server, f"{path}?{urlencode(arguments)}")
+    assert answer.status in (200, 404)
+    assert answer.headers["Set-Cookie"] is None
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    if answer.headers["Content-Type"].startswith("text/html"):
+        for harm in ("<script", "<img", "<svg", "onmouseover='", 'href="javascript'):
+            assert harm not in body
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_no_part_of_a_document_becomes_markup(server, attack):
+    fields = {"lang": f'en" {attack}', "date": attack, "type": attack, "host": attack}
+    hit = server.backend.search("plain", {}, 0, 1).hits[0]
+    evil = hit._replace(url=f"http://e.org/{attack}", id=attack, fields=fields,
+                        title=hit.title._replace(text=attack, marks=((0, 3),)))  # fmt: skip
+    result = server.backend.search("plain", {}, 0, 1)._replace(hits=[evil], query=attack)
+    facets = {name: [(attack, 1)] for name in ("host", "type", "lang")}
+    shown = [
+        pages.results(result, facets, {"host": attack}, attack),
+        pages.explanation(attack, attack, attack),
+        pages.cached_frame(attack, attack, attack),
+        pages.message(attack, attack, attack),
+    ]
+    for body in shown:
+        for harm in ("<script", "<img", "<svg", "onmouseover='", 'href="javascript'):
+            assert harm not in body
+
+
+def test_a_type_that_a_page_claims_is_no_header(server):
+    page = WebPage()
+    page.content, page.content_type = b"<script>1</script>", "text/html\r\nSet-Cookie: a=b"
+    with open_store(server.conf, WebPage).batch() as batch:
+        batch.put("org.x:http/", page)
+    answer, _ = get(server, "/cached/view?id=org.x:http/")
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "text/plain; charset=utf-8")
+    assert answer.headers["Set-Cookie"] is None
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/../../../../etc/passwd", "/%2e%2e/serve.py", "/style.css/../serve.py", "/serve.py", "/..%2fserve.py",
+     "//etc/passwd", "/style.css%00", "/cached?id=../../../../etc/passwd", "/cached/view?id=file:///etc/passwd",
+     "/cached/view?id=%00", "/explain?q=x&id=../../etc/passwd"],
+)  # fmt: skip
+def test_no_other_file_can_be_read(server, path):
+    answer, body = get(server, path)
+    assert answer.status == 404
+    assert "root:" not in body
+    assert "import" not in body
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        (f"/?q={'a' * (pages.MAX_QUERY + 1)}", 400),
+        (f"/search.json?q={quote('奥' * (pages.MAX_QUERY + 1))}", 400),
+        (f"/?{'&'.join(f'a{n}=1' for n in range(60))}", 400),
+        (f"/?q={'a' * 70_000}", 414),
+        (f"/?q={'a' * pages.MAX_QUERY}", 200),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_requests_have_limits(server, target, status):
+    answer, _ = get(server, target)
+    assert answer.status == status
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("line", [b"GET http://[/ HTTP/1.1", b"GET / HTTP/9.9.9", b"\x00\xff\x16\x03"])
+def test_what_is_not_http_is_refused(server, line):
+    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=30) as connection:
+        connection.sendall(line + b"\r\nHost: localhost\r\n\r\n")
+        assert b"Bad Request" in connection.recv(100)
+
+
+@pytest.mark.parametrize(
+    "query", ["(" * 1000, '"a" ' * 250, "a OR " * 199 + "a", "-" * 1000, "奥" * 1000, "a* " * 333, "(" * 300]
+)
+def test_a_query_that_is_hard_to_read_is_answered(either, query):
+    answer, body = ask(either, q=query)
+    if either.conf.get("search.backend") == "solr" and answer.status == 400:
+        assert "more than 300 words and signs" in body
+    else:
+        assert answer.status == 200
+    assert ask(either, q="needle")[0].status == 200
+
+
+def test_pages_far_behind_are_not_reached(either):
+    answer, body = ask(either, q="hay", start="999999999")
+    assert (answer.status, "Only 30 match" in body) == (200, True)
+    _, body = get(either, "/search.json?q=hay&rows=100000&start=0")
+    assert body.count('"score"') == 30
+    far = either.backend.search("hay", {}, 0, 10)._replace(total=10**9, start=100_000)
+    shown = pages.results(far, {}, {})
+    assert 'rel="prev"' in shown
+    assert 'rel="next"' not in shown
+
+
+def test_headers_have_limits(server):
+    many = {f"X-{number}": "a" for number in range(200)}
+    assert get(server, "/", **many)[0].status == 431
+    assert get(server, "/", **{"X-Long": "a" * 70_000})[0].status == 431
+
+
+@pytest.mark.parametrize("host", ["[", "a[b", "evil.example", ""])
+def test_a_host_that_is_not_ours_is_refused(server, host):
+    assert get(server, "/", Host=host)[0].status == 421
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHo", b"GET /?q=needle HTTP/1.1\r\nHost: localhost\r\n"])
+def test_a_client_that_sends_slowly_is_left(server, monkeypatch, sent):
+    monkeypatch.setattr(serve, "_READING", 0.5)
+    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=30) as connection:
+        connection.sendall(sent)
+        ended = threading.Event()
+
+        def drip():
+            while not ended.wait(0.05):
+                try:
+                    connection.sendall(b"X")
+                except OSError:
+                    return
+
+        dripping = threading.Thread(target=drip)
+        dripping.start()
+        try:
+            received = connection.recv(100)
+        except ConnectionResetError:
+            received = b""
+        finally:
+            ended.set()
+            dripping.join()
+    assert received == b""
+
+
+def test_more_connections_than_there_are_threads_are_told_to_wait(server):
+    server._free = threading.BoundedSemaphore(1)
+    busy = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=10)
+    busy.request("GET", "/style.css")
+    busy.getresponse().read()  # kept open
+    answer, _ = get(server, "/style.css")
+    assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
+    busy.close()
+
+
+def test_a_browser_that_hangs_up_is_no_news(server, capfd):
+    import struct
+
+    for sent in (b"GET /?q=hay HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /?q=h"):
+        connection = socket.create_connection(("127.0.0.1", server.server_address[1]))
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.sendall(sent)
+        connection.close()
+    assert get(server, "/")[0].status == 200
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://a/%E5%8C%97%E4%BA%AC/x", "http://a/北京/x"),
+        ("http://a/caf%C3%A9", "http://a/café"),
+        ("http://a/?x=%26%3C%20", "http://a/?x=%26%3C%20"),
+        ("http://a/%E2%80%AEgpj.exe", "http://a/%E2%80%AEgpj.exe"),  # turns the direction of reading
+        ("http://a/%D7%90", "http://a/%D7%90"),
+        ("http://a/%FF%FE", "http://a/%FF%FE"),
+        ("http://a/%C0%AE", "http://a/%C0%AE"),
+    ],
+)
+def test_escapes_of_letters_are_undone_for_the_eye(url, shown):
+    assert readable(url) == shown
+
+
+def test_the_link_is_the_address_as_it_is(server):
+    hit = server.backend.search("plain", {}, 0, 1).hits[0]
+    made = pages._hit(hit._replace(url="http://a/%E5%8C%97"), "q")
+    assert 'href="http://a/%E5%8C%97"' in made
+    assert ">http://a/北<" in made
+    assert reverse_url("http://a/%E5%8C%97") not in made
