@@ -78,12 +78,13 @@ def _robotsparser(args: Arguments, conf: Configuration) -> int:
 
 def _package_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", type=Path, help="where to write it (default: mapreduce.package)")
+    parser.add_argument("-clean", action="store_true", help="make none: delete from HDFS those of other versions")
 
 
 def _package(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.jobs.package import package
+    from nutch2py.jobs.package import clean_packages, package
 
-    return package(conf, args.file)
+    return clean_packages(conf) if args.clean else package(conf, args.file)
 
 
 def _showproperties(_: Arguments, conf: Configuration) -> int:

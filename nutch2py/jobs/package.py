@@ -6,6 +6,7 @@ from pathlib import Path
 
 from nutch2py.conf import Configuration
 from nutch2py.mapreduce import archive
+from nutch2py.mapreduce.hadoop import Hadoop
 
 
 def package(conf: Configuration, path: Path | None = None) -> int:
@@ -19,4 +20,14 @@ def package(conf: Configuration, path: Path | None = None) -> int:
         f"package: {target} ({size:.0f} MB): nutch2py {manifest.version}, {len(manifest.libraries)} libraries, "
         f"{len(manifest.files)} configuration files, for Python {manifest.python} on {manifest.platform}"
     )
+    return 0
+
+
+def clean_packages(conf: Configuration) -> int:
+    """Delete from HDFS the archives of other versions than that at ``mapreduce.package``, and what dead jobs left."""
+    installation = Hadoop.find(conf)
+    gone = installation.clean(archive.read_manifest(archive.archive_path(conf)))
+    for name in gone:
+        print(f"package: deleted {installation.folder}/{name}")
+    print(f"package: {len(gone)} deleted from {installation.folder}")
     return 0

@@ -135,7 +135,7 @@ def run_job(
         job = job_class(args=[*arguments, str(work / "splits")])
         with monitor, _stoppable(), _scratch_folder(work), job.make_runner() as mrjob:
             if launch is not None:
-                launch.set_up(mrjob, reducers or reduce_tasks(conf), monitor.note)
+                launch.set_up(mrjob, reducers or reduce_tasks(conf), monitor)
             else:
                 mrjob.reduce_tasks = reducers or reduce_tasks(conf)
             return _run(job, mrjob, monitor, output)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -28,6 +29,8 @@ _STREAMING_JARS = (
     "contrib/streaming/hadoop-streaming*.jar",
     "../hadoop-mapreduce/hadoop-streaming*.jar",
 )
+_RUNNING = re.compile(rb"^\s*(application_\d+_\d+)\s+nutch2py ", re.MULTILINE)
+_OURS = re.compile(r"nutch2py-.*\.tar\.gz(\.\d+)?$|run_\w+Job\.")
 _REPAIR = "set HADOOP_HOME, or the property mapreduce.hadoop.home, to the folder of a Hadoop installation"
 
 
@@ -80,7 +83,7 @@ class Hadoop(NamedTuple):
 
     def ship(self, package: Path, manifest: Manifest) -> str:
         """Return the address of the archive on HDFS, putting it there unless it is."""
-        target = f"{self.folder}/nutch2py-{manifest.version}-{manifest.digest}.tar.gz"
+        target = f"{self.folder}/{_archive_name(manifest)}"
         if self.fs("-test", "-e", target).returncode:
             problem = f"cannot put {package} on HDFS"
             self.make_folder()
@@ -88,6 +91,29 @@ class Hadoop(NamedTuple):
             if self.fs("-mv", f"{target}.{os.getpid()}", target).returncode:  # another driver was faster
                 self.fs("-rm", "-f", "-skipTrash", f"{target}.{os.getpid()}")
         return target
+
+    def clean(self, manifest: Manifest) -> list[str]:
+        """Delete what our folder on HDFS holds but the archive of ``manifest``; return the names.
+
+        That is archives of earlier versions, and inputs of jobs whose driver died. While one of our jobs runs, nothing
+        is deleted: its tasks may need either.
+        """
+        listed = subprocess.run(
+            [self.yarn, "application", "-list"], stdin=subprocess.DEVNULL, capture_output=True, check=False
+        )
+        if listed.returncode:
+            raise InputError(f"cannot ask YARN which jobs run: {_last_line(listed.stderr)}: check that it runs")
+        running = _RUNNING.search(listed.stdout)
+        if running is not None:
+            raise InputError(f"{running[1].decode()} runs and may need what is on HDFS: clean when no job does")
+        self.make_folder()
+        found = self.fs("-ls", "-C", self.folder, expect=f"cannot list {self.folder}").stdout.decode("utf-8", "replace")
+        names = [line.rpartition("/")[2] for line in found.splitlines() if line.strip()]
+        gone = [name for name in names if _OURS.match(name) and name != _archive_name(manifest)]
+        if gone:
+            paths = [f"{self.folder}/{name}" for name in gone]
+            self.fs("-rm", "-r", "-f", "-skipTrash", *paths, expect=f"cannot clean {self.folder}")
+        return gone
 
     def make_folder(self) -> None:
         """Make our folder on HDFS, for us alone: jobs and archives may hold what others must not read."""
@@ -121,6 +147,10 @@ def local_copy(conf: Configuration, path: str) -> Iterator[Path]:
         copy = Path(folder, "input")
         Hadoop.find(conf).fs("-get", path, str(copy), expect=f"cannot read {path}")
         yield copy
+
+
+def _archive_name(manifest: Manifest) -> str:
+    return f"nutch2py-{manifest.version}-{manifest.digest}.tar.gz"
 
 
 def _program(name: str, home: str) -> str | None:

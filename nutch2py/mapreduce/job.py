@@ -32,7 +32,7 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import NutchError
 from nutch2py.mapreduce import NLINE, PACKAGE_FOLDER
 from nutch2py.mapreduce.progress import TASK_ERROR, TaskChannel, watch_driver
-from nutch2py.mapreduce.protocol import KeyValueProtocol
+from nutch2py.mapreduce.protocol import KeyValueProtocol, StreamedTextProtocol
 from nutch2py.mapreduce.splits import FileSplit, ListSplit, RangeSplit, SideSplit, Split, decode_split
 from nutch2py.record import Field
 from nutch2py.table import DataStore, MarkCondition, Query, WriteBatch, open_store
@@ -98,10 +98,20 @@ class TableJob(MRJob):  # type: ignore[misc]
     def jobconf(self) -> dict[str, str]:
         """Return what Hadoop streaming shall know of the job."""
         jobconf: dict[str, str] = dict(super().jobconf())
-        if self.OUTPUT_PROTOCOL is BytesValueProtocol and not self.has_reducer:
+        if self._puts_out_text:
             # lines are text, not key and value: streaming would put a tab behind one that has none
             jobconf["stream.map.output"] = "keyonlytext"
         return jobconf
+
+    @property
+    def _puts_out_text(self) -> bool:
+        return self.OUTPUT_PROTOCOL is BytesValueProtocol and not self.has_reducer
+
+    def output_protocol(self) -> Any:
+        """Return what writes the output of the last step."""
+        if self._puts_out_text and self.is_task() and self.conf.get("mapreduce.runner") == "hadoop":
+            return StreamedTextProtocol()
+        return super().output_protocol()
 
     def configure_args(self) -> None:
         """Declare the one option that every task gets: the file with the whole configuration."""

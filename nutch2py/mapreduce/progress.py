@@ -166,6 +166,11 @@ class ProgressMonitor:
         """Show ``text`` instead of a count of rows: what is known when tasks run elsewhere."""
         self._note = text
 
+    def line(self, text: str) -> None:
+        """Print a line of the job's log, with its title before it."""
+        with (self.folder / "log").open("a", encoding="utf-8") as log:
+            log.write(f"{self._title}: {text}\n")
+
     def notes(self) -> list[str]:
         """Return what the tasks say of how they go."""
         found = []

@@ -63,6 +63,26 @@ class SortedTextProtocol(KeyValueProtocol):
         return f"{escape_key(key)}\t{escape_key(value)}".encode("utf-8", "surrogateescape")
 
 
+class StreamedTextProtocol:
+    """mrjob protocol: text of any lines, for people, through Hadoop streaming.
+
+    That ends a line at a carriage return, too, and puts a line feed in its place; :func:`restore_text` undoes it.
+    """
+
+    def read(self, line: bytes) -> tuple[None, bytes]:
+        """Return the text of a line."""
+        return None, restore_text(line)
+
+    def write(self, _: object, text: bytes) -> bytes:
+        """Return the text with its carriage returns escaped."""
+        return text.replace(b"\x1b", b"\x1b[").replace(b"\r", b"\x1br")
+
+
+def restore_text(data: bytes) -> bytes:
+    """Return what :class:`StreamedTextProtocol` was given."""
+    return data.replace(b"\x1br", b"\r").replace(b"\x1b[", b"\x1b")
+
+
 def descending(score: float) -> str:
     """Return 16 hexadecimal digits that sort bytewise in descending order of the score (NaN last)."""
     bits: int = _BITS.unpack(_DOUBLE.pack(score))[0]

@@ -23,6 +23,7 @@ if _hidden:
 
 from mrjob.inline import InlineMRJobRunner  # noqa: E402
 from mrjob.local import LocalMRJobRunner, _sort_lines_with_sort_bin  # noqa: E402
+from mrjob.sim import _sort_lines_in_memory  # noqa: E402
 
 if _hidden:
     del sys.modules["pyspark"]
@@ -90,25 +91,24 @@ class _OneLinePerMap:
         target.close()
         return tasks
 
-
-class InlineRunner(_OneLinePerMap, InlineMRJobRunner):  # type: ignore[misc]
-    """All tasks in this process, one after the other."""
-
     def _sort_input_func(self) -> Callable[[list[str], str], None]:
         """Sort in memory, and with :command:`sort` what is large: its memory is bounded, and the order is the same."""
-        in_memory = super()._sort_input_func()
-        by_key = [] if self._sort_values else ["-t", "\t", "-k", "1,1", "-s"]
-        folder = self._get_local_tmp_dir()
+        values: bool = self._sort_values  # type: ignore[attr-defined]
+        folder: str = self._get_local_tmp_dir()  # type: ignore[attr-defined]
+        command = ["sort", "-S", _SORT_MEMORY, *([] if values else ["-t", "\t", "-k", "1,1", "-s"])]
 
         def sort(input_paths: list[str], output_path: str) -> None:
             size = sum(os.stat(path).st_size for path in input_paths)  # noqa: PTH116
             if size <= _IN_MEMORY:
-                in_memory(input_paths, output_path)
+                _sort_lines_in_memory(input_paths, output_path, values)
             else:
-                command = ["sort", "-S", _SORT_MEMORY, *by_key]
-                _sort_lines_with_sort_bin(input_paths, output_path, command, self._sort_values, folder)
+                _sort_lines_with_sort_bin(input_paths, output_path, command, values, folder)
 
         return sort
+
+
+class InlineRunner(_OneLinePerMap, InlineMRJobRunner):  # type: ignore[misc]
+    """All tasks in this process, one after the other."""
 
 
 class LocalRunner(_OneLinePerMap, LocalMRJobRunner):  # type: ignore[misc]

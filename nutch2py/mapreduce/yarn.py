@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
@@ -25,6 +25,8 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, NutchError
 from nutch2py.mapreduce import PACKAGE_FOLDER, archive, guard
 from nutch2py.mapreduce.hadoop import Hadoop
+from nutch2py.mapreduce.progress import ProgressMonitor
+from nutch2py.mapreduce.protocol import restore_text
 
 _PASSED = ("mapreduce.", "mapred.", "yarn.", "stream.", "dfs.", "fs.", "hadoop.", "ipc.", "io.")
 _OURS = frozenset(
@@ -47,6 +49,7 @@ _OURS = frozenset(
 )
 _PROGRESS = re.compile(rb"map\s+(\d+)%\s+reduce\s+(\d+)%")
 _EXIT = re.compile(rb"subprocess failed with code (\d+)")
+_MEMORY = re.compile(rb"is running .* beyond the '(PHYSICAL|VIRTUAL)' memory limit")
 _NO_PROGRAM = re.compile(rb'Cannot run program "([^"]+)"')
 
 
@@ -111,10 +114,24 @@ class Launch(NamedTuple):
             arguments += ["--archives", f"{target}#{PACKAGE_FOLDER}"]
         return cls(installation, tag, arguments)
 
-    def set_up(self, runner: HadoopRunner, reducers: int, progress: Callable[[str], None]) -> None:
+    def set_up(self, runner: HadoopRunner, reducers: int, monitor: ProgressMonitor) -> None:
         """Give mrjob's runner what its constructor does not take."""
         runner.installation, runner.tag = self.installation, self.tag
-        runner.reduce_tasks, runner.progress = reducers, progress
+        runner.reduce_tasks, runner.progress, runner.log = reducers, monitor.note, monitor.line
+
+
+def tasks_summary(counters: Mapping[str, Mapping[str, int]]) -> str:
+    """Return ``24 map tasks, 12 reduce tasks, 1 of them failed and run again`` out of Hadoop's counters of a job."""
+    counts = {
+        name: amount
+        for group in counters
+        if group.startswith("Job Counters")
+        for name, amount in counters[group].items()
+    }
+    failed = sum(counts.get(f"Failed {kind} tasks", 0) for kind in ("map", "reduce"))
+    parts = [(counts.get("Launched map tasks", 0), "map task"), (counts.get("Launched reduce tasks", 0), "reduce task")]
+    words = [f"{amount} {name}{'' if amount == 1 else 's'}" for amount, name in parts if amount]
+    return ", ".join(words + [f"{failed} of them failed and run again"] * bool(failed))
 
 
 def installed_on_nodes(conf: Configuration) -> bool:
@@ -129,11 +146,14 @@ class HadoopRunner(HadoopJobRunner):  # type: ignore[misc]
     tag: str
     reduce_tasks = 1
     progress: Callable[[str], None] = staticmethod(lambda _: None)
+    log: Callable[[str], None] = staticmethod(lambda _: None)
     application = ""
     exit_code: int | None = None
     """Exit code of the last task attempt that failed."""
     said = ""
     """The last line of the client about something that went wrong."""
+    over_memory = False
+    """Whether YARN has ended a task for its memory."""
     missing_program = ""
     """What could not be started on a node."""
 
@@ -188,6 +208,8 @@ class HadoopRunner(HadoopJobRunner):  # type: ignore[misc]
             process.stdout.close()
             process.wait()
         self.application = found.get("application_id") or self.application
+        if code == 0:
+            self.log(f"{self.application}: {tasks_summary(found.get('counters', {}))}")
         return code, found
 
     def _watched(self, lines: Iterator[bytes]) -> Iterator[bytes]:
@@ -198,6 +220,8 @@ class HadoopRunner(HadoopJobRunner):  # type: ignore[misc]
             failed = _EXIT.search(line)
             if failed:
                 self.exit_code = int(failed[1])
+            if _MEMORY.search(line):
+                self.over_memory = True
             program = _NO_PROGRAM.search(line)
             if program:
                 self.missing_program = program[1].decode("utf-8", "replace")
@@ -224,6 +248,11 @@ class HadoopRunner(HadoopJobRunner):  # type: ignore[misc]
         folder.mkdir(parents=True, exist_ok=True)
         problem = f"cannot copy the job's output from HDFS to {folder}"
         self.installation.fs("-get", f"{self._output_dir}/part-*", str(folder), expect=problem)
+        for path in folder.glob("part-*"):
+            whole = path.with_name(f".{path.name}")
+            with path.open("rb") as source, whole.open("wb") as target:
+                target.writelines(map(restore_text, source))
+            whole.replace(path)
 
     def _cleanup_hadoop_tmp(self) -> None:
         self.installation.fs("-rm", "-r", "-f", "-skipTrash", self._hadoop_tmp_dir)
@@ -242,6 +271,11 @@ class HadoopRunner(HadoopJobRunner):  # type: ignore[misc]
         for kind in (errors.ConfigurationError, errors.InputError, errors.StoreError, errors.IndexingError):
             if kind.exit_code == self.exit_code:
                 return kind(f"a task failed ({_first_line(kind.__doc__)}): see {logs}")
+        if self.over_memory:
+            return ConfigurationError(
+                "a task took more memory than its container has: raise mapreduce.map.memory.mb or "
+                f"mapreduce.reduce.memory.mb, or lower parser.child.memory.mb: see {logs}"
+            )
         if self.exit_code is not None:
             return NutchError(f"a task ended with exit code {self.exit_code}: see {logs}")
         return NutchError(f"the job failed on YARN: {self.said or error}: see {logs}")

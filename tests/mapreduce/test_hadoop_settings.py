@@ -12,12 +12,13 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import ConfigurationError
+from nutch2py.errors import ConfigurationError, InputError, NutchError
 from nutch2py.jobs.index import IndexerJob
-from nutch2py.mapreduce import guard
-from nutch2py.mapreduce.driver import check_reach
+from nutch2py.mapreduce import archive, guard
+from nutch2py.mapreduce.driver import check_reach, run_job
 from nutch2py.mapreduce.hadoop import Hadoop
-from nutch2py.mapreduce.yarn import job_label, job_tag, write_job_properties
+from nutch2py.mapreduce.splits import FileSplit
+from nutch2py.mapreduce.yarn import job_label, job_tag, tasks_summary, write_job_properties
 from tests.mapreduce.tinyjobs import WordJob
 
 
@@ -120,6 +121,55 @@ def test_an_index_on_the_disk_of_a_node_is_refused(conf: Configuration) -> None:
         check_reach(conf, "hadoop", IndexerJob)
     conf.set("plugin.excludes", "indexer-embedded")
     check_reach(conf, "hadoop", IndexerJob)
+
+
+def fake_installation(folder: Path, **answers: str) -> str:
+    """Make an installation whose commands run a line of shell by their first word, and succeed without one."""
+    cases = "".join(f"{word}) {line} ;;\n" for word, line in answers.items())
+    home = installation(folder / "hadoop", "share/hadoop/tools/lib/hadoop-streaming-3.4.2.jar")
+    for name in ("hadoop", "yarn"):
+        (home / "bin" / name).write_text(f'#!/bin/sh\ncase "$1" in\n{cases}esac\n')
+    return str(home)
+
+
+_OVER = "Container [pid=7,containerID=container_1] is running 9B beyond the 'PHYSICAL' memory limit. Current usage: x"
+
+
+@pytest.mark.parametrize(
+    ("client", "told"),
+    [
+        (f'echo "{_OVER}"', "raise mapreduce.map.memory.mb or mapreduce.reduce.memory.mb"),
+        ("echo PipeMapRed.waitOutputThreads: subprocess failed with code 4", r"a task failed \(.*table"),
+        ("echo ERROR streaming.StreamJob: no such queue", "the job failed on YARN: ERROR .*: no such queue"),
+        ("echo 'Cannot run program \"python3.11\": error=2'", "the nodes have no python3.11: install it"),
+    ],
+)
+def test_what_the_client_of_hadoop_says_becomes_one_line(
+    conf: Configuration, tmp_path: Path, client: str, told: str
+) -> None:
+    conf.set("mapreduce.runner", "hadoop")
+    conf.set("mapreduce.package", "none")
+    conf.set("storage.embedded.shared", "true")
+    conf.set("mapreduce.hadoop.home", fake_installation(tmp_path, jar=f"{client}; exit 1"))
+    with pytest.raises(NutchError, match=told):
+        run_job(WordJob, conf, [FileSplit("/none", 0, 0, 0, b"")], title="WordJob")
+
+
+def test_packages_stay_while_a_job_runs(conf: Configuration, tmp_path: Path) -> None:
+    listed = r"printf 'Total: 1\napplication_1_0007\tnutch2py web FetcherJob 1-1\tMAPREDUCE\n'"
+    conf.set("mapreduce.hadoop.home", fake_installation(tmp_path, application=listed, fs="exit 9"))
+    manifest = archive.Manifest("1", "3.11", "linux", "", {}, {})
+    with pytest.raises(InputError, match="application_1_0007 runs and may need"):
+        Hadoop.find(conf).clean(manifest)
+    conf.set("mapreduce.hadoop.home", fake_installation(tmp_path, application="echo away >&2; exit 1"))
+    with pytest.raises(InputError, match="cannot ask YARN which jobs run: away"):
+        Hadoop.find(conf).clean(manifest)
+
+
+def test_the_tasks_of_an_application_are_told_in_words() -> None:
+    counters = {"Job Counters ": {"Launched map tasks": 4, "Launched reduce tasks": 1, "Failed map tasks": 1}, "x": {}}
+    assert tasks_summary(counters) == "4 map tasks, 1 reduce task, 1 of them failed and run again"
+    assert tasks_summary({"Job Counters ": {"Launched map tasks": 2}}) == "2 map tasks"
 
 
 def test_the_guard_passes_lines_and_the_exit_code_on() -> None:

@@ -1,7 +1,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutch2py.mapreduce.protocol import KeyValueProtocol, SortedTextProtocol, descending, escape_key, unescape_key
+from nutch2py.mapreduce.protocol import (
+    KeyValueProtocol,
+    SortedTextProtocol,
+    StreamedTextProtocol,
+    descending,
+    escape_key,
+    restore_text,
+    unescape_key,
+)
 
 ANY_TEXT = st.text(st.characters(exclude_categories=("Cs",)) | st.sampled_from("\\\t\n\r\udc80\udcff"))
 """What bytes can decode to: bytes that are not UTF-8 are lone surrogates of that range, others do not occur."""
@@ -28,6 +36,15 @@ def test_sorted_text_comes_back_also_with_the_tab_that_hadoop_adds(key: str, val
     assert not set(line) & {10, 13}
     assert SortedTextProtocol().read(line) == (key, value)
     assert SortedTextProtocol().read(line + b"\t") == (key, value)
+
+
+@given(st.lists(st.binary() | st.sampled_from([b"\r", b"\x1b", b"\x1br", b"\x1b[", b"r", b"["])).map(b"".join))
+def test_streamed_text_comes_back_without_a_carriage_return_on_its_way(text: bytes) -> None:
+    line = StreamedTextProtocol().write(None, text)
+    assert b"\r" not in line
+    assert line.count(b"\n") == text.count(b"\n")
+    assert b"".join(map(restore_text, line.splitlines(keepends=True))) == text
+    assert StreamedTextProtocol().read(line) == (None, text)
 
 
 def test_a_protocol_decodes_keys_that_change_and_repeat() -> None:
