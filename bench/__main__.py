@@ -24,11 +24,21 @@ def subcommands() -> dict[str, ModuleType]:
 
 def main(argv: list[str] | None = None) -> int:
     """Measure, print the table, and return 0; 1 when a measured command failed."""
+    given = sys.argv[1:] if argv is None else argv
+    if given[:1] == ["ranking"]:
+        from bench.ranking.__main__ import main as ranking
+
+        return ranking(given[1:])
     found = subcommands()
     parser = argparse.ArgumentParser(
         prog="bench",
         description="Measures a job with the real command line: CPU seconds of all processes, memory, rate.",
-        epilog="\n".join(f"{name}: {(module.__doc__ or '').splitlines()[0]}" for name, module in found.items()),
+        epilog="\n".join(
+            [
+                *(f"{name}: {(module.__doc__ or '').splitlines()[0]}" for name, module in found.items()),
+                "ranking FOLDER: how good results are (docs/ranking.md); bench ranking --help tells its options",
+            ]
+        ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("name", choices=found, help="what to measure")
@@ -38,7 +48,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--markdown", action="store_true", help="print a Markdown table")
     parser.add_argument("--runner", default="inline", help="mrjob runner: inline (default) or local")
     parser.add_argument("--folder", type=Path, help="where tables are made and removed (default: the system's)")
-    args = parser.parse_args(argv)
+    args = parser.parse_args(given)
     module = found[args.name]
     measured: list[Measurement] = []
     for rows in args.rows or module.ROWS:

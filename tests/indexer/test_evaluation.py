@@ -10,7 +10,18 @@ from nutch2py.cli import main
 from nutch2py.errors import InputError
 from nutch2py.indexer import creativecommons, evaluation
 from nutch2py.indexer.embedded import EmbeddedIndexWriter
-from nutch2py.indexer.evaluation import Judgement, mean, ndcg, quality, read_judgements, read_queries, score, table
+from nutch2py.indexer.evaluation import (
+    Gain,
+    Judgement,
+    gain,
+    mean,
+    ndcg,
+    quality,
+    read_judgements,
+    read_queries,
+    score,
+    table,
+)
 from nutch2py.parser import language
 from nutch2py.server import backends
 from tests.indexer.pages import doc
@@ -99,3 +110,21 @@ def test_the_command(conf, tmp_path, capsys):
     assert "| **mean** |" in capsys.readouterr().out
     (line,) = pool.read_text().splitlines()
     assert line.startswith("needle\thttp://x/b\t\t\t# b — ")
+
+
+class TestGain:
+    def test_the_same_ranking_gains_nothing(self):
+        assert gain([1.0, 0.5], [1.0, 0.5]) == Gain(0.0, 0.0, 0.0, 1.0)
+
+    def test_p_is_the_share_of_coin_tosses_that_differ_as_much(self):
+        found = gain([0.5, 0.75, 1.0], [0.0, 0.0, 0.0])
+        assert found.mean == 0.75
+        assert found.p == pytest.approx(2 / 8, abs=0.02)  # all three alike, of eight ways to toss
+        assert gain([0.0, 0.0, 0.0], [0.5, 0.75, 1.0]).p == found.p
+
+    def test_the_interval_is_within_the_differences(self):
+        found = gain([0.5, 0.75, 1.0], [0.0, 0.0, 0.0])
+        assert 0.5 <= found.low < found.mean < found.high <= 1
+
+    def test_no_query_says_nothing(self):
+        assert gain([], []) == Gain(0.0, 0.0, 0.0, 1.0)

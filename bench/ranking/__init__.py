@@ -1,0 +1,1 @@
+"""How good the ranking is: real Chinese pages are crawled, indexed and judged (docs/ranking.md)."""

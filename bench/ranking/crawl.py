@@ -1,0 +1,99 @@
+"""Crawling the collection with the commands of nutch2py, through a proxy that is the sites."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import unquote
+
+from bench.ranking.sites import SOURCES, Render
+
+
+class _Sites(BaseHTTPRequestHandler):
+    """Answers a proxy's requests, which name the whole URL, with the pages of the collection."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    pages: ClassVar[dict[str, Render]] = {}
+
+    def do_GET(self) -> None:
+        """Send a page, or 404."""
+        render = self.pages.get(unquote(self.path))
+        body = render().encode() if render else b""
+        self.send_response(200 if render else 404)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_arguments: object) -> None:
+        """Print nothing."""
+
+
+@contextmanager
+def served(pages: Mapping[str, Render]) -> Iterator[int]:
+    """Be the sites, as a proxy on loopback; yield its port."""
+    _Sites.pages = {unquote(url): render for url, render in pages.items()}
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Sites)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class Crawl:
+    """Runs commands of nutch2py in a configuration and a folder of its own."""
+
+    def __init__(self, work: Path) -> None:
+        self.work, self.conf = work, work / "conf"
+        self.conf.mkdir(parents=True, exist_ok=True)
+        hosts = "|".join(source.host.replace(".", "\\.") for source in SOURCES)
+        (self.conf / "regex-urlfilter.txt").write_text(f"-[?]\n+^http://({hosts})/\n")
+        self.properties = {
+            "storage.data.store": f"embedded:{work / 'crawldata'}",
+            "http.agent.name": "ranking-bench",
+            "http.content.limit": "-1",
+            "http.filter.ipaddress.exclude": "",
+            "http.proxy.host": "127.0.0.1",
+            "fetcher.server.delay": "0",
+            "fetcher.threads.per.queue": "4",
+            "fetcher.server.min.delay": "0",
+            "db.max.outlinks.per.page": "-1",
+            "plugin.includes": "protocol-http|urlfilter-regex|parse-(html|text)|index-(basic|anchor|more|pagerank)|"
+            "indexer-embedded|urlnormalizer-(pass|regex|basic)|scoring-opic",
+        }
+
+    def run(self, *arguments: str, check: bool = True, properties: Mapping[str, str] | None = None) -> str:
+        """Run a command; return what it printed. ``properties``: more of them."""
+        known = {**self.properties, **(properties or {})}
+        settings = [part for name, value in known.items() for part in ("-D", f"{name}={value}")]
+        command = [sys.executable, "-m", "nutch2py.cli", *arguments, *settings, "--conf", str(self.conf)]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=self.work, check=False)
+        if check and done.returncode:
+            raise SystemExit(f"{' '.join(arguments)} failed: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def rounds(self, pages: Mapping[str, Render]) -> None:
+        """Crawl from the sites' starts until nothing is due."""
+        seeds = self.work / "seeds.txt"
+        seeds.write_text("".join(f"http://{source.host}/\n" for source in SOURCES))
+        with served(pages) as port:
+            self.properties["http.proxy.port"] = str(port)
+            self.run("inject", str(seeds))
+            for number in range(1, 20):
+                batch = f"round-{number}"
+                if "containing 0 URLs" in self.run("generate", "-batchId", batch, check=False):
+                    break
+                for job in ("fetch", "parse", "updatedb"):
+                    print(f"round {number}: {self.run(job, batch).strip().splitlines()[-1]}", file=sys.stderr)

@@ -1,0 +1,265 @@
+"""The sites of the collection: which commits of which public repositories, and how their files become pages.
+
+Every page keeps the address that it has in public, but for ``http`` instead of ``https``. Links keep their targets; one
+to a page in another language leads to the page in Chinese where the collection has it, as the sites themselves
+redirect a Chinese reader.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
+from html import escape
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote, unquote, urlsplit
+
+from bench.ranking.markdown import rendered, rewritten, title_of, value_of
+
+
+class Source(NamedTuple):
+    """A repository at a commit, and the site made of it.
+
+    ``files``: which of its files are pages; group 1 becomes the path of the page as ``path`` says ("{}" is the group).
+    ``also``: other hosts whose links mean this site.
+    """
+
+    host: str
+    name: str
+    repository: str
+    commit: str
+    folder: str
+    files: str
+    path: str
+    also: tuple[str, ...] = ()
+
+
+MDN = "developer.mozilla.org"
+SOURCES = (
+    Source(
+        MDN, "MDN", "fiji-flo/translated-content-rendered", "c6abcb9dd17cee7e77c4cc17d905f39a71660414", "/files/zh-cn/",
+        r"files/zh-cn/((?:glossary|learn/(?!server-side)|web/(?:javascript|http|security|web_components)|"
+        r"web/api(?:/[^/]+)?/index\.html).*)", "",
+    ),
+    Source(
+        "zh.javascript.info", "现代 JavaScript 教程", "javascript-tutorial/zh.javascript.info",
+        "4ae3116347a56fcfed6bbdeb30b76f802c0511a2", "*.md", r"\d-.*?(?:\d+-)?([^/]+)/(?:article|index)\.md", "/{}",
+        ("javascript.info", "learn.javascript.ru"),
+    ),
+    Source(
+        "zh-hans.react.dev", "React 中文文档", "reactjs/zh-hans.react.dev", "f6cda05526ceff44b24588e9e0c2e2106d4588d4",
+        "/src/content/", r"src/content/((?:learn|reference|community|warnings)/.*)\.md", "/{}",
+        ("react.dev", "zh-hans.reactjs.org", "reactjs.org", "legacy.reactjs.org", "beta.reactjs.org"),
+    ),
+    Source(
+        "cn.vuejs.org", "Vue.js", "vuejs-translations/docs-zh-cn", "c2715ff75bae5376bc5bf212280ae76e30089fbd",
+        "/src/", r"src/((?:guide|api|about|style-guide|tutorial|glossary)/.*)\.md", "/{}.html",
+        ("vuejs.org", "v3.cn.vuejs.org", "staging-cn.vuejs.org", "v3.vuejs.org"),
+    ),
+    Source(
+        "cn.vite.dev", "Vite 官方中文文档", "vitejs/docs-cn", "e2456079a4d366282206969b7dd819e2139d2035",
+        "*.md", r"((?:guide|config|blog|changes|plugins)/.*)\.md", "/{}",
+        ("cn.vitejs.dev", "vite.dev", "vitejs.dev", "v3.vitejs.dev"),
+    ),
+    Source(
+        "wangdoc.com", "JavaScript 教程 - 网道", "wangdoc/javascript-tutorial",
+        "84d50bb63511427d8e3c15e642ba456917e9649e",
+        "/docs/", r"docs/(.*)\.md", "/javascript/{}.html", ("javascript.ruanyifeng.com",),
+    ),
+    Source(
+        "es6.ruanyifeng.com", "ES6 入门教程", "ruanyf/es6tutorial", "fc58b0c1505654bde876ace4f8f1f7f5882876fa",
+        "/docs/", r"docs/(.*)\.md", "/docs/{}",
+    ),
+    Source(
+        "webpack.docschina.org", "webpack 中文文档", "docschina/webpack.js.org",
+        "0f7e0aba2abf56a8f576b40e98cb18ef56986c73",
+        "/src/content/", r"src/content/((?:concepts|guides|api|configuration|loaders|plugins|migrate)/.*)\.mdx?",
+        "/{}/",
+        ("webpack.js.org", "webpack.github.io", "doc.webpack-china.org"),
+    ),
+    Source(
+        "zhongsp.gitbook.io", "TypeScript 使用指南手册", "zhongsp/TypeScript",
+        "79d8a679ef6f0531b4f340e0abcb0056424c0221",
+        "/zh/", r"zh/((?:handbook|handbook-v2|reference|declaration-files|project-config|javascript)/.*)\.md",
+        "/typescript-handbook/{}",
+    ),
+)  # fmt: skip
+
+
+class Page(NamedTuple):
+    """A page of a site: its public path, and where its text is."""
+
+    source: Source
+    path: str
+    file: Path
+    title: str
+
+    @property
+    def url(self) -> str:
+        """The address, percent-encoded."""
+        return f"http://{self.source.host}{quote(self.path, safe='/@*()!:~$&+,;=')}"
+
+
+def checked_out(folder: Path) -> Path:
+    """Get the repositories at their commits, unless they are there; return the folder that holds them."""
+    for source in SOURCES:
+        target = folder / source.repository.replace("/", "+")
+        if (target / ".complete").exists():
+            continue
+        target.mkdir(parents=True, exist_ok=True)
+        for arguments in (
+            ("init", "-q"),
+            ("config", "remote.origin.url", f"https://github.com/{source.repository}"),
+            ("sparse-checkout", "set", "--no-cone", source.folder),
+            ("fetch", "-q", "--depth", "1", "--filter=blob:none", "origin", source.commit),
+            ("checkout", "-q", source.commit),
+        ):
+            subprocess.run(["git", "-C", target, *arguments], check=True)
+        (target / ".complete").touch()
+    return folder
+
+
+def _pages_of(source: Source, root: Path) -> Iterator[Page]:
+    pattern = re.compile(source.files)
+    for file in sorted(root.rglob("*")):
+        found = pattern.fullmatch(file.relative_to(root).as_posix())
+        if not found or not file.is_file():
+            continue
+        text = file.read_text(encoding="utf-8")
+        if source.host == MDN:
+            slug = value_of("slug", text)
+            if slug and file.name == "index.html":
+                yield Page(source, f"/zh-CN/docs/{slug}", file, title_of(text))
+        elif title_of(text):
+            name = re.sub(r"(?:^|/)(?:index|README)$", "", found[1])
+            path = source.path.format(name).replace("/.html", "/index.html")
+            yield Page(source, re.sub("//+", "/", path), file, title_of(text))
+
+
+class Collection:
+    """All pages, and the pages that links mean."""
+
+    def __init__(self, checkouts: Path) -> None:
+        self.pages: dict[str, Page] = {}
+        self._known: dict[tuple[str, str], str] = {}
+        self._hosts = {host: source.host for source in SOURCES for host in (source.host, *source.also)}
+        for source in SOURCES:
+            for page in _pages_of(source, checkouts / source.repository.replace("/", "+")):
+                self.pages.setdefault(page.url, page)
+                self._known.setdefault((source.host, _plain(page.path)), page.url)
+        moved = checkouts / SOURCES[0].repository.replace("/", "+") / "files/zh-cn/_redirects.txt"
+        for line in moved.read_text(encoding="utf-8").splitlines():
+            before, _, after = line.partition("\t")
+            if (MDN, _plain(after)) in self._known:
+                self._known.setdefault((MDN, _plain(before)), self._known[MDN, _plain(after)])
+
+    def resolve(self, page: Page, target: str) -> str:
+        """Return where a link of a page leads: a page of the collection, or what was written."""
+        if page.source.host == "zh.javascript.info" and (found := re.match(r"(info|mdn):/?(.*)", target)):
+            if found[1] == "info":
+                target = f"/{found[2]}"
+            else:
+                path = re.sub(r"^js/", "JavaScript/Reference/Global_Objects/", found[2])
+                target = f"https://{MDN}/docs/Web/{re.sub('^api/', 'API/', path)}"
+        try:
+            parts = urlsplit(target)
+        except ValueError:
+            return target
+        if parts.scheme not in ("", "http", "https") or (not parts.netloc and not parts.path and not parts.fragment):
+            return target
+        host = self._hosts.get(parts.netloc) if parts.netloc else page.source.host
+        path = parts.path
+        if host == "es6.ruanyifeng.com" and parts.fragment.startswith("docs/"):  # its pages are fragments of one
+            path = f"/{parts.fragment.partition('#')[0]}"
+        elif not parts.netloc and not path:
+            return target
+        if host is None:
+            return target
+        if not parts.netloc and not path.startswith("/"):
+            path = posixpath.join(posixpath.dirname(page.path), path)
+        known = self._known.get((host, _plain(path)))
+        return known or (target if parts.netloc else f"https://{host}{path}")
+
+    def html(self, page: Page) -> str:
+        """Return a page as a browser gets it: the text, links to its site's start and section, to its neighbours."""
+        text = page.file.read_text(encoding="utf-8")
+
+        def resolve(target: str) -> str:
+            return self.resolve(page, target)
+
+        if page.source.host == MDN:
+            body = rewritten(re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL), resolve)
+        else:
+            body = rendered(text, resolve)
+        above = [f'<a href="http://{page.source.host}/">{escape(page.source.name)}</a>']
+        parent = posixpath.dirname(page.path.rstrip("/"))
+        while len(parent) > 1:
+            found = self._known.get((page.source.host, _plain(parent)))
+            if found and found != page.url:
+                above.insert(1, f'<a href="{escape(found)}">{escape(self.pages[found].title)}</a>')
+            parent = posixpath.dirname(parent)
+        heading = "" if "<h1" in body else f"<h1>{escape(page.title)}</h1>"
+        below = self._below(page)
+        return _document(f"{page.title} - {page.source.name}", f"<nav>{' › '.join(above)}</nav>{heading}{body}{below}")
+
+    def _below(self, page: Page) -> str:
+        """Return links to the pages below this one, as sites list them, and to the one before and after it."""
+        siblings = self._children.get((page.source.host, posixpath.dirname(page.path.rstrip("/"))), [])
+        at = next((i for i, each in enumerate(siblings) if each.url == page.url), 0)
+        near = [siblings[i] for i in (at - 1, at + 1) if 0 <= i < len(siblings)] if page.source.host != MDN else []
+        children = self._children.get((page.source.host, page.path.rstrip("/")), [])
+        return _list(children) + _list(near)
+
+    @cached_property
+    def _children(self) -> dict[tuple[str, str], list[Page]]:
+        grouped: dict[tuple[str, str], list[Page]] = {}
+        for page in self.pages.values():
+            grouped.setdefault((page.source.host, posixpath.dirname(page.path.rstrip("/"))), []).append(page)
+        return grouped
+
+    def home(self, source: Source) -> str:
+        """Return the start of a site: what lies in its uppermost folders, and in those that have no page."""
+        mine = [page for page in self.pages.values() if page.source.host == source.host]
+        tops: list[Page] = []
+        for page in mine:
+            parent = posixpath.dirname(page.path.rstrip("/"))
+            while len(parent) > 1 and (source.host, _plain(parent)) not in self._known:
+                parent = posixpath.dirname(parent)
+            if len(parent) <= 1:
+                tops.append(page)
+        return _document(source.name, f"<h1>{escape(source.name)}</h1>{_list(tops)}")
+
+
+def _list(pages: list[Page]) -> str:
+    items = "".join(f'<li><a href="{escape(page.url)}">{escape(page.title)}</a>' for page in pages)
+    return f"<ul>{items}</ul>" if items else ""
+
+
+def _document(title: str, body: str) -> str:
+    head = f'<meta charset="utf-8"><title>{escape(title)}</title>'
+    return f'<!doctype html><html lang="zh-CN"><head>{head}</head><body>{body}</body></html>'
+
+
+def _plain(path: str) -> str:
+    """Return what all ways to write the path of a page have in common."""
+    path = unquote(path).lower()
+    path = _LANGUAGE.sub("/docs/", path)
+    path = re.sub(r"\.(?:html|mdx?)$", "", path.rstrip("/"))
+    return re.sub(r"/(?:index|readme)$", "", path) or "/"
+
+
+_LANGUAGE = re.compile(
+    r"^/(?:[a-z]{2}(?:-[a-z]{2,4})?/)?docs/(?=web|glossary|learn|javascript|mozilla|ajax|html|css|dom)"
+)
+Render = Callable[[], str]
+
+
+def documents(collection: Collection) -> dict[str, Render]:
+    """Return what makes each page of the collection, by URL."""
+    found: dict[str, Render] = {f"http://{source.host}/": partial(collection.home, source) for source in SOURCES}
+    for url, page in collection.pages.items():
+        found.setdefault(url, partial(collection.html, page))
+    return found
