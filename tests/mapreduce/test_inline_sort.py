@@ -1,4 +1,4 @@
-"""The inline runner sorts small map output in memory and large output with sort(1): in the same order."""
+"""inline and local sort small map output in memory and large output with sort(1): in the same order."""
 
 from __future__ import annotations
 
@@ -41,7 +41,11 @@ def crawled(conf: Configuration, seeds: Path, folder: Path) -> tuple[object, obj
     return table(conf), fetchlist(conf, "b")
 
 
-def test_the_same_tables(conf: Configuration, seeds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("runner", ["inline", "local"])
+def test_the_same_tables(
+    conf: Configuration, seeds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runner: str
+) -> None:
+    conf.set("mapreduce.runner", runner)
     in_memory = crawled(conf, seeds, tmp_path / "memory")
     monkeypatch.setattr(runners, "_IN_MEMORY", 0)
     assert crawled(conf, seeds, tmp_path / "sorted") == in_memory
