@@ -49,7 +49,7 @@ def equal_by_mapreduce(conf: Configuration, runner: dict[str, str], expected: di
     assert max(abs(found[key] - expected[key]) for key in expected) < 1e-6
 
 
-@pytest.mark.parametrize(("runner", "iterations"), [("inline", 20), ("local", 3)])
+@pytest.mark.parametrize(("runner", "iterations"), [("inline", 20), ("local", 2)])
 def test_on_this_machine(conf: Configuration, runner: str, iterations: int) -> None:
     equal_by_mapreduce(conf, {"mapreduce.runner": runner}, ranks_in_memory(conf, iterations))
 
