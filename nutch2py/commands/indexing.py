@@ -49,8 +49,14 @@ def _solrindex_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _solrindex(args: Arguments, conf: Configuration) -> int:
-    conf.set("solr.server.url", args.solr_url)
+    _use_solr(conf, args.solr_url)
     return _index(args, conf)
+
+
+def _use_solr(conf: Configuration, address: str) -> None:
+    """Send to a Solr, besides the writers that ``plugin.includes`` may name."""
+    conf.set("solr.server.url", address)
+    conf.set("plugin.includes", f"{conf.get('plugin.includes', '')}|indexer-solr")
 
 
 def _dedup_options(parser: argparse.ArgumentParser) -> None:
@@ -111,7 +117,7 @@ def _solrclean_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _solrclean(args: Arguments, conf: Configuration) -> int:
-    conf.set("solr.server.url", args.solr_url)
+    _use_solr(conf, args.solr_url)
     return _clean(args, conf)
 
 
@@ -121,16 +127,18 @@ def _search_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-start", "--start", type=int, default=0, metavar="N", help="number of hits passed over (0)")
     parser.add_argument("-json", "--json", action="store_true", help="print one JSON object, for programs")
     parser.add_argument("-solr", "--solr", action="store_true", help="ask Solr (search.backend=solr)")
+    parser.add_argument("-facets", "--facets", action="store_true", help="count hits by site, type and language")
+    parser.add_argument("-explain", "--explain", action="store_true", help="say why each hit has its score")
 
 
 def _search(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.indexer.search import render, search
+    from nutch2py.server.answer import answer
 
     if args.solr:
         conf.set("search.backend", "solr")
-    result = search(conf, " ".join(args.query), args.start, args.rows)
-    print(result.to_json() if args.json else render(result, color=sys.stdout.isatty()))
-    return 0 if result.total else 1
+    found = answer(conf, " ".join(args.query), args.start, args.rows, args.facets, args.explain)
+    print(found.to_json() if args.json else found.text(color=sys.stdout.isatty()))
+    return 0 if found.result.total else 1
 
 
 def _evaluate_options(parser: argparse.ArgumentParser) -> None:

@@ -21,7 +21,7 @@ from functools import cached_property, lru_cache
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TextIO
 
 import orjson
 from mrjob.job import MRJob
@@ -30,7 +30,7 @@ from mrjob.step import MRStep
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import NutchError
-from nutch2py.mapreduce import NLINE, PACKAGE_FOLDER
+from nutch2py.mapreduce import NLINE, PACKAGE_FOLDER, WARNING
 from nutch2py.mapreduce.progress import TASK_ERROR, TaskChannel, watch_driver
 from nutch2py.mapreduce.protocol import KeyValueProtocol, StreamedTextProtocol
 from nutch2py.mapreduce.splits import FileSplit, ListSplit, RangeSplit, SideSplit, Split, decode_split
@@ -85,7 +85,7 @@ class TableJob(MRJob):  # type: ignore[misc]
             for name in ("stdout", "stderr"):
                 stream = getattr(sys, name)
                 if not isinstance(stream, io.TextIOBase):
-                    setattr(sys, name, _Text(stream))
+                    setattr(sys, name, _Text(stream, sys.__stderr__ if name == "stderr" else None))
             pid = self.conf.get_int("mapreduce.driver.pid")
             if pid and pid != os.getpid():
                 watch_driver(pid, self.conf.get("mapreduce.task.channel", ""))
@@ -330,15 +330,17 @@ def _read_configuration(path: str) -> Configuration:
 
 
 class _Text(io.TextIOBase):
-    """A text face for a binary file, which it does not close."""
+    """A text face for a binary file, which it does not close. Warnings go to ``shown``, too: nobody reads the file."""
 
     encoding = "utf-8"
 
-    def __init__(self, raw: Any) -> None:
-        self.buffer = raw
+    def __init__(self, raw: Any, shown: TextIO | None) -> None:
+        self.buffer, self.shown = raw, shown
 
     def write(self, text: str) -> int:
         """Write text as UTF-8."""
+        if self.shown is not None and text.startswith(WARNING):
+            print(text.rstrip("\n"), file=self.shown)
         self.buffer.write(text.encode("utf-8", "backslashreplace"))
         self.buffer.flush()
         return len(text)

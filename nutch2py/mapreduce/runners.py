@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import Any, BinaryIO
 
-from nutch2py.mapreduce import NLINE
+from nutch2py.mapreduce import NLINE, WARNING
 
 # mrjob.bin imports pyspark, a quarter of a second, to look for spark-submit beside it, which is named to mrjob here
 _hidden = "pyspark" not in sys.modules
@@ -107,6 +107,16 @@ class _OneLinePerMap:
         return sort
 
 
+def _show_warnings(said: BinaryIO) -> None:
+    """Print the warnings that a task has written since the last time; mrjob keeps what tasks say in files."""
+    while line := said.readline():
+        if not line.endswith(b"\n"):
+            said.seek(-len(line), os.SEEK_CUR)  # the rest is still to come
+            return
+        if line.startswith(WARNING.encode()):
+            print(line.decode("utf-8", "replace"), end="", file=sys.stderr)
+
+
 class InlineRunner(_OneLinePerMap, InlineMRJobRunner):  # type: ignore[misc]
     """All tasks in this process, one after the other."""
 
@@ -131,7 +141,14 @@ class LocalRunner(_OneLinePerMap, LocalMRJobRunner):  # type: ignore[misc]
         self._tasks.add(task)
         if self._stopping:
             task.kill()
-        code = task.wait()
+        with open(stderr.name, "rb") as said:  # noqa: PTH123
+            while True:
+                try:
+                    code = task.wait(1.0)
+                    break
+                except subprocess.TimeoutExpired:
+                    _show_warnings(said)
+            _show_warnings(said)
         self._tasks.discard(task)
         if code:
             raise subprocess.CalledProcessError(code, arguments)

@@ -17,7 +17,7 @@ def indexed(request, tmp_path_factory):
         server = request.getfixturevalue("solr_server")
         server.start()
         server.clear()
-        given |= {"solr.server.url": server.url, "search.backend": "solr", "plugin.excludes": "indexer-embedded"}
+        given |= {"solr.server.url": server.url, "search.backend": "solr", "plugin.includes": "indexer-solr"}
     conf = Configuration.load(overrides=given)
     writers = IndexWriters(conf)
     writers.prepare()

@@ -18,7 +18,8 @@ from nutch2py.indexer.writers import IndexWriters
 from nutch2py.jobs.clean import clean
 from nutch2py.jobs.index import index
 from nutch2py.jobs.solrdedup import solrdedup
-from nutch2py.table import open_store
+from nutch2py.server.backends import SolrBackend
+from nutch2py.table import Query, open_store
 from nutch2py.webpage import CrawlStatus, ParseStatusCode, WebPage
 from tests.indexer.pages import doc, page
 from tests.jobs.crawl import SETTINGS, rounds, site
@@ -29,8 +30,8 @@ def settings(url, **more):
     return Configuration.load(overrides={"plugin.includes": "index-.*", "solr.server.url": url, **given})
 
 
-def page_doc(number, **fields):
-    """Return a document as a crawl makes them."""
+def page_fields(number, **fields):
+    """Return the fields of a document as a crawl makes them."""
     given = {
         "url": f"http://example.org/{number}",
         "host": "example.org",
@@ -42,7 +43,12 @@ def page_doc(number, **fields):
         "batchId": "b",
         **fields,
     }
-    return doc(f"org.example:http/{number}", **{name: value for name, value in given.items() if value is not None})
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def page_doc(number, **fields):
+    """Return a document as a crawl makes them."""
+    return doc(f"org.example:http/{number}", **page_fields(number, **fields))
 
 
 def write(conf, *documents, deleted=()):
@@ -104,8 +110,6 @@ def test_the_documents_of_a_crawl_arrive_and_those_of_pages_that_go_are_deleted(
 
 
 def _everything():
-    from nutch2py.table import Query
-
     return Query(frozenset({WebPage.status, WebPage.parse_status}))
 
 
@@ -202,6 +206,35 @@ def test_solr_stopped_in_mid_index_and_started_again_loses_nothing_and_doubles_n
     assert not failures
     assert sorted(solr.ids()) == sorted(f"org.example:http/{number}" for number in range(3000) if number % 10)
     assert solr.select("title:again", rows=0)["response"]["numFound"] == 900
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "a b",
+        "'single'",
+        '"double"',
+        "a&b=c;d",
+        "<tag>",
+        "奥运会",
+        "%E5%A5%A5",
+        "*",
+        "[x TO y]",
+        "a\\b",
+        "{!term f=id}x",
+        "é\u0301\u2028x",
+    ],
+)
+def test_ids_of_any_characters_are_replaced_found_and_deleted(solr, path):
+    key = f"org.example:http/{path}"
+    other = f"{key}2"
+    conf = settings(solr.url)
+    for title in ("first", "second"):
+        write(conf, doc(key, **page_fields(1, title=title)), doc(other, **page_fields(2)))
+    assert sorted(solr.ids()) == sorted([key, other])
+    assert SolrBackend(conf).get(key)["title"] == ["second"]
+    write(conf, deleted=[key])
+    assert solr.ids() == [other]
 
 
 def test_a_document_that_solr_refuses_is_named_and_counted_and_the_others_go_in(solr, capsys):
@@ -398,7 +431,6 @@ def test_the_writer_is_enabled_by_an_address_alone_and_demands_one_otherwise():
     assert IndexWriters(Configuration({"plugin.includes": "x", "solr.server.url": "http://h/solr/c"})).names == [
         "indexer-solr"
     ]
-    assert IndexWriters(Configuration({"plugin.includes": "x"})).names == []
     with pytest.raises(ConfigurationError, match="Missing SOLR URL"):
         IndexWriters(Configuration({"plugin.includes": "indexer-solr"})).prepare()
     excluded = {"plugin.includes": "x", "plugin.excludes": "indexer-solr", "solr.server.url": "http://h/solr/c"}

@@ -86,7 +86,7 @@ def either(request, conf):
         solr.start()
         solr.clear()
         for name, value in (("solr.server.url", solr.url), ("search.backend", "solr"),
-                            ("plugin.excludes", "indexer-embedded")):  # fmt: skip
+                            ("plugin.includes", "index-.*|indexer-solr")):  # fmt: skip
             conf.set(name, value)
     fill(conf)
     with running(conf) as made:
