@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 DEFAULT_FIELDS = "title^3 anchor^2 content url^1.5 host^2"
 _TIE = 0.1
-_PHRASE_BOOST = 0.5
+_PHRASE_BOOST = 2.0
 _FILTER_SCORE = 0.001
 _FIELD = re.compile(r"(\w+)(?:\^([0-9.]+))?")
 

@@ -220,6 +220,7 @@ def test_a_phrase_does_not_cross_from_one_anchor_to_the_next(conf):
 
 
 def test_boost_multiplies_relevance_and_pagerank_does_too(conf):
+    conf.set("index.weight.fields", "boost,pagerank")
     conf.set("index.weight.power", 1)
     put(
         conf,
@@ -257,7 +258,7 @@ def test_a_word_in_the_title_counts_more_and_words_side_by_side_too(conf):
 
 
 def test_order_is_exact_over_many_documents(conf):
-    put(conf, *(doc(f"{n:03}", content="word", boost=str(1 + n / 100)) for n in range(300)))
+    put(conf, *(doc(f"{n:03}", content="word", pagerank=str(1 + n / 100)) for n in range(300)))
     assert ids(conf, "word", rows=5) == ["299", "298", "297", "296", "295"]
     assert ids(conf, "word", start=298, rows=5) == ["001", "000"]
 

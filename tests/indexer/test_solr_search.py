@@ -111,11 +111,14 @@ def test_relevance_is_multiplied_by_pagerank_and_opic(searched):
     plain = scores(pagerank_power=0, opic_power=0)
     assert len(set(plain.values())) == 1
     (base,) = set(plain.values())
-    assert [(key, round(score / base, 3)) for key, score in scores().items()] == [
+    assert [(key, round(score / base, 3)) for key, score in scores(pagerank_power=1, opic_power=1).items()] == [
         (*ids(22), 10.0), (*ids(21), 4.0), (*ids(20), 1.0),
     ]  # fmt: skip
-    assert list(scores(pagerank_power=0.5)) == ids(21, 22, 20)
-    assert list(scores(pagerank_power=0)) == ids(21, 20, 22)
+    assert list(scores(pagerank_power=0.5, opic_power=1)) == ids(21, 22, 20)
+    assert list(scores(pagerank_power=0, opic_power=1)) == ids(21, 20, 22)
+    usual = scores()
+    assert usual[ids(22)[0]] == pytest.approx(base * 10**0.05)  # PageRank is 10; OPIC is left out
+    assert usual[ids(21)[0]] == pytest.approx(base)
 
 
 def test_pagerank_can_be_set_without_sending_the_document_again(searched):
