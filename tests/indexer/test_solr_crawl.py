@@ -170,6 +170,11 @@ def test_the_command_search_pages_counts_facets_and_explains(crawled, capsys, ba
     found = json.loads(capsys.readouterr().out)
     assert found["facets"]["lang"] == {"zh": 4}
     assert "idf" in found["hits"][0]["explanation"]
+    command[1] = "equel"
+    assert main(command) == 1
+    assert "Did you mean: equal\n" in capsys.readouterr().out
+    assert main([*command, "-json"]) == 1
+    assert json.loads(capsys.readouterr().out)["meant"] == "equal"
 
 
 @pytest.mark.parametrize("runner", ["inline", "local"])

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from nutch2py.conf import Configuration
 from nutch2py.indexer.writers import IndexWriters
 from nutch2py.server.serve import SearchServer
 from nutch2py.table import open_store
@@ -78,9 +79,17 @@ def server(conf):
         yield made
 
 
-@pytest.fixture(params=["embedded", "solr"])
-def either(request, conf):
-    """Give a running server of the embedded index, and one of a real Solr."""
+@pytest.fixture(params=["embedded", "solr"], scope="module")
+def either(request, tmp_path_factory):
+    """Give a running server of the embedded index, and one of a real Solr; a module's tests share it."""
+    folder = tmp_path_factory.mktemp("search")
+    conf = Configuration.load(
+        overrides={
+            "storage.data.store": f"embedded:{folder / 'crawldata'}",
+            "storage.embedded.map.size": str(1 << 30),
+            "http.agent.name": "nutch-test",
+        }
+    )
     if request.param == "solr":
         solr = request.getfixturevalue("solr_server")
         solr.start()

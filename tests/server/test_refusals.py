@@ -7,12 +7,27 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
+from nutch2py.conf import Configuration
 from nutch2py.server import pages, serve
 from nutch2py.server.pages import readable
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import WebPage
+from tests.server.conftest import fill, running
 from tests.server.test_serve import ask, get
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory):
+    """Give a running server of the embedded index that the tests here share."""
+    folder = tmp_path_factory.mktemp("standing")
+    conf = Configuration.load(
+        overrides={"storage.data.store": f"embedded:{folder / 'crawldata'}", "storage.embedded.map.size": str(1 << 30)}
+    )
+    fill(conf)
+    with running(conf) as made:
+        yield made
+
 
 ATTACKS = [
     "<script>alert(1)</script>",
@@ -26,9 +41,9 @@ ATTACKS = [
 
 @pytest.mark.parametrize("attack", ATTACKS)
 @pytest.mark.parametrize("path", ["/", "/explain", "/cached", "/cached/view", "/search.json", "/nothing"])
-def test_no_part_of_an_address_becomes_markup_or_a_header(server, path, attack):
+def test_no_part_of_an_address_becomes_markup_or_a_header(standing, path, attack):
     arguments = dict.fromkeys(("q", "host", "type", "lang", "id", "start", "rows"), f"needle {attack}")
-    answer, body = get(server, f"{path}?{urlencode(arguments)}")
+    answer, body = get(standing, f"{path}?{urlencode(arguments)}")
     assert answer.status in (200, 404)
     assert answer.headers["Set-Cookie"] is None
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
@@ -38,12 +53,12 @@ def test_no_part_of_an_address_becomes_markup_or_a_header(server, path, attack):
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_no_part_of_a_document_becomes_markup(server, attack):
+def test_no_part_of_a_document_becomes_markup(standing, attack):
     fields = {"lang": f'en" {attack}', "date": attack, "type": attack, "host": attack}
-    hit = server.backend.search("plain", {}, 0, 1).hits[0]
+    hit = standing.backend.search("plain", {}, 0, 1).hits[0]
     evil = hit._replace(url=f"http://e.org/{attack}", id=attack, fields=fields,
                         title=hit.title._replace(text=attack, marks=((0, 3),)))  # fmt: skip
-    result = server.backend.search("plain", {}, 0, 1)._replace(hits=[evil], query=attack)
+    result = standing.backend.search("plain", {}, 0, 1)._replace(hits=[evil], query=attack)
     facets = {name: [(attack, 1)] for name in ("host", "type", "lang")}
     shown = [
         pages.results(result, facets, {"host": attack}, attack),
@@ -72,8 +87,8 @@ def test_a_type_that_a_page_claims_is_no_header(server):
      "//etc/passwd", "/style.css%00", "/cached?id=../../../../etc/passwd", "/cached/view?id=file:///etc/passwd",
      "/cached/view?id=%00", "/explain?q=x&id=../../etc/passwd"],
 )  # fmt: skip
-def test_no_other_file_can_be_read(server, path):
-    answer, body = get(server, path)
+def test_no_other_file_can_be_read(standing, path):
+    answer, body = get(standing, path)
     assert answer.status == 404
     assert "root:" not in body
     assert "import" not in body
@@ -90,15 +105,15 @@ def test_no_other_file_can_be_read(server, path):
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_requests_have_limits(server, target, status):
-    answer, _ = get(server, target)
+def test_requests_have_limits(standing, target, status):
+    answer, _ = get(standing, target)
     assert answer.status == status
     assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
 
 
 @pytest.mark.parametrize("line", [b"GET http://[/ HTTP/1.1", b"GET / HTTP/9.9.9", b"\x00\xff\x16\x03"])
-def test_what_is_not_http_is_refused(server, line):
-    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=30) as connection:
+def test_what_is_not_http_is_refused(standing, line):
+    with socket.create_connection(("127.0.0.1", standing.server_address[1]), timeout=30) as connection:
         connection.sendall(line + b"\r\nHost: localhost\r\n\r\n")
         assert b"Bad Request" in connection.recv(100)
 
@@ -126,21 +141,21 @@ def test_pages_far_behind_are_not_reached(either):
     assert 'rel="next"' not in shown
 
 
-def test_headers_have_limits(server):
+def test_headers_have_limits(standing):
     many = {f"X-{number}": "a" for number in range(200)}
-    assert get(server, "/", **many)[0].status == 431
-    assert get(server, "/", **{"X-Long": "a" * 70_000})[0].status == 431
+    assert get(standing, "/", **many)[0].status == 431
+    assert get(standing, "/", **{"X-Long": "a" * 70_000})[0].status == 431
 
 
 @pytest.mark.parametrize("host", ["[", "a[b", "evil.example", ""])
-def test_a_host_that_is_not_ours_is_refused(server, host):
-    assert get(server, "/", Host=host)[0].status == 421
+def test_a_host_that_is_not_ours_is_refused(standing, host):
+    assert get(standing, "/", Host=host)[0].status == 421
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHo", b"GET /?q=needle HTTP/1.1\r\nHost: localhost\r\n"])
-def test_a_client_that_sends_slowly_is_left(server, monkeypatch, sent):
+def test_a_client_that_sends_slowly_is_left(standing, monkeypatch, sent):
     monkeypatch.setattr(serve, "_READING", 0.5)
-    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", standing.server_address[1]), timeout=30) as connection:
         connection.sendall(sent)
         ended = threading.Event()
 
@@ -173,15 +188,15 @@ def test_more_connections_than_there_are_threads_are_told_to_wait(server):
     busy.close()
 
 
-def test_a_browser_that_hangs_up_is_no_news(server, capfd):
+def test_a_browser_that_hangs_up_is_no_news(standing, capfd):
     import struct
 
     for sent in (b"GET /?q=hay HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /?q=h"):
-        connection = socket.create_connection(("127.0.0.1", server.server_address[1]))
+        connection = socket.create_connection(("127.0.0.1", standing.server_address[1]))
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         connection.sendall(sent)
         connection.close()
-    assert get(server, "/")[0].status == 200
+    assert get(standing, "/")[0].status == 200
     assert "Traceback" not in capfd.readouterr().err
 
 
@@ -201,8 +216,8 @@ def test_escapes_of_letters_are_undone_for_the_eye(url, shown):
     assert readable(url) == shown
 
 
-def test_the_link_is_the_address_as_it_is(server):
-    hit = server.backend.search("plain", {}, 0, 1).hits[0]
+def test_the_link_is_the_address_as_it_is(standing):
+    hit = standing.backend.search("plain", {}, 0, 1).hits[0]
     made = pages._hit(hit._replace(url="http://a/%E5%8C%97"), "q")
     assert 'href="http://a/%E5%8C%97"' in made
     assert ">http://a/北<" in made
