@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,17 +12,14 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, InputError
 from nutch2py.jobs.index import index
 from nutch2py.jobs.inject import InjectorJob
+from nutch2py.jobs.package import clean_packages
 from nutch2py.jobs.readdb import dump
+from nutch2py.mapreduce import archive
 from nutch2py.mapreduce.driver import JobResult, run_job
+from nutch2py.mapreduce.hadoop import Hadoop
 from nutch2py.mapreduce.splits import split_files
-from tests.conftest import ROOT
-from tests.jobs import crawl
-from tests.mapreduce.hadoop_cluster import Cluster, wait_until
-
-Table = dict[str, dict[str, bytes]]
-SLOW = {**crawl.SETTINGS, "fetcher.server.delay": "0.7", "fetcher.threads.per.queue": "1"}
-
-SHOWN = dict.fromkeys(("content", "headers", "links", "text"), False)
+from tests.jobs import crawl, rows
+from tests.mapreduce.hadoop_cluster import Cluster
 
 
 @pytest.fixture(scope="module")
@@ -82,67 +74,6 @@ def test_a_crawl_on_yarn_and_hbase_ends_in_the_table_of_an_inline_crawl(
     assert left[0].endswith(".tar.gz")
 
 
-def test_killed_tasks_are_run_again_without_a_second_effect(
-    hadoop_cluster: Cluster, seeds: str, tmp_path: Path
-) -> None:
-    conf, reference = on_yarn(hadoop_cluster, tmp_path, SLOW), inline(tmp_path, SLOW)
-    for each in (conf, reference):
-        each.set("mapreduce.runner", "inline")
-        crawl.inject(each, seeds)
-        crawl.generate(each, batch_id="test-1")
-    conf.set("mapreduce.runner", "hadoop")
-    killed: dict[str, int] = {}
-    killer = threading.Thread(target=_kill_one_of_each, args=(hadoop_cluster, "FetcherJob", killed), daemon=True)
-    killer.start()
-    result = crawl.fetch(conf, "test-1")
-    killer.join()
-    crawl.fetch(reference, "test-1")
-    assert result.count("Job Counters", "Failed map tasks") == 1
-    assert result.count("Job Counters", "Failed reduce tasks") == 1
-    assert crawl.table(conf) == crawl.table(reference)
-
-
-def _kill_one_of_each(cluster: Cluster, job: str, killed: dict[str, int]) -> None:
-    for kind in ("mapper", "reducer"):
-        wait_until(lambda kind=kind: cluster.tasks(job, kind))
-        killed[kind] = cluster.tasks(job, kind)[0]
-        os.kill(killed[kind], signal.SIGKILL)
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
-def test_the_application_ends_with_its_driver_and_a_rerun_finishes(
-    hadoop_cluster: Cluster, seeds: str, tmp_path: Path, number: signal.Signals, code: int
-) -> None:
-    conf, reference = on_yarn(hadoop_cluster, tmp_path, SLOW), inline(tmp_path, SLOW)
-    for each in (conf, reference):
-        each.set("mapreduce.runner", "inline")
-        crawl.inject(each, seeds)
-        crawl.generate(each, batch_id="test-1")
-    settings = {**SLOW, **hadoop_cluster.settings, "storage.data.store": conf.get("storage.data.store", "")}
-    words = [word for name, value in settings.items() for word in ("-D", f"{name}={value}")]
-    command = [
-        sys.executable,
-        "-m",
-        "nutch2py.cli",
-        "fetch",
-        "test-1",
-        "--conf",
-        str(hadoop_cluster.conf_folder),
-        *words,
-    ]
-    driver = subprocess.Popen(command, cwd=ROOT)
-    wait_until(lambda: hadoop_cluster.tasks("FetcherJob", "reducer") or driver.poll() is not None)
-    assert driver.poll() is None
-    assert "nutch2py - FetcherJob test-1" in " ".join(hadoop_cluster.running())
-    driver.send_signal(number)
-    assert driver.wait() == code
-    wait_until(lambda: not hadoop_cluster.running() and not hadoop_cluster.tasks("FetcherJob", "reducer"))
-    conf.set("mapreduce.runner", "local")
-    crawl.fetch(conf, "test-1")
-    crawl.fetch(reference, "test-1")
-    assert crawl.table(conf) == crawl.table(reference)
-
-
 def test_a_task_tells_what_is_wrong_and_reads_the_files_of_the_client(
     hadoop_cluster: Cluster, seeds: str, tmp_path: Path
 ) -> None:
@@ -152,16 +83,32 @@ def test_a_task_tells_what_is_wrong_and_reads_the_files_of_the_client(
         run_job(InjectorJob, conf, split_files([Path(seeds)], 2), title="InjectorJob")
 
 
-def test_a_dump_comes_back_as_it_would_be_written_here(hadoop_cluster: Cluster, seeds: str, tmp_path: Path) -> None:
+def test_a_dump_comes_back_byte_for_byte(hadoop_cluster: Cluster, tmp_path: Path) -> None:
+    """Text of several lines with every character that could end one, and bytes that are no text."""
     conf, reference = on_yarn(hadoop_cluster, tmp_path, crawl.SETTINGS), inline(tmp_path, crawl.SETTINGS)
+    odd = "a\rb\r\nc\td\x1brE\x1b[f\x85g\u2028h\0i \\r\r"
+    pages = {
+        f"http://h{number}.test/\x85{number}": {
+            "title": f"{odd}\tlast\r",
+            "text": odd * number,
+            "content": odd.encode() + bytes(range(256)) + b"\r" * number + b"\n\n",
+            "metadata": {"m\r": b"\xff\r\x00", "plain": b"\ttext\r\n"},
+            "outlinks": {"http://h.test/\x85": odd},
+            "headers": {"X\r": "y\r\n\tz"},
+        }
+        for number in range(40)
+    }
     for each in (conf, reference):
-        each.set("mapreduce.runner", "inline")
-        each.set("injector.current.time", "1")
-        crawl.inject(each, seeds)
-    conf.set("mapreduce.runner", "hadoop")
-    dump(conf, tmp_path / "out-yarn", "", SHOWN)
-    dump(reference, tmp_path / "out-inline", "", SHOWN)
-    assert _lines(tmp_path / "out-yarn") == _lines(tmp_path / "out-inline")
+        rows.put(each, pages)
+        each.set("mapreduce.job.maps", 3)
+    shown = dict.fromkeys(("content", "headers", "links", "text"), True)
+    dump(conf, tmp_path / "out-yarn", "", shown)
+    dump(reference, tmp_path / "out-inline", "", shown)
+    parts = [
+        sorted(path.read_bytes() for path in (tmp_path / name).glob("part-*")) for name in ("out-yarn", "out-inline")
+    ]
+    assert parts[0] == parts[1]
+    assert len(parts[0]) > 1
 
 
 def test_seeds_on_hdfs_are_read(hadoop_cluster: Cluster, seeds: str, tmp_path: Path) -> None:
@@ -173,6 +120,16 @@ def test_seeds_on_hdfs_are_read(hadoop_cluster: Cluster, seeds: str, tmp_path: P
         crawl.inject(conf, "hdfs:///nowhere")
 
 
-def _lines(folder: Path) -> list[str]:
-    text = "".join(path.read_text() for path in sorted(folder.glob("part-*")))
-    return sorted(line for line in text.splitlines(keepends=True) if "Time" not in line)
+def test_packages_of_earlier_versions_can_be_taken_off_hdfs(
+    hadoop_cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = f"/{tmp_path.name}"
+    conf = hadoop_cluster.configuration({"mapreduce.hadoop.folder": folder})
+    kept = Hadoop.find(conf).ship(hadoop_cluster.package, archive.read_manifest(hadoop_cluster.package))
+    (tmp_path / "old").write_text("")
+    for name in ("nutch2py-0.0.9-0123456789abcdef.tar.gz", "run_FetcherJob.me.20260101.120000.1", "notes.txt"):
+        hadoop_cluster.hadoop("fs", "-put", str(tmp_path / "old"), f"{folder}/{name}")
+    assert clean_packages(conf) == 0
+    left = hadoop_cluster.hadoop("fs", "-ls", "-C", folder).split()
+    assert set(left) == {kept, f"{folder}/notes.txt"}
+    assert "package: 2 deleted" in capsys.readouterr().out
