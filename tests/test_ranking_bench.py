@@ -146,7 +146,7 @@ class TestRanking:
         report = Report(queries, {"q": {"a": Judgement(1, 1)}, "r": {"b": Judgement(1, 1)}})
         report.row("text", find=lambda query: ["a"])
         assert capsys.readouterr().out == (
-            "| text | 0.200 | 0.100 | 0.050 | 1.000 | 1.000 | 0.000 | 0.000 | 0.000 | 0.000 | 0.000 | 0.50 |\n"
+            "| text | 0.100 | 0.050 | 1.000 | 1.000 | 0.000 | 0.000 | 0.000 | 0.000 | 0.50 |\n"
         )
         assert [*report.unjudged] == [("r", "a")]
 

@@ -81,11 +81,13 @@ def matches(crawl: Crawl, chinese: str, queries: Sequence[str], fields: str = ""
 def agrees(crawl: Crawl, weight: Weight, queries: Sequence[str], expected: Mapping[str, Sequence[str]]) -> int:
     """Return for how many queries an index written with the weights finds the same first 20, in the same order.
 
-    ``weight``: its powers must be equal.
+    ``weight``: its powers must be equal, or one of them 0.
     """
+    powers = {"boost": weight.opic, "pagerank": weight.pagerank}
     settings = {
         "index.chinese": "words",
-        "index.weight.power": f"{weight.opic:g}",
+        "index.weight.fields": ",".join(name for name, power in powers.items() if power),
+        "index.weight.power": f"{max(powers.values()):g}",
         "index.embedded.path": str(crawl.work / "index-weighted"),
     }
     crawl.run("index", "-reindex", properties=settings)
