@@ -73,9 +73,10 @@ class Report:
                 first, second = [value(each) for each in old], [value(each) for each in new]
                 found = gain(second, first)
                 base = sum(first) / len(first)
+                probability = f"{found.p:.4f}" if found.p >= 0.0001 else "< 0.0001"
                 print(
                     f"| {name} | {measure} | {base:.3f} | {base + found.mean:.3f} | {found.mean / base:+.1%} "
-                    f"| {found.low:+.3f} to {found.high:+.3f} | {found.p:.4f} |"
+                    f"| {found.low:+.3f} to {found.high:+.3f} | {probability} |"
                 )
 
 
