@@ -170,6 +170,19 @@ class Configuration:
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigurationError(f"cannot read {path}: {error}") from error
 
+    def resource_xml(self, name: str) -> ElementTree.Element | None:
+        """Return the root of an XML file, as :meth:`resource` finds it, or None. Namespaces are taken off its names."""
+        text = self.resource_text(name)
+        if text is None:
+            return None
+        try:
+            root = ElementTree.fromstring(text)
+        except (ElementTree.ParseError, ValueError) as error:
+            raise ConfigurationError(f"cannot read {name}: {error}: repair the file's XML") from error
+        for element in root.iter():
+            element.tag = element.tag.rpartition("}")[2]  # Nutch 1's templates have a default namespace
+        return root
+
     def raw(self) -> dict[str, str]:
         """Return every property as it was written, variables not expanded."""
         return dict(self._properties)

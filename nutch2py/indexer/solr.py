@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
-from xml.etree import ElementTree as ET
 
 from nutch2py.conf import Configuration, warn
-from nutch2py.errors import ConfigurationError, IndexingError
+from nutch2py.errors import IndexingError
+from nutch2py.indexer.delivery import Batch, Refusal, Tally, json_fields, send_halving
 from nutch2py.indexer.document import NutchDocument, clean_text
+from nutch2py.indexer.field_types import columns_of
 from nutch2py.indexer.mapping import FieldMapping
 from nutch2py.indexer.solr_client import SolrClient, SolrRefusal, addresses, login
 from nutch2py.indexer.solr_schema import EXPECTED, SolrSchema
 from nutch2py.indexer.writers import Parameters, no_id
 
 _BATCH_CHARACTERS = 8_000_000
-_ALL_REFUSED = 50
-"""So many documents refused and none taken: it is not the documents."""
-_LONG_NAMES = 200  # refused documents that are named; the others are counted
 
 
 class SolrIndexWriter:
@@ -39,13 +36,16 @@ class SolrIndexWriter:
     java_class = "org.apache.nutch.indexwriter.solr.SolrIndexWriter"
 
     def __init__(self, conf: Configuration) -> None:
-        self.refused = 0
-        self.accepted = 0
-        self._pending: dict[str, dict[str, Any] | None] = {}  # None: to be deleted
-        self._size = 0
+        self.tally = Tally("Solr")
         self._sent = False
         self._targets: list[_Collection] = []
         self._configure(conf, {})
+        self._batch = Batch(self.commit_size, _BATCH_CHARACTERS)
+
+    @property
+    def refused(self) -> int:
+        """How many documents Solr did not take."""
+        return self.tally.refused
 
     def _configure(self, conf: Configuration, given: Mapping[str, str]) -> None:
         parameters = Parameters(conf, "indexer-solr", given)
@@ -80,6 +80,7 @@ class SolrIndexWriter:
     def open(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         """Take over the parameters; the first batch connects."""
         self._configure(conf, parameters)
+        self._batch = Batch(self.commit_size, _BATCH_CHARACTERS)
         timeout, patience = conf.get_float("solr.timeout", 120.0), conf.get_float("solr.retry.timeout", 300.0)
         check = conf.get_bool("solr.schema.check", True)
         self._targets = [
@@ -92,17 +93,10 @@ class SolrIndexWriter:
         if "id" not in document:
             raise no_id(document)
         document_id = clean_text(document.id)
-        fields = self.mapping.apply(document).fields
-        sent: dict[str, Any] = {}
-        for name, values in fields.items():
-            sent[name] = values[0] if len(values) == 1 else values
-            self._size += sum(map(len, values))
-        for name in ("boost", "pagerank"):
-            if name in sent and not _is_finite(sent[name]):
-                del sent[name]  # a NaN would be the score of the page in every search
-        sent[self.unique_key] = document_id
-        self._pending[document_id] = sent
-        self._flush_when_full()
+        fields = json_fields(self.mapping.apply(document))
+        fields[self.unique_key] = document_id
+        if self._batch.add(document_id, fields):
+            self._flush()
 
     def update(self, document: NutchDocument) -> None:
         """Replace a document, as :meth:`write` does."""
@@ -110,21 +104,14 @@ class SolrIndexWriter:
 
     def delete(self, document_id: str) -> None:
         """Gather a delete."""
-        self._pending[clean_text(document_id)] = None
-        self._flush_when_full()
-
-    def _flush_when_full(self) -> None:
-        if len(self._pending) >= self.commit_size or self._size >= _BATCH_CHARACTERS:
+        if self._batch.delete(clean_text(document_id)):
             self._flush()
 
     def _flush(self) -> None:
-        if not self._pending:
-            return
-        added = [fields for fields in self._pending.values() if fields is not None]
-        deleted = [document_id for document_id, fields in self._pending.items() if fields is None]
-        self._pending, self._size, self._sent = {}, 0, True  # after a failure close must not try them again
+        added, deleted = self._batch.take()
+        self._sent = self._sent or bool(added or deleted)
         for target in self._targets:
-            target.send(added, deleted)
+            target.send([*added.values()], deleted)
 
     def commit(self) -> None:
         """Send what is gathered; commit it, unless ``solr.commit.index`` is false."""
@@ -142,8 +129,7 @@ class SolrIndexWriter:
             for target in self._targets:
                 target.client.close()
             self._targets = []
-        if self.refused:
-            warn(f"Solr refused {self.refused} of {self.refused + self.accepted} documents")
+        self.tally.close()
 
     def describe(self) -> str:
         """Return the settings."""
@@ -187,7 +173,7 @@ class _Collection:
         """Send a batch."""
         if added:
             self._check_fields(added)
-            self._add(added)
+            send_halving(added, self._add, self._refused)
         for start in range(0, len(deleted), 1000):
             self._change("deletes", partial(self.client.delete, deleted[start : start + 1000]))
 
@@ -201,25 +187,12 @@ class _Collection:
         except SolrRefusal as refusal:
             raise IndexingError(f"Solr at {self.client.url} refuses {what}: {refusal}") from refusal
 
-    def _add(self, documents: list[dict[str, Any]]) -> None:
-        try:
-            self.client.add(documents, self.writer.commit_within)
-        except SolrRefusal as refusal:
-            if len(documents) > 1:
-                half = len(documents) // 2
-                self._add(documents[:half])
-                self._add(documents[half:])
-                return
-            self._refused(str(documents[0][self.writer.unique_key]), refusal)
-        else:
-            self.writer.accepted += len(documents)
+    def _add(self, documents: Sequence[dict[str, Any]]) -> None:
+        self.client.add([*documents], self.writer.commit_within)
+        self.writer.tally.accepted += len(documents)
 
-    def _refused(self, document_id: str, refusal: SolrRefusal) -> None:
-        self.writer.refused += 1
-        if self.writer.refused <= _LONG_NAMES:
-            warn(f"Solr refuses the document {document_id}: {refusal}")
-        if self.writer.refused >= _ALL_REFUSED and not self.writer.accepted:
-            raise IndexingError(f"Solr at {self.client.url} refuses every document: {refusal}")
+    def _refused(self, document: dict[str, Any], refusal: Refusal) -> None:
+        self.writer.tally.refuse(self.client.url, str(document[self.writer.unique_key]), str(refusal))
 
     def _check_fields(self, documents: list[dict[str, Any]]) -> None:
         if not self._check or all(document.keys() <= self._known for document in documents):
@@ -229,12 +202,7 @@ class _Collection:
             return
         writer = self.writer
         rename, first = writer.mapping.rename, not self._known
-        columns: dict[str, list[list[str]]] = {}
-        for document in documents:
-            for name in document.keys() - self._known:
-                value = document[name]
-                columns.setdefault(name, []).append(value if isinstance(value, list) else [value])
-        self._known |= columns.keys()
+        columns = columns_of(documents, self._known)
         wrong = schema.problems(columns, {solr: nutch for nutch, solr in rename.items()} | {writer.unique_key: "id"})
         if first:
             expected = {rename.get(name, name) for name in EXPECTED} - writer.mapping.remove
@@ -249,18 +217,8 @@ class _Collection:
 
 
 def _mapping(conf: Configuration, name: str) -> tuple[FieldMapping, str]:
-    text = conf.resource_text(name)
-    if text is None:
+    root = conf.resource_xml(name)
+    if root is None:
         return FieldMapping(), "id"
-    try:
-        mapping, unique_key = FieldMapping.of_solr_mapping(ET.fromstring(text))
-    except (ET.ParseError, ValueError) as error:
-        raise ConfigurationError(f"cannot read {name}: {error}: repair the file's XML") from error
+    mapping, unique_key = FieldMapping.of_solr_mapping(root)
     return mapping, unique_key if unique_key != "id" else mapping.rename.get("id", "id")
-
-
-def _is_finite(value: Any) -> bool:
-    try:
-        return math.isfinite(float(value))
-    except (TypeError, ValueError):
-        return True  # for Solr to say

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-import random
 import re
-import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nutch2py.conf import Configuration, warn
+from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError
+from nutch2py.indexer.delivery import Attempts, Refusal
 
 if TYPE_CHECKING:
     import pysolr
@@ -21,16 +20,12 @@ T = TypeVar("T")
 
 _STATUS = re.compile(r"\(HTTP (\d{3})\)")
 _CONNECT_SECONDS = 10.0
-_FIRST_WAIT, _LONGEST_WAIT = 0.25, 15.0
-_SERVER_ERRORS = 3  # a fourth 500 in a row is taken for an objection to what was sent
+_TOO_DEEP = "StackOverflowError"
+"""In Solr's words for what is too long or nested too deeply for it: that will not pass."""
 
 
-class SolrRefusal(Exception):
+class SolrRefusal(Refusal):
     """Solr answered, and does not take what was sent: ``status`` is HTTP's, ``str(error)`` Solr's own words."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 class SolrClient:
@@ -59,18 +54,18 @@ class SolrClient:
         self.urls = [url.rstrip("/") for url in urls]
         self.session: requests.Session = requests.Session()
         self.session.headers.update(headers or {})
-        self.patience = patience
+        self._attempts = Attempts(
+            self.urls, "Solr", "solr.server.url", patience, stopping=(404,), hopeless=_TOO_DEEP, refusal=SolrRefusal
+        )
         self._solrs: list[pysolr.Solr] = [
             pysolr.Solr(url, encoder=_Encoder(), timeout=(_CONNECT_SECONDS, timeout), auth=auth, session=self.session)
             for url in self.urls
         ]
-        self._at = 0
-        self._answered = False
 
     @property
     def url(self) -> str:
         """The address in use."""
-        return self.urls[self._at]
+        return self._attempts.url
 
     def add(self, documents: list[dict[str, Any]], commit_within: int | None = None) -> None:
         """Add or replace documents; ``commit_within``: milliseconds until they must be searchable."""
@@ -105,43 +100,8 @@ class SolrClient:
         import pysolr
         import requests
 
-        began: float | None = None
-        wait, server_errors, tries = _FIRST_WAIT, 0, 0
-        while True:
-            try:
-                result = call(self._solrs[self._at])
-            except (pysolr.SolrError, requests.RequestException, json.JSONDecodeError) as error:
-                status, message = self._reason(error)
-            else:
-                self._answered = True
-                return result
-            if status == 500:
-                server_errors += 1
-            if status and not self._passing(status, server_errors):
-                raise SolrRefusal(status, message)
-            now = time.monotonic()
-            if began is None:
-                began = now
-            if now - began >= self.patience:
-                raise IndexingError(
-                    f"Solr does not answer at {', '.join(self.urls)} ({message}): start it or correct "
-                    "solr.server.url, and run the job again"
-                )
-            tries += 1
-            self._at = (self._at + 1) % len(self._solrs)
-            if tries % len(self._solrs) == 0:
-                if wait == _FIRST_WAIT:
-                    warn(f"Solr does not answer at {self.url} ({message}): trying for {self.patience:g} s")
-                time.sleep(min(wait * (0.75 + random.random() / 2), max(0.0, began + self.patience - now)))
-                wait = min(wait * 2, _LONGEST_WAIT)
-
-    def _passing(self, status: int, server_errors: int) -> bool:
-        """Tell whether a failure may pass."""
-        return (
-            status in (429, 502, 503, 504)
-            or (status == 500 and server_errors <= _SERVER_ERRORS)
-            or (status == 404 and self._answered)
-        )
+        failures = (pysolr.SolrError, requests.RequestException, json.JSONDecodeError)
+        return self._attempts.make(lambda at: call(self._solrs[at]), failures, self._reason)
 
     def _reason(self, error: Exception) -> tuple[int, str]:
         """Return HTTP's status, 0 when there was no whole answer, and what went wrong in one line."""
@@ -224,7 +184,8 @@ def _live_nodes(hosts: str) -> list[str]:
         from kazoo.handlers.threading import KazooTimeoutError
     except ImportError as error:
         raise ConfigurationError(
-            "solr.zookeeper.hosts needs the package kazoo: install it, or name the nodes with solr.server.url"
+            "solr.zookeeper.hosts needs the package kazoo: install nutch2py[cloud], or name the nodes with "
+            "solr.server.url"
         ) from error
     client = KazooClient(hosts=hosts, read_only=True, timeout=10.0)
     try:

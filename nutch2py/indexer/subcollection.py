@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from typing import NamedTuple
-from xml.etree import ElementTree as ET
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import ConfigurationError
 from nutch2py.indexer.document import NutchDocument
 from nutch2py.indexer.metadata import metadata_values
 from nutch2py.webpage import WebPage
@@ -36,13 +34,9 @@ def lines_of(text: str | None, fold: bool = False) -> tuple[str, ...]:
 def read_subcollections(conf: Configuration, fold: bool = False) -> list[Subcollection]:
     """Read the file ``subcollections.config``; none without it."""
     name = conf.get_trimmed("subcollections.config", "subcollections.xml")
-    text = conf.resource_text(name)
-    if text is None:
+    root = conf.resource_xml(name)
+    if root is None:
         return []
-    try:
-        root = ET.fromstring(text)
-    except (ET.ParseError, ValueError) as error:
-        raise ConfigurationError(f"cannot read {name}: {error}: repair the file's XML") from error
     return [
         Subcollection(
             (element.findtext("name") or element.findtext("id") or "").strip(),

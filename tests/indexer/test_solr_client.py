@@ -2,9 +2,7 @@
 
 import json
 import socket
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -12,55 +10,10 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.solr_client import SolrClient, SolrRefusal, addresses
 from nutch2py.indexer.solr_schema import EXPECTED, SolrSchema
+from tests.indexer.failing_server import server
 
 FINE = (200, b'{"responseHeader": {"status": 0}}')
 ERROR = b'{"error": {"msg": "what Solr says", "code": 400}}'
-
-
-@contextmanager
-def server(*answers):
-    """Serve the answers one after another, the last one for ever; give the address and the requests that came."""
-    waiting, seen = list(answers), []
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self):
-            seen.append(self.rfile.read(int(self.headers["Content-Length"])))
-            answer = waiting.pop(0) if len(waiting) > 1 else waiting[0]
-            if answer == "cut":
-                self.send_response(200)
-                self.send_header("Content-Length", "1000")
-                self.end_headers()
-                self.wfile.write(b'{"half')
-                self.close_connection = True
-            elif answer == "drop":
-                self.connection.shutdown(socket.SHUT_RDWR)
-                self.close_connection = True
-            elif answer == "hang":
-                threading.Event().wait(1.5)
-                self.close_connection = True
-            else:
-                status, body = answer
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-        def do_GET(self):
-            self.do_POST()
-
-        def log_message(self, *_):
-            """Say nothing."""
-
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=listening.serve_forever, args=(0.05,), daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{listening.server_address[1]}/solr/nutch", seen
-    finally:
-        listening.shutdown()
-        listening.server_close()
 
 
 @contextmanager
@@ -122,6 +75,13 @@ def test_an_internal_error_that_stays_is_an_objection():
     with server((500, ERROR)) as (url, seen), client(url) as solr, pytest.raises(SolrRefusal):
         solr.add([{"id": "1"}])
     assert len(seen) == 4
+
+
+def test_what_is_too_much_for_solr_is_not_tried_again():
+    body = b'{"error": {"msg": "java.lang.StackOverflowError", "code": 500}}'
+    with server((500, body)) as (url, seen), client(url) as solr, pytest.raises(SolrRefusal, match="StackOverflow"):
+        solr.add([{"id": "1"}])
+    assert len(seen) == 1
 
 
 def test_the_next_address_is_asked_when_one_does_not_answer():
