@@ -1,23 +1,25 @@
-"""IndexWriters: the writers that ``plugin.includes`` enables, set up by index-writers.xml, several at once.
+"""IndexWriters: the writers that ``plugin.includes`` or an address chooses, several at once.
 
 index-writers.xml has Nutch 1's form: ``<writer id= class=><parameters><param name= value=/>…</parameters>
-<mapping>…</mapping></writer>``. A writer in it runs when its plug-in is enabled, twice if it is there twice; an enabled
+<mapping>…</mapping></writer>``. A writer in it runs when its plug-in is chosen, twice if it is there twice; a chosen
 writer that the file does not name runs with its defaults (Nutch 1 leaves it out), so a file made for one index does not
-silence another. Parameters can be given as properties too: ``<plugin id>.<parameter>``, such as ``indexer-csv.fields``.
+silence another. The file itself chooses none: Nutch 1's lists every writer that there is. Parameters can be given as
+properties too: ``<plugin id>.<parameter>``, such as ``indexer-csv.fields``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
-from typing import NamedTuple, Protocol, Self
-from xml.etree import ElementTree as ET
+from typing import Any, NamedTuple, Protocol, Self
 
-from nutch2py.conf import Configuration
+from nutch2py.conf import Configuration, warn
 from nutch2py.errors import ConfigurationError, IndexingError, NutchError
 from nutch2py.indexer.document import NutchDocument
 from nutch2py.indexer.mapping import FieldMapping
 from nutch2py.plugins import enabled, names_of
+
+_ADDRESSES = {"solr.server.url": "indexer-solr", "elastic.host": "indexer-elastic"}
 
 
 class IndexWriter(Protocol):
@@ -87,7 +89,7 @@ class _Configured(NamedTuple):
 
 
 class IndexWriters:
-    """Every enabled writer as one. ``names`` lists them; a context manager that opens, and closes whatever happens."""
+    """Every chosen writer as one. ``names`` lists them; a context manager that opens, and closes whatever happens."""
 
     def __init__(self, conf: Configuration) -> None:
         self.conf = conf
@@ -110,6 +112,7 @@ class IndexWriters:
         A writer with a method ``prepare(conf, parameters, reindex)`` can make its index there, empty a file of an
         earlier run, or, when everything is indexed anew (``reindex``), replace an index of another version.
         """
+        _warn_of_addresses_not_used(self.conf)
         for each in self._writers:
             prepare: Callable[[Configuration, Mapping[str, str], bool], None] | None
             prepare = getattr(each.writer, "prepare", None)
@@ -183,18 +186,30 @@ class IndexWriters:
             self._abandon()
 
 
+def chosen(conf: Configuration) -> dict[str, type[Any]]:
+    """Return the classes of the writers that run, by plugin id: those that ``plugin.includes`` names.
+
+    When it names none, as the shipped one does, those whose address is set (``solr.server.url``, ``elastic.host``);
+    without an address indexer-embedded. ``plugin.excludes`` holds in any case.
+    """
+    named = enabled(conf, "indexwriter")
+    if named:
+        return named
+    ids = [plugin_id for name, plugin_id in _ADDRESSES.items() if conf.get_trimmed(name)] or ["indexer-embedded"]
+    without_choice = conf.copy()
+    without_choice.set("plugin.includes", "|".join(ids))
+    return enabled(without_choice, "indexwriter")
+
+
 def _configured(conf: Configuration) -> Iterator[_Configured]:
-    plugins = enabled(conf, "indexwriter")
-    if conf.get_trimmed("solr.server.url"):  # where to send them says that they are to be sent, as in Nutch 2
-        solr = conf.copy()
-        solr.set("plugin.includes", "indexer-solr")
-        plugins |= enabled(solr, "indexwriter")
+    plugins = chosen(conf)
+    root = conf.resource_xml(conf.get_trimmed("indexer.indexwriters.file", "index-writers.xml"))
     named: set[str] = set()
-    for element in _writer_elements(conf):
+    for element in root.iter("writer") if root is not None else ():
         wanted = (element.get("class") or "").strip()
         plugin_id = next((i for i, plugin in plugins.items() if wanted in names_of(i, plugin)), None)
         if plugin_id is None:
-            continue  # as in Nutch 1: its plug-in is not enabled
+            continue  # as in Nutch 1: its plug-in is not chosen
         named.add(plugin_id)
         parameters = {p.get("name", ""): p.get("value", "") for p in element.iterfind("parameters/param")}
         mapping = FieldMapping.of_writer(element.find("mapping"))
@@ -204,18 +219,17 @@ def _configured(conf: Configuration) -> Iterator[_Configured]:
             yield _Configured(plugin_id, plugin(conf), {}, FieldMapping())
 
 
-def _writer_elements(conf: Configuration) -> list[ET.Element]:
-    name = conf.get_trimmed("indexer.indexwriters.file", "index-writers.xml")
-    text = conf.resource_text(name)
-    if text is None:
-        return []
-    try:
-        root = ET.fromstring(text)
-    except (ET.ParseError, ValueError) as error:
-        raise ConfigurationError(f"cannot read {name}: {error}: repair the file's XML") from error
-    for element in root.iter():
-        element.tag = element.tag.rpartition("}")[2]  # Nutch's template has a default namespace
-    return [*root.iter("writer")]
+def _warn_of_addresses_not_used(conf: Configuration) -> None:
+    """Say when an address is set whose writer does not run because ``plugin.includes`` names others."""
+    running = chosen(conf)
+    for name, plugin_id in _ADDRESSES.items():
+        everywhere = conf.copy()
+        everywhere.set("plugin.includes", plugin_id)
+        if conf.get_trimmed(name) and plugin_id not in running and enabled(everywhere, "indexwriter"):
+            warn(
+                f"{name} is set, but plugin.includes names {' and '.join(running)}: nothing is sent there; "
+                f"add {plugin_id} to plugin.includes, or take the writers out of it"
+            )
 
 
 def no_id(document: NutchDocument) -> IndexingError:

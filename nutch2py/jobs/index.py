@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 from nutch2py.conf import Configuration
 from nutch2py.indexer.building import DocumentBuilder, IndexAction
-from nutch2py.indexer.writers import IndexWriters
+from nutch2py.indexer.writers import IndexWriters, chosen
 from nutch2py.jobs.batchlist import ALL, REINDEX, BatchLists, State
 from nutch2py.jobs.joblog import JobLog
 from nutch2py.jobs.journal import recover
 from nutch2py.mapreduce.driver import JobResult, map_tasks, merge_counters, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.splits import RangeSplit, Split
-from nutch2py.plugins import enabled
 from nutch2py.table import MarkCondition, Query, open_store
 from nutch2py.webpage import CrawlStatus, Mark, WebPage
 
@@ -41,8 +40,8 @@ class IndexerJob(TableJob):
 
     @classmethod
     def local_outputs(cls, conf: Configuration) -> str:
-        """Return the enabled writers whose index is a folder or a file."""
-        return " and ".join(name for name in enabled(conf, "indexwriter") if name in _ON_DISK)
+        """Return the writers that run whose index is a folder or a file."""
+        return " and ".join(name for name in chosen(conf) if name in _ON_DISK)
 
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
         """Write each document and delete; the index mark is set when the index has committed them."""

@@ -247,8 +247,49 @@ def test_without_a_file_every_enabled_writer_runs(conf):
     assert IndexWriters(conf).describe().startswith("Active IndexWriters :\nDummyIndexWriter\n\tpath : dummy-index.txt")
 
 
+SOLR, ELASTIC = "http://127.0.0.1:9/solr/nutch", "127.0.0.1:9"
+
+
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        ({}, ["indexer-embedded"]),
+        ({"solr.server.url": SOLR}, ["indexer-solr"]),
+        ({"elastic.host": ELASTIC}, ["indexer-elastic"]),
+        ({"elastic.host": ELASTIC, "solr.server.url": SOLR}, ["indexer-elastic", "indexer-solr"]),
+        ({"elastic.host": ELASTIC, "plugin.excludes": "indexer-elastic"}, []),
+        ({"solr.server.url": SOLR, "plugin.includes": "index-basic|indexer-embedded"}, ["indexer-embedded"]),
+        ({"solr.server.url": SOLR, "plugin.includes": "indexer-(csv|solr)"}, ["indexer-csv", "indexer-solr"]),
+        ({"solr.server.url": SOLR, "plugin.includes": "protocol-http|index-basic"}, ["indexer-solr"]),
+    ],
+)
+def test_plugin_includes_chooses_the_writers_then_addresses_then_there_is_the_embedded_index(conf, settings, names):
+    for name, value in settings.items():
+        conf.set(name, value)
+    assert sorted(IndexWriters(conf).names) == names
+
+
+def test_index_writers_xml_sets_up_what_an_address_chooses_and_chooses_nothing_itself(tmp_path, conf):
+    (tmp_path / "index-writers.xml").write_text(INDEX_WRITERS.format(folder=tmp_path), encoding="utf-8")
+    conf.folders.insert(0, tmp_path)
+    assert IndexWriters(conf).names == ["indexer-embedded"]
+    conf.set("solr.server.url", SOLR)
+    assert IndexWriters(conf).names == ["indexer-solr"]
+
+
+def test_an_address_that_plugin_includes_leaves_unused_is_warned_of(tmp_path, conf, capsys):
+    conf.set("indexer-jsonl.path", str(tmp_path / "out.jsonl"))
+    conf.set("plugin.includes", "indexer-jsonl")
+    conf.set("elastic.host", ELASTIC)
+    IndexWriters(conf).prepare()
+    assert "elastic.host is set, but plugin.includes names indexer-jsonl: nothing is sent" in capsys.readouterr().err
+    conf.set("plugin.excludes", "indexer-elastic")
+    IndexWriters(conf).prepare()
+    assert capsys.readouterr().err == ""
+
+
 def test_no_writer_at_all_is_said(conf):
-    conf.set("plugin.includes", "index-basic")
+    conf.set("plugin.excludes", "indexer-embedded")
     assert IndexWriters(conf).describe() == "No IndexWriters activated - check your configuration\n"
 
 

@@ -1,0 +1,168 @@
+"""A real OpenSearch of the tests' own: started by scripts/services on a free port, stopped and removed at the end."""
+
+import base64
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import threading
+import time
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.parse import quote
+from urllib.request import Request, urlopen
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class OpenSearchServer:
+    """An instance of OpenSearch; it can be stopped, killed and started again while a test runs."""
+
+    def __init__(self, name):
+        self.name = name
+        self.url = ""
+
+    def _services(self, action, *words):
+        command = [str(ROOT / "scripts" / "services"), action, "opensearch", "--instance", self.name, *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{' '.join(command)} failed:\n{done.stderr}"
+        return done.stdout.strip()
+
+    def start(self):
+        self.url = self._services("start")
+
+    def stop(self):
+        self._services("stop")
+
+    def crash(self):
+        self._services("stop", "--crash")
+
+    def remove(self):
+        self._services("remove")
+
+    def call(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = Request(f"{self.url}/{path}", data, {"Content-Type": "application/json"}, method=method)
+        with urlopen(request) as answer:
+            return json.load(answer)
+
+    def search(self, query="*:*", index="nutch"):
+        found = self.call("GET", f"{index}/_search?size=10000&q={quote(query)}&default_operator=AND")
+        return found["hits"]["hits"]
+
+    def ids(self, query="*:*", index="nutch"):
+        return [hit["_source"]["id"] for hit in self.search(query, index)]
+
+    def document(self, document_id, index="nutch"):
+        return self.call("GET", f"{index}/_doc/{quote(document_id, safe='')}")["_source"]
+
+    def fields(self, index="nutch"):
+        return self.call("GET", f"{index}/_mapping")[index]["mappings"]["properties"]
+
+    def clear(self):
+        self.call("DELETE", "*")
+
+
+@pytest.fixture(scope="session")
+def opensearch_server():
+    """Give a running OpenSearch, or skip where there is no Java or Maven."""
+    missing = [tool for tool in ("javac", "mvn") if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"{' and '.join(missing)} not on the PATH: a JDK 17 and Maven run the OpenSearch of this test")
+    server = OpenSearchServer(f"test-{os.getpid()}-{int(time.time())}")
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.fixture
+def opensearch(opensearch_server):
+    """Give OpenSearch without any index, running whatever the test before did."""
+    opensearch_server.start()
+    opensearch_server.clear()
+    return opensearch_server
+
+
+@contextmanager
+def guarded(url, folder, user, password):
+    """Serve what is at ``url`` by TLS to who logs in; give the address and the file of the certificate to trust."""
+    certificate, key = _certificate(folder)
+    wanted = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            if self.headers.get("Authorization") != wanted:
+                self._answer(401, b'{"error":{"type":"security_exception","reason":"missing authentication"}}')
+                return
+            kind = {"Content-Type": self.headers.get("Content-Type", "application/json")}
+            try:
+                with urlopen(Request(url + self.path, body or None, kind, method=self.command)) as answer:
+                    self._answer(answer.status, answer.read())
+            except HTTPError as error:
+                with error:
+                    self._answer(error.code, error.read())
+
+        do_POST = do_PUT = do_GET  # noqa: N815
+
+        def _answer(self, status, body):
+            self.send_response_only(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            """Say nothing."""
+
+    listening = _QuietServer(("127.0.0.1", 0), Handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    listening.socket = context.wrap_socket(listening.socket, server_side=True, do_handshake_on_connect=False)
+    threading.Thread(target=listening.serve_forever, args=(0.05,), daemon=True).start()
+    try:
+        yield f"https://127.0.0.1:{listening.server_address[1]}", str(certificate)
+    finally:
+        listening.shutdown()
+        listening.server_close()
+
+
+class _QuietServer(ThreadingHTTPServer):
+    """Clients that hang up, since they do not trust the certificate, are no news."""
+
+    def handle_error(self, request, client_address):
+        """Say nothing."""
+
+
+def _certificate(folder):
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(
+            name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(hours=1)
+        )
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    (folder / "certificate.pem").write_bytes(certificate.public_bytes(pem))
+    plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    (folder / "key.pem").write_bytes(key.private_bytes(pem, *plain))
+    return folder / "certificate.pem", folder / "key.pem"
