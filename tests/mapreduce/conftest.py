@@ -1,0 +1,3 @@
+from tests.indexer.solr_server import solr_server
+
+__all__ = ["solr_server"]

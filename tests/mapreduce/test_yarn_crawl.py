@@ -1,0 +1,245 @@
+"""Three rounds of a crawl, job by job from the command line: YARN, HDFS, HBase and Solr against one process."""
+
+from __future__ import annotations
+
+import re
+import struct
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.sax.saxutils import escape
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.table import Query, open_store
+from nutch2py.webpage import Host
+from tests.conftest import ROOT
+from tests.jobs import crawl
+from tests.mapreduce.hadoop_cluster import Cluster
+from tests.site import hosts
+
+DELAY = 0.25
+SETTINGS = {
+    "http.agent.name": "nutch-test",
+    "http.filter.ipaddress.exclude": "",
+    "fetcher.threads.per.queue": "1",
+    "storage.embedded.map.size": str(1 << 30),
+    "urlfilter.regex.file": "site-urlfilter.txt",
+    "plugin.excludes": "indexer-embedded",
+    "parser.timeout": "15",
+    "pagerank.iterations": "1",
+}
+RANK = "s:pr"
+CLOCKS = {"tstamp", "date", "_version_"}
+"""Fields of documents that hold a clock: ``date`` is that of the fetch where the server names none."""
+_TASKS = re.compile(r": application_\d+_\d+: (?:(\d+) map tasks?)?(?:, )?(?:(\d+) reduce tasks?)?$", re.MULTILINE)
+Tasks = list[tuple[int, int]]
+"""Map and reduce tasks of the applications of a job, in their order."""
+
+
+class Run(NamedTuple):
+    """How a crawl went: what each job said, the applications of each, and what each fetch asked of the hosts."""
+
+    conf: Configuration
+    said: dict[str, str]
+    tasks: dict[str, Tasks]
+    requests: dict[str, list[hosts.Request]]
+
+
+def run_crawl(folder: Path, settings: Mapping[str, str], seeds: str, served: hosts.Web) -> Run:
+    """Run every job of three rounds, and those of the whole table, as commands."""
+    lines = [
+        f"<property><name>{name}</name><value>{escape(value)}</value></property>"
+        for name, value in {**SETTINGS, **settings}.items()
+    ]
+    (folder / "nutch-site.xml").write_text(f"<configuration>{''.join(lines)}</configuration>")
+    said: dict[str, str] = {}
+    tasks: dict[str, Tasks] = {}
+    requests: dict[str, list[hosts.Request]] = {}
+
+    def job(*words: str) -> None:
+        before = len(served.requests)
+        command = [sys.executable, "-m", "nutch2py.cli", *words, "--conf", str(folder), "-crawlId", "yarn"]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{' '.join(words)}: {done.stdout}{done.stderr}"
+        name = " ".join(words) if words[0] != "inject" else "inject"
+        said[name] = done.stdout
+        tasks[name] = [(int(maps or 0), int(reduces or 0)) for maps, reduces in _TASKS.findall(done.stdout)]
+        requests[name] = served.requests[before:]
+
+    job("inject", seeds)
+    for number in (1, 2, 3):
+        batch = f"round-{number}"
+        job("generate", "-topN", "180", "-batchId", batch)
+        job("fetch", batch)
+        job("parse", batch)
+        job("updatedb", batch)
+    job("pagerank")
+    job("updatehostdb")
+    job("dedup")
+    job("index", "-all")
+    job("clean")
+    return Run(Configuration.load(folder, {"storage.crawl.id": "yarn"}), said, tasks, requests)
+
+
+class Outcome(NamedTuple):
+    """The run on the cluster, the one in this process, and the documents of each."""
+
+    cluster: Run
+    inline: Run
+    cluster_documents: dict[str, Any]
+    inline_documents: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def outcome(
+    hadoop_cluster: Cluster, hbase_server: Any, solr_server: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Outcome:
+    """Run both crawls of one web."""
+    folder = tmp_path_factory.mktemp("crawl")
+    hbase_server.start()
+    documents = {name: solr_server.core(name) for name in ("of-cluster", "of-inline")}
+    with hosts.web() as served:
+        seeds = folder / "seeds"
+        seeds.mkdir()
+        for number, part in enumerate((served.seeds()[::2], served.seeds()[1::2])):
+            (seeds / f"part-{number}").write_text("".join(f"{url}\n" for url in part))
+        hadoop_cluster.hadoop("fs", "-put", str(seeds), "/crawl-seeds")
+        for name in ("cluster", "inline"):
+            (folder / name).mkdir()
+            for rules in hadoop_cluster.conf_folder.glob("*.txt"):
+                (folder / name / rules.name).write_bytes(rules.read_bytes())
+        served.owner = task_of_connection(hadoop_cluster, served.port)
+        on_cluster = {
+            **hadoop_cluster.settings,
+            "storage.data.store": hbase_server.address(),
+            "storage.embedded.shared": "false",
+            "solr.server.url": documents["of-cluster"],
+            "fetcher.server.delay": str(DELAY),
+        }
+        here = {
+            "storage.data.store": f"embedded:{folder / 'crawldata'}",
+            "solr.server.url": documents["of-inline"],
+            "fetcher.server.delay": "0",
+            "plugin.excludes": "indexer-embedded",
+        }
+        cluster = run_crawl(folder / "cluster", on_cluster, "hdfs:///crawl-seeds", served)
+        served.owner = lambda _: "here"
+        inline = run_crawl(folder / "inline", here, str(seeds), served)
+    found = [_documents(solr_server, core) for core in documents]
+    return Outcome(cluster, inline, *found)
+
+
+def task_of_connection(cluster: Cluster, port: int) -> Callable[[int], object]:
+    """Return what finds the fetch task that holds the client's end of a connection to ``port``, by its process id."""
+
+    def owner(client: int) -> object:
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+            fields = line.split()
+            if (int(fields[1].split(":")[1], 16), int(fields[2].split(":")[1], 16)) == (client, port):
+                socket = f"socket:[{fields[9]}]"
+                for process in cluster.tasks("FetcherJob", "reducer"):
+                    for held in Path(f"/proc/{process}/fd").iterdir():
+                        try:
+                            if str(held.readlink()) == socket:
+                                return process
+                        except OSError:  # closed meanwhile
+                            continue
+        return None
+
+    return owner
+
+
+def _documents(server: Any, core: str) -> dict[str, Any]:
+    found = server.select("*:*", core, rows=1000, fl="*,pagerank")["response"]["docs"]
+    return {one["id"]: {name: value for name, value in one.items() if name not in CLOCKS} for one in found}
+
+
+def _table(run: Run) -> tuple[dict[str, dict[str, bytes]], dict[str, float]]:
+    """Return the cells of a crawl, and apart from them the ranks, whose last digits hang on the order of a sum."""
+    rows = crawl.table(run.conf)
+    ranks = {key: struct.unpack(">f", cells.pop(RANK))[0] for key, cells in rows.items() if RANK in cells}
+    return rows, ranks
+
+
+def test_the_table_is_that_of_a_crawl_in_one_process(outcome: Outcome) -> None:
+    rows, ranks = _table(outcome.cluster)
+    expected, expected_ranks = _table(outcome.inline)
+    assert len(expected) > 400
+    statuses = [cells.get("f:st", b"")[-1:] for cells in expected.values()]
+    assert all(statuses.count(bytes([status])) > 10 for status in (1, 2, 3, 4, 5))
+    assert sum(b"parser.timeout" in cells.get("p:st", b"") for cells in expected.values()) == 1
+    assert rows.keys() == expected.keys()
+    differences = [
+        (key, column, cells.get(column), expected[key].get(column))
+        for key, cells in rows.items()
+        for column in cells.keys() | expected[key].keys()
+        if cells.get(column) != expected[key].get(column)
+    ]
+    assert differences == []
+    assert ranks == pytest.approx(expected_ranks, rel=1e-6)
+
+
+def test_the_host_table_is_the_same(outcome: Outcome) -> None:
+    found = [
+        {key: sorted(host.metadata.decoded()) for key, host in open_store(run.conf, Host).scan(Query())}
+        for run in (outcome.cluster, outcome.inline)
+    ]
+    assert found[0] == found[1]
+    assert len(found[0]) == len(hosts.HOSTS)
+
+
+def test_the_documents_in_solr_are_the_same(outcome: Outcome) -> None:
+    assert len(outcome.inline_documents) > 200
+    assert outcome.cluster_documents.keys() == outcome.inline_documents.keys()
+    for key, document in outcome.cluster_documents.items():
+        expected = outcome.inline_documents[key]
+        assert document.pop("pagerank") == pytest.approx(expected.pop("pagerank"), rel=1e-5)
+        # a set: its order is that in which the store hands out the inlinks
+        assert sorted(document.pop("anchor", [])) == sorted(expected.pop("anchor", []))
+        assert document == expected
+
+
+def test_jobs_say_the_same_of_what_they_did(outcome: Outcome) -> None:
+    for name, said in outcome.inline.said.items():
+        expected = [line for line in said.splitlines() if re.search(r"\d (SUCCESS|success|rows|documents|hosts)", line)]
+        lines = outcome.cluster.said[name].splitlines()
+        assert [line for line in expected if line not in lines] == [], name
+
+
+def test_every_job_had_several_tasks_of_each_kind(outcome: Outcome) -> None:
+    of_maps_alone = ("parse", "index", "clean")
+    for name, applications in outcome.cluster.tasks.items():
+        assert applications, name
+        for number, (maps, reduces) in enumerate(applications):
+            writes = (name.startswith("updatedb") and number == 1) or (
+                name == "pagerank" and number == len(applications) - 1
+            )
+            assert maps > 1, (name, applications)
+            assert (reduces > 1) == (not writes and not name.startswith(of_maps_alone)), (name, applications)
+
+
+def test_each_host_is_fetched_by_one_task(outcome: Outcome) -> None:
+    for number in (1, 2, 3):
+        tasks = defaultdict(set)
+        for request in outcome.cluster.requests[f"fetch round-{number}"]:
+            tasks[request.host].add(request.owner)
+        assert tasks.keys() == set(hosts.HOSTS)
+        assert [len(found) for found in tasks.values()] == [1] * len(hosts.HOSTS), tasks
+        found = set().union(*tasks.values())
+        assert None not in found
+        assert len(found) > 1
+
+
+def test_the_delay_of_each_host_holds_over_the_whole_job(outcome: Outcome) -> None:
+    for number in (1, 2, 3):
+        requests = outcome.cluster.requests[f"fetch round-{number}"]
+        for host in hosts.HOSTS:
+            times = sorted(r.time for r in requests if r.host == host and r.path != "/robots.txt")
+            assert len(times) > 5
+            assert min(after - before for before, after in pairwise(times)) >= DELAY
