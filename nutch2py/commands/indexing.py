@@ -56,7 +56,7 @@ def _solrindex(args: Arguments, conf: Configuration) -> int:
 def _use_solr(conf: Configuration, address: str) -> None:
     """Send to a Solr, besides the writers that ``plugin.includes`` may name."""
     conf.set("solr.server.url", address)
-    conf.set("plugin.includes", f"{conf.get('plugin.includes', '')}|indexer-solr")
+    conf.set("plugin.includes", f"{conf.get_trimmed('plugin.includes')}|indexer-solr")
 
 
 def _dedup_options(parser: argparse.ArgumentParser) -> None:

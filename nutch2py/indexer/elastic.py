@@ -52,33 +52,37 @@ class ElasticIndexWriter:
 
     def _configure(self, conf: Configuration, given: Mapping[str, str]) -> None:
         parameters = Parameters(conf, "indexer-elastic", given)
-        text, number = conf.get_trimmed, conf.get_int
-        scheme = parameters.get("scheme", text("elastic.scheme", "http")).strip().lower()
-        port = parameters.get_int("port", number("elastic.port", 9200))
-        self.urls = addresses(parameters.get("host", text("elastic.host")), port, scheme)
-        self.index = parameters.get("index", text("elastic.index", "nutch")).strip()
+
+        def given_or(name: str, default: str) -> str:
+            return parameters.get(name, "").strip() or default  # an empty one, as in the template, says nothing
+
+        whole = parameters.get_int
+        scheme = given_or("scheme", conf.get_trimmed("elastic.scheme", "http")).lower()
+        port = whole("port", conf.get_int("elastic.port", 9200))
+        self.urls = addresses(given_or("host", conf.get_trimmed("elastic.host")), port, scheme)
+        self.index = given_or("index", conf.get_trimmed("elastic.index", "nutch"))
         self._batch = Batch(
-            parameters.get_int("max.bulk.docs", number("elastic.max.bulk.docs", 250)),
-            parameters.get_int("max.bulk.size", number("elastic.max.bulk.size", 2_500_500)),
+            whole("max.bulk.docs", conf.get_int("elastic.max.bulk.docs", 250)),
+            whole("max.bulk.size", conf.get_int("elastic.max.bulk.size", 2_500_500)),
         )
-        millis = number("elastic.exponential.backoff.millis", 100)
-        self.first_wait = parameters.get_int("exponential.backoff.millis", millis) / 1000
-        retries = number("elastic.exponential.backoff.retries", 10)
-        self.overloads = parameters.get_int("exponential.backoff.retries", retries)
-        self.patience = parameters.get_int("bulk.close.timeout", number("elastic.bulk.close.timeout", 600))
+        millis = conf.get_int("elastic.exponential.backoff.millis", 100)
+        self.first_wait = whole("exponential.backoff.millis", millis) / 1000
+        retries = conf.get_int("elastic.exponential.backoff.retries", 10)
+        self.overloads = whole("exponential.backoff.retries", retries)
+        self.patience = whole("bulk.close.timeout", conf.get_int("elastic.bulk.close.timeout", 600))
         self.timeout = conf.get_float("elastic.timeout", 120.0)
-        user = parameters.get("username", text("elastic.username")).strip()
-        password = parameters.get("password", conf.get("elastic.password", ""))
+        user = given_or("username", conf.get_trimmed("elastic.username"))
+        password = parameters.get("password", "") or conf.get("elastic.password", "")
         self.auth = (user, password) if parameters.get_bool("auth", bool(user and password)) else None
         if parameters.get("trust.store.path", "").strip() or parameters.get("key.store.path", "").strip():
             raise ConfigurationError(
                 "trust.store.path and key.store.path of indexer-elastic name key stores of Java: export the "
                 "certificate authority as PEM (keytool -exportcert -rfc), and name that file in tls.ca"
             )
-        self.ca = parameters.get("tls.ca", text("elastic.tls.ca")).strip()
+        self.ca = given_or("tls.ca", conf.get_trimmed("elastic.tls.ca"))
         if self.ca and not Path(self.ca).is_file():
             raise ConfigurationError(f"elastic.tls.ca names {self.ca}, which is not a file: correct the path")
-        self.index_file = parameters.get("index.file", text("elastic.index.file")).strip()
+        self.index_file = conf.get_trimmed("elastic.index.file")
         self._conf = conf
 
     @property

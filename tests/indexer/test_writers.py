@@ -314,5 +314,6 @@ def test_the_shipped_template_names_every_writer_of_its_own(tmp_path, conf):
     template = (data_folder("conf") / "index-writers.xml.template").read_text(encoding="utf-8")
     (tmp_path / "index-writers.xml").write_text(template, encoding="utf-8")
     conf.folders.insert(0, tmp_path)
-    conf.set("plugin.includes", "indexer-(embedded|csv|jsonl|dummy)")
-    assert IndexWriters(conf).names == ["indexer_embedded_1", "indexer_csv_1", "indexer_jsonl_1", "indexer_dummy_1"]
+    conf.set("plugin.includes", "indexer-.*")
+    names = ("embedded", "solr", "elastic", "csv", "jsonl", "dummy")
+    assert IndexWriters(conf).names == [f"indexer_{name}_1" for name in names]
