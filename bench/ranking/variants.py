@@ -18,7 +18,7 @@ from nutch2py.indexer.solr_client import SolrClient
 LEAST, MOST = 0.0001, 10_000.0  # the bounds of a weight, as in the index writer
 DEEP = 100_000
 USUAL = "a = 0.5"
-POWERS = (0.05, 0.25, 0.5, 1.0)
+POWERS = (0.02, 0.05, 0.25, 0.5, 1.0)
 
 
 class Match(NamedTuple):

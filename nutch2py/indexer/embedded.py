@@ -50,8 +50,8 @@ class EmbeddedIndexWriter:
     def _configure(self, conf: Configuration) -> None:
         self.folder = IndexFolder.of(conf)
         self.batch = max(1, conf.get_int("index.embedded.batch", 4000))
-        self.weight_fields = conf.get_strings("index.weight.fields", ("pagerank",))
-        self.weight_power = conf.get_float("index.weight.power", 0.05)
+        self.weight_fields = conf.get_strings("index.weight.fields", ("boost", "pagerank"))
+        self.weight_power = conf.get_float("index.weight.power", 0.02)
 
     def prepare(self, conf: Configuration, parameters: Mapping[str, str], reindex: bool) -> None:
         """Make the index when there is none; with ``reindex``, replace one that another version made."""

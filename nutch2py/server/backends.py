@@ -130,7 +130,7 @@ class EmbeddedBackend:
             return None
         tree = json.loads(told)
         weights = {name: fields.get(name, "1") for name in self.conf.get_strings("index.weight.fields")}
-        power = self.conf.get_trimmed("index.weight.power", "0.05")
+        power = self.conf.get_trimmed("index.weight.power", "0.02")
         shown = " · ".join(f"{name} {value}" for name, value in weights.items()) or "1"
         return f"score = relevance × weight\nweight: ({shown}) ^ {power}\nrelevance:\n" + "\n".join(tree_lines(tree))
 

@@ -117,8 +117,8 @@ def test_relevance_is_multiplied_by_pagerank_and_opic(searched):
     assert list(scores(pagerank_power=0.5, opic_power=1)) == ids(21, 22, 20)
     assert list(scores(pagerank_power=0, opic_power=1)) == ids(21, 20, 22)
     usual = scores()
-    assert usual[ids(22)[0]] == pytest.approx(base * 10**0.05)  # PageRank is 10; OPIC is left out
-    assert usual[ids(21)[0]] == pytest.approx(base)
+    assert usual[ids(22)[0]] == pytest.approx(base * 10**0.02)  # its PageRank
+    assert usual[ids(21)[0]] == pytest.approx(base * 4**0.02)  # its OPIC
 
 
 def test_pagerank_can_be_set_without_sending_the_document_again(searched):
