@@ -132,7 +132,7 @@ def test_every_built_in_plugin_can_be_imported_and_made(point: str, name: str, v
 
 
 def test_the_default_includes_enable_plugins_of_every_point_that_needs_one(conf: Configuration) -> None:
-    for point in ("urlnormalizer", "urlfilter", "parser", "scoringfilter", "indexingfilter", "indexwriter"):
+    for point in ("urlnormalizer", "urlfilter", "parser", "scoringfilter", "indexingfilter"):
         assert plugins.enabled(conf, point), point
 
 
