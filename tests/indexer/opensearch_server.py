@@ -2,50 +2,30 @@
 
 import base64
 import json
-import os
-import shutil
 import ssl
-import subprocess
 import threading
-import time
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
-from pathlib import Path
 from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.services import Service, running
 
 
-class OpenSearchServer:
-    """An instance of OpenSearch; it can be stopped, killed and started again while a test runs."""
+class OpenSearchServer(Service):
+    """An instance of OpenSearch."""
 
-    def __init__(self, name):
-        self.name = name
-        self.url = ""
+    kind = "opensearch"
 
-    def _services(self, action, *words):
-        command = [str(ROOT / "scripts" / "services"), action, "opensearch", "--instance", self.name, *words]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{' '.join(command)} failed:\n{done.stderr}"
-        return done.stdout.strip()
-
-    def start(self):
-        self.url = self._services("start")
-
-    def stop(self):
-        self._services("stop")
-
-    def crash(self):
-        self._services("stop", "--crash")
-
-    def remove(self):
-        self._services("remove")
+    @property
+    def url(self):
+        """The address of the node."""
+        return self.endpoint
 
     def call(self, method, path, body=None):
         data = None if body is None else json.dumps(body).encode()
@@ -73,15 +53,8 @@ class OpenSearchServer:
 @pytest.fixture(scope="session")
 def opensearch_server():
     """Give a running OpenSearch, or skip where there is no Java or Maven."""
-    missing = [tool for tool in ("javac", "mvn") if shutil.which(tool) is None]
-    if missing:
-        pytest.skip(f"{' and '.join(missing)} not on the PATH: a JDK 17 and Maven run the OpenSearch of this test")
-    server = OpenSearchServer(f"test-{os.getpid()}-{int(time.time())}")
-    try:
-        server.start()
+    with running(OpenSearchServer()) as server:
         yield server
-    finally:
-        server.remove()
 
 
 @pytest.fixture

@@ -1,56 +1,37 @@
 """A real Solr of the tests' own: started by scripts/services on a free port, stopped and removed at the end."""
 
 import json
-import os
 import shutil
-import subprocess
-import time
-from pathlib import Path
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.services import Service, running
 
 
-class SolrServer:
-    """An instance of Solr with the core ``nutch``; it can be stopped, killed and started again while a test runs."""
+class SolrServer(Service):
+    """An instance of Solr with the core ``nutch``."""
 
-    def __init__(self, name):
-        self.name = name
-        self.url = ""
+    kind = "solr"
 
-    def _services(self, action, *words):
-        command = [str(ROOT / "scripts" / "services"), action, "solr", "--instance", self.name, *words]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{' '.join(command)} failed:\n{done.stderr}"
-        return done.stdout.strip()
-
-    def start(self):
-        self.url = self._services("start")
+    @property
+    def url(self):
+        """The address of the core."""
+        return self.endpoint
 
     def start_cloud(self):
         """Start a node of SolrCloud beside it; return the collection's address."""
-        return self._services("start", "cloud")
+        return self.services("start", "cloud")
 
     def zookeeper(self):
-        settings = (self.home.parents[1] / "settings").read_text().splitlines()
+        settings = (self.folder / "settings").read_text().splitlines()
         port = next(int(line.partition("=")[2]) for line in settings if line.startswith("cloud="))
         return f"127.0.0.1:{port + 1000}"
 
-    def stop(self):
-        self._services("stop")
-
-    def crash(self):
-        self._services("stop", "--crash")
-
-    def remove(self):
-        self._services("remove")
-
     @property
     def home(self):
-        return ROOT / ".cache" / "services" / "solr" / self.name / "data" / "solr"
+        return self.folder / "data" / "solr"
 
     def get(self, path, core="nutch", **parameters):
         root = self.url.removesuffix("nutch")
@@ -94,15 +75,8 @@ class SolrServer:
 @pytest.fixture(scope="session")
 def solr_server():
     """Give a running Solr, or skip where there is no Java or Maven."""
-    missing = [tool for tool in ("java", "mvn") if shutil.which(tool) is None]
-    if missing:
-        pytest.skip(f"{' and '.join(missing)} not on the PATH: a JDK 17 and Maven run the Solr of this test")
-    server = SolrServer(f"test-{os.getpid()}-{int(time.time())}")
-    try:
-        server.start()
+    with running(SolrServer()) as server:
         yield server
-    finally:
-        server.remove()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import time
@@ -13,27 +12,23 @@ import pytest
 
 from nutch2py.cli import main
 from nutch2py.conf import Configuration, data_folder
+from tests.services import Service, running
 
-ROOT = Path(__file__).resolve().parents[2]
 
-
-class Cluster:
+class Cluster(Service):
     """HDFS and YARN of one node; ``settings`` are the properties of a job that runs there."""
 
-    def __init__(self, name: str, folder: Path) -> None:
-        self._name = name
+    kind = "hadoop"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
         self.conf_folder = folder / "conf"
         self.package = folder / "package.tar.gz"
-        self.home = ""
 
-    def services(self, action: str) -> str:
-        command = [str(ROOT / "scripts" / "services"), action, "hadoop", "--instance", self._name]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{' '.join(command)} failed:\n{done.stderr}"
-        return done.stdout.strip()
-
-    def start(self) -> None:
-        self.home = self.services("start")
+    @property
+    def home(self) -> str:
+        """The folder of the Hadoop installation."""
+        return self.endpoint
 
     @property
     def settings(self) -> dict[str, str]:
@@ -61,14 +56,13 @@ class Cluster:
 
     def tasks(self, job: str, kind: str) -> list[int]:
         """Process ids of a job's tasks of a kind (mapper, reducer) that run in containers of this cluster."""
-        instance = ROOT / ".cache" / "services" / "hadoop" / self._name
         found = []
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             try:
                 words = path.read_bytes().split(b"\0")
                 if words[1:2] == [f"run_{job}.py".encode()] and f"--{kind}".encode() in words:
                     folder = (path.parent / "cwd").readlink()
-                    found += [int(path.parent.name)] if folder.is_relative_to(instance) else []
+                    found += [int(path.parent.name)] if folder.is_relative_to(self.folder) else []
             except OSError:  # it has just ended
                 continue
         return found
@@ -96,12 +90,5 @@ def package_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def hadoop_cluster(package_folder: Path) -> Iterator[Cluster]:
     """Give a running cluster with the package made, or skip where there is no Java or Maven."""
-    missing = [tool for tool in ("java", "mvn") if shutil.which(tool) is None]
-    if missing:
-        pytest.skip(f"{' and '.join(missing)} not on the PATH: a JDK 17 and Maven run the Hadoop of this test")
-    cluster = Cluster(f"test-{os.getpid()}", package_folder)
-    try:
-        cluster.start()
+    with running(Cluster(package_folder)) as cluster:
         yield cluster
-    finally:
-        cluster.services("remove")

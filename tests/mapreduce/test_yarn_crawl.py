@@ -103,6 +103,7 @@ def outcome(
     """Run both crawls of one web."""
     folder = tmp_path_factory.mktemp("crawl")
     hbase_server.start()
+    solr_server.start()
     documents = {name: solr_server.core(name) for name in ("of-cluster", "of-inline")}
     with hosts.web() as served:
         seeds = folder / "seeds"

@@ -1,59 +1,37 @@
 """A real HBase of the tests' own: started by scripts/services on free ports, stopped and removed at the end."""
 
-import os
-import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.services import ROOT, Service, running
 
 
-class Server:
-    """An instance of HBase with its gateways; parts can be killed and started again while a test runs."""
+class Server(Service):
+    """An instance of HBase with its gateways."""
 
-    def __init__(self, name):
-        self.name = name
-        self.location = ""
-        self.environment = {**os.environ, "HBASE_MEMORY": "768m", "GATEWAY_MEMORY": "512m"}
+    kind = "hbase"
+    environment = {"HBASE_MEMORY": "768m", "GATEWAY_MEMORY": "512m"}  # noqa: RUF012
 
-    def _services(self, action, *words):
-        command = [str(ROOT / "scripts" / "services"), action, "hbase", "--instance", self.name, *words]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=self.environment)
-        assert done.returncode == 0, f"{' '.join(command)} failed:\n{done.stderr}"
-        return done.stdout
-
-    def start(self, *parts):
-        self.location = self._services("start", *parts).strip()
-
-    def stop(self, *parts):
-        self._services("stop", *parts)
-
-    def crash(self, *parts):
-        self._services("stop", "--crash", *parts)
-
-    def remove(self):
-        self._services("remove")
+    @property
+    def location(self):
+        """What storage.data.store names."""
+        return self.endpoint
 
     def status(self):
-        return self._services("status")
+        return self.services("status")
 
     def java(self, source, *arguments):
         """Run a Java program of one file as a client of this HBase."""
-        classes = f"{ROOT / 'services' / 'hbase'}:{self.home.parent / 'lib'}/*"
-        values = {"zookeeper.port": self.port("zookeeper"), "scanner.timeout": 60_000, "data": self.home}
+        classes = f"{ROOT / 'services' / 'hbase'}:{self.folder.parent / 'lib'}/*"
+        values = {"zookeeper.port": self.port("zookeeper"), "scanner.timeout": 60_000, "data": self.folder}
         options = [f"-Dnutch2py.{name}={value}" for name, value in values.items()]
         command = ["java", *options, "-XX:TieredStopAtLevel=1", "-cp", classes, str(source), *arguments]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
 
-    @property
-    def home(self):
-        return ROOT / ".cache" / "services" / "hbase" / self.name
-
     def port(self, part):
-        lines = (self.home / "settings").read_text().splitlines()
+        lines = (self.folder / "settings").read_text().splitlines()
         return int(next(line.partition("=")[2] for line in lines if line.startswith(f"{part}=")))
 
     def address(self, part="gateway"):
@@ -63,15 +41,8 @@ class Server:
 @pytest.fixture(scope="session")
 def hbase_server():
     """Give a running HBase with a gateway, or skip where there is no Java or Maven."""
-    missing = [tool for tool in ("java", "mvn") if shutil.which(tool) is None]
-    if missing:
-        pytest.skip(f"{' and '.join(missing)} not on the PATH: a JDK 17 and Maven run the HBase of this test")
-    server = Server(f"test-{os.getpid()}")
-    try:
-        server.start()
+    with running(Server()) as server:
         yield server
-    finally:
-        server.remove()
 
 
 @pytest.fixture

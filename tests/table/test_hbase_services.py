@@ -55,13 +55,13 @@ def test_the_compose_file_runs_the_same_scripts():
 
 
 def test_a_start_of_what_runs_changes_nothing(hbase):
-    pid = (hbase.home / "run" / "master.pid").read_text()
+    pid = (hbase.folder / "run" / "master.pid").read_text()
     hbase.start()
-    assert (hbase.home / "run" / "master.pid").read_text() == pid
+    assert (hbase.folder / "run" / "master.pid").read_text() == pid
 
 
 def test_a_pid_that_another_process_has_is_left_alone(hbase):
-    file = hbase.home / "run" / "gateway-b.pid"
+    file = hbase.folder / "run" / "gateway-b.pid"
     file.write_text(f"{os.getpid()}\n")
     assert "gateway-b        stopped" in hbase.status()
     hbase.stop("gateway-b")
@@ -110,8 +110,8 @@ def test_data_in_a_folder_of_choice(hbase, tmp_path):
             "start", "hbase", "--instance", server.name, "--data", str(tmp_path / "d"), "--port", "1", "nope"
         )
         assert done.returncode == 1
-        assert f"data={tmp_path / 'd'}" in (server.home / "settings").read_text()
+        assert f"data={tmp_path / 'd'}" in (server.folder / "settings").read_text()
         assert server.port("gateway") == 1
     finally:
         server.remove()
-    assert not server.home.exists()
+    assert not server.folder.exists()

@@ -1,0 +1,67 @@
+"""What tests of real servers have in common: instances run by scripts/services, removed at the end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Service:
+    """An instance of a server; it can be stopped, killed and started again while a test runs."""
+
+    kind = ""
+    """As scripts/services calls it."""
+    environment: dict[str, str] = {}  # noqa: RUF012
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name or f"test-{os.getpid()}-{int(time.time())}"
+        self.endpoint = ""
+
+    def services(self, action: str, *words: str) -> str:
+        command = [str(ROOT / "scripts" / "services"), action, self.kind, "--instance", self.name, *words]
+        environment = {**os.environ, **self.environment}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        assert done.returncode == 0, f"{' '.join(command)} failed:\n{done.stderr}"
+        return done.stdout.strip()
+
+    def start(self, *parts: str) -> None:
+        self.endpoint = self.services("start", *parts)
+
+    def stop(self, *parts: str) -> None:
+        self.services("stop", *parts)
+
+    def crash(self, *parts: str) -> None:
+        self.services("stop", "--crash", *parts)
+
+    def remove(self) -> None:
+        self.services("remove")
+
+    @property
+    def folder(self) -> Path:
+        return ROOT / ".cache" / "services" / self.kind / self.name
+
+
+S = TypeVar("S", bound=Service)
+
+
+@contextmanager
+def running(server: S) -> Iterator[S]:
+    """Start a server and remove it at the end; skip where there is no Java or Maven."""
+    missing = [tool for tool in ("java", "mvn") if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"{' and '.join(missing)} not on the PATH: a JDK 17 and Maven run the {server.kind} of this test")
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
