@@ -9,7 +9,7 @@ from nutch2py.webpage import WebPage
 
 
 class AnchorIndexingFilter:
-    """Adds each anchor text of the inlinks as ``anchor``, in the order of the linking URLs.
+    """Adds each anchor text of the inlinks as ``anchor`` in the order of the linking URLs, which a store need not keep.
 
     ``anchorIndexingFilter.deduplicate``: texts that differ in case only are added once.
     """
@@ -23,7 +23,7 @@ class AnchorIndexingFilter:
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Add the anchors; an empty one is left out."""
         seen: set[str] = set()
-        for _, anchor in page.inlinks.decoded():
+        for _, anchor in sorted(page.inlinks.decoded()):
             text = indexed_text(anchor)
             if not text:
                 continue

@@ -10,6 +10,7 @@ from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.document import clean_text
 from nutch2py.indexer.searcher import EmbeddedSearcher
 from nutch2py.indexer.snippet import Snippet, make_snippet, mark
+from nutch2py.indexer.writers import chosen
 
 MAX_ROWS = 1_000
 MAX_START = 100_000
@@ -64,19 +65,30 @@ class SearchResult(NamedTuple):
         }
 
 
+def search_backend(conf: Configuration) -> str:
+    """Return which index answers queries: ``embedded`` or ``solr``.
+
+    ``search.backend`` says it. Without it Solr does when documents go there and not to the embedded index.
+    """
+    backend = conf.get_trimmed("search.backend")
+    if not backend:
+        writers = chosen(conf)
+        return "solr" if "indexer-solr" in writers and "indexer-embedded" not in writers else "embedded"
+    if backend not in ("embedded", "solr"):
+        raise ConfigurationError(f"search.backend is {backend!r}: write embedded or solr")
+    return backend
+
+
 def search(
     conf: Configuration, query: str, start: int = 0, rows: int = 10, searcher: EmbeddedSearcher | None = None
 ) -> SearchResult:
     """Answer a query: words, "phrases", ``field:value``, ``-minus``, AND, OR, parentheses.
 
     ``start`` and ``rows`` are held within 0–100,000 and 0–1,000. A ``searcher`` that is kept saves opening the index.
-    With ``search.backend`` = ``solr`` the answer is Solr's (:mod:`nutch2py.indexer.solr_search`).
+    Where :func:`search_backend` says so, the answer is Solr's (:mod:`nutch2py.indexer.solr_search`).
     Raise :class:`IndexingError` when there is no index, when it is empty, or when another version made it.
     """
-    backend = conf.get_trimmed("search.backend", "embedded")
-    if backend not in ("embedded", "solr"):
-        raise ConfigurationError(f"search.backend is {backend!r}: write embedded or solr")
-    if backend == "solr" and searcher is None:
+    if searcher is None and search_backend(conf) == "solr":
         from nutch2py.indexer.solr_search import solr_search
 
         return solr_search(conf, query, start, rows)

@@ -7,7 +7,7 @@ from pathlib import Path
 from nutch2py.conf import Configuration
 from nutch2py.errors import UsageError
 from nutch2py.indexer.evaluation import evaluate, mean, read_judgements, read_queries, table
-from nutch2py.indexer.search import SearchResult, search
+from nutch2py.indexer.search import SearchResult, search, search_backend
 from nutch2py.indexer.searcher import EmbeddedSearcher
 
 
@@ -22,8 +22,7 @@ def run_evaluation(
     if n < 1:
         raise UsageError("-n: the number of results looked at must be at least 1")
     known = read_judgements(judgements)
-    embedded = conf.get_trimmed("search.backend", "embedded") == "embedded"
-    searcher = EmbeddedSearcher(conf) if embedded else None
+    searcher = EmbeddedSearcher(conf) if search_backend(conf) == "embedded" else None
     asked = read_queries(queries)
     missing: dict[tuple[str, str], str] = {}
 

@@ -179,9 +179,9 @@ def check_reach(conf: Configuration, runner: str, job_class: type[TableJob]) -> 
     local = job_class.local_outputs(conf)
     if local:
         raise ConfigurationError(
-            f"tasks on the nodes of a cluster would write {local} to their own disks: enable indexer-solr in "
-            "plugin.includes instead, or run this job with -r local; when the cluster is this one machine, set "
-            "storage.embedded.shared to true"
+            f"tasks on the nodes of a cluster would write {local} to their own disks: send documents to Solr, "
+            "Elasticsearch or OpenSearch instead (solr.server.url, elastic.host), or run this job with -r local; when "
+            "the cluster is this one machine, set storage.embedded.shared to true"
         )
 
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from nutch2py.conf import Configuration
 from nutch2py.errors import IndexingError
 from nutch2py.indexer.index_folder import TEXT_FIELDS
-from nutch2py.indexer.search import SearchResult, search
+from nutch2py.indexer.search import SearchResult, search, search_backend
 from nutch2py.indexer.searcher import EmbeddedSearcher
 from nutch2py.indexer.solr_search import SolrSearcher
 from nutch2py.indexer.spelling import corrected
@@ -55,8 +55,8 @@ class Backend(Protocol):
 
 
 def backend(conf: Configuration) -> Backend:
-    """Return the index that ``search.backend`` names."""
-    return SolrBackend(conf) if conf.get_trimmed("search.backend", "embedded") == "solr" else EmbeddedBackend(conf)
+    """Return the index that :func:`nutch2py.indexer.search.search_backend` names."""
+    return SolrBackend(conf) if search_backend(conf) == "solr" else EmbeddedBackend(conf)
 
 
 class EmbeddedBackend:

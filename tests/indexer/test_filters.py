@@ -137,11 +137,11 @@ def test_tstamp_is_when_the_page_was_fetched(marks, fetch_time, due):
     assert fetch_time_of(given) == NOW
 
 
-def test_anchors_in_the_order_of_their_pages_and_no_empty_one():
+def test_anchors_in_the_order_of_the_linking_urls_and_no_empty_one():
     inlinks = {"http://c/": "Foo", "http://a/": "foo", "http://b/": ""}
-    assert filtered(AnchorIndexingFilter, inlinks=inlinks).values("anchor") == ["Foo", "foo"]
+    assert filtered(AnchorIndexingFilter, inlinks=inlinks).values("anchor") == ["foo", "Foo"]
     deduplicated = filtered(AnchorIndexingFilter, conf={"anchorIndexingFilter.deduplicate": "true"}, inlinks=inlinks)
-    assert deduplicated.values("anchor") == ["Foo"]
+    assert deduplicated.values("anchor") == ["foo"]
 
 
 def test_more_tells_what_the_headers_say():

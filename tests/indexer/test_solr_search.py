@@ -5,7 +5,7 @@ import pytest
 from nutch2py.cli import main
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError
-from nutch2py.indexer.search import render, search
+from nutch2py.indexer.search import render, search, search_backend
 from tests.indexer.test_solr import page_doc, settings, write
 
 
@@ -210,6 +210,16 @@ def test_nutch2py_search_asks_solr(searched, capsys):
     assert search(conf, "((unbalanced").total == 0
     assert main(["search", "-D", f"solr.server.url={searched.url}", "--solr", "naive", "cafe"]) == 0
     assert "Nutch web crawler" in capsys.readouterr().out
+
+
+def test_a_search_goes_where_documents_go():
+    there = {"solr.server.url": "http://localhost:8983/solr/nutch"}
+    assert search_backend(Configuration.load()) == "embedded"
+    assert search_backend(Configuration.load(overrides=there)) == "solr"
+    both = {**there, "plugin.includes": "indexer-(solr|embedded)"}
+    assert search_backend(Configuration.load(overrides=both)) == "embedded"
+    assert search_backend(Configuration.load(overrides={**both, "search.backend": "solr"})) == "solr"
+    assert search_backend(Configuration.load(overrides={"elastic.host": "localhost"})) == "embedded"
 
 
 def test_a_search_in_solr_that_cannot_be_made_says_why(searched):
