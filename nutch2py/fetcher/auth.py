@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from xml.etree import ElementTree
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
@@ -37,13 +36,9 @@ class Logins:
     def from_conf(cls, conf: Configuration) -> Logins:
         """Read the file, if there is one; raise ConfigurationError when it is malformed."""
         name = conf.get_trimmed("http.auth.file", "httpclient-auth.xml")
-        text = conf.resource_text(name)
-        if text is None:
+        root = conf.resource_xml(name)
+        if root is None:
             return cls({})
-        try:
-            root = ElementTree.fromstring(text)
-        except ElementTree.ParseError as error:
-            raise ConfigurationError(f"http.auth.file: {name} is no XML: {error}: repair it") from error
         scopes: dict[tuple[str, str], Credentials] = {}
         default: Credentials | None = None
         for element in root.iter("credentials"):

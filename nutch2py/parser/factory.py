@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 from weakref import WeakKeyDictionary
-from xml.etree import ElementTree as ET
 
 from nutch2py.conf import Configuration, warn
 from nutch2py.errors import ConfigurationError
@@ -20,13 +19,9 @@ TIKA = frozenset({"parse-tika", "org.apache.nutch.parse.tika.TikaParser"})
 def read_parse_plugins(conf: Configuration) -> dict[str, list[str]]:
     """Return content type -> names of its parsers in order, from the file that ``parse.plugin.file`` names."""
     name = conf.get_trimmed("parse.plugin.file", DEFAULT_FILE)
-    text = conf.resource_text(name)
-    if text is None:
+    root = conf.resource_xml(name)
+    if root is None:
         raise ConfigurationError(f"parse.plugin.file names {name}, which is in no configuration folder: correct it")
-    try:
-        root = ET.fromstring(text)
-    except ET.ParseError as error:
-        raise ConfigurationError(f"cannot read {name}: {error}: repair the file's XML") from error
     mapping: dict[str, list[str]] = {}
     for element in root.iter("mimeType"):
         ids: list[str] = []

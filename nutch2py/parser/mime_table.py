@@ -37,13 +37,9 @@ class MimeTable:
     def load(cls, conf: Configuration) -> MimeTable:
         """Read the file that ``mime.types.file`` names, the shipped one without it."""
         name = conf.get_trimmed("mime.types.file", DEFAULT_FILE)
-        text = conf.resource_text(name)
-        if text is None:
+        root = conf.resource_xml(name)
+        if root is None:
             raise ConfigurationError(f"mime.types.file names {name}, which is in no configuration folder: correct it")
-        try:
-            root = ET.fromstring(text)
-        except ET.ParseError as error:
-            raise ConfigurationError(f"cannot read {name}: {error}: repair the file's XML") from error
         table = cls()
         for element in root.iter("mime-type"):
             table._add(element)

@@ -106,10 +106,16 @@ def test_which_login_counts(conf: Configuration, tmp_path: Path) -> None:
     assert [(c.login, c.scheme) for c in of.values() if c] == [("a:1", ""), ("b:2", "ntlm"), ("a:1", "")]
 
 
-@pytest.mark.parametrize("text", ["<credentials", '<credentials><default scheme="magic"/></credentials>'])
-def test_a_malformed_file_of_logins_is_refused(conf: Configuration, tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<credentials", r"^cannot read .*: repair the file's XML$"),
+        ('<credentials><default scheme="magic"/></credentials>', r"^http\.auth\.file: .* names the scheme 'magic'"),
+    ],
+)
+def test_a_malformed_file_of_logins_is_refused(conf: Configuration, tmp_path: Path, text: str, message: str) -> None:
     conf.set("http.auth.file", logins(tmp_path, text))
-    with pytest.raises(ConfigurationError, match=r"^http\.auth\.file: "):
+    with pytest.raises(ConfigurationError, match=message):
         Logins.from_conf(conf)
 
 
