@@ -56,7 +56,7 @@ def more_than_one_task_each(result: JobResult, reduces: bool) -> None:
 def test_a_crawl_on_yarn_and_hbase_ends_in_the_table_of_an_inline_crawl(
     hadoop_cluster: Cluster, hbase: Any, seeds: str, tmp_path: Path
 ) -> None:
-    store = {"storage.data.store": hbase.location, "storage.crawl.id": "yarn"}
+    store = {"storage.data.store": hbase.location, "storage.crawl.id": "oneround"}
     conf = on_yarn(hadoop_cluster, tmp_path, {**crawl.SETTINGS, **store})
     reference = inline(tmp_path, crawl.SETTINGS)
     crawl.rounds(reference, seeds, 1)

@@ -64,7 +64,7 @@ def run_crawl(folder: Path, settings: Mapping[str, str], seeds: str, served: hos
 
     def job(*words: str) -> None:
         before = len(served.requests)
-        command = [sys.executable, "-m", "nutch2py.cli", *words, "--conf", str(folder), "-crawlId", "yarn"]
+        command = [sys.executable, "-m", "nutch2py.cli", *words, "--conf", str(folder), "-crawlId", "rounds"]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{' '.join(words)}: {done.stdout}{done.stderr}"
         name = " ".join(words) if words[0] != "inject" else "inject"
@@ -84,7 +84,7 @@ def run_crawl(folder: Path, settings: Mapping[str, str], seeds: str, served: hos
     job("dedup")
     job("index", "-all")
     job("clean")
-    return Run(Configuration.load(folder, {"storage.crawl.id": "yarn"}), said, tasks, requests)
+    return Run(Configuration.load(folder, {"storage.crawl.id": "rounds"}), said, tasks, requests)
 
 
 class Outcome(NamedTuple):
