@@ -13,12 +13,12 @@ from typing import Any
 
 from bench.measuring import Cost, Measurement, Nutch
 from nutch2py.conf import Configuration
-from nutch2py.jobs.batchlist import BatchLists, State, entry_key
+from nutch2py.jobs.batchlist import BatchLists, State, put_entry
 from nutch2py.parser.checker import page_of
 from nutch2py.parser.parsing import Parsing
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import BatchEntry, CrawlStatus, Mark, ParseStatusCode, WebPage
+from nutch2py.webpage import CrawlStatus, Mark, ParseStatusCode, WebPage
 
 ROWS = (10_000,)
 AIMS = {10_000: 15.0}
@@ -71,9 +71,7 @@ def build(conf: Configuration, pages: int) -> None:
             page.markers = {Mark.DISTANCE: "0", Mark.GENERATE: BATCH, Mark.FETCH: BATCH}
             key = reverse_url(url)
             batch.put(key, page)
-            entry = BatchEntry()
-            entry.key = key
-            entries.put(entry_key(BATCH, "00000", number), entry)
+            put_entry(entries, BATCH, "00000", number, key)
     lists.set_state(BATCH, State.GENERATED, pages)
 
 

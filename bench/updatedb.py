@@ -8,10 +8,10 @@ from pathlib import Path
 from bench.measuring import Measurement, Nutch
 from nutch2py.cells import ParseStatus, ProtocolStatus, encode_float
 from nutch2py.conf import Configuration
-from nutch2py.jobs.batchlist import BatchLists, State, entry_key
+from nutch2py.jobs.batchlist import BatchLists, State, put_entry
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import BatchEntry, CrawlStatus, Mark, MetadataKey, ParseStatusCode, ProtocolStatusCode, WebPage
+from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, ParseStatusCode, ProtocolStatusCode, WebPage
 
 ROWS = (1_000, 10_000, 100_000)
 AIMS = {10_000: 12.0}
@@ -67,9 +67,7 @@ def build(conf: Configuration, pages: int) -> None:
             }
             key = reverse_url(_url(number))
             batch.put(key, page)
-            entry = BatchEntry()
-            entry.key = key
-            entries.put(entry_key(BATCH, "00000", number), entry)
+            put_entry(entries, BATCH, "00000", number, key)
     lists.set_state(BATCH, State.GENERATED, pages)
 
 

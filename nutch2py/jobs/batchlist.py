@@ -153,9 +153,11 @@ class BatchLists:
                 yield key.split("/", 2)[2], orjson.loads(entry.data)
 
 
-def entry_key(batch_id: str, partition: str, order: int) -> str:
-    """Return the key of a list entry."""
-    return f"l/{_name(batch_id)}/{partition}/{order:09d}"
+def put_entry(batch: WriteBatch, batch_id: str, partition: str, order: int, row_key: str) -> None:
+    """Write an entry of a list: the row ``row_key`` is the ``order``-th of a partition."""
+    entry = BatchEntry()
+    entry.key = row_key
+    batch.put(f"l/{_name(batch_id)}/{partition}/{order:09d}", entry)
 
 
 def journal_prefix(batch_id: str) -> str:

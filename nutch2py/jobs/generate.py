@@ -21,7 +21,7 @@ from mrjob.step import MRStep
 
 from nutch2py.conf import Configuration, warn
 from nutch2py.errors import ConfigurationError
-from nutch2py.jobs.batchlist import UNLISTED, BatchLists, BatchState, State, entry_key
+from nutch2py.jobs.batchlist import UNLISTED, BatchLists, BatchState, State, put_entry
 from nutch2py.jobs.joblog import JobLog
 from nutch2py.jobs.journal import recover
 from nutch2py.mapreduce.driver import map_tasks, reduce_tasks, run_job
@@ -37,7 +37,7 @@ from nutch2py.url.keys import reverse_url, unreverse_url
 from nutch2py.url.normalizers import URLNormalizers
 from nutch2py.url.partition import URLPartitioner
 from nutch2py.url.parts import domain_of, host_of
-from nutch2py.webpage import INJECTED_SITEMAP, BatchEntry, Mark, WebPage
+from nutch2py.webpage import INJECTED_SITEMAP, Mark, WebPage
 
 NO_LIMIT = sys.maxsize
 _SEPARATOR = "\x01"  # below every character of a URL, so that entries sort as (score descending, URL ascending)
@@ -231,10 +231,9 @@ class GeneratorJob(TableJob):
             with self.batches.batch() as batch:
                 for order, text in enumerate(texts):
                     url, moved = text[9:].split(_SEPARATOR, 1)
-                    entry = BatchEntry()
-                    entry.key = reverse_url(url)
-                    batch.put(entry_key(self.batch_id, partition, order), entry)
-                    rows.append((entry.key, moved))
+                    key = reverse_url(url)
+                    put_entry(batch, self.batch_id, partition, order, key)
+                    rows.append((key, moved))
             rows.sort()
             with self.writing() as batch:
                 for key, moved in rows:

@@ -12,10 +12,10 @@ from pathlib import Path
 import orjson
 
 from nutch2py.conf import Configuration
-from nutch2py.jobs.batchlist import BatchLists, State, entry_key
+from nutch2py.jobs.batchlist import BatchLists, State, put_entry
 from nutch2py.table import MarkCondition, Query, open_store
 from nutch2py.table.dump import export_table, import_table
-from nutch2py.webpage import BatchEntry, Mark, WebPage
+from nutch2py.webpage import Mark, WebPage
 from tests.parser.test_recording import EXCEPTED, HTML
 
 Row = dict[str, list[object]]
@@ -164,7 +164,5 @@ def make_list(conf: Configuration, batch: str) -> None:
     keys = [key for key, _ in open_store(conf, WebPage).scan(marked)]
     with lists.store.batch() as writes:
         for order, key in enumerate(keys):
-            entry = BatchEntry()
-            entry.key = key
-            writes.put(entry_key(batch, "00000", order), entry)
+            put_entry(writes, batch, "00000", order, key)
     lists.set_state(batch, State.GENERATED, len(keys))

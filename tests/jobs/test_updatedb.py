@@ -10,7 +10,7 @@ import pytest
 from nutch2py.cells import decode_float, encode_float
 from nutch2py.conf import Configuration
 from nutch2py.jobs import journal
-from nutch2py.jobs.batchlist import BatchLists, State, entry_key, journal_prefix, prefix_range
+from nutch2py.jobs.batchlist import BatchLists, State, journal_prefix, prefix_range, put_entry
 from nutch2py.jobs.generate import generate
 from nutch2py.jobs.journal import JournalWriter
 from nutch2py.jobs.parse import parse
@@ -53,9 +53,7 @@ def listed(conf: Configuration, urls: list[str], batch: str = BATCH) -> None:
     lists.set_state(batch, State.GENERATING)
     with lists.store.batch() as writes:
         for order, url in enumerate(urls):
-            entry = BatchEntry()
-            entry.key = reverse_url(url)
-            writes.put(entry_key(batch, "00000", order), entry)
+            put_entry(writes, batch, "00000", order, reverse_url(url))
     lists.set_state(batch, State.GENERATED, len(urls))
 
 
