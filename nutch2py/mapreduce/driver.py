@@ -127,6 +127,8 @@ def run_job(
             from nutch2py.mapreduce import spark
 
             arguments += spark.arguments(conf, work)
+        if runner == "local":  # tasks import what is installed here, as the driver does
+            arguments.append("--no-bootstrap-mrjob")
         if runner != "inline":
             arguments += [word for setting in _TASK_ENVIRONMENT for word in ("--cmdenv", setting)]
         _write_configuration(work / "configuration.json", task_conf)
