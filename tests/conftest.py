@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from nutch2py.conf import Configuration
 from nutch2py.table.embedded import files
 from tests.indexer.solr_server import solr_server
 from tests.mapreduce.hadoop_cluster import hadoop_cluster, package_folder
+from tests.services import Service
 from tests.table.hbase_server import hbase, hbase_server
 
 __all__ = ["hadoop_cluster", "hbase", "hbase_server", "package_folder", "solr_server"]
@@ -23,6 +24,16 @@ CASES = Path(os.environ.get("NUTCH2PY_CASES", ROOT.parent / "shared" / "cases"))
 MAP_SIZE = str(1 << 30)
 """Bytes of address space a table may take: hundreds of tables are open in one test run."""
 RECORDING = Path(os.environ.get("NUTCH2PY_RECORDING", CASES.parent / "recording"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show with a failed test what the real servers that it used said last."""
+    report = yield
+    if report.failed:
+        for server in {id(value): value for value in item.funcargs.values() if isinstance(value, Service)}.values():
+            report.sections.extend(server.logs())
+    return report
 
 
 @pytest.fixture(scope="module", autouse=True)

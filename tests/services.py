@@ -14,6 +14,7 @@ from typing import TypeVar
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+_LINES_OF_A_LOG = 60
 
 
 class Service:
@@ -49,6 +50,12 @@ class Service:
     @property
     def folder(self) -> Path:
         return ROOT / ".cache" / "services" / self.kind / self.name
+
+    def logs(self) -> Iterator[tuple[str, str]]:
+        """Give the end of what each of its processes said, for the report of a test that failed."""
+        for path in sorted(self.folder.glob("log/*.out")):
+            lines = path.read_text(errors="replace").splitlines()
+            yield f"{self.kind} {path.name}", "\n".join(lines[-_LINES_OF_A_LOG:])
 
 
 S = TypeVar("S", bound=Service)

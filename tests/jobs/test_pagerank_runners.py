@@ -1,4 +1,7 @@
-"""PageRank by MapReduce gives the ranks of the memory path on every runner, and on HBase."""
+"""PageRank by MapReduce gives the ranks of the memory path on every runner, and on HBase.
+
+On YARN: tests/mapreduce/test_yarn_crawl.py.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,6 @@ from nutch2py.table import Query, open_store
 from nutch2py.table.dump import copy_table
 from nutch2py.webpage import WebPage
 from tests.jobs.test_pagerank import make_table, random_web, ranks_of
-from tests.mapreduce.hadoop_cluster import Cluster
 
 needs_spark = pytest.mark.skipif(
     shutil.which("java") is None or importlib.util.find_spec("pyspark") is None,
@@ -80,11 +82,3 @@ def test_on_a_table_in_hbase(conf: Configuration, hbase: Any, runner: str, itera
     in_memory.set("pagerank.method", "memory")
     pagerank(in_memory)
     assert ranks_of(in_memory) == expected
-
-
-def test_on_yarn_and_hbase(conf: Configuration, hadoop_cluster: Cluster, hbase: Any) -> None:
-    here = {"storage.data.store": conf.get("storage.data.store", ""), "mapreduce.runner": "inline"}
-    conf = hadoop_cluster.configuration(here)
-    expected = ranks_in_memory(conf, 2)
-    copy = on_hbase(conf, hbase, "rankyarn")
-    equal_by_mapreduce(copy, hadoop_cluster.settings, expected)

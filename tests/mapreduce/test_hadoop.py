@@ -1,21 +1,19 @@
-"""Jobs on a real YARN, HDFS and HBase."""
+"""Jobs on a real YARN and HDFS; tests/mapreduce/test_yarn_crawl.py has a whole crawl, with HBase and Solr."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, InputError
-from nutch2py.jobs.index import index
 from nutch2py.jobs.inject import InjectorJob
 from nutch2py.jobs.package import clean_packages
 from nutch2py.jobs.readdb import dump
 from nutch2py.mapreduce import archive
-from nutch2py.mapreduce.driver import JobResult, run_job
+from nutch2py.mapreduce.driver import run_job
 from nutch2py.mapreduce.hadoop import Hadoop
 from nutch2py.mapreduce.splits import split_files
 from tests.jobs import crawl, rows
@@ -46,32 +44,6 @@ def inline(folder: Path, settings: dict[str, str]) -> Configuration:
 def on_yarn(cluster: Cluster, folder: Path, settings: dict[str, str]) -> Configuration:
     store = {"storage.data.store": f"embedded:{folder / 'yarn'}", "index.embedded.path": str(folder / "index-yarn")}
     return cluster.configuration({**store, **settings})
-
-
-def more_than_one_task_each(result: JobResult, reduces: bool) -> None:
-    assert result.count("Job Counters", "Launched map tasks") > 1
-    assert (result.count("Job Counters", "Launched reduce tasks") > 1) == reduces
-
-
-def test_a_crawl_on_yarn_and_hbase_ends_in_the_table_of_an_inline_crawl(
-    hadoop_cluster: Cluster, hbase: Any, seeds: str, tmp_path: Path
-) -> None:
-    store = {"storage.data.store": hbase.location, "storage.crawl.id": "oneround"}
-    conf = on_yarn(hadoop_cluster, tmp_path, {**crawl.SETTINGS, **store})
-    reference = inline(tmp_path, crawl.SETTINGS)
-    crawl.rounds(reference, seeds, 1)
-    crawl.inject(conf, seeds)
-    _, generated = crawl.generate(conf, top_n=20, batch_id="test-1")
-    assert generated == 9
-    more_than_one_task_each(crawl.fetch(conf, "test-1"), reduces=True)
-    more_than_one_task_each(crawl.parse(conf, "test-1"), reduces=False)
-    more_than_one_task_each(crawl.updatedb(conf, "test-1"), reduces=True)
-    assert crawl.table(conf) == crawl.table(reference)
-    indexed = index(conf, "test-1")
-    assert indexed.count("IndexerStatus", "added") == index(reference, "test-1").count("IndexerStatus", "added") > 3
-    left = hadoop_cluster.hadoop("fs", "-ls", "-C", "nutch2py").splitlines()
-    assert len(left) == 1  # the package; the jobs' own files are gone
-    assert left[0].endswith(".tar.gz")
 
 
 def test_a_task_tells_what_is_wrong_and_reads_the_files_of_the_client(

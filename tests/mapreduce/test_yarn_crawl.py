@@ -32,7 +32,7 @@ SETTINGS = {
     "urlfilter.regex.file": "site-urlfilter.txt",
     "plugin.excludes": "indexer-embedded",
     "parser.timeout": "15",
-    "pagerank.iterations": "1",
+    "pagerank.iterations": "2",
 }
 RANK = "s:pr"
 CLOCKS = {"tstamp", "date", "_version_"}
@@ -88,12 +88,13 @@ def run_crawl(folder: Path, settings: Mapping[str, str], seeds: str, served: hos
 
 
 class Outcome(NamedTuple):
-    """The run on the cluster, the one in this process, and the documents of each."""
+    """The run on the cluster, the one in this process, the documents of each, and what is left on HDFS."""
 
     cluster: Run
     inline: Run
     cluster_documents: dict[str, Any]
     inline_documents: dict[str, Any]
+    left_on_hdfs: list[str]
 
 
 @pytest.fixture(scope="module")
@@ -130,10 +131,11 @@ def outcome(
             "plugin.excludes": "indexer-embedded",
         }
         cluster = run_crawl(folder / "cluster", on_cluster, "hdfs:///crawl-seeds", served)
+        left = hadoop_cluster.hadoop("fs", "-ls", "-C", "nutch2py").splitlines()
         served.owner = lambda _: "here"
         inline = run_crawl(folder / "inline", here, str(seeds), served)
     found = [_documents(solr_server, core) for core in documents]
-    return Outcome(cluster, inline, *found)
+    return Outcome(cluster, inline, *found, left)
 
 
 def task_of_connection(cluster: Cluster, port: int) -> Callable[[int], object]:
@@ -221,6 +223,16 @@ def test_every_job_had_several_tasks_of_each_kind(outcome: Outcome) -> None:
             )
             assert maps > 1, (name, applications)
             assert (reduces > 1) == (not writes and not name.startswith(of_maps_alone)), (name, applications)
+
+
+def test_ranks_came_by_mapreduce_there_and_from_memory_here(outcome: Outcome) -> None:
+    assert " links, by MapReduce" in outcome.cluster.said["pagerank"]
+    assert " links, in memory" in outcome.inline.said["pagerank"]
+
+
+def test_only_the_package_is_left_on_hdfs(outcome: Outcome) -> None:
+    assert len(outcome.left_on_hdfs) == 1
+    assert outcome.left_on_hdfs[0].endswith(".tar.gz")
 
 
 def test_each_host_is_fetched_by_one_task(outcome: Outcome) -> None:

@@ -22,7 +22,12 @@ from tests.table.gateway_proxy import GatewayProxy
 
 _numbers = itertools.count()
 ROWS = 6_000
-QUICK = {"hbase.thrift.retry.wait": "100", "hbase.thrift.scan.rows": "200", "hbase.thrift.write.rows": "200"}
+QUICK = {
+    "hbase.thrift.retry.wait": "100",
+    "hbase.thrift.timeout": "120000",  # a server started anew needs less, on a busy machine, too
+    "hbase.thrift.scan.rows": "200",
+    "hbase.thrift.write.rows": "200",
+}
 
 
 @pytest.fixture
