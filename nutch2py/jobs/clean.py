@@ -38,7 +38,7 @@ class CleaningJob(TableJob):
     Deletes do not look at the index mark: a row that Nutch 2 or another index was told of is deleted all the same.
     """
 
-    has_reducer = False
+    reduce_steps = 0
     fields = _FIELDS
 
     def prepare(self) -> None:

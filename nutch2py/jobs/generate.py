@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 import orjson
-from mrjob.step import MRStep
 
 from nutch2py.conf import Configuration, warn
 from nutch2py.errors import ConfigurationError
@@ -103,10 +102,7 @@ class GeneratorJob(TableJob):
 
     INTERNAL_PROTOCOL = SortedTextProtocol
     SORT_VALUES = True
-
-    def steps(self) -> list[MRStep]:
-        """Return the selection and the writing."""
-        return [MRStep(mapper=self.mapper, reducer=self.reducer), MRStep(reducer=self.reducer)]
+    reduce_steps = 2  # the selection and the writing
 
     def prepare(self) -> None:
         """Load what decides about URLs and rows."""

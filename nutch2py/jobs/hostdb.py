@@ -33,7 +33,7 @@ PAGES, FETCHED = "p", "f"
 class HostInjectorJob(TableJob):
     """Lines ``host or URL <TAB> name=value …`` to metadata of the host; what the line does not name stays."""
 
-    has_reducer = False
+    reduce_steps = 0
 
     def map_file(self, split: FileSplit) -> Iterator[Pair]:
         """Write the hosts of a piece of a file."""

@@ -24,7 +24,7 @@ _STATE = frozenset({WebPage.markers, WebPage.status, WebPage.batch_id})
 class IndexerJob(TableJob):
     """Updated rows to documents, and rows that were indexed once and are no longer there to deletes."""
 
-    has_reducer = False
+    reduce_steps = 0
 
     def prepare(self) -> None:
         """Load the filters."""

@@ -69,7 +69,7 @@ class JournalWriter:
 class JournalJob(TableJob):
     """Write the changes of a journal, in map tasks."""
 
-    has_reducer = False
+    reduce_steps = 0
 
     def map_side(self, split: SideSplit) -> Iterator[Pair]:
         """Write the changes of some entries."""

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import zstandard
-from mrjob.step import MRStep
 
 from nutch2py.jobs import pagerank_blocks
 from nutch2py.jobs.pagerank_blocks import EXTERNAL, INTERNAL, BlockLinks, BlockStore, block_name, pack_keys
@@ -66,11 +65,8 @@ class LinkGraphJob(TableJob):
 
     INTERNAL_PROTOCOL = SortedTextProtocol
     SORT_VALUES = True
+    reduce_steps = 2
     fields = FIELDS
-
-    def steps(self) -> list[MRStep]:
-        """Return the two steps."""
-        return [MRStep(mapper=self.mapper, reducer=self.reducer), MRStep(reducer=self.reducer)]
 
     def prepare(self) -> None:
         """Load the rules."""

@@ -123,7 +123,7 @@ def _add(text: str, total: Floats) -> None:
 class RankWriterJob(TableJob):
     """Ranks out of the blocks into the rows, those that changed."""
 
-    has_reducer = False
+    reduce_steps = 0
 
     def map_side(self, split: SideSplit) -> Iterator[Pair]:
         """Write the ranks of some blocks."""

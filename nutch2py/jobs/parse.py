@@ -23,7 +23,7 @@ _LISTED = 1000  # rows looked up at once
 class ParserJob(TableJob):
     """Fetched rows, parsed and written."""
 
-    has_reducer = False
+    reduce_steps = 0
 
     def prepare(self) -> None:
         """Load the parsers."""

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from mrjob.protocol import BytesValueProtocol
-
 from nutch2py.conf import Configuration
 from nutch2py.errors import InputError, UsageError
 from nutch2py.jobs.batchlist import BatchLists
@@ -30,7 +28,7 @@ _SHOWN = ("content", "headers", "links", "text")
 class StatsJob(TableJob):
     """Rows to counts: one collector a map task."""
 
-    has_reducer = False
+    reduce_steps = 0
     fields = StatsCollector.FIELDS
 
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
@@ -44,8 +42,8 @@ class StatsJob(TableJob):
 class DumpJob(TableJob):
     """Rows to text."""
 
-    has_reducer = False
-    OUTPUT_PROTOCOL = BytesValueProtocol
+    reduce_steps = 0
+    puts_out_text = True
 
     def prepare(self) -> None:
         """Read what to show."""

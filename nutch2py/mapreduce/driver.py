@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import signal
-import sys
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,6 +21,7 @@ from nutch2py.mapreduce import PACKAGE_FOLDER
 from nutch2py.mapreduce.job import TableJob
 from nutch2py.mapreduce.progress import ProgressMonitor
 from nutch2py.mapreduce.splits import Split, encode_split, with_content
+from nutch2py.mapreduce.workfolder import work_folder
 from nutch2py.table.store import store_location
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 _TASK_ENVIRONMENT = (
     "PYTHONUTF8=1",
     "PYTHONUNBUFFERED=",  # every record would be a write of its own
-    "SETUPTOOLS_USE_DISTUTILS=stdlib" if sys.version_info < (3, 12) else "SETUPTOOLS_USE_DISTUTILS=local",
 )
 RUNNERS = ("inline", "local", "hadoop", "spark")
 
@@ -97,8 +95,7 @@ def run_job(
         return JobResult()
     runner = runner_name(conf)
     check_reach(conf, runner, job_class)
-    work = Path(tempfile.mkdtemp(prefix="nutch2py-job-"))
-    try:
+    with work_folder() as work:
         channel = work / "channel"
         channel.mkdir()
         monitor = ProgressMonitor(channel, title, expected)
@@ -141,8 +138,6 @@ def run_job(
             else:
                 mrjob.reduce_tasks = reducers or reduce_tasks(conf)
             return _run(job, mrjob, monitor, output)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 def _run(job: TableJob, runner: Any, monitor: ProgressMonitor, output: Path | None) -> JobResult:

@@ -24,9 +24,6 @@ from pathlib import Path
 from typing import Any, ClassVar, TextIO
 
 import orjson
-from mrjob.job import MRJob
-from mrjob.protocol import BytesValueProtocol
-from mrjob.step import MRStep
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import NutchError
@@ -34,9 +31,15 @@ from nutch2py.mapreduce import NLINE, PACKAGE_FOLDER, WARNING
 from nutch2py.mapreduce.progress import TASK_ERROR, TaskChannel, watch_driver
 from nutch2py.mapreduce.protocol import KeyValueProtocol, StreamedTextProtocol
 from nutch2py.mapreduce.splits import FileSplit, ListSplit, RangeSplit, SideSplit, Split, decode_split
+from nutch2py.mapreduce.standins import mrjob_importable
 from nutch2py.record import Field
 from nutch2py.table import DataStore, MarkCondition, Query, WriteBatch, open_store
 from nutch2py.webpage import BatchEntry, WebPage
+
+with mrjob_importable():
+    from mrjob.job import MRJob
+    from mrjob.protocol import BytesValueProtocol
+    from mrjob.step import MRStep
 
 Pair = tuple[str, Any]
 Pages = Iterator[tuple[str, WebPage]]
@@ -64,7 +67,10 @@ class TableJob(MRJob):  # type: ignore[misc]
     """What the job reads of a page; :meth:`prepare` may set it by the configuration."""
     mark: MarkCondition | None = None
     """Only rows with this mark; set by :meth:`prepare` from the configuration."""
-    has_reducer: ClassVar[bool] = True
+    reduce_steps: ClassVar[int] = 1
+    """How many times groups are reduced after the map step; 0: the pairs of the map step are the result."""
+    puts_out_text: ClassVar[bool] = False
+    """A job without reduce step may yield ``(None, bytes)``: lines for people, as they are."""
 
     INPUT_PROTOCOL = BytesValueProtocol
     INTERNAL_PROTOCOL = KeyValueProtocol
@@ -98,20 +104,17 @@ class TableJob(MRJob):  # type: ignore[misc]
     def jobconf(self) -> dict[str, str]:
         """Return what Hadoop streaming shall know of the job."""
         jobconf: dict[str, str] = dict(super().jobconf())
-        if self._puts_out_text:
+        if self.puts_out_text:
             # lines are text, not key and value: streaming would put a tab behind one that has none
             jobconf["stream.map.output"] = "keyonlytext"
         return jobconf
 
-    @property
-    def _puts_out_text(self) -> bool:
-        return self.OUTPUT_PROTOCOL is BytesValueProtocol and not self.has_reducer
-
     def output_protocol(self) -> Any:
         """Return what writes the output of the last step."""
-        if self._puts_out_text and self.is_task() and self.conf.get("mapreduce.runner") == "hadoop":
-            return StreamedTextProtocol()
-        return super().output_protocol()
+        if not self.puts_out_text:
+            return super().output_protocol()
+        streamed = self.is_task() and self.conf.get("mapreduce.runner") == "hadoop"
+        return StreamedTextProtocol() if streamed else BytesValueProtocol()
 
     def configure_args(self) -> None:
         """Declare the one option that every task gets: the file with the whole configuration."""
@@ -119,10 +122,11 @@ class TableJob(MRJob):  # type: ignore[misc]
         self.add_file_arg("--configuration", help="JSON file with the job's properties and configuration folders")
 
     def steps(self) -> list[MRStep]:
-        """Return the single step; jobs with more override it."""
-        if self.has_reducer:
-            return [MRStep(mapper=self.mapper, reducer=self.reducer)]
-        return [MRStep(mapper=self.mapper)]
+        """Return the map step with the first reduce step, and the other reduce steps."""
+        if not self.reduce_steps:
+            return [MRStep(mapper=self.mapper)]
+        others = [MRStep(reducer=self.reducer) for _ in range(1, self.reduce_steps)]
+        return [MRStep(mapper=self.mapper, reducer=self.reducer), *others]
 
     @cached_property
     def conf(self) -> Configuration:

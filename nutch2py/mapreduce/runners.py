@@ -8,25 +8,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from functools import partial
 from itertools import groupby
 from typing import Any, BinaryIO
 
 from nutch2py.mapreduce import NLINE, WARNING
+from nutch2py.mapreduce.standins import mrjob_importable
 
-# mrjob.bin imports pyspark, a quarter of a second, to look for spark-submit beside it, which is named to mrjob here
-_hidden = "pyspark" not in sys.modules
-if _hidden:
-    sys.modules["pyspark"] = None  # type: ignore[assignment]
-
-from mrjob.inline import InlineMRJobRunner  # noqa: E402
-from mrjob.local import LocalMRJobRunner, _sort_lines_with_sort_bin  # noqa: E402
-from mrjob.sim import _sort_lines_in_memory  # noqa: E402
-
-if _hidden:
-    del sys.modules["pyspark"]
+with mrjob_importable():
+    from mrjob.inline import InlineMRJobRunner
+    from mrjob.local import LocalMRJobRunner, _sort_lines_with_sort_bin
+    from mrjob.sim import _sort_lines_in_memory
 
 _IN_MEMORY = 32 << 20  # bytes of map output
 _SORT_MEMORY = "100M"
@@ -117,6 +113,24 @@ def _show_warnings(said: BinaryIO) -> None:
             print(line.decode("utf-8", "replace"), end="", file=sys.stderr)
 
 
+@contextmanager
+def _every_second(action: Callable[[], None]) -> Iterator[None]:
+    """Repeat ``action`` beside the block; a wait with a time limit would look for the end of a task every 50 ms."""
+    done = threading.Event()
+
+    def repeat() -> None:
+        while not done.wait(1.0):
+            action()
+
+    thread = threading.Thread(target=repeat)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
 class InlineRunner(_OneLinePerMap, InlineMRJobRunner):  # type: ignore[misc]
     """All tasks in this process, one after the other."""
 
@@ -142,12 +156,8 @@ class LocalRunner(_OneLinePerMap, LocalMRJobRunner):  # type: ignore[misc]
         if self._stopping:
             task.kill()
         with open(stderr.name, "rb") as said:  # noqa: PTH123
-            while True:
-                try:
-                    code = task.wait(1.0)
-                    break
-                except subprocess.TimeoutExpired:
-                    _show_warnings(said)
+            with _every_second(partial(_show_warnings, said)):
+                code = task.wait()
             _show_warnings(said)
         self._tasks.discard(task)
         if code:

@@ -15,12 +15,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mrjob.logs.spark import _parse_spark_log
-from mrjob.spark.runner import SparkMRJobRunner
-
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, NutchError
 from nutch2py.mapreduce import NLINE, guard
+from nutch2py.mapreduce.standins import mrjob_importable
+
+with mrjob_importable():
+    from mrjob.logs.spark import _parse_spark_log
+    from mrjob.spark.runner import SparkMRJobRunner
 
 
 def arguments(conf: Configuration, work: Path) -> list[str]:
@@ -30,6 +32,11 @@ def arguments(conf: Configuration, work: Path) -> list[str]:
         raise ConfigurationError(
             f"mapreduce.spark.master is {master!r}: jobs run on Spark with local, local[N] or local[*] only; "
             "for a cluster use -r hadoop"
+        )
+    if sys.version_info >= (3, 13):
+        raise ConfigurationError(
+            "jobs run on Spark with Python 3.11 or 3.12, and this is Python "
+            f"{sys.version_info[0]}.{sys.version_info[1]}: use one of those, or run with -r local or -r hadoop"
         )
     return [
         *("--spark-master", master, "--spark-submit-bin", _spark_submit(), "--spark-tmp-dir", str(work / "spark")),

@@ -17,9 +17,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
-from mrjob.hadoop import HadoopJobRunner
-from mrjob.logs.step import _interpret_hadoop_jar_command_stderr
-
 from nutch2py import errors
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, NutchError
@@ -27,6 +24,11 @@ from nutch2py.mapreduce import PACKAGE_FOLDER, archive, guard
 from nutch2py.mapreduce.hadoop import Hadoop
 from nutch2py.mapreduce.progress import ProgressMonitor
 from nutch2py.mapreduce.protocol import restore_text
+from nutch2py.mapreduce.standins import mrjob_importable
+
+with mrjob_importable():
+    from mrjob.hadoop import HadoopJobRunner
+    from mrjob.logs.step import _interpret_hadoop_jar_command_stderr
 
 _PASSED = ("mapreduce.", "mapred.", "yarn.", "stream.", "dfs.", "fs.", "hadoop.", "ipc.", "io.")
 _OURS = frozenset(

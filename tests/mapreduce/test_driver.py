@@ -147,6 +147,25 @@ def test_nothing_is_left_in_the_folder_for_temporary_files(
     assert set(Path("/tmp").glob("wrapper.lock.run_WordJob.*")) == locks
 
 
+def test_a_python_without_the_modules_that_mrjob_wants(tmp_path: Path) -> None:
+    """distutils is gone since Python 3.12, pipes since 3.13; tasks are processes that have neither, too."""
+    for name in ("pipes", "distutils"):
+        (tmp_path / f"{name}.py").write_text(f"raise ModuleNotFoundError({name!r})")
+    (tmp_path / "seeds").write_text("http://a.test/\n")
+    store = f"storage.data.store=embedded:{tmp_path / 'crawldata'}"
+    command = [sys.executable, "-m", "nutch2py.cli", "inject", str(tmp_path / "seeds"), "-r", "local", "-D", store]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "total number of new rows: 1" in done.stdout
+
+
+def test_stand_ins_are_gone_after_the_import() -> None:
+    code = "import nutch2py.mapreduce.runners, sys; print({'pipes', 'distutils', 'pyspark'} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
 def test_an_unknown_runner_is_refused(conf: Configuration) -> None:
     conf.set("mapreduce.runner", "abacus")
     with pytest.raises(ConfigurationError, match="choose one of inline, local, hadoop, spark"):
@@ -187,6 +206,29 @@ def test_tasks_end_with_their_driver(tmp_path: Path, number: signal.Signals, cod
     _wait(lambda: not any(_alive(task) for task in tasks))
     if number == signal.SIGTERM:
         assert not list(scratch.glob("nutch2py-job-*"))
+
+
+def test_what_a_killed_driver_left_goes_with_the_next_job(
+    conf: Configuration, lines: Lines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, scratch = tmp_path / "tasks", tmp_path / "scratch"
+    folder.mkdir()
+    scratch.mkdir()
+    command, environment = [sys.executable, "-c", _DRIVER, str(folder)], {**os.environ, "TMPDIR": str(scratch)}
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    (scratch / "nutch2py-job-of-others").mkdir()  # without a lock: nothing is known of it
+    with subprocess.Popen(command, env=environment, cwd=ROOT) as killed:
+        _wait(lambda: len(list(folder.iterdir())) == 2)
+        (left,) = scratch.glob("nutch2py-job-*/driver")
+        killed.kill()
+    with subprocess.Popen(command, env=environment, cwd=ROOT) as living:
+        _wait(lambda: len(list(folder.iterdir())) == 4)
+        assert not left.parent.exists()  # the second driver took it away
+        (kept,) = scratch.glob("nutch2py-job-*/driver")
+        run_words(conf, "inline", lines("a"))
+        assert kept.exists()
+        living.terminate()
+    assert [path.name for path in scratch.iterdir()] == ["nutch2py-job-of-others"]
 
 
 def test_a_signal_to_driver_and_tasks_at_once_ends_all(tmp_path: Path) -> None:

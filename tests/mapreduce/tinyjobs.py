@@ -53,7 +53,7 @@ class OrderJob(TableJob):
 class FailingJob(TableJob):
     """Fail in the way that the property ``tiny.failure`` names."""
 
-    has_reducer = False
+    reduce_steps = 0
 
     def map_file(self, split: FileSplit) -> Iterator[Pair]:
         if split.order == 0:
@@ -66,7 +66,7 @@ class FailingJob(TableJob):
 class SlowJob(TableJob):
     """Write a file with its process id, then wait for a minute."""
 
-    has_reducer = False
+    reduce_steps = 0
 
     def map_file(self, split: FileSplit) -> Iterator[Pair]:
         Path(self.conf.get("tiny.folder", ""), str(os.getpid())).touch()

@@ -1,0 +1,48 @@
+"""Lets mrjob 0.7.4, of 2020 and pinned, be imported by today's Python.
+
+It wants ``distutils`` (gone since Python 3.12) and ``pipes`` (gone since 3.13), of which it uses three functions, and
+looks for pyspark by importing it. Where setuptools offers a ``distutils`` of its own, that costs 0.1 s; pyspark costs
+0.25 s. So every import of mrjob in this package stands in a ``with mrjob_importable():``.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+
+
+def _version(text: str) -> tuple[int, ...]:
+    """Stand in for ``LooseVersion``: the numbers of a version, which is how mrjob compares those of Hadoop."""
+    return tuple(int(number) for number in re.findall(r"\d+", text))
+
+
+def _module(name: str, **members: object) -> ModuleType:
+    module = ModuleType(name)
+    vars(module).update(members)
+    return module
+
+
+@contextmanager
+def mrjob_importable() -> Iterator[None]:
+    """Put modules in place that mrjob imports, for the block alone: others shall find the real ones, or none."""
+    places: dict[str, ModuleType | None] = {
+        "distutils": _module("distutils", __path__=[]),
+        "distutils.spawn": _module("distutils.spawn", find_executable=shutil.which),
+        "distutils.version": _module("distutils.version", LooseVersion=_version),
+        "pipes": _module("pipes", quote=shlex.quote),
+    }
+    if "pyspark" not in sys.modules:
+        places["pyspark"] = None  # spark-submit is named to mrjob here
+    before = {name: sys.modules[name] for name in places if name in sys.modules}
+    sys.modules.update(places)  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for name in places:
+            del sys.modules[name]
+        sys.modules.update(before)
