@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = ROOT / "scripts"
@@ -35,6 +36,24 @@ def test_every_script_can_be_run_except_the_one_that_is_sourced() -> None:
         runnable = bool(path.stat().st_mode & stat.S_IXUSR)
         if path.is_file():
             assert runnable is (path.name != "environment"), path
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "services").iterdir()))
+def test_the_compose_file_runs_the_scripts_of_each_service(name: str) -> None:
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    service = compose["services"][name]
+    home = "$PWD" if name == "hadoop" else "/nutch2py"
+    assert service["command"][:3] == [f"{home}/scripts/services", "run", name]
+    folders = set()
+    for mount in service["volumes"]:
+        source, target = mount.split(":")[:2]
+        if source.startswith((".", "$")):
+            folders.add(source.partition("/")[2])
+            assert target == f"{home}/{source.partition('/')[2]}"
+        else:
+            assert source in compose["volumes"]
+    assert {"scripts/services", f"services/{name}"} <= folders
+    assert all((ROOT / folder).exists() for folder in folders if not folder.startswith(".cache"))
 
 
 @pytest.mark.parametrize("path", shell_scripts(), ids=lambda path: path.name)

@@ -6,7 +6,6 @@ import subprocess
 from subprocess import PIPE
 
 import pytest
-import yaml
 
 from nutch2py.conf import Configuration
 from nutch2py.table import Query, open_store
@@ -39,19 +38,6 @@ def test_data_survives_a_stop_and_a_start(hbase):
     status = hbase.status()
     assert "gateway          runs" in status
     assert f"address          {before}" in status
-
-
-def test_the_compose_file_runs_the_same_scripts():
-    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-    service = compose["services"]["hbase"]
-    assert service["command"][:3] == ["/nutch2py/scripts/services", "run", "hbase"]
-    for mount in service["volumes"]:
-        source, target, *_ = mount.split(":")
-        if source.startswith("./"):
-            assert (ROOT / source).exists()
-            assert target == f"/nutch2py/{source[2:]}"
-        else:
-            assert source in compose["volumes"]
 
 
 def test_a_start_of_what_runs_changes_nothing(hbase):
