@@ -114,6 +114,36 @@ def test_nutch2py_names_the_repair_when_there_is_no_python(tmp_path: Path) -> No
     assert "no Python 3.11 or later is on the PATH: install one" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("present", "asked", "chosen"),
+    [
+        ({"python3": (3, 12), "python3.11": (3, 11)}, "", "python3"),
+        ({"python3": (3, 14), "python3.11": (3, 11), "python3.13": (3, 13)}, "", "python3.13"),
+        ({"python3": (3, 9), "python3.14": (3, 14)}, "", "python3.14"),
+        ({"python3": (3, 12), "python3.11": (3, 11)}, "python3.11", "python3.11"),
+        ({"python3": (3, 12), "python3.15": (3, 15)}, "python3.15", "python3.15"),
+        ({"python3": (3, 10)}, "", ""),
+    ],
+)
+def test_the_python_is_one_that_every_package_has_a_wheel_for(
+    tmp_path: Path, present: dict[str, tuple[int, int]], asked: str, chosen: str
+) -> None:
+    for name, version in present.items():
+        of_that_version = f"import sys; sys.version_info = {(*version, 0, 'final', 0)}; exec(sys.argv[1])"
+        (tmp_path / name).write_text(
+            f'#!{shutil.which("bash")}\nexec {sys.executable} -S -c "{of_that_version}" "$2"\n'
+        )
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "dirname").symlink_to(shutil.which("dirname") or "")
+    done = run(
+        *(shutil.which("bash") or "", "-c", f". {SCRIPTS / 'environment'} && _environment_python"),
+        PATH=str(tmp_path),
+        NUTCH2PY_PYTHON=asked,
+    )
+    assert done.stdout == (f"{tmp_path / chosen}\n" if chosen else ""), done.stderr
+    assert ("newer than" in done.stderr) == (chosen == "python3.14")
+
+
 def checkout(folder: Path) -> Path:
     copy = folder / "checkout"
     copy.mkdir()

@@ -17,7 +17,7 @@ from itertools import groupby
 from typing import Any, BinaryIO
 
 from nutch2py.mapreduce import NLINE, WARNING
-from nutch2py.mapreduce.standins import mrjob_importable
+from nutch2py.mapreduce.standins import JobKey, mrjob_importable
 
 with mrjob_importable():
     from mrjob.inline import InlineMRJobRunner
@@ -28,7 +28,7 @@ _IN_MEMORY = 32 << 20  # bytes of map output
 _SORT_MEMORY = "100M"
 
 
-class _OneLinePerMap:
+class _OneLinePerMap(JobKey):
     """inline and local cut the input by bytes into about twice as many pieces as there are cores; here, by lines."""
 
     reduce_tasks = 1

@@ -18,7 +18,7 @@ from typing import Any
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, NutchError
 from nutch2py.mapreduce import NLINE, guard
-from nutch2py.mapreduce.standins import mrjob_importable
+from nutch2py.mapreduce.standins import JobKey, mrjob_importable
 
 with mrjob_importable():
     from mrjob.logs.spark import _parse_spark_log
@@ -59,7 +59,7 @@ def _spark_submit() -> str:
     )
 
 
-class SparkRunner(SparkMRJobRunner):  # type: ignore[misc]
+class SparkRunner(JobKey, SparkMRJobRunner):  # type: ignore[misc]
     """Steps in one Spark application; the driver sets ``reduce_tasks`` before it runs."""
 
     reduce_tasks = 1

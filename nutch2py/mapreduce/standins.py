@@ -1,4 +1,4 @@
-"""Lets mrjob 0.7.4, of 2020 and pinned, be imported by today's Python.
+"""Lets mrjob 0.7.4, of 2020 and pinned, be used with today's Python.
 
 It wants ``distutils`` (gone since Python 3.12) and ``pipes`` (gone since 3.13), of which it uses three functions, and
 looks for pyspark by importing it. Where setuptools offers a ``distutils`` of its own, that costs 0.1 s; pyspark costs
@@ -13,6 +13,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from types import ModuleType
 
 
@@ -46,3 +47,12 @@ def mrjob_importable() -> Iterator[None]:
         for name in places:
             del sys.modules[name]
         sys.modules.update(before)
+
+
+class JobKey:
+    """For runners: mrjob names its jobs by ``datetime.utcnow()``, which Python will drop."""
+
+    def _make_unique_job_key(self, label: str | None = None, owner: str | None = None) -> str:
+        label = label or self._label()  # type: ignore[attr-defined]
+        owner = owner or self._owner()  # type: ignore[attr-defined]
+        return f"{label}.{owner}.{datetime.now(UTC):%Y%m%d.%H%M%S.%f}"

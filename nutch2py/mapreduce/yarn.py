@@ -24,7 +24,7 @@ from nutch2py.mapreduce import PACKAGE_FOLDER, archive, guard
 from nutch2py.mapreduce.hadoop import Hadoop
 from nutch2py.mapreduce.progress import ProgressMonitor
 from nutch2py.mapreduce.protocol import restore_text
-from nutch2py.mapreduce.standins import mrjob_importable
+from nutch2py.mapreduce.standins import JobKey, mrjob_importable
 
 with mrjob_importable():
     from mrjob.hadoop import HadoopJobRunner
@@ -141,7 +141,7 @@ def installed_on_nodes(conf: Configuration) -> bool:
     return conf.get_trimmed("mapreduce.package").lower() == "none"
 
 
-class HadoopRunner(HadoopJobRunner):  # type: ignore[misc]
+class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
     """Steps as Hadoop streaming jobs. The driver sets the attributes before it runs."""
 
     installation: Hadoop
