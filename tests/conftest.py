@@ -19,6 +19,9 @@ from tests.table.hbase_server import hbase, hbase_server
 
 __all__ = ["hadoop_cluster", "hbase", "hbase_server", "package_folder", "solr_server"]
 
+# a failed assertion shows its values in these, too, as it does in a module of tests
+pytest.register_assert_rewrite("tests.table.store_suite", "tests.indexer.delivery_suite")
+
 ROOT = Path(__file__).resolve().parent.parent
 CASES = Path(os.environ.get("NUTCH2PY_CASES", ROOT.parent / "shared" / "cases"))
 MAP_SIZE = str(1 << 30)

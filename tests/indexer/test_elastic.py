@@ -1,8 +1,5 @@
 """The writer for Elasticsearch and OpenSearch against a real OpenSearch."""
 
-import re
-import threading
-
 import pytest
 
 from nutch2py.conf import Configuration
@@ -12,11 +9,11 @@ from nutch2py.indexer.writers import IndexWriters
 from nutch2py.jobs.clean import clean
 from nutch2py.jobs.dedup import dedup
 from nutch2py.jobs.index import index
-from nutch2py.table import Query, open_store
-from nutch2py.webpage import CrawlStatus, ParseStatusCode, WebPage
+from nutch2py.table import open_store
+from nutch2py.webpage import CrawlStatus, WebPage
+from tests.indexer.delivery_suite import DeliverySuite, crawl_settings, page_doc, table_of, write
 from tests.indexer.opensearch_server import guarded
 from tests.indexer.pages import doc, page
-from tests.jobs.crawl import SETTINGS, rounds, site
 
 
 def settings(url, **more):
@@ -24,92 +21,34 @@ def settings(url, **more):
     return Configuration.load(overrides={"elastic.host": url, **given})
 
 
-def page_doc(number, **fields):
-    """Return a document as a crawl makes them."""
-    given = {
-        "url": f"http://example.org/{number}",
-        "host": "example.org",
-        "title": f"Page {number}",
-        "content": f"Words of page {number}",
-        "digest": f"{number:032x}",
-        "boost": "1.0",
-        "tstamp": "2026-01-01T00:00:00.000Z",
-        "batchId": "b",
-        **fields,
-    }
-    return doc(f"org.example:http/{number}", **given)
+class TestOpenSearch(DeliverySuite):
+    name = "The search server"
+    description = "ElasticIndexWriter\n\telastic.host : addresses of the cluster"
+    batch_size = "elastic.max.bulk.docs"
+    complaint = "failed to parse date field [soon]"
+    settings = staticmethod(settings)
 
+    @pytest.fixture
+    def server(self, opensearch):
+        return opensearch
 
-def write(conf, *documents, deleted=()):
-    with IndexWriters(conf) as writers:
-        for document in documents:
-            writers.write(document)
-        for document_id in deleted:
-            writers.delete(document_id)
-        writers.commit()
-        return writers.refused
+    def title(self, server, document_id):
+        return server.document(document_id)["title"]
 
+    def check_crawl(self, server, keys, host):
+        found = server.document(min(keys))
+        assert (found["id"], found["host"]) == (min(keys), host)
 
-def crawl_conf(tmp_path, url):
-    table = f"embedded:{tmp_path / 'crawldata'}"
-    return Configuration.load(overrides={**SETTINGS, "storage.data.store": table, "elastic.host": url})
-
-
-def test_the_documents_of_a_crawl_arrive_and_those_of_pages_that_go_are_deleted(opensearch, tmp_path, capsys):
-    conf = crawl_conf(tmp_path, opensearch.url)
-    with site() as root:
-        (tmp_path / "seeds").write_text("".join(f"{root}/{number}\n" for number in range(12)))
-        rounds(conf, str(tmp_path / "seeds"), 3)
-    index(conf, "-all")
-    store = open_store(conf, WebPage)
-    parsed = {
-        key
-        for key, row in store.scan(Query(frozenset({WebPage.status, WebPage.parse_status})))
-        if row.parse_status is not None
-        and (row.parse_status.major, row.status) == (ParseStatusCode.SUCCESS, CrawlStatus.FETCHED)
-        and row.parse_status.minor != ParseStatusCode.REDIRECT
-    }
-    assert len(parsed) > 20
-    assert sorted(opensearch.ids()) == sorted(parsed)
-    said = capsys.readouterr().out
-    assert "ElasticIndexWriter\n\telastic.host : addresses of the cluster (http://127.0.0.1:" in said
-    assert f"IndexingJob: {len(parsed)} documents added, 0 deleted, 0 skipped\n" in said
-    found = opensearch.document(min(parsed))
-    assert (found["id"], found["host"]) == (min(parsed), root.removeprefix("http://").partition(":")[0])
-    assert not (tmp_path / "crawldata" / "index").exists()
-
-    gone = min(parsed)
-    changed = WebPage({}, frozenset())
-    changed.status = CrawlStatus.GONE
-    with store.batch() as batch:
-        batch.put(gone, changed)
-    clean(conf)
-    assert sorted(opensearch.ids()) == sorted(parsed - {gone})
-
-
-def table_of(conf, *keys, signature=None, **values):
-    store = open_store(conf, WebPage)
-    store.create()
-    with store.batch() as batch:
-        for key in keys:
-            made = page(signature=signature or key.encode(), text="some text", content_type="text/html", **values)
-            made.title = made.title or "T"
-            made.markers["_updmrk_"] = "b1"
-            batch.put(key, made)
-
-
-def test_several_tasks_write_at_once(opensearch, tmp_path):
-    conf = crawl_conf(tmp_path, opensearch.url)
-    for name, value in (("mapreduce.runner", "local"), ("mapreduce.job.maps", "4"), ("elastic.max.bulk.docs", "7")):
-        conf.set(name, value)
-    keys = [f"org.example.h{number % 9}:http/{number}" for number in range(400)]
-    table_of(conf, *keys)
-    assert index(conf, "-all").count("IndexerStatus", "added") == 400
-    assert sorted(opensearch.ids()) == sorted(keys)
+    def copy_title_to_date(self, folder):
+        (folder / "index-writers.xml").write_text(
+            '<writers><writer id="e" class="org.apache.nutch.indexwriter.elastic.ElasticIndexWriter"><parameters/>'
+            '<mapping><copy><field source="title" dest="publishedDate"/></copy></mapping></writer></writers>'
+        )
+        return {}
 
 
 def test_duplicates_that_dedup_finds_are_taken_out_by_clean(opensearch, tmp_path):
-    conf = crawl_conf(tmp_path, opensearch.url)
+    conf = settings(opensearch.url, **crawl_settings(tmp_path))
     keys = [f"org.example:http/{number}" for number in range(5)]
     table_of(conf, *keys[:3], signature=b"same", score=1.0)
     table_of(conf, *keys[3:], score=1.0)
@@ -121,53 +60,6 @@ def test_duplicates_that_dedup_finds_are_taken_out_by_clean(opensearch, tmp_path
     assert {*keys[3:]} < {*opensearch.ids()}
 
 
-@pytest.mark.parametrize("way", ["stop", "crash"])
-def test_a_server_stopped_in_mid_index_and_started_again_loses_nothing_and_doubles_nothing(opensearch, way):
-    stopped = threading.Event()
-    failures = []
-
-    def restart():
-        try:
-            getattr(opensearch, way)()
-            stopped.set()
-            opensearch.start()
-        except Exception as error:  # noqa: BLE001
-            failures.append(error)
-            stopped.set()
-
-    restarting = threading.Thread(target=restart)
-    with IndexWriters(settings(opensearch.url, elastic_max_bulk_docs="100")) as writers:
-        for number in range(3000):
-            if number == 1000:
-                restarting.start()
-            if number == 1500:
-                assert stopped.wait(90)
-            writers.write(page_doc(number))
-            if number % 3 == 0:
-                writers.write(page_doc(number, title="again"))
-        for number in range(0, 3000, 10):
-            writers.delete(f"org.example:http/{number}")
-        writers.commit()
-    restarting.join()
-    assert not failures
-    assert sorted(opensearch.ids()) == sorted(f"org.example:http/{number}" for number in range(3000) if number % 10)
-    assert len(opensearch.ids("title:again")) == 900
-
-
-@pytest.mark.parametrize(
-    "path", ["a b", "'x'", '"x"', "a&b=c;d", "<tag>", "奥运会", "%E5%A5%A5", "a\\b", "é\u0301\u2028x"]
-)
-def test_ids_of_any_characters_are_replaced_found_and_deleted(opensearch, path):
-    key, other = f"org.example:http/{path}", f"org.example:http/{path}2"
-    conf = settings(opensearch.url)
-    for title in ("first", "second"):
-        write(conf, doc(key, title=title), doc(other, title=title))
-    assert sorted(opensearch.ids()) == sorted([key, other])
-    assert opensearch.document(key)["title"] == "second"
-    write(conf, deleted=[key, "org.example:http/never"])
-    assert opensearch.ids() == [other]
-
-
 def test_ids_of_more_than_512_bytes_are_cut_without_becoming_one(opensearch):
     conf = settings(opensearch.url)
     keys = [f"org.example:http/{'奥' * 300}{end}" for end in "ab"]
@@ -177,36 +69,6 @@ def test_ids_of_more_than_512_bytes_are_cut_without_becoming_one(opensearch):
     assert opensearch.document(index_id(keys[1]))["id"] == keys[1]
     write(conf, deleted=keys[:1])
     assert opensearch.ids() == keys[1:]
-
-
-def test_a_document_that_is_refused_is_named_and_counted_and_the_others_go_in(opensearch, capsys):
-    documents = [page_doc(number, **({"tstamp": "soon"} if number in (3, 180) else {})) for number in range(300)]
-    assert write(settings(opensearch.url), *documents) == 2
-    assert len(opensearch.ids()) == 298
-    said = capsys.readouterr().err
-    named = re.findall(r"refuses the document (\S+):", said)
-    assert named == ["org.example:http/3", "org.example:http/180"]
-    assert "failed to parse date field [soon]" in said
-    assert "The search server refused 2 of 300 documents" in said
-
-
-def test_a_refused_document_is_in_the_counts_of_the_job(opensearch, tmp_path, capsys):
-    (tmp_path / "index-writers.xml").write_text(
-        '<writers><writer id="e" class="org.apache.nutch.indexwriter.elastic.ElasticIndexWriter"><parameters/>'
-        '<mapping><copy><field source="title" dest="publishedDate"/></copy></mapping></writer></writers>'
-    )
-    given = crawl_conf(tmp_path, opensearch.url)
-    conf = Configuration(given.raw(), [tmp_path, *given.folders])
-    table_of(conf, "org.example:http/0", title="2026-01-01T00:00:00Z")
-    table_of(conf, "org.example:http/1", title="not a date")
-    assert index(conf, "-all").count("IndexerStatus", "refused") == 1
-    assert "1 documents added, 0 deleted, 0 skipped, 1 refused by the index" in capsys.readouterr().out
-    assert opensearch.ids() == ["org.example:http/0"]
-
-
-def test_a_server_that_refuses_every_document_ends_the_job(opensearch):
-    with pytest.raises(IndexingError, match=r"refuses every document: .*failed to parse date"):
-        write(settings(opensearch.url), *(page_doc(number, tstamp="soon") for number in range(80)))
 
 
 def test_a_batch_that_a_server_has_not_the_memory_for_is_sent_in_parts(opensearch, capsys):
@@ -332,7 +194,7 @@ def test_a_name_that_no_index_can_have_is_told(opensearch):
 
 
 def test_deletes_make_no_index(opensearch, tmp_path):
-    conf = crawl_conf(tmp_path, opensearch.url)
+    conf = settings(opensearch.url, **crawl_settings(tmp_path))
     store = open_store(conf, WebPage)
     store.create()
     with store.batch() as batch:

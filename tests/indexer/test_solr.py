@@ -19,131 +19,68 @@ from nutch2py.jobs.clean import clean
 from nutch2py.jobs.index import index
 from nutch2py.jobs.solrdedup import solrdedup
 from nutch2py.server.backends import SolrBackend
-from nutch2py.table import Query, open_store
-from nutch2py.webpage import CrawlStatus, ParseStatusCode, WebPage
-from tests.indexer.pages import doc, page
-from tests.jobs.crawl import SETTINGS, rounds, site
+from nutch2py.table import open_store
+from nutch2py.webpage import CrawlStatus, WebPage
+from tests.indexer.delivery_suite import DeliverySuite, crawl_settings, make_gone, page_doc, table_of, write
+from tests.indexer.pages import page
 
 
 def settings(url, **more):
     given = {name.replace("_", "."): value for name, value in more.items()}
-    return Configuration.load(overrides={"plugin.includes": "index-.*", "solr.server.url": url, **given})
+    return Configuration.load(overrides={"solr.server.url": url, **given})
 
 
-def page_fields(number, **fields):
-    """Return the fields of a document as a crawl makes them."""
-    given = {
-        "url": f"http://example.org/{number}",
-        "host": "example.org",
-        "title": f"Page {number}",
-        "content": f"Words of page {number}",
-        "digest": f"{number:032x}",
-        "boost": "1.0",
-        "tstamp": "2026-01-01T00:00:00.000Z",
-        "batchId": "b",
-        **fields,
-    }
-    return {name: value for name, value in given.items() if value is not None}
+class TestSolr(DeliverySuite):
+    name = "Solr"
+    description = "SOLRIndexWriter\n\tsolr.server.url : URL of the SOLR instance"
+    batch_size = "solr.commit.size"
+    complaint = "Invalid Date String:'soon'"
+    settings = staticmethod(settings)
+
+    @pytest.fixture
+    def server(self, solr):
+        return solr
+
+    def title(self, server, document_id):
+        (title,) = SolrBackend(settings(server.url)).get(document_id)["title"]
+        return title
+
+    def check_crawl(self, server, keys, host):
+        found = server.select("page", handler="nutch", rows=3)
+        assert found["response"]["numFound"] == len(keys)
+        facets = found["facet_counts"]["facet_fields"]
+        assert facets["host"] == [host, len(keys)]
+        assert dict(zip(*[iter(facets["type"])] * 2, strict=True))["html"] == len(keys)
+        first = found["response"]["docs"][0]
+        assert "<em>Page</em>" in found["highlighting"][first["id"]]["title"][0]
+
+    def copy_title_to_date(self, folder):
+        (folder / "map.xml").write_text(
+            '<mapping><fields><copyField source="title" dest="publishedDate"/></fields></mapping>'
+        )
+        return {"solr.mapping.file": "map.xml"}
 
 
-def page_doc(number, **fields):
-    """Return a document as a crawl makes them."""
-    return doc(f"org.example:http/{number}", **page_fields(number, **fields))
-
-
-def write(conf, *documents, deleted=()):
-    with IndexWriters(conf) as writers:
-        for document in documents:
-            writers.write(document)
-        for document_id in deleted:
-            writers.delete(document_id)
-        writers.commit()
-        return writers.refused
-
-
-def crawl_conf(tmp_path, url):
-    return Configuration.load(
-        overrides={
-            **SETTINGS,
-            "storage.data.store": f"embedded:{tmp_path / 'crawldata'}",
-            "plugin.excludes": "indexer-embedded",
-            "solr.server.url": url,
-        }
-    )
-
-
-def test_the_documents_of_a_crawl_arrive_and_those_of_pages_that_go_are_deleted(solr, tmp_path, capsys):
-    conf = crawl_conf(tmp_path, solr.url)
-    with site() as root:
-        (tmp_path / "seeds").write_text("".join(f"{root}/{number}\n" for number in range(12)))
-        rounds(conf, str(tmp_path / "seeds"), 3)
+def test_a_delete_waits_for_a_commit(solr, tmp_path):
+    conf = settings(solr.url, **crawl_settings(tmp_path))
+    keys = [f"org.example:http/{number}" for number in range(2)]
+    table_of(conf, *keys)
     index(conf, "-all")
-    rows = dict(open_store(conf, WebPage).scan(_everything()))
-    parsed = {
-        key
-        for key, row in rows.items()
-        if row.parse_status is not None
-        and (row.parse_status.major, row.status) == (ParseStatusCode.SUCCESS, CrawlStatus.FETCHED)
-        and row.parse_status.minor != ParseStatusCode.REDIRECT
-    }
-    assert len(parsed) > 20
-    assert sorted(solr.ids()) == sorted(parsed)
-    assert f"IndexingJob: {len(parsed)} documents added" in capsys.readouterr().out
-
-    found = solr.select("page", handler="nutch", rows=3)
-    assert found["response"]["numFound"] == len(parsed)
-    host = root.removeprefix("http://").partition(":")[0]
-    assert found["facet_counts"]["facet_fields"]["host"] == [host, len(parsed)]
-    assert dict(zip(*[iter(found["facet_counts"]["facet_fields"]["type"])] * 2, strict=True))["html"] == len(parsed)
-    first = found["response"]["docs"][0]
-    assert "<em>Page</em>" in found["highlighting"][first["id"]]["title"][0]
-
-    gone = min(parsed)
-    changed = WebPage({}, frozenset())
-    changed.status = CrawlStatus.GONE
-    with open_store(conf, WebPage).batch() as batch:
-        batch.put(gone, changed)
+    make_gone(conf, keys[0])
     clean(conf, commit=False)
-    assert gone in solr.ids()
+    assert sorted(solr.ids()) == keys
     clean(conf)
-    assert sorted(solr.ids()) == sorted(parsed - {gone})
-
-
-def _everything():
-    return Query(frozenset({WebPage.status, WebPage.parse_status}))
-
-
-def test_several_tasks_write_at_once(solr, tmp_path):
-    conf = crawl_conf(tmp_path, solr.url)
-    conf.set("mapreduce.runner", "local")
-    conf.set("mapreduce.job.maps", "4")
-    conf.set("solr.commit.size", "7")
-    store = open_store(conf, WebPage)
-    store.create()
-    keys = [f"org.example.h{number % 9}:http/{number}" for number in range(400)]
-    with store.batch() as batch:
-        for key in keys:
-            made = page(signature=key.encode(), title="T", text="some text", content_type="text/html")
-            made.markers["_updmrk_"] = "b1"
-            batch.put(key, made)
-    result = index(conf, "-all")
-    assert result.count("IndexerStatus", "added") == 400
-    assert sorted(solr.ids()) == sorted(keys)
+    assert solr.ids() == keys[1:]
 
 
 def test_solrindex_and_solrdedup_and_solrclean_take_the_address_as_nutch_2_does(solr, tmp_path, capsys):
     table = f"storage.data.store=embedded:{tmp_path / 'crawldata'}"
     conf = Configuration.load(overrides=dict([table.split("=", 1)]))
-    store = open_store(conf, WebPage)
-    store.create()
-    with store.batch() as batch:
-        for number, score in enumerate((1.0, 4.0, 2.0)):
-            made = page(signature=b"same", title=f"T{number}", text="some text", score=score, content_type="text/html")
-            made.markers["_updmrk_"] = "b1"
-            made.batch_id = "b1"
-            batch.put(f"org.example:http/{number}", made)
-        made = page(status=int(CrawlStatus.GONE))
-        batch.put("org.example:http/gone", made)
+    for number, score in enumerate((1.0, 4.0, 2.0)):
+        values = {"signature": b"same", "title": f"T{number}", "score": score, "batch_id": "b1"}
+        table_of(conf, f"org.example:http/{number}", **values)
+    with open_store(conf, WebPage).batch() as batch:
+        batch.put("org.example:http/gone", page(status=int(CrawlStatus.GONE)))
     options = ["-D", table, "-D", "plugin.excludes=indexer-embedded"]
     assert main(["solrindex", solr.url, "-all", *options]) == 0
     assert solr.count() == 3
@@ -173,106 +110,6 @@ def test_solrdedup_keeps_the_highest_boost_then_the_newest_then_the_shortest_id(
     )
     assert solrdedup(conf) == 3
     assert sorted(solr.ids()) == [f"org.example:http/{number}" for number in (3, 4, 5, 6)]
-
-
-@pytest.mark.parametrize("way", ["stop", "crash"])
-def test_solr_stopped_in_mid_index_and_started_again_loses_nothing_and_doubles_nothing(solr, way):
-    stopped = threading.Event()
-    failures = []
-
-    def restart():
-        try:
-            getattr(solr, way)()
-            stopped.set()
-            solr.start()
-        except Exception as error:  # noqa: BLE001
-            failures.append(error)
-            stopped.set()
-
-    restarting = threading.Thread(target=restart)
-    with IndexWriters(settings(solr.url, solr_commit_size="100")) as writers:
-        for number in range(3000):
-            if number == 1000:
-                restarting.start()
-            if number == 1500:
-                assert stopped.wait(90)
-            writers.write(page_doc(number))
-            if number % 3 == 0:
-                writers.write(page_doc(number, title="again"))
-        for number in range(0, 3000, 10):
-            writers.delete(f"org.example:http/{number}")
-        writers.commit()
-    restarting.join()
-    assert not failures
-    assert sorted(solr.ids()) == sorted(f"org.example:http/{number}" for number in range(3000) if number % 10)
-    assert solr.select("title:again", rows=0)["response"]["numFound"] == 900
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "a b",
-        "'single'",
-        '"double"',
-        "a&b=c;d",
-        "<tag>",
-        "奥运会",
-        "%E5%A5%A5",
-        "*",
-        "[x TO y]",
-        "a\\b",
-        "{!term f=id}x",
-        "é\u0301\u2028x",
-    ],
-)
-def test_ids_of_any_characters_are_replaced_found_and_deleted(solr, path):
-    key = f"org.example:http/{path}"
-    other = f"{key}2"
-    conf = settings(solr.url)
-    for title in ("first", "second"):
-        write(conf, doc(key, **page_fields(1, title=title)), doc(other, **page_fields(2)))
-    assert sorted(solr.ids()) == sorted([key, other])
-    assert SolrBackend(conf).get(key)["title"] == ["second"]
-    write(conf, deleted=[key])
-    assert solr.ids() == [other]
-
-
-def test_a_document_that_solr_refuses_is_named_and_counted_and_the_others_go_in(solr, capsys):
-    conf = settings(solr.url)
-    documents = [page_doc(number, **({"tstamp": "soon"} if number in (3, 180) else {})) for number in range(200)]
-    assert write(conf, *documents) == 2
-    assert solr.count() == 198
-    said = capsys.readouterr().err
-    assert re.findall(r"Solr refuses the document (\S+):", said) == ["org.example:http/3", "org.example:http/180"]
-    assert "'soon'" in said
-    assert "Solr refused 2 of 200 documents" in said
-
-
-def test_a_refused_document_is_in_the_counts_of_the_job(solr, tmp_path, capsys):
-    conf = crawl_conf(tmp_path, solr.url)
-    (tmp_path / "conf").mkdir()
-    (tmp_path / "conf" / "map.xml").write_text(
-        '<mapping><fields><copyField source="title" dest="publishedDate"/></fields></mapping>'
-    )
-    conf = Configuration(conf.raw(), [tmp_path / "conf", *conf.folders])
-    conf.set("solr.mapping.file", "map.xml")
-    store = open_store(conf, WebPage)
-    store.create()
-    with store.batch() as batch:
-        for number, title in enumerate(("2026-01-01T00:00:00Z", "not a date")):
-            made = page(signature=b"s", title=title, text="text", content_type="text/html")
-            made.markers["_updmrk_"] = "b1"
-            batch.put(f"org.example:http/{number}", made)
-    result = index(conf, "-all")
-    assert result.count("IndexerStatus", "refused") == 1
-    assert "1 documents added, 0 deleted, 0 skipped, 1 refused by the index" in capsys.readouterr().out
-    assert solr.ids() == ["org.example:http/0"]
-
-
-def test_a_solr_that_refuses_every_document_ends_the_job(solr):
-    documents = [page_doc(number, tstamp="soon") for number in range(80)]
-    with pytest.raises(IndexingError, match=r"refuses every document: .*Invalid Date String"):
-        write(settings(solr.url), *documents)
 
 
 def test_long_and_unknown_fields_cost_no_document(solr):

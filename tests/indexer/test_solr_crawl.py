@@ -13,11 +13,9 @@ from nutch2py.indexer.search import search
 from nutch2py.indexer.solr_client import SolrClient
 from nutch2py.jobs.dedup import dedup
 from nutch2py.jobs.index import index
-from nutch2py.table import open_store
-from nutch2py.webpage import WebPage
+from tests.indexer.delivery_suite import crawl_settings, table_of
 from tests.indexer.near_misses import MENTIONED, PAGES, QUERIES
-from tests.indexer.pages import page
-from tests.indexer.test_solr import crawl_conf
+from tests.indexer.test_solr import settings
 from tests.jobs.crawl import rounds
 
 NOINDEX = {"private", "draft"}
@@ -78,8 +76,7 @@ def crawled(solr_server, tmp_path_factory):
     solr_server.start()
     solr_server.clear()
     folder = tmp_path_factory.mktemp("crawl")
-    conf = crawl_conf(folder, solr_server.url)
-    conf.set("plugin.excludes", "")
+    conf = settings(solr_server.url, **crawl_settings(folder))
     conf.set("plugin.includes", f"{conf.get('plugin.includes')}|language-identifier|indexer-embedded|indexer-solr")
     with site() as root:
         (folder / "seeds").write_text(f"{root}/\n")
@@ -179,37 +176,25 @@ def test_the_command_search_pages_counts_facets_and_explains(crawled, capsys, ba
 
 @pytest.mark.parametrize("runner", ["inline", "local"])
 def test_what_solr_refuses_is_told_by_the_job(solr, tmp_path, capfd, runner):
-    conf = crawl_conf(tmp_path, solr.url)
+    conf = settings(solr.url, **crawl_settings(tmp_path))
     conf.set("mapreduce.runner", runner)
     conf.set("index.static", "publishedDate:soon")
     conf.set("plugin.includes", f"{conf.get('plugin.includes')}|index-static|indexer-solr")
-    store = open_store(conf, WebPage)
-    store.create()
-    with store.batch() as batch:
-        for number in range(3):
-            made = page(signature=b"s", title="T", text="text", content_type="text/html")
-            made.markers["_updmrk_"] = "b1"
-            batch.put(f"org.example:http/{number}", made)
+    keys = [f"org.example:http/{number}" for number in range(3)]
+    table_of(conf, *keys)
     index(conf, "-all")
     said = capfd.readouterr()
-    assert sorted(line.split()[5] for line in said.err.splitlines() if "Solr refuses the document" in line) == [
-        f"org.example:http/{number}:" for number in range(3)
-    ]
+    refusals = [line for line in said.err.splitlines() if "Solr refuses the document" in line]
+    assert sorted(line.split()[5] for line in refusals) == [f"{key}:" for key in keys]
     assert "0 documents added, 0 deleted, 0 skipped, 3 refused by the index" in said.out
 
 
 @pytest.mark.parametrize("way", ["stop", "crash"])
 def test_a_job_outlasts_a_solr_that_stops_in_its_middle(solr, tmp_path, monkeypatch, capfd, way):
-    conf = crawl_conf(tmp_path, solr.url)
+    conf = settings(solr.url, **crawl_settings(tmp_path))
     conf.set("solr.commit.size", "40")
-    store = open_store(conf, WebPage)
-    store.create()
     keys = [f"org.example:http/{quote(f'奥{number}')}" for number in range(1000)]
-    with store.batch() as batch:
-        for key in keys:
-            made = page(signature=key.encode(), title="T", text="some text", content_type="text/html")
-            made.markers["_updmrk_"] = "b1"
-            batch.put(key, made)
+    table_of(conf, *keys)
     send, sent, restarting = SolrClient.add, [], []
 
     def add(client, documents, within):

@@ -6,7 +6,8 @@ from nutch2py.cli import main
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.search import render, search, search_backend
-from tests.indexer.test_solr import page_doc, settings, write
+from tests.indexer.delivery_suite import page_doc, write
+from tests.indexer.test_solr import settings
 
 
 def ids(*numbers):

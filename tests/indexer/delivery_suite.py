@@ -1,0 +1,220 @@
+"""What every writer to a server does, as tests: a subclass runs the same stories with its writer and a real server.
+
+It gives a fixture ``server``: a running :class:`tests.services.Service` without documents, which has ``url`` and
+``ids(query)``; and what :class:`DeliverySuite` leaves open.
+"""
+
+import re
+import threading
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import IndexingError
+from nutch2py.indexer.writers import IndexWriters
+from nutch2py.jobs.clean import clean
+from nutch2py.jobs.index import index
+from nutch2py.table import Query, open_store
+from nutch2py.webpage import CrawlStatus, ParseStatusCode, WebPage
+from tests.indexer.pages import doc, page
+from tests.jobs.crawl import SETTINGS, rounds, site
+
+
+def crawl_settings(folder):
+    """Return the properties of a small crawl whose table is in ``folder``."""
+    return {**SETTINGS, "storage.data.store": f"embedded:{folder / 'crawldata'}"}
+
+
+def page_fields(number, **fields):
+    """Return the fields of a document as a crawl makes them; one that is given as None is left out."""
+    given = {
+        "url": f"http://example.org/{number}",
+        "host": "example.org",
+        "title": f"Page {number}",
+        "content": f"Words of page {number}",
+        "digest": f"{number:032x}",
+        "boost": "1.0",
+        "tstamp": "2026-01-01T00:00:00.000Z",
+        "batchId": "b",
+        **fields,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def page_doc(number, **fields):
+    """Return a document as a crawl makes them."""
+    return doc(f"org.example:http/{number}", **page_fields(number, **fields))
+
+
+def write(conf, *documents, deleted=()):
+    """Write documents, then deletes, and commit; return how many documents were refused."""
+    with IndexWriters(conf) as writers:
+        for document in documents:
+            writers.write(document)
+        for document_id in deleted:
+            writers.delete(document_id)
+        writers.commit()
+        return writers.refused
+
+
+def table_of(conf, *keys, signature=None, **values):
+    """Put pages into the table that are ready to be indexed."""
+    store = open_store(conf, WebPage)
+    store.create()
+    with store.batch() as batch:
+        for key in keys:
+            made = page(signature=signature or key.encode(), text="some text", content_type="text/html", **values)
+            made.title = made.title or "T"
+            made.markers["_updmrk_"] = "b1"
+            batch.put(key, made)
+
+
+def make_gone(conf, key):
+    """Note of a page in the table that it is gone."""
+    changed = WebPage({}, frozenset())
+    changed.status = CrawlStatus.GONE
+    with open_store(conf, WebPage).batch() as batch:
+        batch.put(key, changed)
+
+
+class DeliverySuite:
+    name = ""
+    """What messages call the server."""
+    description = ""
+    """The writer's description of itself, up to the address."""
+    batch_size = ""
+    """The property that says how many documents go at once."""
+    complaint = ""
+    """What the server says of the date "soon"."""
+
+    def settings(self, url, **more):
+        """Return a configuration whose documents go to ``url``."""
+        raise NotImplementedError
+
+    def title(self, server, document_id):
+        """Return the title of a document."""
+        raise NotImplementedError
+
+    def check_crawl(self, server, keys, host):
+        """Look closer at the documents of a crawl of one host."""
+        raise NotImplementedError
+
+    def copy_title_to_date(self, folder):
+        """Write a mapping that copies the title to the date publishedDate; return the properties that name it."""
+        raise NotImplementedError
+
+    def test_the_documents_of_a_crawl_arrive_and_those_of_pages_that_go_are_deleted(self, server, tmp_path, capsys):
+        conf = self.settings(server.url, **crawl_settings(tmp_path))
+        with site() as root:
+            (tmp_path / "seeds").write_text("".join(f"{root}/{number}\n" for number in range(12)))
+            rounds(conf, str(tmp_path / "seeds"), 3)
+        index(conf, "-all")
+        parsed = {
+            key
+            for key, row in open_store(conf, WebPage).scan(Query.of([WebPage.status, WebPage.parse_status]))
+            if row.parse_status is not None
+            and (row.parse_status.major, row.status) == (ParseStatusCode.SUCCESS, CrawlStatus.FETCHED)
+            and row.parse_status.minor != ParseStatusCode.REDIRECT
+        }
+        assert len(parsed) > 20
+        assert sorted(server.ids()) == sorted(parsed)
+        said = capsys.readouterr().out
+        assert f"{self.description} (http://127.0.0.1:" in said
+        assert f"IndexingJob: {len(parsed)} documents added, 0 deleted, 0 skipped\n" in said
+        assert not (tmp_path / "crawldata" / "index").exists()
+        self.check_crawl(server, parsed, root.removeprefix("http://").partition(":")[0])
+
+        gone = min(parsed)
+        make_gone(conf, gone)
+        clean(conf)
+        assert sorted(server.ids()) == sorted(parsed - {gone})
+
+    def test_several_tasks_write_at_once(self, server, tmp_path):
+        tasks = {"mapreduce.runner": "local", "mapreduce.job.maps": "4", self.batch_size: "7"}
+        conf = self.settings(server.url, **crawl_settings(tmp_path), **tasks)
+        keys = [f"org.example.h{number % 9}:http/{number}" for number in range(400)]
+        table_of(conf, *keys)
+        assert index(conf, "-all").count("IndexerStatus", "added") == 400
+        assert sorted(server.ids()) == sorted(keys)
+
+    @pytest.mark.parametrize("way", ["stop", "crash"])
+    def test_a_server_stopped_in_mid_index_and_started_again_loses_nothing_and_doubles_nothing(self, server, way):
+        stopped = threading.Event()
+        failures = []
+
+        def restart():
+            try:
+                getattr(server, way)()
+                stopped.set()
+                server.start()
+            except Exception as error:  # noqa: BLE001
+                failures.append(error)
+                stopped.set()
+
+        restarting = threading.Thread(target=restart)
+        with IndexWriters(self.settings(server.url, **{self.batch_size: "100"})) as writers:
+            for number in range(3000):
+                if number == 1000:
+                    restarting.start()
+                if number == 1500:
+                    assert stopped.wait(90)
+                writers.write(page_doc(number))
+                if number % 3 == 0:
+                    writers.write(page_doc(number, title="again"))
+            for number in range(0, 3000, 10):
+                writers.delete(f"org.example:http/{number}")
+            writers.commit()
+        restarting.join()
+        assert not failures
+        assert sorted(server.ids()) == sorted(f"org.example:http/{number}" for number in range(3000) if number % 10)
+        assert len(server.ids("title:again")) == 900
+
+    @pytest.mark.parametrize(
+        "path",
+        [
+            "a b",
+            "'x'",
+            '"x"',
+            "a&b=c;d",
+            "<tag>",
+            "奥运会",
+            "%E5%A5%A5",
+            "*",
+            "[x TO y]",
+            "a\\b",
+            "{!term f=id}x",
+            "é\u0301\u2028x",
+        ],
+    )
+    def test_ids_of_any_characters_are_replaced_found_and_deleted(self, server, path):
+        key, other = f"org.example:http/{path}", f"org.example:http/{path}2"
+        conf = self.settings(server.url)
+        for title in ("first", "second"):
+            write(conf, doc(key, **page_fields(1, title=title)), doc(other, **page_fields(2)))
+        assert sorted(server.ids()) == sorted([key, other])
+        assert self.title(server, key) == "second"
+        write(conf, deleted=[key, "org.example:http/never"])
+        assert server.ids() == [other]
+
+    def test_a_document_that_is_refused_is_named_and_counted_and_the_others_go_in(self, server, capsys):
+        documents = [page_doc(number, **({"tstamp": "soon"} if number in (3, 180) else {})) for number in range(300)]
+        assert write(self.settings(server.url), *documents) == 2
+        assert len(server.ids()) == 298
+        said = capsys.readouterr().err
+        named = re.findall(rf"{self.name} refuses the document (\S+):", said)
+        assert named == ["org.example:http/3", "org.example:http/180"]
+        assert self.complaint in said
+        assert f"{self.name} refused 2 of 300 documents" in said
+
+    def test_a_refused_document_is_in_the_counts_of_the_job(self, server, tmp_path, capsys):
+        given = self.settings(server.url, **crawl_settings(tmp_path), **self.copy_title_to_date(tmp_path))
+        conf = Configuration(given.raw(), [tmp_path, *given.folders])
+        table_of(conf, "org.example:http/0", title="2026-01-01T00:00:00Z")
+        table_of(conf, "org.example:http/1", title="not a date")
+        assert index(conf, "-all").count("IndexerStatus", "refused") == 1
+        assert "1 documents added, 0 deleted, 0 skipped, 1 refused by the index" in capsys.readouterr().out
+        assert server.ids() == ["org.example:http/0"]
+
+    def test_a_server_that_refuses_every_document_ends_the_job(self, server):
+        with pytest.raises(IndexingError, match=rf"refuses every document: .*{re.escape(self.complaint)}"):
+            write(self.settings(server.url), *(page_doc(number, tstamp="soon") for number in range(80)))
