@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +17,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 _LINES_OF_A_LOG = 60
+needs_spark = pytest.mark.skipif(
+    shutil.which("java") is None or importlib.util.find_spec("pyspark") is None or sys.version_info >= (3, 13),
+    reason="Spark needs a JDK 17 on the PATH, pyspark (pip install 'nutch2py[spark]') and Python 3.11 or 3.12",
+)
 
 
 class Service:

@@ -33,13 +33,14 @@ def arguments(conf: Configuration, work: Path) -> list[str]:
             f"mapreduce.spark.master is {master!r}: jobs run on Spark with local, local[N] or local[*] only; "
             "for a cluster use -r hadoop"
         )
+    submit = _spark_submit()
     if sys.version_info >= (3, 13):
         raise ConfigurationError(
             "jobs run on Spark with Python 3.11 or 3.12, and this is Python "
             f"{sys.version_info[0]}.{sys.version_info[1]}: use one of those, or run with -r local or -r hadoop"
         )
     return [
-        *("--spark-master", master, "--spark-submit-bin", _spark_submit(), "--spark-tmp-dir", str(work / "spark")),
+        *("--spark-master", master, "--spark-submit-bin", submit, "--spark-tmp-dir", str(work / "spark")),
         *("--python-bin", sys.executable, "--no-bootstrap-mrjob", "--no-read-logs"),
     ]
 

@@ -5,8 +5,6 @@ On YARN: tests/mapreduce/test_yarn_crawl.py.
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
 from typing import Any
 
 import pytest
@@ -17,11 +15,7 @@ from nutch2py.table import Query, open_store
 from nutch2py.table.dump import copy_table
 from nutch2py.webpage import WebPage
 from tests.jobs.test_pagerank import make_table, random_web, ranks_of
-
-needs_spark = pytest.mark.skipif(
-    shutil.which("java") is None or importlib.util.find_spec("pyspark") is None,
-    reason="Spark needs a JDK 17 on the PATH and pyspark (pip install 'nutch2py[spark]')",
-)
+from tests.services import needs_spark
 
 
 def ranks_in_memory(conf: Configuration, iterations: int) -> dict[str, float]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,11 +18,8 @@ from nutch2py.mapreduce.splits import FileSplit
 from tests.conftest import ROOT
 from tests.jobs import crawl
 from tests.mapreduce.tinyjobs import FailingJob, OrderJob, WordJob
+from tests.services import needs_spark
 
-needs_spark = pytest.mark.skipif(
-    shutil.which("java") is None or importlib.util.find_spec("pyspark") is None,
-    reason="Spark needs a JDK 17 on the PATH and pyspark (pip install 'nutch2py[spark]')",
-)
 SPARK = {"mapreduce.runner": "spark", "mapreduce.spark.master": "local[2]"}
 
 
@@ -126,4 +121,17 @@ def test_a_wrong_spark_home_is_named(conf: Configuration, tmp_path: Path, monkey
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
     conf.set("mapreduce.runner", "spark")
     with pytest.raises(ConfigurationError, match="SPARK_HOME is"):
+        run_job(WordJob, conf, splits(tmp_path, "a"), title="WordJob")
+
+
+def test_a_python_that_spark_does_not_know_is_refused(
+    conf: Configuration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit = tmp_path / "bin" / "spark-submit"
+    submit.parent.mkdir()
+    submit.touch()
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    monkeypatch.setattr("sys.version_info", (3, 13, 0, "final", 0))
+    conf.set("mapreduce.runner", "spark")
+    with pytest.raises(ConfigurationError, match=r"with Python 3\.11 or 3\.12, and this is Python 3\.13"):
         run_job(WordJob, conf, splits(tmp_path, "a"), title="WordJob")
