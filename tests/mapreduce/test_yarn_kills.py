@@ -146,12 +146,12 @@ def test_a_mapper_a_reducer_and_a_writer_of_updatedb(
     assert rows_then == crawl.table(reference)
 
 
-def start(cluster: Cluster, conf: Configuration, *words: str) -> subprocess.Popen[bytes]:
-    """Start a command with a configuration."""
+def start(cluster: Cluster, conf: Configuration, *words: str, scratch: Path | None = None) -> subprocess.Popen[bytes]:
+    """Start a command with a configuration, and with a folder of its own for files for temporary use."""
     own = {**cluster.settings, "storage.data.store": "", "storage.crawl.id": "", **SLOW_FETCH, **SLOW_WRITES}
     options = [word for name in own for word in ("-D", f"{name}={conf.get(name, '')}")]
     command = [sys.executable, "-m", "nutch2py.cli", *words, "--conf", str(cluster.conf_folder), *options]
-    return subprocess.Popen(command, cwd=ROOT)
+    return subprocess.Popen(command, cwd=ROOT, env={**os.environ, **({"TMPDIR": str(scratch)} if scratch else {})})
 
 
 def test_the_driver_of_fetch_is_terminated(hadoop_cluster: Cluster, hbase: Any, seeds: str, tmp_path: Path) -> None:
@@ -173,17 +173,22 @@ def test_the_driver_of_fetch_is_terminated(hadoop_cluster: Cluster, hbase: Any, 
 def test_the_driver_of_updatedb_is_killed(hadoop_cluster: Cluster, hbase: Any, tmp_path: Path) -> None:
     """Once before the journal is complete, and once while it is written."""
     conf, reference = on_yarn(hadoop_cluster, hbase, "kill4", SLOW_WRITES), inline(tmp_path, crawl.SETTINGS)
+    scratch, unpacked = tmp_path / "scratch", set(Path("/tmp").glob("hadoop-unjar*"))
+    scratch.mkdir()
     for each in (conf, reference):
         to_update(each)
     for job, kind, moment in (
         ("DbUpdaterJob", "reducer", lambda: journal_entries(conf)),
         ("JournalJob", "mapper", lambda: is_written(conf)),
     ):
-        driver = start(hadoop_cluster, conf, "updatedb", BATCH)
+        driver = start(hadoop_cluster, conf, "updatedb", BATCH, scratch=scratch)
         wait_until(lambda moment=moment, driver=driver: moment() or driver.poll() is not None)
         driver.kill()
         assert driver.wait() == -signal.SIGKILL
         wait_until(lambda job=job, kind=kind: not hadoop_cluster.running() and not hadoop_cluster.tasks(job, kind))
-    assert start(hadoop_cluster, conf, "updatedb", BATCH).wait() == 0
+        assert len(list(scratch.glob("nutch2py-job-*"))) == 1  # the second driver took away what the first had left
+    assert start(hadoop_cluster, conf, "updatedb", BATCH, scratch=scratch).wait() == 0
+    assert list(scratch.iterdir()) == []
+    assert set(Path("/tmp").glob("hadoop-unjar*")) <= unpacked
     crawl.updatedb(reference, BATCH)
     assert crawl.table(conf) == crawl.table(reference)
