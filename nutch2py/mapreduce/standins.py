@@ -45,7 +45,7 @@ def mrjob_importable() -> Iterator[None]:
         yield
     finally:
         for name in places:
-            del sys.modules[name]
+            sys.modules.pop(name, None)
         sys.modules.update(before)
 
 

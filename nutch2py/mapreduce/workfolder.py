@@ -20,16 +20,15 @@ def work_folder() -> Iterator[Path]:
     """Make the folder of a job among the files for temporary use, and delete those of drivers that are gone."""
     sweep(Path(tempfile.gettempdir()))
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-    unnamed = folder / f"{_LOCK}.new"
-    held = os.open(unnamed, os.O_CREAT | os.O_WRONLY, 0o600)
     try:
-        with suppress(OSError):  # a file system without locks: nobody will sweep there
-            fcntl.flock(held, fcntl.LOCK_EX)
-            unnamed.rename(folder / _LOCK)  # only now do others look at it
-        yield folder
+        unnamed = folder / f"{_LOCK}.new"
+        with unnamed.open("wb") as held:
+            with suppress(OSError):  # a file system without locks: nobody will sweep there
+                fcntl.flock(held, fcntl.LOCK_EX)
+                unnamed.rename(folder / _LOCK)  # only now do others look at it
+            yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        os.close(held)
 
 
 def sweep(where: Path) -> None:
