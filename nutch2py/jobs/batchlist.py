@@ -153,6 +153,24 @@ class BatchLists:
                 yield key.split("/", 2)[2], orjson.loads(entry.data)
 
 
+def pack(data: bytes) -> bytes:
+    """Compress what an entry shall hold in ``data``.
+
+    The bytes that the compressor gives keep the memory that the worst case would have needed; the copy of them does
+    not, so that a write buffer is as large as what it counts.
+    """
+    import zstandard
+
+    return bytes(memoryview(zstandard.compress(data, 1)))
+
+
+def unpack(data: bytes) -> bytes:
+    """Return what :func:`pack` was given."""
+    import zstandard
+
+    return zstandard.decompress(data)
+
+
 def put_entry(batch: WriteBatch, batch_id: str, partition: str, order: int, row_key: str) -> None:
     """Write an entry of a list: the row ``row_key`` is the ``order``-th of a partition."""
     entry = BatchEntry()

@@ -14,10 +14,9 @@ from types import TracebackType
 from typing import Any, Self
 
 import msgspec
-import zstandard
 
 from nutch2py.conf import Configuration
-from nutch2py.jobs.batchlist import BatchLists, State, journal_prefix, prefix_range
+from nutch2py.jobs.batchlist import BatchLists, State, journal_prefix, pack, prefix_range, unpack
 from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pair, TableJob
 from nutch2py.mapreduce.splits import SideSplit
@@ -38,7 +37,6 @@ class JournalWriter:
     def __init__(self, store: DataStore[BatchEntry], batch_id: str) -> None:
         self._batch, self._prefix = store.batch(), journal_prefix(batch_id)
         self._changes: list[tuple[str, Any, Any, Any]] = []
-        self._compress = zstandard.ZstdCompressor(level=1).compress
 
     def add(self, key: str, mutation: Mutation | None) -> None:
         """Keep the changes of a row."""
@@ -51,7 +49,7 @@ class JournalWriter:
     def _write(self) -> None:
         if self._changes:
             entry = BatchEntry()
-            entry.data = self._compress(_ENCODER.encode(self._changes))
+            entry.data = pack(_ENCODER.encode(self._changes))
             self._batch.put(self._prefix + self._changes[0][0], entry)
             self._changes = []
 
@@ -74,11 +72,10 @@ class JournalJob(TableJob):
     def map_side(self, split: SideSplit) -> Iterator[Pair]:
         """Write the changes of some entries."""
         timestamp = self.conf.get_int("updatedb.curr.time")
-        decompress = zstandard.ZstdDecompressor().decompress
         with self.writing() as batch:
             for _, entry in self.batches.scan(Query(frozenset({BatchEntry.data}), split.range)):
                 assert entry.data is not None
-                changes = _DECODER.decode(decompress(entry.data))
+                changes = _DECODER.decode(unpack(entry.data))
                 for key, puts, deletes, cleared in changes:
                     batch.mutate(key, Mutation(puts, deletes, cleared), timestamp)
                 self.channel.advance(len(changes))

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-import zstandard
 
+from nutch2py.jobs.batchlist import pack, unpack
 from nutch2py.table import DataStore, KeyRange, Query, WriteBatch
 from nutch2py.webpage import BatchEntry
 
@@ -61,7 +61,7 @@ class BlockStore:
 
     def _put(self, batch: WriteBatch, key: str, data: bytes) -> None:
         entry = BatchEntry()
-        entry.data = zstandard.compress(data, 1)
+        entry.data = pack(data)
         batch.put(key, entry)
 
     def put_pages(self, batch: WriteBatch, block: str, packed_keys: bytes) -> int:
@@ -137,13 +137,13 @@ def block_name(first_key: str) -> str:
 
 def pack_keys(keys: list[str]) -> bytes:
     """Return row keys as bytes, compressed."""
-    return zstandard.compress(msgspec.msgpack.encode([key.encode("utf-8", "surrogatepass") for key in keys]), 1)
+    return pack(msgspec.msgpack.encode([key.encode("utf-8", "surrogatepass") for key in keys]))
 
 
 def _unpack_keys(packed: bytes) -> list[str]:
-    keys = msgspec.msgpack.decode(zstandard.decompress(packed), type=list[bytes])
+    keys = msgspec.msgpack.decode(unpack(packed), type=list[bytes])
     return [key.decode("utf-8", "surrogatepass") for key in keys]
 
 
 def _data(entry: BatchEntry) -> bytes:
-    return zstandard.decompress(entry.data or b"")
+    return unpack(entry.data or b"")

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-import zstandard
 
 from nutch2py.jobs import pagerank_blocks
+from nutch2py.jobs.batchlist import pack, unpack
 from nutch2py.jobs.pagerank_blocks import EXTERNAL, INTERNAL, BlockLinks, BlockStore, block_name, pack_keys
 from nutch2py.jobs.pagerank_links import FIELDS, LinkRules, PageLinks
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
@@ -228,7 +228,7 @@ class _Targets(NamedTuple):
         there = np.flatnonzero(counts)
         table = ([self.blocks[rank] for rank in there.tolist()], counts[there].tolist())
         arrays = sources[order].astype("<u2").tobytes() + self.numbers[places[order]].astype("<u2").tobytes()
-        return zstandard.compress(msgspec.msgpack.encode((*table, arrays)), 1), len(places)
+        return pack(msgspec.msgpack.encode((*table, arrays))), len(places)
 
 
 class _BucketPages:
@@ -272,7 +272,7 @@ class _GatheredLinks:
         """Add the links of a record; return the numbers of the pages that have them."""
         import numpy as np
 
-        kind, packed = value[0], zstandard.decompress(_bytes(value[1:]))
+        kind, packed = value[0], unpack(_bytes(value[1:]))
         names, counts, arrays = msgspec.msgpack.decode(packed, type=tuple[list[str], list[int], bytes])
         places = [self._places.setdefault((name, kind), len(self._places)) for name in names]
         sources, targets = np.frombuffer(arrays, dtype="<u2").reshape(2, -1)

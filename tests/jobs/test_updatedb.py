@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from nutch2py.cells import decode_float, encode_float
 from nutch2py.conf import Configuration
 from nutch2py.jobs import journal
-from nutch2py.jobs.batchlist import BatchLists, State, journal_prefix, prefix_range, put_entry
+from nutch2py.jobs.batchlist import BatchLists, State, journal_prefix, pack, prefix_range, put_entry, unpack
 from nutch2py.jobs.generate import generate
 from nutch2py.jobs.journal import JournalWriter
 from nutch2py.jobs.parse import parse
@@ -303,3 +305,16 @@ def test_cases_of_the_order_in_the_shuffle(cases: Callable[[str], list[dict[str,
             failed.append(case)
     print(f"url_with_score: {len(table) - len(failed)}/{len(table)}")
     assert failed == []
+
+
+def test_what_waits_to_be_written_holds_no_more_memory_than_it_is_long() -> None:
+    data = random.Random(1).randbytes(20_000) * 20
+    pack(data)
+    tracemalloc.start()
+    try:
+        waiting = [pack(data) for _ in range(20)]
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert unpack(waiting[0]) == data
+    assert held < 1.5 * sum(map(len, waiting))
