@@ -19,6 +19,7 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, NutchError
 from nutch2py.mapreduce import NLINE, guard
 from nutch2py.mapreduce.standins import JobKey, mrjob_importable
+from nutch2py.mapreduce.workfolder import jvm_options
 
 with mrjob_importable():
     from mrjob.logs.spark import _parse_spark_log
@@ -92,7 +93,9 @@ class SparkRunner(JobKey, SparkMRJobRunner):  # type: ignore[misc]
         if shutil.which("java") is None and "JAVA_HOME" not in env:
             raise ConfigurationError("Spark needs Java, and there is no java on the PATH: install a JDK 17")
         command = [sys.executable, "-S", "-E", guard.__file__, "spark", "--", *spark_submit_args]
-        environment = {"SPARK_LOCAL_IP": "127.0.0.1", **env}
+        scratch = self._get_local_tmp_dir()
+        environment = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": scratch, **env}
+        environment["SPARK_SUBMIT_OPTS"] = jvm_options(env.get("SPARK_SUBMIT_OPTS", ""), scratch)
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
         )

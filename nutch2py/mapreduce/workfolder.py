@@ -45,6 +45,26 @@ def sweep(where: Path) -> None:
         except OSError:  # its driver lives
             continue
         else:
-            shutil.rmtree(lock.parent, ignore_errors=True)
+            _delete(lock.parent, lock)
         finally:
             os.close(tried)
+
+
+def _delete(folder: Path, lock: Path) -> None:
+    """Delete a folder, its lock last: where a task that is just ending still writes, the next sweep finds it again."""
+    with suppress(OSError):
+        for path in folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path != lock:
+                path.unlink()
+        if list(folder.iterdir()) == [lock]:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def jvm_options(given: str, folder: str) -> str:
+    """Add to the options of a JVM that it unpacks its files into ``folder``, to go with the job if the JVM is killed.
+
+    Not where the folder's name has a blank: the scripts of Hadoop and Spark would cut the option there.
+    """
+    return given if " " in folder else f"{given} -Djava.io.tmpdir={folder}".strip()

@@ -25,6 +25,7 @@ from nutch2py.mapreduce.hadoop import Hadoop
 from nutch2py.mapreduce.progress import ProgressMonitor
 from nutch2py.mapreduce.protocol import restore_text
 from nutch2py.mapreduce.standins import JobKey, mrjob_importable
+from nutch2py.mapreduce.workfolder import jvm_options
 
 with mrjob_importable():
     from mrjob.hadoop import HadoopJobRunner
@@ -197,11 +198,7 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
         """Run the client under guard; the guard ends it, and the application, when this process goes."""
         command = [sys.executable, "-S", "-E", guard.__file__, self.tag, self.installation.yarn, "--", *hadoop_args]
         environment = {**env, "HADOOP_ROOT_LOGGER": "INFO,console"}  # counters come as a log line
-        scratch = self._get_local_tmp_dir()
-        if " " not in scratch:  # Hadoop's scripts cut options at blanks
-            # what the client unpacks is then deleted with the job's folder, also when the client is killed
-            given = env.get("HADOOP_CLIENT_OPTS", "")
-            environment["HADOOP_CLIENT_OPTS"] = f"{given} -Djava.io.tmpdir={scratch}".strip()
+        environment["HADOOP_CLIENT_OPTS"] = jvm_options(env.get("HADOOP_CLIENT_OPTS", ""), self._get_local_tmp_dir())
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -95,10 +96,14 @@ run_job(SlowJob, Configuration.load(overrides=settings), [FileSplit("/none", 0, 
 
 
 @needs_spark
-def test_the_application_ends_with_its_driver(tmp_path: Path) -> None:
-    folder = tmp_path / "tasks"
+def test_the_application_ends_with_its_driver_and_leaves_nothing_to_the_next(
+    conf: Configuration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, scratch, elsewhere = tmp_path / "tasks", tmp_path / "scratch", _files_of_spark()
     folder.mkdir()
-    driver = subprocess.Popen([sys.executable, "-c", _DRIVER, str(folder)], env={**os.environ}, cwd=ROOT)
+    scratch.mkdir()
+    environment = {**os.environ, "TMPDIR": str(scratch)}
+    driver = subprocess.Popen([sys.executable, "-c", _DRIVER, str(folder)], env=environment, cwd=ROOT)
     while not any(folder.iterdir()):
         assert driver.poll() is None
         time.sleep(0.1)
@@ -107,6 +112,25 @@ def test_the_application_ends_with_its_driver(tmp_path: Path) -> None:
     driver.wait()
     while Path(f"/proc/{task}").exists() and "Z" not in Path(f"/proc/{task}/stat").read_text().split(")")[1][:3]:
         time.sleep(0.1)
+    while _is_at_work_in(scratch):
+        time.sleep(0.1)  # Spark itself has still to go
+    assert len(list(scratch.iterdir())) == 1
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    run_job(WordJob, conf, splits(tmp_path, "a"), title="WordJob")
+    assert list(scratch.iterdir()) == []
+    assert _files_of_spark() <= elsewhere
+
+
+def _is_at_work_in(folder: Path) -> bool:
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it has just ended
+            if str(folder).encode() in command.read_bytes():
+                return True
+    return False
+
+
+def _files_of_spark() -> set[Path]:
+    return {path for name in ("spark-*", "blockmgr-*", "liblz4-*") for path in Path("/tmp").glob(name)}
 
 
 @pytest.mark.parametrize("master", ["spark://host:7077", "yarn", "k8s://https://host"])
