@@ -124,9 +124,8 @@ def run_job(
             from nutch2py.mapreduce import spark
 
             arguments += spark.arguments(conf, work)
-        if runner == "local":  # tasks import what is installed here, as the driver does
-            arguments.append("--no-bootstrap-mrjob")
         if runner != "inline":
+            arguments.append("--no-bootstrap-mrjob")  # tasks have it as they have this package
             arguments += [word for setting in _TASK_ENVIRONMENT for word in ("--cmdenv", setting)]
         _write_configuration(work / "configuration.json", task_conf)
         (work / "splits").write_bytes(b"".join(encode_split(split) + b"\n" for split in splits))

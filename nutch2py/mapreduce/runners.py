@@ -115,7 +115,10 @@ def _show_warnings(said: BinaryIO) -> None:
 
 @contextmanager
 def _every_second(action: Callable[[], None]) -> Iterator[None]:
-    """Repeat ``action`` beside the block; a wait with a time limit would look for the end of a task every 50 ms."""
+    """Repeat ``action`` beside the block, and do it once more after it.
+
+    Beside it, for a wait with a time limit would look for the end of a task every 50 ms.
+    """
     done = threading.Event()
 
     def repeat() -> None:
@@ -129,6 +132,7 @@ def _every_second(action: Callable[[], None]) -> Iterator[None]:
     finally:
         done.set()
         thread.join()
+        action()
 
 
 class InlineRunner(_OneLinePerMap, InlineMRJobRunner):  # type: ignore[misc]
@@ -155,10 +159,8 @@ class LocalRunner(_OneLinePerMap, LocalMRJobRunner):  # type: ignore[misc]
         self._tasks.add(task)
         if self._stopping:
             task.kill()
-        with open(stderr.name, "rb") as said:  # noqa: PTH123
-            with _every_second(partial(_show_warnings, said)):
-                code = task.wait()
-            _show_warnings(said)
+        with open(stderr.name, "rb") as said, _every_second(partial(_show_warnings, said)):  # noqa: PTH123
+            code = task.wait()
         self._tasks.discard(task)
         if code:
             raise subprocess.CalledProcessError(code, arguments)

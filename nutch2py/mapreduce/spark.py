@@ -42,7 +42,7 @@ def arguments(conf: Configuration, work: Path) -> list[str]:
         )
     return [
         *("--spark-master", master, "--spark-submit-bin", submit, "--spark-tmp-dir", str(work / "spark")),
-        *("--python-bin", sys.executable, "--no-bootstrap-mrjob", "--no-read-logs"),
+        *("--python-bin", sys.executable, "--no-read-logs"),
     ]
 
 

@@ -108,7 +108,7 @@ class Launch(NamedTuple):
             *("--hadoop-bin", installation.hadoop, "--hadoop-streaming-jar", installation.streaming_jar),
             *("--hadoop-tmp-dir", installation.folder, f"--hadoop-args=-conf {work / 'job.xml'}"),
             *("--python-bin", conf.get_trimmed("mapreduce.python") or f"python{archive.python_tag()}"),
-            *("--no-bootstrap-mrjob", "--no-read-logs", "--no-check-input-paths"),
+            *("--no-read-logs", "--no-check-input-paths"),
         ]
         if installed_on_nodes(conf):
             installation.make_folder()

@@ -20,6 +20,12 @@ from tests.indexer.pages import doc, page
 from tests.jobs.crawl import SETTINGS, rounds, site
 
 
+def settings_for(address, url, **more):
+    """Return a configuration whose documents go to ``url``, named by the property ``address``."""
+    given = {name.replace("_", "."): value for name, value in more.items()}
+    return Configuration.load(overrides={address: url, **given})
+
+
 def crawl_settings(folder):
     """Return the properties of a small crawl whose table is in ``folder``."""
     return {**SETTINGS, "storage.data.store": f"embedded:{folder / 'crawldata'}"}
@@ -82,6 +88,8 @@ class DeliverySuite:
     """What messages call the server."""
     description = ""
     """The writer's description of itself, up to the address."""
+    address = ""
+    """The property that names the server."""
     batch_size = ""
     """The property that says how many documents go at once."""
     complaint = ""
@@ -89,7 +97,7 @@ class DeliverySuite:
 
     def settings(self, url, **more):
         """Return a configuration whose documents go to ``url``."""
-        raise NotImplementedError
+        return settings_for(self.address, url, **more)
 
     def title(self, server, document_id):
         """Return the title of a document."""

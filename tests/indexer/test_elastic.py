@@ -1,5 +1,7 @@
 """The writer for Elasticsearch and OpenSearch against a real OpenSearch."""
 
+from functools import partial
+
 import pytest
 
 from nutch2py.conf import Configuration
@@ -11,22 +13,20 @@ from nutch2py.jobs.dedup import dedup
 from nutch2py.jobs.index import index
 from nutch2py.table import open_store
 from nutch2py.webpage import CrawlStatus, WebPage
-from tests.indexer.delivery_suite import DeliverySuite, crawl_settings, page_doc, table_of, write
+from tests.indexer.delivery_suite import DeliverySuite, crawl_settings, page_doc, settings_for, table_of, write
 from tests.indexer.opensearch_server import guarded
 from tests.indexer.pages import doc, page
 
-
-def settings(url, **more):
-    given = {name.replace("_", "."): value for name, value in more.items()}
-    return Configuration.load(overrides={"elastic.host": url, **given})
+ADDRESS = "elastic.host"
+settings = partial(settings_for, ADDRESS)
 
 
 class TestOpenSearch(DeliverySuite):
     name = "The search server"
     description = "ElasticIndexWriter\n\telastic.host : addresses of the cluster"
+    address = ADDRESS
     batch_size = "elastic.max.bulk.docs"
     complaint = "failed to parse date field [soon]"
-    settings = staticmethod(settings)
 
     @pytest.fixture
     def server(self, opensearch):

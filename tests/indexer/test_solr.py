@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,21 +22,27 @@ from nutch2py.jobs.solrdedup import solrdedup
 from nutch2py.server.backends import SolrBackend
 from nutch2py.table import open_store
 from nutch2py.webpage import CrawlStatus, WebPage
-from tests.indexer.delivery_suite import DeliverySuite, crawl_settings, make_gone, page_doc, table_of, write
+from tests.indexer.delivery_suite import (
+    DeliverySuite,
+    crawl_settings,
+    make_gone,
+    page_doc,
+    settings_for,
+    table_of,
+    write,
+)
 from tests.indexer.pages import page
 
-
-def settings(url, **more):
-    given = {name.replace("_", "."): value for name, value in more.items()}
-    return Configuration.load(overrides={"solr.server.url": url, **given})
+ADDRESS = "solr.server.url"
+settings = partial(settings_for, ADDRESS)
 
 
 class TestSolr(DeliverySuite):
     name = "Solr"
     description = "SOLRIndexWriter\n\tsolr.server.url : URL of the SOLR instance"
+    address = ADDRESS
     batch_size = "solr.commit.size"
     complaint = "Invalid Date String:'soon'"
-    settings = staticmethod(settings)
 
     @pytest.fixture
     def server(self, solr):

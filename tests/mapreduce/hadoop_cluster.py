@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from nutch2py.cli import main
 from nutch2py.conf import Configuration, data_folder
+from tests.processes import commands
 from tests.services import Service, running
 
 
@@ -57,20 +58,11 @@ class Cluster(Service):
     def tasks(self, job: str, kind: str) -> list[int]:
         """Process ids of a job's tasks of a kind (mapper, reducer) that run in containers of this cluster."""
         found = []
-        for path in Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                words = path.read_bytes().split(b"\0")
-                if words[1:2] == [f"run_{job}.py".encode()] and f"--{kind}".encode() in words:
-                    folder = (path.parent / "cwd").readlink()
-                    found += [int(path.parent.name)] if folder.is_relative_to(self.folder) else []
-            except OSError:  # it has just ended
-                continue
+        for pid, words in commands():
+            if words[1:2] == [f"run_{job}.py".encode()] and f"--{kind}".encode() in words:
+                with contextlib.suppress(OSError):  # it has just ended
+                    found += [pid] if Path(f"/proc/{pid}/cwd").readlink().is_relative_to(self.folder) else []
         return found
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    while not condition():
-        time.sleep(0.1)
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from nutch2py.mapreduce.progress import ProgressMonitor, TaskChannel
 from nutch2py.mapreduce.splits import FileSplit, Split
 from tests.conftest import ROOT
 from tests.mapreduce.tinyjobs import FailingJob, OneFailsJob, OrderJob, WordJob
+from tests.processes import alive, wait_until
 
 RUNNERS = ["inline", "local"]
 
@@ -199,11 +199,11 @@ def test_tasks_end_with_their_driver(tmp_path: Path, number: signal.Signals, cod
     driver = subprocess.Popen(
         [sys.executable, "-c", _DRIVER, str(folder)], env={**os.environ, "TMPDIR": str(scratch)}, cwd=ROOT
     )
-    _wait(lambda: any(folder.iterdir()))
+    wait_until(lambda: any(folder.iterdir()))
     tasks = [int(path.name) for path in folder.iterdir()]
     driver.send_signal(number)
     assert driver.wait() == code
-    _wait(lambda: not any(_alive(task) for task in tasks))
+    wait_until(lambda: not any(alive(task) for task in tasks))
     if number == signal.SIGTERM:
         assert not list(scratch.glob("nutch2py-job-*"))
 
@@ -218,11 +218,11 @@ def test_what_a_killed_driver_left_goes_with_the_next_job(
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
     (scratch / "nutch2py-job-of-others").mkdir()  # without a lock: nothing is known of it
     with subprocess.Popen(command, env=environment, cwd=ROOT) as killed:
-        _wait(lambda: len(list(folder.iterdir())) == 2)
+        wait_until(lambda: len(list(folder.iterdir())) == 2)
         (left,) = scratch.glob("nutch2py-job-*/driver")
         killed.kill()
     with subprocess.Popen(command, env=environment, cwd=ROOT) as living:
-        _wait(lambda: len(list(folder.iterdir())) == 4)
+        wait_until(lambda: len(list(folder.iterdir())) == 4)
         assert not left.parent.exists()  # the second driver took it away
         (kept,) = scratch.glob("nutch2py-job-*/driver")
         run_words(conf, "inline", lines("a"))
@@ -236,10 +236,10 @@ def test_a_signal_to_driver_and_tasks_at_once_ends_all(tmp_path: Path) -> None:
     driver = subprocess.Popen(
         [sys.executable, "-c", _DRIVER, str(tmp_path / "tasks")], cwd=ROOT, start_new_session=True
     )
-    _wait(lambda: any((tmp_path / "tasks").iterdir()))
+    wait_until(lambda: any((tmp_path / "tasks").iterdir()))
     os.killpg(driver.pid, signal.SIGTERM)
     assert driver.wait() in (143, 255)  # told to stop, or a task of its had gone first
-    _wait(lambda: not any(_alive(int(path.name)) for path in (tmp_path / "tasks").iterdir()))
+    wait_until(lambda: not any(alive(int(path.name)) for path in (tmp_path / "tasks").iterdir()))
 
 
 def test_tasks_beside_one_that_fails_are_ended(conf: Configuration, lines: Lines, tmp_path: Path) -> None:
@@ -250,19 +250,7 @@ def test_tasks_beside_one_that_fails_are_ended(conf: Configuration, lines: Lines
     with pytest.raises(StoreError):
         run_job(OneFailsJob, conf, lines("a", "b"), title="OneFailsJob")
     (task,) = (int(path.name) for path in folder.iterdir())
-    _wait(lambda: not _alive(task))
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def _wait(condition: Callable[[], bool]) -> None:
-    while not condition():
-        time.sleep(0.05)
+    wait_until(lambda: not alive(task))
 
 
 class _Terminal(io.StringIO):
@@ -281,7 +269,7 @@ def test_a_terminal_shows_rows_of_rows_and_is_cleared(tmp_path: Path, monkeypatc
     second.close()
     monitor._started -= 10
     with monitor:
-        _wait(lambda: "rows/s" in screen.getvalue())
+        wait_until(lambda: "rows/s" in screen.getvalue())
     assert "ParserJob: 50 of 200 rows (25 %), " in screen.getvalue()
     assert " s left" in screen.getvalue()
     assert screen.getvalue().endswith("\x1b[2K")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -19,6 +18,7 @@ from nutch2py.mapreduce.splits import FileSplit
 from tests.conftest import ROOT
 from tests.jobs import crawl
 from tests.mapreduce.tinyjobs import FailingJob, OrderJob, WordJob
+from tests.processes import alive, commands, wait_until
 from tests.services import needs_spark
 
 SPARK = {"mapreduce.runner": "spark", "mapreduce.spark.master": "local[2]"}
@@ -110,23 +110,13 @@ def test_the_application_ends_with_its_driver_and_leaves_nothing_to_the_next(
     (task,) = (int(path.name) for path in folder.iterdir())
     driver.send_signal(signal.SIGKILL)
     driver.wait()
-    while Path(f"/proc/{task}").exists() and "Z" not in Path(f"/proc/{task}/stat").read_text().split(")")[1][:3]:
-        time.sleep(0.1)
-    while _is_at_work_in(scratch):
-        time.sleep(0.1)  # Spark itself has still to go
+    wait_until(lambda: not alive(task))
+    wait_until(lambda: not any(str(scratch).encode() in b" ".join(words) for _, words in commands()))  # Spark, too
     assert len(list(scratch.iterdir())) == 1
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
     run_job(WordJob, conf, splits(tmp_path, "a"), title="WordJob")
     assert list(scratch.iterdir()) == []
     assert _files_of_spark() <= elsewhere
-
-
-def _is_at_work_in(folder: Path) -> bool:
-    for command in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):  # it has just ended
-            if str(folder).encode() in command.read_bytes():
-                return True
-    return False
 
 
 def _files_of_spark() -> set[Path]:

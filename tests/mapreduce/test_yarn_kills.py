@@ -22,7 +22,8 @@ from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import BatchEntry, CrawlStatus, Mark, WebPage
 from tests.conftest import ROOT
 from tests.jobs import crawl, rows
-from tests.mapreduce.hadoop_cluster import Cluster, wait_until
+from tests.mapreduce.hadoop_cluster import Cluster
+from tests.processes import wait_until
 
 BATCH = "test-1"
 SLOW_FETCH = {**crawl.SETTINGS, "fetcher.server.delay": "1", "fetcher.threads.per.queue": "1"}

@@ -1,0 +1,29 @@
+"""Processes that a test did not start itself: is one alive, what runs, and waiting for that."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    while not condition():
+        time.sleep(0.05)
+
+
+def alive(pid: int) -> bool:
+    """Tell whether a process is there and has not ended (a zombie has)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def commands() -> Iterator[tuple[int, list[bytes]]]:
+    """Yield the id and the words of the command line of each process."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            yield int(path.parent.name), path.read_bytes().split(b"\0")
+        except OSError:  # it has just ended
+            continue
