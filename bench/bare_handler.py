@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nutch2py.conf import Configuration
 from nutch2py.fetcher import transport
-from nutch2py.fetcher.settings import HttpSettings
+from nutch2py.fetcher.http_settings import HttpSettings
 
 
 def main(threads: int, hosts: str, urls: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from bench.measuring import Cost, Measurement, Nutch
 from nutch2py.conf import Configuration
 from nutch2py.jobs.batchlist import BatchLists, State, put_entry
-from nutch2py.parser.checker import page_of
+from nutch2py.parser.parsechecker import page_of
 from nutch2py.parser.parsing import Parsing
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url

@@ -53,7 +53,7 @@ def _configuration(args: argparse.Namespace) -> Configuration:
         conf.set("storage.crawl.id", args.crawl_id)
     if args.runner is not None:
         conf.set("mapreduce.runner", args.runner)
-    from nutch2py.table.store import store_location
+    from nutch2py.table.opening import store_location
 
     location = store_location(conf)
     if location.startswith("embedded:"):  # tasks run in folders of their own

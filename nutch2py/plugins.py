@@ -26,7 +26,7 @@ ALWAYS_ON = frozenset({"signature", "fetchschedule"})
 
 
 class URLNormalizer(Protocol):
-    """Brings a URL into its canonical form. Scopes: see :mod:`nutch2py.url.normalizers`."""
+    """Brings a URL into its canonical form. Scopes: see :mod:`nutch2py.url.url_normalizers`."""
 
     def normalize(self, url: str, scope: str) -> str | None:
         """Return the canonical URL, None to drop it; raise ValueError when it is not a URL."""

@@ -12,7 +12,7 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.table.embedded import files
-from tests.indexer.solr_server import solr_server
+from tests.backends.solr_server import solr_server
 from tests.mapreduce.hadoop_cluster import hadoop_cluster, package_folder
 from tests.services import Service
 from tests.table.hbase_server import hbase, hbase_server

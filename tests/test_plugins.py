@@ -156,7 +156,7 @@ def test_the_plugin_of_the_documentation_runs_when_it_is_installed(tmp_path: Pat
     (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {value}\n", encoding="utf-8")
     program = (
         "from nutch2py.conf import Configuration\n"
-        "from nutch2py.url.filters import URLFilters\n"
+        "from nutch2py.url.url_filters import URLFilters\n"
         "conf = Configuration.load(overrides={'plugin.includes': 'urlfilter-(regex|validator|session)',"
         " 'urlfilter.regex.file': 'RULES'})\n"
         "filters = URLFilters(conf)\n"

@@ -15,9 +15,9 @@ from bench.ranking.markdown import rendered, title_of, value_of
 from bench.ranking.ranks import graph
 from bench.ranking.sites import SOURCES, Collection, documents
 from bench.ranking.variants import TEXT, Match, Weight, ranking
-from nutch2py.indexer.evaluation import Judgement, read_judgements, read_queries
 from nutch2py.jobs.pagerank_links import PageLinks
-from nutch2py.scoring.pagerank import PageRankModel, pagerank
+from nutch2py.scoring.rank_model import PageRankModel, pagerank
+from nutch2py.search.measures import Judgement, read_judgements, read_queries
 
 MDN_FOLDER = "fiji-flo+translated-content-rendered/files/zh-cn"
 FILES = {

@@ -17,7 +17,7 @@ from bench.ranking.ranks import WITHOUT_NAVIGATION, all_ranks
 from bench.ranking.sites import Collection, checked_out, documents
 from bench.ranking.solr import cores
 from bench.ranking.variants import TEXT, USUAL, WEIGHTS, Solr, Weight, agrees, matches, ranking
-from nutch2py.indexer.evaluation import Judgements, Scores, gain, mean, read_judgements, read_queries, score
+from nutch2py.search.measures import Judgements, Scores, gain, mean, read_judgements, read_queries, score
 
 DATA = Path(__file__).parent
 HALVES = ("tune", "held-out")

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from bench.ranking.crawl import Crawl
 from bench.ranking.variants import USUAL
 from nutch2py.conf import Configuration
-from nutch2py.indexer.pagerank import PageRankIndexingFilter
+from nutch2py.indexer.filters.index_pagerank import PageRankIndexingFilter
 from nutch2py.jobs.pagerank_links import FIELDS, LinkRules, PageLinks
-from nutch2py.scoring.pagerank import LinkGraph, Links, PageRankModel, pagerank
+from nutch2py.scoring.rank_model import LinkGraph, Links, PageRankModel, pagerank
 from nutch2py.table import Query, open_store
 from nutch2py.url.keys import host_of_key, unreverse_url
 from nutch2py.webpage import WebPage

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from bench.ranking.crawl import Crawl
+from nutch2py.backends.solr_client import SolrClient
 from nutch2py.conf import Configuration
-from nutch2py.indexer.searcher import EmbeddedSearcher
-from nutch2py.indexer.solr_client import SolrClient
+from nutch2py.search.searcher import EmbeddedSearcher
 
 LEAST, MOST = 0.0001, 10_000.0  # the bounds of a weight, as in the index writer
 DEEP = 100_000

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from nutch2py.commands import checking, crawling, indexing, tables
+from nutch2py.commands import checking, crawling, indexing
+from nutch2py.commands import reading as tables
 from nutch2py.commands.command import Arguments, Command, CommandParser
 
 __all__ = ["COMMANDS", "Arguments", "Command", "command_parser"]

@@ -40,7 +40,7 @@ def _filterchecker_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _filterchecker(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.url.checker import filter_lines
+    from nutch2py.url.urlcheckers import filter_lines
 
     return _print_all(filter_lines(conf, args.urls or sys.stdin, args.filter_name))
 
@@ -53,7 +53,7 @@ def _normalizerchecker_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _normalizerchecker(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.url.checker import normalize_lines
+    from nutch2py.url.urlcheckers import normalize_lines
 
     return _print_all(normalize_lines(conf, args.urls or sys.stdin, args.scope, args.normalizer))
 

@@ -132,7 +132,7 @@ def _search_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _search(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.server.answer import answer
+    from nutch2py.search.search_answer import answer
 
     if args.solr:
         conf.set("search.backend", "solr")
@@ -152,7 +152,7 @@ def _evaluate_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _evaluate(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.jobs.evaluation import run_evaluation
+    from nutch2py.search.evaluation import run_evaluation
 
     unjudged = Path(args.unjudged) if args.unjudged else None
     return run_evaluation(conf, Path(args.queries), Path(args.judgements), args.results, args.json, unjudged)

@@ -11,8 +11,8 @@ from typing import Any
 
 from nutch2py.conf import Configuration
 from nutch2py.fetcher import transport
+from nutch2py.fetcher.http_settings import HttpSettings, check_agent
 from nutch2py.fetcher.queues import FetchItem, HostSettings, QueueKeys
-from nutch2py.fetcher.settings import HttpSettings, check_agent
 from nutch2py.record import Field
 from nutch2py.webpage import WebPage
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from nutch2py.fetcher.files import Entry, listing
+from nutch2py.fetcher.local_files import Entry, listing
 
 # -rw-r--r--   1 owner group      1024 Jan 01 12:00 name      and      01-02-20  03:04PM   <DIR>   name
 _UNIX = re.compile(r"([-dl])[-rwxsStT]{9}\S*\s+\d+\s+\S+\s+\S+\s+(\d+)\s+\S+\s+\d+\s+[\d:]+ (.+)")

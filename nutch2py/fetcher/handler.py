@@ -1,9 +1,9 @@
 """A Scrapy download handler over libcurl's multi interface, driven by the sockets and timers of the asyncio loop.
 
 A page costs libcurl's C code and three calls of Python; connections are used again where the server allows it. What
-the handler knows beyond HTTP is in :class:`~nutch2py.fetcher.settings.HttpSettings`, which it takes from the Scrapy
-setting ``NUTCH2PY_HTTP``. The response's body is decoded and cut at the limit; its ``answer`` holds the header lines
-as they were sent and what else Scrapy's response has no place for.
+the handler knows beyond HTTP is in :class:`~nutch2py.fetcher.http_settings.HttpSettings`, which it takes from the
+Scrapy setting ``NUTCH2PY_HTTP``. The response's body is decoded and cut at the limit; its ``answer`` holds the header
+lines as they were sent and what else Scrapy's response has no place for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scrapy.http import Response
 
 from nutch2py.fetcher import lenient
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
-from nutch2py.fetcher.settings import SETTING, HttpSettings
+from nutch2py.fetcher.http_settings import SETTING, HttpSettings
 from nutch2py.fetcher.transfer import Transfer
 from nutch2py.url.javaurl import parse_url
 

@@ -14,8 +14,8 @@ import ssl
 import time
 
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind, header_fields
-from nutch2py.fetcher.content import Body, encoding_of
-from nutch2py.fetcher.settings import HttpSettings
+from nutch2py.fetcher.body import Body, encoding_of
+from nutch2py.fetcher.http_settings import HttpSettings
 from nutch2py.url.javaurl import JavaURL
 
 _EOL = re.compile(rb"\r\n|\n|\r")

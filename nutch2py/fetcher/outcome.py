@@ -15,10 +15,10 @@ from nutch2py.conf import Configuration
 from nutch2py.fetcher.answer import Answer, FailureKind
 from nutch2py.fetcher.headers import canonical_headers
 from nutch2py.parser.mime import content_type
-from nutch2py.url.filters import URLFilters
 from nutch2py.url.javaurl import parse_relative, parse_url
-from nutch2py.url.normalizers import URLNormalizers
 from nutch2py.url.parts import choose_repr, host_of
+from nutch2py.url.url_filters import URLFilters
+from nutch2py.url.url_normalizers import URLNormalizers
 from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, WebPage
 from nutch2py.webpage import ProtocolStatusCode as Code
 

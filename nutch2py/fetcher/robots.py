@@ -15,8 +15,8 @@ from collections.abc import Awaitable, Callable
 
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.answer import Answer, FailureKind
+from nutch2py.fetcher.http_settings import check_agent
 from nutch2py.fetcher.robots_rules import ALLOW_ALL, DEFERRED, FORBID_ALL, MAX_BYTES, RobotsRules, parse_robots
-from nutch2py.fetcher.settings import check_agent
 from nutch2py.url.javaurl import parse_relative, parse_url
 
 _MAX_HOSTS = 100_000

@@ -20,9 +20,9 @@ from nutch2py.fetcher.backoff import Backoff
 from nutch2py.fetcher.fetcher import FetchReport
 from nutch2py.fetcher.monitor import Monitor
 from nutch2py.fetcher.outcome import ROBOTS_DENIED, protocol_status
+from nutch2py.fetcher.page_store import PageStore
 from nutch2py.fetcher.queues import FetchItem, FetchItemQueues
 from nutch2py.fetcher.robots import RobotsCache
-from nutch2py.fetcher.store import PageStore
 from nutch2py.fetcher.transport import Transport
 from nutch2py.webpage import CrawlStatus, Mark, WebPage
 from nutch2py.webpage import ProtocolStatusCode as Code

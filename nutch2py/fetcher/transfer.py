@@ -12,9 +12,9 @@ import pycurl
 
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind, header_fields
 from nutch2py.fetcher.auth import Credentials
-from nutch2py.fetcher.content import Body, encoding_of
+from nutch2py.fetcher.body import Body, encoding_of
 from nutch2py.fetcher.ftp import ftp_listing
-from nutch2py.fetcher.settings import HttpSettings
+from nutch2py.fetcher.http_settings import HttpSettings
 from nutch2py.schedule.http_date import format_http_date
 from nutch2py.url.javaurl import parse_url
 

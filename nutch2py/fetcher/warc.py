@@ -23,8 +23,8 @@ from nutch2py import __version__
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher.answer import Answer
+from nutch2py.fetcher.http_settings import agent_string
 from nutch2py.fetcher.queues import FetchItem
-from nutch2py.fetcher.settings import agent_string
 from nutch2py.webpage import Mark
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from pathlib import Path
 from nutch2py.conf import Configuration
 from nutch2py.errors import InputError, NutchError, UsageError
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.http_settings import check_agent
 from nutch2py.fetcher.robots import agent_names
 from nutch2py.fetcher.robots_rules import parse_robots
-from nutch2py.fetcher.settings import check_agent
-from nutch2py.indexer.checker import check_text
+from nutch2py.indexer.indexchecker import check_text
 from nutch2py.jobs.readdb_text import protocol_status_text
-from nutch2py.parser.checker import check
+from nutch2py.parser.parsechecker import check
 from nutch2py.parser.parsing import Parsing
 from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import CrawlStatus, WebPage

@@ -7,7 +7,7 @@ from typing import Any
 
 from nutch2py.conf import Configuration
 from nutch2py.indexer.building import duplicate_of, is_noindex, should_index
-from nutch2py.indexer.writers import IndexWriters
+from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.jobs.joblog import JobLog
 from nutch2py.jobs.journal import recover
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job

@@ -16,8 +16,8 @@ from urllib.parse import unquote_plus
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.indexer.basic import fetch_time_of
 from nutch2py.indexer.building import duplicate_of, should_index
+from nutch2py.indexer.filters.index_basic import fetch_time_of
 from nutch2py.jobs.joblog import JobLog
 from nutch2py.jobs.journal import recover
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
@@ -177,7 +177,7 @@ class NearDuplicatesJob(_Duplicates):
     def prepare(self) -> None:
         """Load the analyzer."""
         super().prepare()
-        from nutch2py.indexer.analysis import Analyzer
+        from nutch2py.backends.analysis import Analyzer
 
         self.threshold = self.conf.get_int("deduplication.simhash.threshold", 3)
         self.analyzer = Analyzer.of(self.conf)

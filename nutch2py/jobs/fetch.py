@@ -16,8 +16,8 @@ from zlib import crc32
 from nutch2py.cells import decode_text
 from nutch2py.conf import Configuration, warn
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.http_settings import check_agent
 from nutch2py.fetcher.queues import BY_HOST, HostSettings
-from nutch2py.fetcher.settings import check_agent
 from nutch2py.jobs.batchlist import ALL, BatchLists, mark_condition, rows_of_batch
 from nutch2py.jobs.joblog import JobLog
 from nutch2py.jobs.journal import recover

@@ -27,15 +27,15 @@ from nutch2py.mapreduce.driver import map_tasks, reduce_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
 from nutch2py.mapreduce.splits import RangeSplit
-from nutch2py.schedule.factory import fetch_schedule
-from nutch2py.scoring.filters import ScoringFilters
+from nutch2py.schedule.fetch_schedule import fetch_schedule
+from nutch2py.scoring.scoring_filters import ScoringFilters
 from nutch2py.table import Query, open_store
 from nutch2py.table.store import now_ms
-from nutch2py.url.filters import URLFilters
 from nutch2py.url.keys import reverse_url, unreverse_url
-from nutch2py.url.normalizers import URLNormalizers
 from nutch2py.url.partition import URLPartitioner
 from nutch2py.url.parts import domain_of, host_of
+from nutch2py.url.url_filters import URLFilters
+from nutch2py.url.url_normalizers import URLNormalizers
 from nutch2py.webpage import INJECTED_SITEMAP, Mark, WebPage
 
 NO_LIMIT = sys.maxsize

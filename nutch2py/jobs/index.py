@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from nutch2py.conf import Configuration
 from nutch2py.indexer.building import DocumentBuilder, IndexAction
-from nutch2py.indexer.writers import IndexWriters, chosen
+from nutch2py.indexer.index_writers import IndexWriters, chosen
 from nutch2py.jobs.batchlist import ALL, REINDEX, BatchLists, State
 from nutch2py.jobs.joblog import JobLog
 from nutch2py.jobs.journal import recover

@@ -20,13 +20,13 @@ from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job, runner_name
 from nutch2py.mapreduce.hadoop import local_copy
 from nutch2py.mapreduce.job import Pair, TableJob
 from nutch2py.mapreduce.splits import FileSplit, read_lines, split_files
-from nutch2py.schedule.base import FIXED_INTERVAL_KEY
-from nutch2py.scoring.filters import ScoringFilters
+from nutch2py.schedule.abstract import FIXED_INTERVAL_KEY
+from nutch2py.scoring.scoring_filters import ScoringFilters
 from nutch2py.table import WriteBatch, open_store
 from nutch2py.table.store import now_ms
-from nutch2py.url.filters import URLFilters
 from nutch2py.url.keys import reverse_url
-from nutch2py.url.normalizers import URLNormalizers
+from nutch2py.url.url_filters import URLFilters
+from nutch2py.url.url_normalizers import URLNormalizers
 from nutch2py.webpage import INJECTED_PAGE, INJECTED_SITEMAP, Mark, WebPage
 
 _ROWS = 1000  # rows looked up at once

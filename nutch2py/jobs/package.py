@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nutch2py.conf import Configuration
-from nutch2py.mapreduce import archive
+from nutch2py.mapreduce import package_archive as archive
 from nutch2py.mapreduce.hadoop import Hadoop
 
 

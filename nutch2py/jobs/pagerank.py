@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import StoreError
-from nutch2py.indexer.pagerank import MEAN_ROW
+from nutch2py.indexer.filters.index_pagerank import MEAN_ROW
 from nutch2py.jobs.joblog import JobLog
 from nutch2py.jobs.journal import recover
 from nutch2py.jobs.pagerank_mapreduce import MapReduceRanks
 from nutch2py.jobs.pagerank_memory import TooLargeError, read_graph, write_ranks
 from nutch2py.mapreduce.driver import runner_name
-from nutch2py.scoring.pagerank import Change, PageRankModel, choice
-from nutch2py.scoring.pagerank import pagerank as compute
+from nutch2py.scoring.rank_model import Change, PageRankModel, choice
+from nutch2py.scoring.rank_model import pagerank as compute
 from nutch2py.table import open_store
 from nutch2py.webpage import BatchEntry, WebPage
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from nutch2py.cells import decode_text
 from nutch2py.conf import Configuration
 from nutch2py.record import Field
-from nutch2py.scoring.pagerank import MODELS, choice
+from nutch2py.scoring.rank_model import MODELS, choice
 from nutch2py.url.keys import host_of_key, reverse_url, unreverse_host
 from nutch2py.url.parts import domain_of_host
 from nutch2py.webpage import CrawlStatus, WebPage

@@ -17,7 +17,7 @@ from nutch2py.mapreduce.job import Pair, TableJob
 from nutch2py.mapreduce.protocol import SortedTextProtocol
 from nutch2py.mapreduce.splits import RangeSplit, SideSplit
 from nutch2py.record import Field
-from nutch2py.scoring.pagerank import Change, PageRankModel, difference, received, shares
+from nutch2py.scoring.rank_model import Change, PageRankModel, difference, received, shares
 from nutch2py.table import DataStore, Query
 from nutch2py.webpage import BatchEntry, WebPage
 
@@ -179,7 +179,7 @@ class MapReduceRanks:
         self._dangling = leaves * self.model.initial
 
     def iterate(self, iterations: int, tolerance: float, report: Callable[[int, Change], None]) -> int:
-        """Run iterations as :func:`nutch2py.scoring.pagerank.pagerank` does; return how many were done."""
+        """Run iterations as :func:`nutch2py.scoring.rank_model.pagerank` does; return how many were done."""
         splits = self._splits(LINKS)
         self.conf.set("pagerank.job.pages", self.pages)
         done = 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nutch2py.conf import Configuration
 from nutch2py.jobs.pagerank_links import FIELDS, LinkRules, PageLinks
-from nutch2py.scoring.pagerank import LinkGraph, Links
+from nutch2py.scoring.rank_model import LinkGraph, Links
 from nutch2py.table import DataStore, Query
 from nutch2py.webpage import WebPage
 

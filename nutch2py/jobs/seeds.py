@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from nutch2py.cells import float32
 from nutch2py.errors import InputError
-from nutch2py.schedule.base import FIXED_INTERVAL_KEY
+from nutch2py.schedule.abstract import FIXED_INTERVAL_KEY
 
 SCORE, INTERVAL = "nutch.score", "nutch.fetchInterval"
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from nutch2py.backends.solr_client import SolrClient, SolrRefusal, addresses, login
 from nutch2py.conf import Configuration
 from nutch2py.errors import IndexingError
-from nutch2py.indexer.solr_client import SolrClient, SolrRefusal, addresses, login
 from nutch2py.jobs.joblog import JobLog
 
 _ROWS = 1000

@@ -23,9 +23,9 @@ from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
 from nutch2py.mapreduce.splits import SideSplit, Split
 from nutch2py.plugins import ScoredLink
 from nutch2py.record import Field
-from nutch2py.schedule.factory import fetch_schedule
+from nutch2py.schedule.fetch_schedule import fetch_schedule
 from nutch2py.schedule.transition import FIELDS, TransitionLimits, apply_fetch, initialize_page
-from nutch2py.scoring.filters import ScoringFilters
+from nutch2py.scoring.scoring_filters import ScoringFilters
 from nutch2py.table import open_store
 from nutch2py.table.store import now_ms
 from nutch2py.url.keys import reverse_url, unreverse_url

@@ -22,7 +22,7 @@ from nutch2py.mapreduce.job import TableJob
 from nutch2py.mapreduce.progress import ProgressMonitor
 from nutch2py.mapreduce.splits import Split, encode_split, with_content
 from nutch2py.mapreduce.workfolder import work_folder
-from nutch2py.table.store import store_location
+from nutch2py.table.opening import store_location
 
 if TYPE_CHECKING:
     from nutch2py.mapreduce import yarn

@@ -19,7 +19,7 @@ from nutch2py.errors import ConfigurationError, InputError, NutchError
 from nutch2py.mapreduce.progress import TASK_ERROR, decode_error
 
 if TYPE_CHECKING:
-    from nutch2py.mapreduce.archive import Manifest
+    from nutch2py.mapreduce.package_archive import Manifest
 
 _ATTEMPTS, _PAUSE = 5, 2.0  # YARN collects logs some seconds after the end
 _STREAMING_JARS = (

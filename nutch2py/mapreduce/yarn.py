@@ -20,7 +20,8 @@ from xml.sax.saxutils import escape
 from nutch2py import errors
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, NutchError
-from nutch2py.mapreduce import PACKAGE_FOLDER, archive, guard
+from nutch2py.mapreduce import PACKAGE_FOLDER, guard
+from nutch2py.mapreduce import package_archive as archive
 from nutch2py.mapreduce.hadoop import Hadoop
 from nutch2py.mapreduce.progress import ProgressMonitor
 from nutch2py.mapreduce.protocol import restore_text

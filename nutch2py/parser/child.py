@@ -154,7 +154,7 @@ def serve() -> None:
     properties, folders = _decode(_next(source))
     from pathlib import Path
 
-    from nutch2py.parser.factory import ParserFactory
+    from nutch2py.parser.parser_factory import ParserFactory
 
     conf = Configuration(properties, [Path(folder) for folder in folders])
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -8,10 +8,10 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.parser.charset import EncodingDetector, decode, sniff_label
 from nutch2py.parser.dom import HtmlDocument, cut_scripts, head_elements, node_text, parse_tree, title_of
-from nutch2py.parser.filters import ParseFilters
 from nutch2py.parser.main_text import main_text
 from nutch2py.parser.meta import absolute_base, canonical_link, read_meta_tags
 from nutch2py.parser.outlinks import OutlinkCollector
+from nutch2py.parser.parse_filters import ParseFilters
 from nutch2py.parser.robots_tag import agent_names, robots_directives
 from nutch2py.plugins import Outlink, Parse
 from nutch2py.record import Field

@@ -15,9 +15,9 @@ from pathlib import Path
 from nutch2py.conf import Configuration
 from nutch2py.plugins import Outlink
 from nutch2py.url.filter_regex import RegexURLFilter
-from nutch2py.url.filters import URLFilters
-from nutch2py.url.normalizers import URLNormalizers
 from nutch2py.url.parts import domain_of_host, host_of
+from nutch2py.url.url_filters import URLFilters
+from nutch2py.url.url_normalizers import URLNormalizers
 
 _INTERNAL = re.compile(r"<name>\s*db\.ignore\.internal\.links\s*</name>\s*<value>\s*true\s*</value>")
 _REMEMBERED = 16_384  # pages of one site link to the same targets over and over

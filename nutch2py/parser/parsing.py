@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from nutch2py.cells import ParseStatus
 from nutch2py.conf import Configuration
 from nutch2py.parser.child import ParserChild
-from nutch2py.parser.factory import ParserFactory
 from nutch2py.parser.html import HtmlParser, failed
 from nutch2py.parser.link_rules import LinkRules
+from nutch2py.parser.parser_factory import ParserFactory
 from nutch2py.parser.robots_tag import agent_names, robots_directives
 from nutch2py.parser.time_limit import TimeLimitExceeded, time_limit
 from nutch2py.plugins import Parse, Parser, Signature, named

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from nutch2py.conf import Configuration
-from nutch2py.parser.formats.document import Document, failure
+from nutch2py.parser.formats.parts import Document, failure
 from nutch2py.plugins import Parse
 from nutch2py.record import Field
 from nutch2py.webpage import ParseStatusCode, WebPage

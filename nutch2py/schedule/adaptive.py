@@ -6,7 +6,7 @@ import math
 
 from nutch2py.cells import float32
 from nutch2py.conf import Configuration
-from nutch2py.schedule.base import (
+from nutch2py.schedule.abstract import (
     MODIFIED,
     NOTMODIFIED,
     SECONDS_PER_DAY,

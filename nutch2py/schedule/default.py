@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nutch2py.schedule.base import AbstractFetchSchedule
+from nutch2py.schedule.abstract import AbstractFetchSchedule
 from nutch2py.webpage import WebPage
 
 

@@ -1,1 +1,1 @@
-"""Scoring: what pages are worth, as plug-ins that :class:`~nutch2py.scoring.filters.ScoringFilters` runs in order."""
+"""Scoring: what pages are worth, as plug-ins that :mod:`nutch2py.scoring.scoring_filters` runs in order."""

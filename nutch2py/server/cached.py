@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from nutch2py.conf import Configuration
-from nutch2py.indexer.html import page_source
+from nutch2py.indexer.filters.index_html import page_source
 from nutch2py.record import Field
 from nutch2py.table import open_store
 from nutch2py.webpage import MetadataKey, WebPage

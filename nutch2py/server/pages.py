@@ -7,8 +7,8 @@ import unicodedata
 from html import escape
 from urllib.parse import unquote, urlencode
 
-from nutch2py.indexer.search import MAX_START, Hit, SearchResult, html
-from nutch2py.server.backends import Facets
+from nutch2py.search.results import MAX_START, Hit, SearchResult, html
+from nutch2py.search.search_backends import Facets
 
 ROWS = 10
 MAX_QUERY = 1000

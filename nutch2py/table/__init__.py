@@ -3,8 +3,9 @@
 ``open_store(conf, WebPage)`` gives the crawl's table wherever ``storage.data.store`` says it is.
 """
 
+from nutch2py.table.opening import open_store, table_name
 from nutch2py.table.query import KeyRange, MarkCondition, Query
-from nutch2py.table.store import CellTimes, DataStore, RowCells, WriteBatch, open_store, table_name
+from nutch2py.table.store import CellTimes, DataStore, RowCells, WriteBatch
 
 __all__ = [
     "CellTimes",

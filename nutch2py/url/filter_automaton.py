@@ -14,7 +14,7 @@ from nutch2py.conf import Configuration
 from nutch2py.url.filter_regex import SignedRule, signed_rules
 from nutch2py.url.javaurl import parse_url
 from nutch2py.url.parts import domain_of_host
-from nutch2py.url.rules import Rules, read_rules
+from nutch2py.url.rule_files import Rules, read_rules
 
 _REPEAT = re.compile(r"[?*+]|\{[0-9]+(?:,[0-9]*)?\}")
 _CLASS = re.compile(r"\[(\^?)((?:\\.|[^\]\\])+)\]", re.DOTALL)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from nutch2py.conf import Configuration
 from nutch2py.url.javaurl import parse_url
 from nutch2py.url.parts import domain_of_host, suffix_of_host
-from nutch2py.url.rules import read_rules
+from nutch2py.url.rule_files import read_rules
 
 
 class _DomainSet:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.url.javaurl import JavaURL, parse_url
-from nutch2py.url.rules import Rules, read_rules
+from nutch2py.url.rule_files import Rules, read_rules
 
 _CATCH_ALL = frozenset({".*", ".?"})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nutch2py.conf import Configuration
-from nutch2py.url.rules import read_rules
+from nutch2py.url.rule_files import read_rules
 
 
 class PrefixURLFilter:

@@ -14,7 +14,7 @@ from nutch2py.conf import Configuration
 from nutch2py.url.javaurl import parse_url
 from nutch2py.url.necessity import Test, may_match
 from nutch2py.url.parts import domain_of_host
-from nutch2py.url.rules import Rules, read_rules
+from nutch2py.url.rule_files import Rules, read_rules
 
 
 class SignedRule(NamedTuple):

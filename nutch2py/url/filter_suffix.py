@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from nutch2py.conf import Configuration
 from nutch2py.url.javaurl import parse_url
-from nutch2py.url.rules import read_rules
+from nutch2py.url.rule_files import read_rules
 
 
 class SuffixURLFilter:

@@ -6,7 +6,7 @@ import re
 
 from nutch2py.conf import Configuration, warn
 from nutch2py.url.javaurl import compose, parse_url
-from nutch2py.url.rules import read_rules
+from nutch2py.url.rule_files import read_rules
 
 _PROTOCOL = re.compile(r"[a-z](?:[a-z0-9$\-_@.&!*\"'(),]|%[0-9a-f]{2})*", re.IGNORECASE)  # RFC 1630
 

@@ -15,7 +15,7 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.url.java_regex import compile_java, substitution
 from nutch2py.url.necessity import Test, may_match
-from nutch2py.url.rules import Rules, read_rules, read_rules_file
+from nutch2py.url.rule_files import Rules, read_rules, read_rules_file
 
 
 class _Rule(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nutch2py.conf import Configuration
 from nutch2py.url.javaurl import compose, parse_url
-from nutch2py.url.rules import read_rules
+from nutch2py.url.rule_files import read_rules
 
 _LONGEST_EXTENSION = 5  # ".html": a path with one is a file and gets no slash
 

@@ -6,9 +6,9 @@ from functools import lru_cache
 
 from nutch2py.conf import Configuration, warn
 from nutch2py.url.javaurl import parse_url
-from nutch2py.url.normalizers import PARTITION, URLNormalizers
 from nutch2py.url.parts import domain_of_host
 from nutch2py.url.resolve import HostsFile, Resolver
+from nutch2py.url.url_normalizers import PARTITION, URLNormalizers
 
 BY_HOST, BY_DOMAIN, BY_IP = "byHost", "byDomain", "byIP"
 

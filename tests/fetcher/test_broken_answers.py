@@ -14,7 +14,7 @@ import pytest
 import zstandard
 
 from nutch2py.conf import Configuration
-from nutch2py.fetcher.content import Body, encoding_of
+from nutch2py.fetcher.body import Body, encoding_of
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.webpage import CrawlStatus
 from nutch2py.webpage import ProtocolStatusCode as Code

@@ -11,11 +11,11 @@ from nutch2py.cells import ProtocolStatus
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher.answer import header_fields
-from nutch2py.fetcher.content import Body
+from nutch2py.fetcher.body import Body
 from nutch2py.fetcher.gate import AddressGate
 from nutch2py.fetcher.headers import canonical_headers, canonical_name
+from nutch2py.fetcher.http_settings import HttpSettings, Proxy, agent_string
 from nutch2py.fetcher.outcome import Outcome
-from nutch2py.fetcher.settings import HttpSettings, Proxy, agent_string
 from nutch2py.webpage import ProtocolStatusCode as Code
 from tests.fetcher.conftest import Crawl
 from tests.site.server import Reply, ScriptedSite

@@ -11,7 +11,7 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.answer import Answer
-from nutch2py.fetcher.settings import HttpSettings
+from nutch2py.fetcher.http_settings import HttpSettings
 from nutch2py.fetcher.transport import Carrier, Transport, run
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello"

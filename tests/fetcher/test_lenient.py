@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nutch2py.conf import Configuration
+from nutch2py.fetcher.http_settings import HttpSettings
 from nutch2py.fetcher.lenient import make_answer, part_head, unchunk
-from nutch2py.fetcher.settings import HttpSettings
 
 HTTP = HttpSettings.from_conf(Configuration({"http.agent.name": "probe"}))
 

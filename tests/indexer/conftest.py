@@ -1,6 +1,6 @@
 """Fixtures of this package: a real Solr, a real OpenSearch."""
 
-from tests.indexer.opensearch_server import opensearch, opensearch_server
-from tests.indexer.solr_server import solr
+from tests.backends.opensearch_server import opensearch, opensearch_server
+from tests.backends.solr_server import solr
 
 __all__ = ["opensearch", "opensearch_server", "solr"]

@@ -11,7 +11,7 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import IndexingError
-from nutch2py.indexer.writers import IndexWriters
+from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.jobs.clean import clean
 from nutch2py.jobs.index import index
 from nutch2py.table import Query, open_store

@@ -2,7 +2,7 @@ import pytest
 
 from nutch2py.cells import ParseStatus
 from nutch2py.indexer.building import DocumentBuilder, IndexAction, is_noindex, should_index
-from nutch2py.indexer.checker import DISCARDED, check_text
+from nutch2py.indexer.indexchecker import DISCARDED, check_text
 from nutch2py.record import columns_of
 from nutch2py.webpage import CrawlStatus, Mark, WebPage
 from tests.indexer.pages import page, recorded_rows
@@ -122,7 +122,7 @@ def test_indexchecker_prints_a_line_for_each_value(conf):
 
 
 def test_indexchecker_tells_of_a_dropped_document(conf, monkeypatch):
-    monkeypatch.setattr("nutch2py.indexer.anchor.AnchorIndexingFilter.filter", lambda *_: None)
+    monkeypatch.setattr("nutch2py.indexer.filters.index_anchor.AnchorIndexingFilter.filter", lambda *_: None)
     assert check_text(conf, "http://a.com/", page()) == f"{DISCARDED}\n"
 
 

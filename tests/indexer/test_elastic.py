@@ -6,15 +6,15 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError
-from nutch2py.indexer.elastic import index_id
-from nutch2py.indexer.writers import IndexWriters
+from nutch2py.indexer.index_writers import IndexWriters
+from nutch2py.indexer.writers.elastic_writer import index_id
 from nutch2py.jobs.clean import clean
 from nutch2py.jobs.dedup import dedup
 from nutch2py.jobs.index import index
 from nutch2py.table import open_store
 from nutch2py.webpage import CrawlStatus, WebPage
+from tests.backends.opensearch_server import guarded
 from tests.indexer.delivery_suite import DeliverySuite, crawl_settings, page_doc, settings_for, table_of, write
-from tests.indexer.opensearch_server import guarded
 from tests.indexer.pages import doc, page
 
 ADDRESS = "elastic.host"

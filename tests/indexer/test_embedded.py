@@ -2,12 +2,12 @@ import json
 
 import pytest
 
+from nutch2py.backends.index_folder import index_path
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.document import NutchDocument
-from nutch2py.indexer.embedded import EmbeddedIndexWriter
-from nutch2py.indexer.index_folder import index_path
-from nutch2py.indexer.search import search
-from nutch2py.indexer.searcher import EmbeddedSearcher
+from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
+from nutch2py.search.search import search
+from nutch2py.search.searcher import EmbeddedSearcher
 from tests.indexer.pages import doc
 
 

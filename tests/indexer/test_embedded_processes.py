@@ -7,12 +7,12 @@ import time
 
 import pytest
 
+from nutch2py.backends.index_folder import IndexFolder
 from nutch2py.conf import Configuration
 from nutch2py.errors import IndexingError
-from nutch2py.indexer.embedded import EmbeddedIndexWriter
-from nutch2py.indexer.index_folder import IndexFolder
-from nutch2py.indexer.search import search
-from nutch2py.indexer.searcher import EmbeddedSearcher
+from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
+from nutch2py.search.search import search
+from nutch2py.search.searcher import EmbeddedSearcher
 from tests.indexer.pages import doc
 
 SPAWN = multiprocessing.get_context("spawn")

@@ -4,20 +4,20 @@ import pytest
 
 from nutch2py.conf import Configuration, data_folder
 from nutch2py.errors import ConfigurationError
-from nutch2py.indexer.creativecommons import CCIndexingFilter
 from nutch2py.indexer.document import NutchDocument
-from nutch2py.indexer.feed import FeedIndexingFilter
-from nutch2py.indexer.filters import IndexingFilters
-from nutch2py.indexer.headings import HeadingsIndexingFilter
-from nutch2py.indexer.html import HtmlIndexingFilter
-from nutch2py.indexer.links import LinksIndexingFilter
-from nutch2py.indexer.metadata import MetadataIndexer, URLMetaIndexingFilter
-from nutch2py.indexer.mimetype import MimeTypeIndexingFilter
-from nutch2py.indexer.pagerank import MEAN_ROW, PageRankIndexingFilter
-from nutch2py.indexer.replace import ReplaceIndexer
-from nutch2py.indexer.static import StaticFieldIndexer
-from nutch2py.indexer.subcollection import Subcollection, SubcollectionIndexingFilter, lines_of
-from nutch2py.indexer.tld import TLDIndexingFilter
+from nutch2py.indexer.filters.index_creativecommons import CCIndexingFilter
+from nutch2py.indexer.filters.index_feed import FeedIndexingFilter
+from nutch2py.indexer.filters.index_headings import HeadingsIndexingFilter
+from nutch2py.indexer.filters.index_html import HtmlIndexingFilter
+from nutch2py.indexer.filters.index_links import LinksIndexingFilter
+from nutch2py.indexer.filters.index_metadata import MetadataIndexer, URLMetaIndexingFilter
+from nutch2py.indexer.filters.index_mimetype import MimeTypeIndexingFilter
+from nutch2py.indexer.filters.index_pagerank import MEAN_ROW, PageRankIndexingFilter
+from nutch2py.indexer.filters.index_replace import ReplaceIndexer
+from nutch2py.indexer.filters.index_static import StaticFieldIndexer
+from nutch2py.indexer.filters.index_subcollection import Subcollection, SubcollectionIndexingFilter, lines_of
+from nutch2py.indexer.filters.index_tld import TLDIndexingFilter
+from nutch2py.indexer.indexing_filters import IndexingFilters
 from nutch2py.parser.parsing import Parsing
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url

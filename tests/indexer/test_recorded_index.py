@@ -1,9 +1,9 @@
 """The recorded crawl, indexed and searched."""
 
 from nutch2py.indexer.building import DocumentBuilder, IndexAction
-from nutch2py.indexer.search import search
-from nutch2py.indexer.searcher import EmbeddedSearcher
-from nutch2py.indexer.writers import IndexWriters
+from nutch2py.indexer.index_writers import IndexWriters
+from nutch2py.search.search import search
+from nutch2py.search.searcher import EmbeddedSearcher
 from nutch2py.webpage import WebPage
 from tests.indexer.pages import recorded_rows
 

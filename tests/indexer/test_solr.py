@@ -13,13 +13,13 @@ import pytest
 from nutch2py.cli import main
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError
-from nutch2py.indexer.search import search
-from nutch2py.indexer.solr import SolrIndexWriter
-from nutch2py.indexer.writers import IndexWriters
+from nutch2py.indexer.index_writers import IndexWriters
+from nutch2py.indexer.writers.solr_writer import SolrIndexWriter
 from nutch2py.jobs.clean import clean
 from nutch2py.jobs.index import index
 from nutch2py.jobs.solrdedup import solrdedup
-from nutch2py.server.backends import SolrBackend
+from nutch2py.search.search import search
+from nutch2py.search.search_backends import SolrBackend
 from nutch2py.table import open_store
 from nutch2py.webpage import CrawlStatus, WebPage
 from tests.indexer.delivery_suite import (

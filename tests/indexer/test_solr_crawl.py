@@ -8,15 +8,15 @@ from urllib.parse import quote
 
 import pytest
 
+from nutch2py.backends.solr_client import SolrClient
 from nutch2py.cli import main
-from nutch2py.indexer.search import search
-from nutch2py.indexer.solr_client import SolrClient
 from nutch2py.jobs.dedup import dedup
 from nutch2py.jobs.index import index
+from nutch2py.search.search import search
 from tests.indexer.delivery_suite import crawl_settings, table_of
-from tests.indexer.near_misses import MENTIONED, PAGES, QUERIES
 from tests.indexer.test_solr import settings
 from tests.jobs.crawl import rounds
+from tests.search.near_misses import MENTIONED, PAGES, QUERIES
 
 NOINDEX = {"private", "draft"}
 COPIES = {"copy1", "copy2"}

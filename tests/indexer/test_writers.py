@@ -5,16 +5,16 @@ import signal
 
 import pytest
 
+from nutch2py.backends.index_lock import exclusive
 from nutch2py.conf import Configuration, data_folder
 from nutch2py.errors import ConfigurationError, IndexingError
-from nutch2py.indexer.appendfile import AppendFile
-from nutch2py.indexer.csv import CSVIndexWriter
 from nutch2py.indexer.document import NutchDocument
-from nutch2py.indexer.dummy import DummyIndexWriter
-from nutch2py.indexer.jsonl import JSONLinesIndexWriter
-from nutch2py.indexer.lock import exclusive
-from nutch2py.indexer.mapping import FieldMapping
-from nutch2py.indexer.writers import IndexWriters
+from nutch2py.indexer.field_mapping import FieldMapping
+from nutch2py.indexer.index_writers import IndexWriters
+from nutch2py.indexer.writers.appendfile import AppendFile
+from nutch2py.indexer.writers.csv_writer import CSVIndexWriter
+from nutch2py.indexer.writers.dummy_writer import DummyIndexWriter
+from nutch2py.indexer.writers.jsonl_writer import JSONLinesIndexWriter
 from tests.indexer.pages import doc
 
 SPAWN = multiprocessing.get_context("spawn")

@@ -7,10 +7,10 @@ import pytest
 from nutch2py.cells import ParseStatus
 from nutch2py.cli import main
 from nutch2py.conf import Configuration
-from nutch2py.indexer.search import search
 from nutch2py.jobs.clean import clean
 from nutch2py.jobs.dedup import mark
 from nutch2py.jobs.index import index
+from nutch2py.search.search import search
 from nutch2py.table import open_store
 from nutch2py.webpage import CrawlStatus, Mark, ParseStatusCode, WebPage
 from tests.jobs.test_dedup import fill, options, page

@@ -7,7 +7,7 @@ import pytest
 
 from nutch2py.cli import main
 from nutch2py.errors import StoreError
-from nutch2py.indexer.pagerank import MEAN_ROW
+from nutch2py.indexer.filters.index_pagerank import MEAN_ROW
 from nutch2py.jobs import pagerank_blocks
 from nutch2py.jobs.batchlist import BatchLists
 from nutch2py.jobs.pagerank import pagerank

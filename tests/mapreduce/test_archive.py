@@ -13,7 +13,7 @@ import pytest
 import nutch2py
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.mapreduce import archive
+from nutch2py.mapreduce import package_archive as archive
 
 
 @pytest.fixture

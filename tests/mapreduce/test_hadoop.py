@@ -12,7 +12,7 @@ from nutch2py.errors import ConfigurationError, InputError
 from nutch2py.jobs.inject import InjectorJob
 from nutch2py.jobs.package import clean_packages
 from nutch2py.jobs.readdb import dump
-from nutch2py.mapreduce import archive
+from nutch2py.mapreduce import package_archive as archive
 from nutch2py.mapreduce.driver import run_job
 from nutch2py.mapreduce.hadoop import Hadoop
 from nutch2py.mapreduce.splits import split_files

@@ -14,7 +14,8 @@ import pytest
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, InputError, NutchError
 from nutch2py.jobs.index import IndexerJob
-from nutch2py.mapreduce import archive, guard
+from nutch2py.mapreduce import guard
+from nutch2py.mapreduce import package_archive as archive
 from nutch2py.mapreduce.driver import check_reach, run_job
 from nutch2py.mapreduce.hadoop import Hadoop
 from nutch2py.mapreduce.splits import FileSplit

@@ -1,7 +1,7 @@
 from hashlib import md5
 
 from nutch2py.conf import Configuration
-from nutch2py.parser.checker import check, page_of
+from nutch2py.parser.parsechecker import check, page_of
 
 BODY = b"<title>T</title><a href='/x.gif'>an anchor</a>"
 URL = "http://h.test/p"

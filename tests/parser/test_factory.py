@@ -4,7 +4,7 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.parser.factory import ParserFactory, read_parse_plugins
+from nutch2py.parser.parser_factory import ParserFactory, read_parse_plugins
 
 
 def names(conf: Configuration, content_type: str) -> list[str]:

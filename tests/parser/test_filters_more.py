@@ -10,10 +10,10 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
+from nutch2py.parser.filters.regex_filter import RegexParseFilter, read_rules
 from nutch2py.parser.html import HtmlParser
 from nutch2py.parser.javascript import JSParseFilter, script_links
 from nutch2py.parser.parsing import Parsing
-from nutch2py.parser.regex_filter import RegexParseFilter, read_rules
 from nutch2py.parser.simhash import SimHashSignature, distance, simhash
 
 from .pages import KEY, URL, fetched

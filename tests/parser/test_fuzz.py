@@ -14,7 +14,7 @@ import zipfile
 from collections import Counter
 
 from nutch2py.conf import Configuration
-from nutch2py.parser.checker import page_of
+from nutch2py.parser.parsechecker import page_of
 from nutch2py.parser.parsing import Parsing
 from nutch2py.webpage import ParseStatusCode
 

@@ -5,9 +5,9 @@ import pytest
 from nutch2py.conf import Configuration, data_folder
 from nutch2py.errors import ConfigurationError
 from nutch2py.indexer.document import NutchDocument
-from nutch2py.indexer.language import LanguageIndexingFilter
-from nutch2py.parser import language
-from nutch2py.parser.language import LanguageRules, identify, language_code
+from nutch2py.indexer.filters.index_language import LanguageIndexingFilter
+from nutch2py.parser.filters import language
+from nutch2py.parser.filters.language import LanguageRules, identify, language_code
 from nutch2py.parser.parsing import Parsing
 from nutch2py.url.keys import reverse_url
 from tests.indexer.pages import page

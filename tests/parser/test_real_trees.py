@@ -15,7 +15,7 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.parser.charset import decode
-from nutch2py.parser.checker import page_of
+from nutch2py.parser.parsechecker import page_of
 from nutch2py.parser.parsing import Parsing
 from nutch2py.webpage import MetadataKey, ParseStatusCode
 

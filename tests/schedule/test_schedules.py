@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.schedule import base
+from nutch2py.schedule import abstract as base
+from nutch2py.schedule.abstract import FIXED_INTERVAL_KEY
 from nutch2py.schedule.adaptive import AdaptiveFetchSchedule
-from nutch2py.schedule.base import FIXED_INTERVAL_KEY
 from nutch2py.schedule.default import DefaultFetchSchedule
-from nutch2py.schedule.factory import fetch_schedule
+from nutch2py.schedule.fetch_schedule import fetch_schedule
 from nutch2py.webpage import CrawlStatus, WebPage
 
 URL = "http://www.example.com/"

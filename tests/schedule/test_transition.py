@@ -8,8 +8,8 @@ import pytest
 from nutch2py.conf import Configuration
 from nutch2py.plugins import FetchSchedule
 from nutch2py.record import Record
+from nutch2py.schedule.abstract import MODIFIED, NOTMODIFIED, UNKNOWN
 from nutch2py.schedule.adaptive import AdaptiveFetchSchedule
-from nutch2py.schedule.base import MODIFIED, NOTMODIFIED, UNKNOWN
 from nutch2py.schedule.default import DefaultFetchSchedule
 from nutch2py.schedule.transition import FIELDS, TransitionLimits, apply_fetch, initialize_page, modified_state
 from nutch2py.webpage import CrawlStatus, Mark, WebPage

@@ -7,7 +7,7 @@ import scipy.sparse
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.scoring.pagerank import LinkGraph, Links, PageRankModel, pagerank
+from nutch2py.scoring.rank_model import LinkGraph, Links, PageRankModel, pagerank
 
 PAGES = 100_000
 

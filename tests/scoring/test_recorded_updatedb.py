@@ -12,9 +12,9 @@ import pytest
 from nutch2py.conf import Configuration
 from nutch2py.plugins import ScoredLink
 from nutch2py.record import Cells
-from nutch2py.schedule.factory import fetch_schedule
+from nutch2py.schedule.fetch_schedule import fetch_schedule
 from nutch2py.schedule.transition import TransitionLimits, apply_fetch, initialize_page
-from nutch2py.scoring.filters import ScoringFilters
+from nutch2py.scoring.scoring_filters import ScoringFilters
 from nutch2py.url.keys import reverse_url, unreverse_url
 from nutch2py.webpage import Mark, WebPage
 

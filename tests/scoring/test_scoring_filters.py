@@ -6,8 +6,8 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, InputError
 from nutch2py.plugins import ScoredLink
 from nutch2py.scoring.depth import MAX_DEPTH_KEY, DepthScoringFilter
-from nutch2py.scoring.filters import ScoringFilters
 from nutch2py.scoring.link import LinkAnalysisScoringFilter
+from nutch2py.scoring.scoring_filters import ScoringFilters
 from nutch2py.webpage import Mark, MetadataKey, WebPage
 
 URL = "http://a.com/"

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from nutch2py.conf import Configuration
-from nutch2py.indexer.writers import IndexWriters
+from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.server.serve import SearchServer
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url

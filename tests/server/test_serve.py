@@ -9,9 +9,9 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from nutch2py.errors import ConfigurationError
-from nutch2py.indexer.embedded import EmbeddedIndexWriter
+from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
+from nutch2py.search.search_backends import backend, narrowed, tree_lines
 from nutch2py.server import pages
-from nutch2py.server.backends import backend, narrowed, tree_lines
 from nutch2py.server.serve import SearchServer
 from nutch2py.url.keys import reverse_url
 from tests.indexer.pages import doc
@@ -109,7 +109,7 @@ def test_new_commits_show_without_a_restart(server, monkeypatch):
     writer.open(server.conf, {})
     writer.write(doc("org.new:http/", url="http://new.org/", host="new.org", title="New needle", content="x"))
     writer.commit()
-    monkeypatch.setattr("nutch2py.server.backends._FRESH", -1.0)
+    monkeypatch.setattr("nutch2py.search.search_backends._FRESH", -1.0)
     assert "5 documents" in ask(server, q="needle")[1]
 
 

@@ -153,7 +153,7 @@ def test_random_writes_equal_a_dictionary(store):
 
 
 def test_large_tables_are_split_by_the_sample(store, monkeypatch):
-    from nutch2py.table.embedded import store as module
+    from nutch2py.table.embedded import embedded_store as module
 
     monkeypatch.setattr(module, "_FEW_KEYS", 100)
     keys = [f"com.host{i:05d}.www:http/page" for i in range(20_000)]

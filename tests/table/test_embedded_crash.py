@@ -74,7 +74,7 @@ def test_a_kill_between_the_two_commits_shows_the_old_rows(store, tmp_path, monk
     class KilledError(BaseException):
         pass
 
-    from nutch2py.table.embedded import batch as module
+    from nutch2py.table.embedded import embedded_batch as module
 
     def killed(*arguments):
         raise KilledError

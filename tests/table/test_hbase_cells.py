@@ -10,7 +10,6 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import StoreError
 from nutch2py.record import Mutation
 from nutch2py.table import KeyRange, MarkCondition, Query, open_store
-from nutch2py.table.hbase import create_presplit
 from nutch2py.webpage import BatchEntry, Host, ParseStatus, ProtocolStatus, WebPage
 
 _numbers = itertools.count()
@@ -306,12 +305,12 @@ def test_a_dropped_table_and_a_disabled_one_are_errors(opened, raw, name):
 def test_regions_split_from_the_start(opened, hbase, raw, name):
     splits = ["com.b", "com.中", "org"]
     with pytest.raises(StoreError, match=rf"hbase\.thrift2\.gateways.*create '{name}'.*SPLITS"):
-        create_presplit(opened(), splits)
+        opened().create_split([key.encode() for key in splits])
     hbase.start("thrift2")
     gateway = f"127.0.0.1:{hbase.port('thrift2')}"
     store = opened(hbase__thrift2__gateways=gateway)
     try:
-        create_presplit(store, splits)
+        store.create_split([key.encode() for key in splits])
         other = opened(
             table=f"b_{name}", hbase__thrift2__gateways=gateway, hbase__create__splits="m", hbase__compression="GZ"
         )
@@ -330,7 +329,7 @@ def test_regions_split_from_the_start(opened, hbase, raw, name):
     write(elsewhere, "a", full_page())
     assert elsewhere.get("a").status == 34
     with pytest.raises(StoreError, match="is there already"):
-        create_presplit(store, splits)
+        store.create_split([key.encode() for key in splits])
 
     keys = [f"{top}.{host:03d}:http/" for top in ("com", "com.c", "com.中", "org") for host in range(50)]
     with store.batch() as batch:

@@ -11,12 +11,12 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, StoreError
 from nutch2py.table import MarkCondition, Query, open_store
 from nutch2py.table.hbase.admin import families_of
+from nutch2py.table.hbase.columns import Selection
 from nutch2py.table.hbase.failures import hopeless
+from nutch2py.table.hbase.gora_mapping import column_mapping
+from nutch2py.table.hbase.hbase_settings import Address, Location, Settings
 from nutch2py.table.hbase.interface import AlreadyExists, Hbase, HBaseError, IllegalArgument
-from nutch2py.table.hbase.mapping import column_mapping
 from nutch2py.table.hbase.scan import RowBudget
-from nutch2py.table.hbase.selection import Selection
-from nutch2py.table.hbase.settings import Address, Location, Settings
 from nutch2py.table.hbase.wire import batch_mutations, binary_message
 from nutch2py.webpage import BatchEntry, Host, WebPage
 

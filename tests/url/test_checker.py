@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from nutch2py.conf import Configuration
-from nutch2py.url.checker import filter_lines, normalize_lines
+from nutch2py.url.urlcheckers import filter_lines, normalize_lines
 
 
 def test_lines_are_normalized(conf: Configuration) -> None:

@@ -13,8 +13,8 @@ from nutch2py.errors import ConfigurationError
 from nutch2py.plugins import named
 from nutch2py.url.filter_automaton import translate
 from nutch2py.url.filter_regex import RegexURLFilter
-from nutch2py.url.filters import URLFilters
 from nutch2py.url.java_regex import compile_java
+from nutch2py.url.url_filters import URLFilters
 
 SHIPPED = [
     (line[0] == "+", compile_java(line[1:]))

@@ -11,7 +11,7 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.plugins import URLNormalizer, named
-from nutch2py.url.normalizers import URLNormalizers
+from nutch2py.url.url_normalizers import URLNormalizers
 
 Case = dict[str, Any]
 Cases = Callable[[str], list[Case]]

@@ -8,7 +8,7 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.url.keys import unreverse_url
-from nutch2py.url.normalizers import FETCHER, INJECT, URLNormalizers
+from nutch2py.url.url_normalizers import FETCHER, INJECT, URLNormalizers
 
 
 def _names(normalizers: URLNormalizers) -> list[str]:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import TYPE_CHECKING
 
-from nutch2py.parser.formats.document import Document, Encrypted, Unreadable
-
-if TYPE_CHECKING:
-    from nutch2py.parser.formats.ole import OleFile
+from nutch2py.parser.formats.compound_file import OleFile
+from nutch2py.parser.formats.parts import Document, Encrypted, Unreadable
 
 _WORD_97 = 0xC0  # versions of the format above this are those of Word 97 and later
 _ENCRYPTED, _TABLE_1, _COMPLEX = 0x0100, 0x0200, 0x0004

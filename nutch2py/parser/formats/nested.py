@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from nutch2py.conf import Configuration
-from nutch2py.parser.formats.document import Document, LimitExceeded, failure
+from nutch2py.parser.formats.parts import Document, LimitExceeded, failure
 from nutch2py.parser.mime import mime_types
 from nutch2py.parser.mime_table import OCTET_STREAM
 from nutch2py.plugins import Parse
@@ -83,7 +83,7 @@ class NestedDocuments:
             document.add(name)
 
     def _parse(self, base: str, name: str, content: bytes, declared: str | None) -> Parse:
-        from nutch2py.parser.factory import parser_factory
+        from nutch2py.parser.parser_factory import parser_factory
 
         url = f"{base}#/{name}"
         kind = mime_types(self._conf).resolve(declared, f"file:///{name}", content)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from nutch2py.parser.formats.document import Document, DocumentParser, Unreadable
-from nutch2py.parser.formats.ole import codepage
+from nutch2py.parser.formats.compound_file import codepage
+from nutch2py.parser.formats.parts import Document, DocumentParser, Unreadable
 from nutch2py.webpage import WebPage
 
 _TOKEN = re.compile(

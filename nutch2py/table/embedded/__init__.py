@@ -5,6 +5,6 @@ value) and ``FOLDER/<table>/content`` the page contents, compressed. See :mod:`n
 bytes and :mod:`nutch2py.table.embedded.files` for what keeps the two consistent.
 """
 
-from nutch2py.table.embedded.store import EmbeddedStore
+from nutch2py.table.embedded.embedded_store import EmbeddedStore
 
 __all__ = ["EmbeddedStore"]

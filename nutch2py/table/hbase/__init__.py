@@ -6,7 +6,6 @@ writes as Gora does and ``sending`` sends them; ``mapping`` and ``selection`` tr
 of a site's table; ``regions`` splits key ranges; ``admin`` makes tables.
 """
 
-from nutch2py.table.hbase.admin import create_presplit
-from nutch2py.table.hbase.store import HBaseStore
+from nutch2py.table.hbase.hbase_store import HBaseStore
 
-__all__ = ["HBaseStore", "create_presplit"]
+__all__ = ["HBaseStore"]

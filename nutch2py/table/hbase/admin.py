@@ -16,19 +16,16 @@ from thriftpy2.protocol import TBinaryProtocol
 from thriftpy2.thrift import TClient
 from thriftpy2.transport import TBufferedTransport
 
-from nutch2py.cells import encode_text
 from nutch2py.errors import ConfigurationError, StoreError
+from nutch2py.table.hbase.connection import Link, make_socket
 from nutch2py.table.hbase.failures import ANSWERS, FAILURES, explained, first_line, says
 from nutch2py.table.hbase.gateways import Gateways
+from nutch2py.table.hbase.gora_mapping import ColumnMapping
+from nutch2py.table.hbase.hbase_settings import Address, Settings
 from nutch2py.table.hbase.interface import AlreadyExists, ColumnDescriptor
-from nutch2py.table.hbase.link import Link, make_socket
-from nutch2py.table.hbase.mapping import ColumnMapping
-from nutch2py.table.hbase.settings import Address, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from nutch2py.table.hbase.store import HBaseStore
 
 _BLOOM = ("NONE", "ROW", "ROWCOL")
 _COMPRESSION = ("NONE", "GZ", "SNAPPY", "LZO", "LZ4", "BZIP2", "ZSTD")
@@ -214,12 +211,3 @@ def _shell_key(key: bytes) -> str:
     """Return a key as the hbase shell reads it in double quotes."""
     printable = "".join(chr(b) if 32 <= b < 127 and b not in b'"\\#' else f"\\x{b:02X}" for b in key)
     return f'"{printable}"'
-
-
-def create_presplit(store: HBaseStore[Any], keys: Iterable[str]) -> None:
-    """Make the table of ``store`` with its regions split at the row keys ``keys``.
-
-    Raises :class:`nutch2py.errors.StoreError` when the table is there already (the hbase shell's ``split`` splits it),
-    or when no gateway of the second Thrift interface answers; its message then holds the command for the hbase shell.
-    """
-    store.create_split([encode_text(key) for key in keys])

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+from nutch2py.table.hbase.connection import Link
 from nutch2py.table.hbase.failures import ANSWERS, FAILURES, explained, gateway_lost, hopeless
-from nutch2py.table.hbase.link import Link
-from nutch2py.table.hbase.settings import Address, Settings
+from nutch2py.table.hbase.hbase_settings import Address, Settings
 
 T = TypeVar("T")
 _LONGEST_WAIT = 20.0

@@ -14,11 +14,11 @@ import select
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from nutch2py.table.hbase.connection import Link
 from nutch2py.table.hbase.failures import ANSWERS, FAILURES, says
 from nutch2py.table.hbase.gateways import Gateways, Patience
+from nutch2py.table.hbase.hbase_settings import Address
 from nutch2py.table.hbase.interface import TScan
-from nutch2py.table.hbase.link import Link
-from nutch2py.table.hbase.settings import Address
 
 LONGEST_KEY = 32_000
 """HBase allows 32,767 bytes, in which it also puts the table's name when it looks for the region."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from nutch2py.table.hbase.connection import Link
 from nutch2py.table.hbase.failures import ANSWERS, explained, first_line, hopeless, says
 from nutch2py.table.hbase.gateways import Gateways
-from nutch2py.table.hbase.link import Link
 from nutch2py.table.hbase.wire import Rows
 
 _ROW_FAULTS = ("KeyValue size too large", "exceeds limit of")  # what the gateway, and what a region server says

@@ -1,0 +1,1 @@
+"""What writing to an index and asking it share: the folder of the embedded one, clients, words."""

@@ -1,0 +1,258 @@
+"""ElasticClient: requests to an index of Elasticsearch or OpenSearch, over HTTP as both have it.
+
+The clients of the two refuse each other's servers; what a crawl needs of the interface has been the same since
+Elasticsearch 7.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote, urlsplit
+
+from nutch2py.backends.attempts import Attempts, Refusal
+from nutch2py.errors import ConfigurationError, IndexingError
+
+T = TypeVar("T")
+
+SERVER = "The search server"
+"""What messages call Elasticsearch or OpenSearch."""
+
+_CONNECT_SECONDS = 10.0
+_PASSING = (429, 502, 503, 504)
+_BULK = "/_bulk?filter_path=errors,items.*.status,items.*.error"
+
+
+class Action(NamedTuple):
+    """One operation of a bulk: the key of the page, the lines to send, and whether they are a document or a delete."""
+
+    document_id: str
+    lines: bytes
+    document: bool
+
+
+class ItemRefusal(NamedTuple):
+    """An operation that the server did not take, and its words."""
+
+    document_id: str
+    reason: str
+
+
+class _Failure(Exception):
+    """There is no success: ``status`` is HTTP's, 0 when there was no whole answer."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class ElasticClient:
+    """One index, at one or several addresses (``http://HOST:9200``) of a cluster; failures as in :class:`Attempts`.
+
+    ``auth``: user name and password. ``ca``: file of the certificates to trust (PEM), "" for those that Python trusts.
+    ``timeout``: seconds to wait for an answer. ``patience``, ``first_wait`` (seconds) and ``overloads`` (how often a
+    429): see :class:`Attempts`. 401 and 403 are an :class:`IndexingError` at once, as is a certificate that is not
+    trusted. One object serves one thread.
+    """
+
+    def __init__(
+        self,
+        urls: Sequence[str],
+        index: str,
+        *,
+        auth: tuple[str, str] | None = None,
+        ca: str = "",
+        timeout: float = 120.0,
+        patience: float = 600.0,
+        first_wait: float = 0.1,
+        overloads: int = 10,
+    ) -> None:
+        import requests
+        from requests.auth import HTTPBasicAuth
+
+        self.index = index
+        self.session = requests.Session()
+        self._auth = None if auth is None else HTTPBasicAuth(auth[0].encode(), auth[1].encode())
+        self._verify: bool | str = ca or True
+        self._timeout = (_CONNECT_SECONDS, timeout)
+        self._attempts = Attempts(
+            urls, SERVER, "elastic.host", patience, first_wait=max(0.001, first_wait), overloads=overloads
+        )
+
+    @property
+    def url(self) -> str:
+        """The address in use, with the index."""
+        return f"{self._attempts.url}/{self.index}"
+
+    def mappings(self) -> dict[str, Any] | None:
+        """Return the mapping of each index behind the name, by its own name; None when there is no index."""
+        try:
+            return self._request("GET", "/_mapping")
+        except Refusal as refusal:
+            if refusal.status == 404:
+                return None
+            raise
+
+    def create(self, definition: bytes) -> None:
+        """Make the index; one that another process has made meanwhile is kept."""
+        try:
+            self._request("PUT", "", definition)
+        except Refusal as refusal:
+            if "resource_already_exists_exception" not in str(refusal):
+                raise
+
+    def bulk(self, actions: Sequence[Action]) -> list[ItemRefusal]:
+        """Carry out all operations but those that the server objects to, which are returned.
+
+        Operations that it is too busy for are sent again; a request that it is too busy for in smaller parts.
+        :class:`Refusal` when it objects to a request as a whole, some operations being done then.
+        """
+        waiting, refused, most = [*actions], list[ItemRefusal](), len(actions)
+
+        def send(at: int) -> None:
+            nonlocal waiting, most
+            while waiting:
+                part, rest = waiting[:most], waiting[most:]
+                try:
+                    answer = self._send(at, "POST", _BULK, b"".join(action.lines for action in part))
+                except _Failure as failure:
+                    if failure.status == 429:
+                        most = max(1, len(part) // 2)
+                    raise
+                postponed, failed = self._outcome(part, answer, refused)
+                waiting = postponed + rest
+                if failed is not None:
+                    raise failed
+
+        self._make(send)
+        return refused
+
+    def _outcome(
+        self, sent: Sequence[Action], answer: Mapping[str, Any], refused: list[ItemRefusal]
+    ) -> tuple[list[Action], _Failure | None]:
+        """Return the operations that are to be sent again, and why; note those that are refused."""
+        outcomes = [outcome for item in answer.get("items", ()) for outcome in item.values()]
+        if len(outcomes) != len(sent):
+            raise _Failure(0, "the answer is not a search server's")
+        postponed: list[Action] = []
+        failed: _Failure | None = None
+        for action, outcome in zip(sent, outcomes, strict=True):
+            status, error = int(outcome["status"]), outcome.get("error")
+            if error is None:
+                continue  # done; 404: there was nothing to delete
+            reason = _reason(error)
+            if status in _PASSING:
+                postponed.append(action)
+                failed = _Failure(status, reason)
+            elif status in (401, 403, 404):  # a right, a block or the index: no matter which document
+                raise IndexingError(f"{SERVER} at {self.url} does not let documents in (HTTP {status}): {reason}")
+            else:
+                refused.append(ItemRefusal(action.document_id, reason))
+        return postponed, failed
+
+    def refresh(self) -> None:
+        """Make what was sent searchable."""
+
+        def send(at: int) -> None:
+            if self._send(at, "POST", "/_refresh").get("_shards", {}).get("failed"):
+                raise _Failure(503, "a part of the index cannot be refreshed")
+
+        self._make(send)
+
+    def close(self) -> None:
+        """Give back the connections."""
+        self.session.close()
+
+    def _request(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
+        return self._make(lambda at: self._send(at, method, path, body))
+
+    def _make(self, send: Callable[[int], T]) -> T:
+        import requests
+
+        return self._attempts.make(send, (_Failure, requests.RequestException), self._explain)
+
+    def _send(self, at: int, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
+        """Return the JSON object of an answer; _Failure when it is none, or not a success."""
+        kind = "application/x-ndjson" if path == _BULK else "application/json"
+        response = self.session.request(
+            method,
+            f"{self._attempts.urls[at]}/{quote(self.index, safe=',')}{path}",
+            data=body,
+            headers={"Content-Type": kind} if body is not None else {},
+            auth=self._auth,
+            timeout=self._timeout,
+            verify=self._verify,  # each time: an environment's REQUESTS_CA_BUNDLE goes before the session's
+            allow_redirects=False,
+        )
+        try:
+            answer = response.json()
+        except ValueError:
+            answer = None
+        if response.status_code >= 300:
+            error = answer.get("error") if isinstance(answer, dict) else None
+            raise _Failure(response.status_code, _reason(error) if error else response.reason or "no reason given")
+        if not isinstance(answer, dict):
+            raise _Failure(0, "the answer is not a search server's")
+        return answer
+
+    def _explain(self, error: Exception) -> tuple[int, str]:
+        """Return HTTP's status, 0 when there was no whole answer, and what went wrong in one line."""
+        import requests
+
+        text = " ".join(str(error).split())[:300]
+        if isinstance(error, _Failure):
+            if error.status in (401, 403):
+                raise IndexingError(
+                    f"{SERVER} at {self.url} wants another login (HTTP {error.status}, {text}): set elastic.username "
+                    "and elastic.password"
+                ) from error
+            return error.status, text
+        if isinstance(error, requests.exceptions.SSLError):
+            found = re.search(r"(certificate verify failed[^(]*|\[SSL[^(]*)", text)
+            raise IndexingError(
+                f"no trusted connection with {self.url} ({found[1].strip() if found else 'TLS'}): name the file of "
+                "the server's certificate authority (PEM) in elastic.tls.ca, or correct elastic.scheme"
+            ) from error
+        if isinstance(error, requests.Timeout) or "timed out" in text.lower():
+            return 0, "timed out"
+        if "refused" in text.lower():
+            return 0, "connection refused"
+        if "resolve" in text.lower() or "Name or service" in text:
+            return 0, "no such host"
+        hint = ", perhaps because it wants elastic.scheme to be https" if self.url.startswith("http:") else ""
+        return 0, f"the connection was cut{hint}"
+
+
+def addresses(hosts: str, port: int, scheme: str) -> list[str]:
+    """Return the addresses in ``elastic.host``: names with or without a port, or whole URLs, kept as they are.
+
+    >>> addresses("a, b:9201 https://c.example/search/", 9200, "http")
+    ['http://a:9200', 'http://b:9201', 'https://c.example/search']
+    """
+    if scheme not in ("http", "https"):
+        raise ConfigurationError(f"elastic.scheme is {scheme!r}: write http or https")
+    made: list[str] = []
+    for entry in filter(None, re.split(r"[,\s]+", hosts)):
+        if "@" in entry:  # not shown: a password may be in it
+            raise ConfigurationError("elastic.host holds a login: move it to elastic.username and elastic.password")
+        try:
+            url = urlsplit(entry if "://" in entry else f"{scheme}://{entry}")
+            good = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+        except ValueError:
+            good = False
+        if not good or url.query or url.fragment:
+            raise ConfigurationError(f"elastic.host has {entry!r}: write HOST, HOST:9200 or https://HOST:9200")
+        suffix = "" if "://" in entry or url.port else f":{port}"
+        made.append(f"{url.scheme}://{url.netloc}{suffix}{url.path.rstrip('/')}")
+    return made
+
+
+def _reason(error: Any) -> str:
+    """Return what the server says of an error, with what it says caused it, in one line."""
+    parts: list[str] = []
+    while isinstance(error, Mapping) and len(parts) < 3:
+        parts.append(f"{error.get('type', 'error')}: {error.get('reason', '')}")
+        error = error.get("caused_by")
+    text = "; ".join(parts) if parts else str(error)
+    return " ".join(text.split())[:300]

@@ -1,0 +1,179 @@
+"""The folder of the embedded index: where it is, what is in it, and whether this program can read it.
+
+``index.json`` says which version made the index; the rest is tantivy's. A folder that another version made is refused,
+for its words may be cut otherwise than a query's.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nutch2py.backends.analysis import Analyzer
+from nutch2py.backends.index_lock import exclusive
+from nutch2py.conf import Configuration
+from nutch2py.errors import IndexingError
+from nutch2py.table.opening import store_location
+
+if TYPE_CHECKING:
+    import tantivy
+
+SCHEMA_VERSION = 1
+VERSION_FILE = "index.json"
+
+TEXT_FIELDS = ("title", "content", "anchor", "url", "host")
+"""Fields whose words are searched when a query names no field."""
+
+EXACT_FIELDS = frozenset(
+    {"site", "type", "lang", "digest", "batchId", "domain", "cache", "cc", "tld", "subcollection", "tag", "feed"}
+)
+"""Fields that match as a whole, in any case: ``type:text/html``. ``site`` is the host and every domain above it."""
+
+
+def index_path(conf: Configuration) -> Path:
+    """Return the folder of the index.
+
+    ``index.embedded.path``, or else the folder ``index`` within that of the embedded table (``<crawl id>_index`` for
+    a crawl with an id, as its table has a name of its own); with a table elsewhere, ``index`` in the working
+    directory.
+    """
+    given = conf.get_trimmed("index.embedded.path")
+    if given:
+        return Path(given)
+    store = store_location(conf)
+    crawl_id = conf.get_trimmed("storage.crawl.id")
+    name = f"{crawl_id}_index" if crawl_id else "index"
+    return Path(store.removeprefix("embedded:")) / name if store.startswith("embedded:") else Path(name)
+
+
+MIN_WEIGHT, MAX_WEIGHT = 1e-4, 1e4
+WEIGHT_BUCKETS = range(-2, 3)
+
+
+def split_weight(weight: float) -> tuple[int, float]:
+    """Return bucket and field of a weight: what multiplies relevance exactly, whatever the weight.
+
+    tantivy (0.27) can multiply a score by log2(2 + field), in floats of four bytes and not by less than 1: good for
+    factors from 1 to 100. The rest is a power of 100, by which the query is boosted for the documents of that bucket.
+
+    >>> split_weight(1.0), split_weight(0.02), split_weight(300.0), split_weight(0.0)
+    ((0, 0.0), (-1, 2.0), (1, 6.0), (-2, 0.0))
+    """
+    weight = min(max(weight, MIN_WEIGHT), MAX_WEIGHT)
+    bucket = max(b for b in WEIGHT_BUCKETS if weight >= 100.0**b)
+    return bucket, 2.0 ** (weight / 100.0**bucket) - 2.0
+
+
+def make_schema() -> tantivy.Schema:
+    """Return tantivy's schema. ``exact`` holds ``field=value``, ``other`` the words ``field=word`` of any other field.
+
+    All fields as they were sent are in ``document``, as JSON; ``weight`` and ``weight=bucket`` among ``exact`` are what
+    relevance is multiplied by (:func:`split_weight`).
+    """
+    import tantivy
+
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("id", tokenizer_name="raw", index_option="basic")
+    for name in (*TEXT_FIELDS, "other"):
+        builder.add_text_field(name, tokenizer_name="whitespace", index_option="position")
+    builder.add_text_field("exact", tokenizer_name="raw", index_option="basic")
+    builder.add_float_field("weight", fast=True)
+    builder.add_bytes_field("document", stored=True)
+    return builder.build()
+
+
+class IndexFolder:
+    """The index on disk. ``timeout``: seconds to wait for other writers (``index.lock.timeout``)."""
+
+    def __init__(self, path: Path, analyzer: Analyzer, timeout: float = 300.0) -> None:
+        self.path, self.analyzer, self.timeout = path, analyzer, timeout
+
+    @classmethod
+    def of(cls, conf: Configuration) -> IndexFolder:
+        """Return the folder that a configuration names."""
+        return cls(index_path(conf), Analyzer.of(conf), conf.get_float("index.lock.timeout", 300.0))
+
+    @property
+    def version(self) -> dict[str, str | int]:
+        """What this program writes into ``index.json``."""
+        return {"schema": SCHEMA_VERSION, "analysis": self.analyzer.version}
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is an index, of whatever version."""
+        return (self.path / "meta.json").is_file()
+
+    def check_version(self) -> None:
+        """Raise :class:`IndexingError` when another version made the index."""
+        path = self.path / VERSION_FILE
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            found = None
+        except (OSError, ValueError) as error:
+            raise IndexingError(f"cannot read {path}: {error}: delete {self.path} and run index -reindex") from error
+        if found == self.version:
+            return
+        if not isinstance(found, dict):
+            reason = "was not made by nutch2py"
+        elif found.get("schema") != SCHEMA_VERSION:
+            reason = "was made by another version of nutch2py"
+        else:
+            reason = "was made with another text analysis or another index.userdict.file"
+        raise IndexingError(f"the index {self.path} {reason}: rebuild it with index -reindex")
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Return the lock that a process holds while it changes the index."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise IndexingError(f"cannot make the index {self.path}: {error.strerror}: check the folder") from error
+        return exclusive(self.path / "writer.lock", self.timeout, f"the index {self.path}")
+
+    def open(self) -> tantivy.Index:
+        """Open the index for searching; IndexingError when there is none, with what to do."""
+        if not self.exists:
+            raise IndexingError(f"there is no index in {self.path}: run nutch2py index first")
+        self.check_version()
+        return self._open()
+
+    def open_or_create(self) -> tantivy.Index:
+        """Open the index for writing, made when there is none; to be called while the lock is held."""
+        import tantivy
+
+        if self.exists:
+            self.check_version()
+            return self._open()
+        # the version comes first: a folder with meta.json and without version would be refused for ever
+        new = self.path / f"{VERSION_FILE}.new"
+        new.write_text(json.dumps(self.version), encoding="utf-8")
+        new.replace(self.path / VERSION_FILE)
+        return tantivy.Index(make_schema(), str(self.path))
+
+    def _open(self) -> tantivy.Index:
+        import tantivy
+
+        try:
+            return tantivy.Index.open(str(self.path))
+        except (ValueError, OSError) as error:
+            raise IndexingError(
+                f"cannot open the index {self.path}: {error}: delete it and run index -reindex"
+            ) from error
+
+    def discard_outdated(self) -> bool:
+        """Delete an index that this version cannot read, to be made anew; tell whether there was one."""
+        if not self.exists:
+            return False
+        with self.lock():
+            try:
+                self.check_version()
+                self._open()
+                return False
+            except IndexingError:
+                (self.path / "meta.json").unlink(missing_ok=True)  # first: without it there is no index
+                for file in self.path.iterdir():
+                    if file.is_file() and file.name != "writer.lock":
+                        file.unlink()
+                return True

@@ -1,0 +1,208 @@
+"""SolrClient: requests to a Solr collection that outlast a restart, and say what Solr objects to."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from nutch2py.backends.attempts import Attempts, Refusal
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError, IndexingError
+
+if TYPE_CHECKING:
+    import pysolr
+    import requests
+
+T = TypeVar("T")
+
+_STATUS = re.compile(r"\(HTTP (\d{3})\)")
+_CONNECT_SECONDS = 10.0
+_TOO_DEEP = "StackOverflowError"
+"""In Solr's words for what is too long or nested too deeply for it: that will not pass."""
+
+
+class SolrRefusal(Refusal):
+    """Solr answered, and does not take what was sent: ``status`` is HTTP's, ``str(error)`` Solr's own words."""
+
+
+class SolrClient:
+    """One collection, at one or several addresses; the first that answers serves until it fails.
+
+    A connection that is refused, cut or too slow, and the answers 404 (a node that is stopping), 429, 502, 503 and 504,
+    are tried again, at the next address when there are several, with waits that double from 0.25 s to 15 s, until
+    ``patience`` seconds have passed without an answer; then :class:`IndexingError`. Repeating an update is harmless:
+    documents are replaced by id. Other answers are :class:`SolrRefusal`, 401 and 403 an IndexingError at once.
+
+    ``timeout``: seconds to wait for an answer. ``headers``: for every request. One object serves one thread.
+    """
+
+    def __init__(
+        self,
+        urls: Sequence[str],
+        auth: tuple[str, str] | None = None,
+        headers: dict[str, str] | None = None,
+        timeout: float = 120.0,
+        patience: float = 300.0,
+    ) -> None:
+        import pysolr
+        import requests
+
+        logging.getLogger("pysolr").setLevel(logging.CRITICAL)  # it logs a traceback of what is handled here
+        self.urls = [url.rstrip("/") for url in urls]
+        self.session: requests.Session = requests.Session()
+        self.session.headers.update(headers or {})
+        self._attempts = Attempts(
+            self.urls, "Solr", "solr.server.url", patience, stopping=(404,), hopeless=_TOO_DEEP, refusal=SolrRefusal
+        )
+        self._solrs: list[pysolr.Solr] = [
+            pysolr.Solr(url, encoder=_Encoder(), timeout=(_CONNECT_SECONDS, timeout), auth=auth, session=self.session)
+            for url in self.urls
+        ]
+
+    @property
+    def url(self) -> str:
+        """The address in use."""
+        return self._attempts.url
+
+    def add(self, documents: list[dict[str, Any]], commit_within: int | None = None) -> None:
+        """Add or replace documents; ``commit_within``: milliseconds until they must be searchable."""
+        self.request(lambda solr: _taken(solr.add(documents, commitWithin=commit_within)))
+
+    def delete(self, ids: list[str]) -> None:
+        """Delete documents by id."""
+        self.request(lambda solr: _taken(solr.delete(id=ids)))
+
+    def commit(self) -> None:
+        """Make what was sent durable and searchable."""
+        self.request(lambda solr: _taken(solr.commit()))
+
+    def search(self, query: str, handler: str = "select", **parameters: Any) -> dict[str, Any]:
+        """Return Solr's whole answer to a query."""
+        found: dict[str, Any] = self.request(
+            lambda solr: solr.search(query, search_handler=handler, **parameters).raw_response
+        )
+        return found
+
+    def get(self, path: str) -> dict[str, Any]:
+        """Return the JSON of ``path`` within the collection, such as ``schema``."""
+        answer: dict[str, Any] = self.request(lambda solr: json.loads(solr._send_request("get", path)))
+        return answer
+
+    def close(self) -> None:
+        """Give back the connections."""
+        self.session.close()
+
+    def request(self, call: Callable[[Any], T]) -> T:
+        """Make a request, again and again if that may help; see the class."""
+        import pysolr
+        import requests
+
+        failures = (pysolr.SolrError, requests.RequestException, json.JSONDecodeError)
+        return self._attempts.make(lambda at: call(self._solrs[at]), failures, self._reason)
+
+    def _reason(self, error: Exception) -> tuple[int, str]:
+        """Return HTTP's status, 0 when there was no whole answer, and what went wrong in one line."""
+        import requests
+
+        text = " ".join(str(error).split())
+        found = _STATUS.search(text)
+        status = int(found[1]) if found else 0
+        if status in (401, 403):
+            raise IndexingError(
+                f"Solr at {self.url} wants another login (HTTP {status}): set solr.auth to true, and "
+                "solr.auth.username and solr.auth.password"
+            ) from error
+        errors = requests.exceptions
+        if isinstance(error, (errors.InvalidURL, errors.InvalidSchema, errors.MissingSchema)):
+            raise ConfigurationError(
+                f"solr.server.url is {self.url!r}: write http://HOST:8983/solr/COLLECTION"
+            ) from error
+        if found:
+            text = text[found.end() :].lstrip(": ")
+            text = re.sub(r"^\[Reason: (.*)\]$", r"\1", text)
+        elif isinstance(error, json.JSONDecodeError):
+            text = "the answer is not Solr's"
+        elif "timed out" in text.lower():
+            text = "timed out"
+        elif "refused" in text.lower():
+            text = "connection refused"
+        elif "resolve" in text.lower() or "Name or service" in text:
+            text = "no such host"
+        return status, text[:300]
+
+
+def _taken(answer: str) -> None:
+    """Check that it was Solr who said that all is well, not the page of a proxy before it."""
+    if "responseHeader" not in answer:
+        raise json.JSONDecodeError("not an answer of Solr", answer[:100], 0)
+
+
+class _Encoder:
+    """The part of json.JSONEncoder that pysolr calls, thrice as fast."""
+
+    def encode(self, value: Any) -> str:
+        """Return JSON text."""
+        import orjson
+
+        return orjson.dumps(value).decode()
+
+
+def addresses(conf: Configuration, given: str, kind: str, collection: str) -> list[list[str]]:
+    """Return the collections to write to, each as the addresses that it can be reached at.
+
+    ``kind``: ``http`` (each URL of ``given`` is a collection of its own, and all get every document), ``lb`` (the URLs
+    are the same collection) or ``cloud`` (the URLs are nodes, ``http://HOST:8983/solr``, of one SolrCloud with the
+    ``collection``; without URLs they are asked of ``solr.zookeeper.hosts``). ConfigurationError when there are none.
+    """
+    urls = [url.rstrip("/") for url in re.split(r"[,\s]+", given) if url]
+    wrong = next((url for url in urls if not re.match(r"https?://[^/]", url)), None)
+    if wrong is not None:
+        raise ConfigurationError(f"solr.server.url has {wrong!r}: write http://HOST:8983/solr/COLLECTION")
+    if kind not in ("http", "lb", "cloud"):
+        raise ConfigurationError(f"solr.server.type is {kind!r}: write http, lb or cloud")
+    if kind == "cloud":
+        if not collection:
+            raise ConfigurationError("solr.server.type is cloud: name the collection with solr.collection")
+        nodes = urls or _live_nodes(conf.get_trimmed("solr.zookeeper.hosts"))
+        return [[url if url.endswith(f"/{collection}") else f"{url}/{collection}" for url in nodes]]
+    if not urls:
+        raise ConfigurationError(
+            "Missing SOLR URL. Should be set via -D solr.server.url=http://HOST:8983/solr/COLLECTION"
+        )
+    return [urls] if kind == "lb" else [[url] for url in urls]
+
+
+def _live_nodes(hosts: str) -> list[str]:
+    if not hosts:
+        raise ConfigurationError("solr.server.type is cloud: set solr.server.url or solr.zookeeper.hosts")
+    try:
+        from kazoo.client import KazooClient
+        from kazoo.exceptions import KazooException
+        from kazoo.handlers.threading import KazooTimeoutError
+    except ImportError as error:
+        raise ConfigurationError(
+            "solr.zookeeper.hosts needs the package kazoo: install nutch2py[cloud], or name the nodes with "
+            "solr.server.url"
+        ) from error
+    client = KazooClient(hosts=hosts, read_only=True, timeout=10.0)
+    try:
+        client.start(timeout=15.0)
+        names = client.get_children("/live_nodes")
+    except (KazooException, KazooTimeoutError) as error:
+        raise IndexingError(f"ZooKeeper at {hosts} does not tell the nodes of Solr: {error}") from error
+    finally:
+        client.stop()
+        client.close()
+    if not names:
+        raise IndexingError(f"ZooKeeper at {hosts} knows no node of Solr that runs: start one")
+    return [f"http://{name.replace('_', '/', 1)}" for name in sorted(names)]
+
+
+def login(conf: Configuration) -> tuple[str, str] | None:
+    """Return user name and password when ``solr.auth`` asks for them."""
+    if not conf.get_bool("solr.auth", False):
+        return None
+    return conf.get_trimmed("solr.auth.username"), conf.get("solr.auth.password", "")

@@ -1,0 +1,85 @@
+"""SolrSchema: does a collection take the documents that are to be sent? Asked before the first one is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from datetime import datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+from nutch2py.backends.field_types import DATES, IndexField, IndexFields
+
+EXPECTED = ("id", "url", "host", "title", "content", "tstamp", "digest", "boost", "batchId")
+"""What the documents of every crawl have."""
+
+_WANTED = {
+    "id": "string",
+    "content": "text",  # a string ends at 32,766 bytes
+    "boost": "number",
+    "pagerank": "number",
+    **dict.fromkeys(DATES, "date"),
+}
+
+
+class SolrSchema(IndexFields):
+    """Fields and dynamic fields of a collection, made of the answer to ``GET /schema``."""
+
+    wanted = _WANTED
+    advice_for_many = "takes one value, pages have several (set multiValued)"
+
+    def __init__(self, answer: Mapping[str, Any]) -> None:
+        schema = answer["schema"]
+        types = {each["name"]: each for each in schema.get("fieldTypes", ())}
+        self.unique_key: str = schema.get("uniqueKey", "id")
+        self.fields = {each["name"]: _field(each, types) for each in schema.get("fields", ())}
+        self.dynamic = {each["name"]: _field(each, types) for each in schema.get("dynamicFields", ())}
+        self.required = {
+            each["name"]
+            for each in schema.get("fields", ())
+            if each.get("required") and "default" not in each and each["name"] != self.unique_key
+        }
+
+    def field(self, name: str) -> IndexField | None:
+        """Return the field that takes ``name``, None when there is none. Of dynamic fields the longest pattern wins."""
+        found = self.fields.get(name)
+        if found is None:
+            patterns = [pattern for pattern in self.dynamic if fnmatchcase(name, pattern)]
+            found = self.dynamic[max(patterns, key=len)] if patterns else None
+        return found
+
+    def demanded(self, names: Container[str]) -> dict[str, str]:
+        """Return the fields beside ``names`` without which the collection takes no document."""
+        absent = sorted(name for name in self.required if name not in names)
+        return {name: f"it demands a field {name}, which documents do not have" for name in absent}
+
+    def takes(self, field: IndexField, value: str) -> bool:
+        """Tell whether a field takes a value; a date ends in ``Z``."""
+        try:
+            if field.kind == "number":
+                float(value)
+            elif field.kind == "date":
+                datetime.fromisoformat(value)
+                return value.endswith("Z")
+            elif field.kind == "boolean":
+                return value.lower() in ("true", "false")
+        except ValueError:
+            return False
+        return True
+
+
+def _field(each: Mapping[str, Any], types: Mapping[str, Mapping[str, Any]]) -> IndexField:
+    kind = types.get(each["type"], {})
+    name = str(kind.get("class", "")).rpartition(".")[2]
+    if name == "StrField":
+        shown = "string"
+    elif name in ("TextField", "SortableTextField"):
+        shown = "text"
+    elif "Date" in name:
+        shown = "date"
+    elif any(word in name for word in ("Int", "Long", "Float", "Double")):
+        shown = "number"
+    elif name == "BoolField":
+        shown = "boolean"
+    else:
+        shown = "other"
+    return IndexField(each["type"], shown, bool(each.get("multiValued", kind.get("multiValued", False))))

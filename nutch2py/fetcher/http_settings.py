@@ -1,0 +1,204 @@
+"""What the properties ``http.*`` say of requests: who asks, how, through which proxy, and within which limits."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass, field
+
+from nutch2py.conf import Configuration, warn
+from nutch2py.errors import ConfigurationError
+from nutch2py.fetcher.auth import Logins
+from nutch2py.fetcher.body import ENCODINGS
+from nutch2py.fetcher.gate import AddressGate
+from nutch2py.fetcher.local_files import Files
+from nutch2py.url.resolve import HostsFile
+
+SETTING = "NUTCH2PY_HTTP"
+"""The Scrapy setting that carries :class:`HttpSettings` to a download handler."""
+
+
+def agent_string(conf: Configuration) -> str:
+    """Return the header ``User-Agent``: ``name/version (description; url; email)``, as Nutch builds it."""
+    name, version = conf.get_trimmed("http.agent.name"), conf.get_trimmed("http.agent.version")
+    about = [conf.get_trimmed(f"http.agent.{part}") for part in ("description", "url", "email")]
+    agent = f"{name}/{version}" if version else name
+    known = "; ".join(part for part in about if part)
+    return f"{agent} ({known})" if known else agent
+
+
+def check_agent(conf: Configuration) -> str:
+    """Return ``http.agent.name``; raise ConfigurationError when there is none: a crawler must say who it is."""
+    name = conf.get_trimmed("http.agent.name")
+    if not name:
+        raise ConfigurationError(
+            "Fetcher: No agents listed in 'http.agent.name' property.: give your crawler a name in nutch-site.xml"
+        )
+    return name
+
+
+def _rotating_agents(conf: Configuration) -> tuple[str, ...]:
+    if not conf.get_bool("http.agent.rotate", False):
+        return ()
+    name = conf.get_trimmed("http.agent.rotate.file", "agents.txt")
+    agents = tuple(line.strip() for line in (conf.resource_text(name) or "").splitlines() if line.strip())
+    if not agents:
+        warn(f"http.agent.rotate: {name} names no agent: http.agent.name is used")
+    return agents
+
+
+def _cookies(conf: Configuration) -> dict[str, str]:
+    """Return host -> cookie of ``http.agent.host.cookie.file``: a line is a host, a tab and the cookie."""
+    if not conf.get_bool("http.enable.cookie.header", True):
+        return {}
+    text = conf.resource_text(conf.get_trimmed("http.agent.host.cookie.file", "cookies.txt")) or ""
+    pairs = (line.partition("\t") for line in text.splitlines() if not line.startswith("#"))
+    return {host.strip().lower(): cookie.strip() for host, _, cookie in pairs if cookie.strip()}
+
+
+def protocols(conf: Configuration) -> frozenset[str]:
+    """Return the protocols that are spoken: http and https, and file and ftp where ``plugin.includes`` has them."""
+    try:
+        includes = re.compile(conf.get_trimmed("plugin.includes"))
+    except re.error as error:
+        raise ConfigurationError(f"property plugin.includes is not a regular expression: {error}: correct it") from None
+    return frozenset({"http", "https", *(name for name in ("file", "ftp") if includes.fullmatch(f"protocol-{name}"))})
+
+
+@dataclass(slots=True)
+class Ftp:
+    """What ``ftp.*`` says. ``limit``: bytes to keep of a file; ``timeout``: seconds."""
+
+    login: str
+    limit: int
+    timeout: float
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> Ftp:
+        """Read the properties."""
+        user = conf.get_trimmed("ftp.username", "anonymous")
+        return cls(
+            f"{user}:{conf.get_trimmed('ftp.password', 'anonymous@example.com')}",
+            conf.get_int("ftp.content.limit", 65536),
+            conf.get_int("ftp.timeout", 60000) / 1000,
+        )
+
+
+@dataclass(slots=True)
+class Proxy:
+    """The proxy of ``http.proxy.*``; ``exceptions``: hosts that are asked directly (``*`` at one end)."""
+
+    url: str
+    credentials: str
+    exceptions: tuple[str, ...]
+
+    def excepts(self, host: str) -> bool:
+        """Tell whether a host is asked without the proxy."""
+        return any(
+            host == rule
+            or (rule.endswith("*") and host.startswith(rule[:-1]))
+            or (rule.startswith("*") and host.endswith(rule[1:]))
+            for rule in self.exceptions
+        )
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> Proxy | None:
+        """Read ``http.proxy.*``; None when no ``http.proxy.host`` is set."""
+        host = conf.get_trimmed("http.proxy.host")
+        if not host:
+            return None
+        scheme = {"HTTP": "http", "SOCKS": "socks5h"}.get(conf.get_trimmed("http.proxy.type", "HTTP").upper())
+        if scheme is None:
+            raise ConfigurationError("property http.proxy.type is neither HTTP nor SOCKS: correct it")
+        user = conf.get_trimmed("http.proxy.username")
+        credentials = f"{user}:{conf.get_trimmed('http.proxy.password')}" if user else ""
+        return cls(
+            f"{scheme}://{host}:{conf.get_int('http.proxy.port', 8080)}",
+            credentials,
+            tuple(conf.get_strings("http.proxy.exception.list")),
+        )
+
+
+@dataclass(slots=True)
+class HttpSettings:
+    """Times in seconds, sizes in bytes; -1 stands for no limit."""
+
+    agent: str
+    agents: tuple[str, ...]
+    headers: tuple[tuple[str, str], ...]
+    timeout: float
+    time_limit: float
+    content_limit: int
+    header_limit: int
+    header_count: int
+    http11: bool
+    http2: bool
+    lenient: bool
+    keep_partial: bool
+    if_modified_since: bool
+    store_ip: bool
+    check_certificates: bool
+    proxy: Proxy | None
+    gate: AddressGate
+    hosts: HostsFile
+    cookies: dict[str, str]
+    logins: Logins
+    protocols: frozenset[str]
+    files: Files
+    ftp: Ftp
+    url_limit: int
+    keep_exchange: bool
+    connections: int = field(default=64)
+
+    @classmethod
+    def from_conf(cls, conf: Configuration, threads: int = 10) -> HttpSettings:
+        """Read the properties; raise ConfigurationError when one is malformed or ``http.agent.name`` is missing."""
+        check_agent(conf)
+        sitemaps = conf.get_bool("fetcher.job.sitemap", False)
+        limit = conf.get_int("http.content.limit", 1048576)
+        if sitemaps:
+            limit = conf.get_int("sitemap.content.limit", -1)
+            limit = limit if limit >= 0 else conf.get_int("sitemap.size.max", 52_428_800)
+        warc = bool(conf.get_trimmed("fetcher.warc.dir"))
+        wanted = (
+            ("Accept-Encoding", ENCODINGS),
+            ("Accept-Language", conf.get_trimmed("http.accept.language")),
+            ("Accept-Charset", conf.get_trimmed("http.accept.charset")),
+            ("Accept", conf.get_trimmed("http.accept")),
+        )
+        return cls(
+            agent=agent_string(conf),
+            agents=_rotating_agents(conf),
+            headers=tuple((name, value) for name, value in wanted if value),
+            timeout=conf.get_int("http.timeout", 10000) / 1000,
+            time_limit=conf.get_float("http.time.limit", 300),
+            content_limit=limit,
+            header_limit=conf.get_int("http.header.limit", 131072),
+            header_count=conf.get_int("http.header.max.count", 1000),
+            http11=conf.get_bool("http.useHttp11", True),
+            http2=conf.get_bool("http.useHttp2", False),
+            lenient=conf.get_bool("http.accept.malformed", False),
+            keep_partial=conf.get_bool("http.partial.truncated", False),
+            if_modified_since=conf.get_bool("http.enable.if.modified.since.header", True),
+            store_ip=conf.get_bool("store.ip.address", False) or warc,
+            check_certificates=conf.get_bool("http.tls.certificates.check", False),
+            proxy=Proxy.from_conf(conf),
+            gate=AddressGate.from_conf(conf),
+            hosts=HostsFile.from_conf(conf),
+            cookies=_cookies(conf),
+            logins=Logins.from_conf(conf),
+            protocols=protocols(conf),
+            files=Files.from_conf(conf),
+            ftp=Ftp.from_conf(conf),
+            url_limit=conf.get_int("http.url.limit", 8192),
+            keep_exchange=warc,
+            connections=max(2 * threads, 64),
+        )
+
+    def user_agent(self) -> str:
+        """Return the header ``User-Agent``, any of ``http.agent.rotate.file`` when these rotate."""
+        return random.choice(self.agents) if self.agents else self.agent
+
+    def request_headers(self) -> list[tuple[str, str]]:
+        """Return the headers of every request."""
+        return [*self.headers, ("User-Agent", self.user_agent())]

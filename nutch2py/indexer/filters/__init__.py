@@ -1,0 +1,1 @@
+"""Indexing filters: plug-ins that add fields to documents."""

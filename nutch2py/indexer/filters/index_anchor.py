@@ -1,0 +1,36 @@
+"""index-anchor: the words with which other pages link here."""
+
+from __future__ import annotations
+
+from nutch2py.conf import Configuration
+from nutch2py.indexer.document import NutchDocument
+from nutch2py.indexer.filters.index_basic import indexed_text
+from nutch2py.webpage import WebPage
+
+
+class AnchorIndexingFilter:
+    """Adds each anchor text of the inlinks as ``anchor`` in the order of the linking URLs, which a store need not keep.
+
+    ``anchorIndexingFilter.deduplicate``: texts that differ in case only are added once.
+    """
+
+    java_class = "org.apache.nutch.indexer.anchor.AnchorIndexingFilter"
+    fields = frozenset({WebPage.inlinks})
+
+    def __init__(self, conf: Configuration) -> None:
+        self.deduplicate = conf.get_bool("anchorIndexingFilter.deduplicate", False)
+
+    def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
+        """Add the anchors; an empty one is left out."""
+        seen: set[str] = set()
+        for _, anchor in sorted(page.inlinks.decoded()):
+            text = indexed_text(anchor)
+            if not text:
+                continue
+            if self.deduplicate:
+                folded = text.lower()
+                if folded in seen:
+                    continue
+                seen.add(folded)
+            document.add("anchor", text)
+        return document

@@ -1,0 +1,87 @@
+"""index-basic: host, url, content, title, cache and tstamp, as Nutch's BasicIndexingFilter names them."""
+
+from __future__ import annotations
+
+from nutch2py.conf import Configuration
+from nutch2py.indexer.dates import solr_date
+from nutch2py.indexer.document import NutchDocument
+from nutch2py.indexer.indexing_filters import PageNotIndexable
+from nutch2py.url.javaurl import parse_url
+from nutch2py.url.parts import domain_of
+from nutch2py.webpage import Mark, MetadataKey, WebPage
+
+
+def host_of(url: str) -> str:
+    """Return the host of a URL as it is written (case and brackets kept); PageNotIndexable when it is not a URL."""
+    try:
+        return parse_url(url).host
+    except ValueError as error:
+        raise PageNotIndexable(f"{url!r} is not a URL ({error}): the page is not indexed") from None
+
+
+def fetch_time_of(page: WebPage) -> int:
+    """Return when the page was fetched, in ms since 1970.
+
+    ``fetchTime`` is that time until updatedb makes it the time of the next fetch, ``fetchInterval`` later, and
+    ``prevFetchTime`` is when the page had been due. Nutch 1.x and 2.2 indexed the next fetch time as ``tstamp`` and 2.4
+    the time the page had been due (NUTCH-2045): both wrong. A page that updatedb has seen was fetched one interval
+    before its next fetch; after a failed refetch, whose next fetch is nearer, the due time is the best that is known.
+    """
+    fetch_time = page.fetch_time
+    if Mark.UPDATEDB not in page.markers or Mark.FETCH in page.markers:
+        return fetch_time
+    return max(fetch_time - page.fetch_interval * 1000, page.prev_fetch_time)
+
+
+def indexed_text(value: str | None) -> str:
+    """Return a text of the table without the replacement characters (U+FFFD) that Nutch drops from an index."""
+    return value.replace("\ufffd", "") if value else ""
+
+
+class BasicIndexingFilter:
+    """Adds the fields every search needs.
+
+    Properties: ``indexer.max.title.length`` (characters, -1: no limit), ``indexer.max.content.length`` (the same, of
+    Nutch 1.x), ``indexer.add.domain`` (also add the registered domain as ``domain``).
+    """
+
+    java_class = "org.apache.nutch.indexer.basic.BasicIndexingFilter"
+    fields = frozenset(
+        {
+            WebPage.title,
+            WebPage.text,
+            WebPage.fetch_time,
+            WebPage.prev_fetch_time,
+            WebPage.fetch_interval,
+            WebPage.repr_url,
+            WebPage.markers,
+            WebPage.metadata,
+        }
+    )
+
+    def __init__(self, conf: Configuration) -> None:
+        self.max_title = conf.get_int("indexer.max.title.length", 100)
+        self.max_content = conf.get_int("indexer.max.content.length", -1)
+        self.add_domain = conf.get_bool("indexer.add.domain", False)
+
+    def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
+        """Add host, url, content, title, cache, tstamp (and domain)."""
+        shown = indexed_text(page.repr_url) or url
+        host = host_of(shown)
+        document.add("host", host)
+        if self.add_domain:
+            document.add("domain", domain_of(shown))
+        document.add("url", shown)
+        document.add("content", _cut(indexed_text(page.text), self.max_content))
+        title = _cut(indexed_text(page.title), self.max_title)
+        if title:
+            document.add("title", title)
+        caching = page.metadata.get(MetadataKey.CACHING_FORBIDDEN)
+        if caching is not None and caching != b"none":
+            document.add("cache", caching.decode("utf-8", "replace"))
+        document.add("tstamp", solr_date(fetch_time_of(page)))
+        return document
+
+
+def _cut(text: str, limit: int) -> str:
+    return text[:limit] if 0 <= limit < len(text) else text

@@ -1,0 +1,47 @@
+"""creativecommons: the licence of a page and its terms, in the field ``cc``."""
+
+from __future__ import annotations
+
+import re
+
+from nutch2py.conf import Configuration
+from nutch2py.indexer.document import NutchDocument
+from nutch2py.indexer.filters.index_metadata import metadata_values
+from nutch2py.parser.filters.creativecommons import LICENSE_LOCATION, LICENSE_URL, WORK_TYPE
+from nutch2py.url.parts import parse_url
+from nutch2py.webpage import WebPage
+
+
+class CCIndexingFilter:
+    """Adds to ``cc``: ``license=URL``, each term (``by``, ``sa``, ``4.0``), ``meta=`` where it stood, kind of work."""
+
+    java_class = "org.creativecommons.nutch.CCIndexingFilter"
+    fields = frozenset({WebPage.metadata})
+
+    def __init__(self, conf: Configuration) -> None:
+        """Take no property."""
+
+    def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
+        """Add what the parse filter of the same id found."""
+        for licence in metadata_values(page, LICENSE_URL)[:1]:
+            document.add("cc", f"license={licence}")
+            for term in terms_of(licence):
+                document.add("cc", term)
+        for place in metadata_values(page, LICENSE_LOCATION)[:1]:
+            document.add("cc", f"meta={place}")
+        for kind in metadata_values(page, WORK_TYPE)[:1]:
+            document.add("cc", kind)
+        return document
+
+
+def terms_of(licence: str) -> list[str]:
+    """Return the terms in the path of a licence's URL.
+
+    >>> terms_of("http://creativecommons.org/licenses/by-nc/4.0/")
+    ['by', 'nc', '4.0']
+    """
+    try:
+        path = parse_url(licence).file.partition("?")[0]
+    except ValueError:
+        return []
+    return [term for term in re.split("[/-]", path) if term][1:]

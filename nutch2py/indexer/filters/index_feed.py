@@ -1,0 +1,37 @@
+"""feed: what a feed told of its entries, as the parser of feeds left it in the metadata."""
+
+from __future__ import annotations
+
+from nutch2py.conf import Configuration
+from nutch2py.indexer.dates import parse_date, solr_date
+from nutch2py.indexer.document import NutchDocument
+from nutch2py.indexer.filters.index_metadata import metadata_values
+from nutch2py.webpage import WebPage
+
+
+class FeedIndexingFilter:
+    """Adds ``author``, ``tag``, ``feed``, ``publishedDate`` and ``updatedDate``.
+
+    The metadata has ``author``, ``tag`` (several parted by tabs), ``feed``, and ``published`` and ``updated`` in
+    milliseconds since 1970, as Nutch's parser writes them, or as a date.
+    """
+
+    java_class = "org.apache.nutch.indexer.feed.FeedIndexingFilter"
+    fields = frozenset({WebPage.metadata})
+
+    def __init__(self, conf: Configuration) -> None:
+        """Take no property."""
+
+    def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
+        """Add the fields."""
+        for name in ("author", "tag", "feed"):
+            for value in metadata_values(page, name):
+                if value.strip():
+                    document.add(name, value.strip())
+        for name in ("published", "updated"):
+            for value in metadata_values(page, name)[:1]:
+                text = value.strip()
+                time = int(text) if text.lstrip("-").isdecimal() else parse_date(text)
+                if time is not None:
+                    document.add(f"{name}Date", solr_date(time))
+        return document

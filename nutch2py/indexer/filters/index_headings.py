@@ -1,0 +1,28 @@
+"""headings: the headings that the parse filter of the same id kept, as fields of their names."""
+
+from __future__ import annotations
+
+from nutch2py.conf import Configuration
+from nutch2py.indexer.document import NutchDocument
+from nutch2py.indexer.filters.index_metadata import metadata_values
+from nutch2py.webpage import WebPage
+
+
+class HeadingsIndexingFilter:
+    """Adds a field for each element that ``headings`` lists.
+
+    With Nutch 1, index-metadata had to be told so.
+    """
+
+    fields = frozenset({WebPage.metadata})
+
+    def __init__(self, conf: Configuration) -> None:
+        self.names = conf.get_strings("headings", ("h1", "h2"))
+
+    def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
+        """Add the headings."""
+        for name in self.names:
+            for value in metadata_values(page, name):
+                if value.strip():
+                    document.add(name, value.strip())
+        return document

@@ -1,0 +1,39 @@
+"""language-identifier: the field ``lang``."""
+
+from __future__ import annotations
+
+from nutch2py.cells import decode_text
+from nutch2py.conf import Configuration
+from nutch2py.indexer.document import NutchDocument
+from nutch2py.indexer.filters.index_more import header_of
+from nutch2py.parser.filters.language import LANGUAGE, LanguageRules, language_code
+from nutch2py.webpage import WebPage
+
+
+class LanguageIndexingFilter:
+    """Adds ``lang``, a code of ISO 639-1, ``unknown`` where there is none.
+
+    The parse filter of the same id has told the language of HTML pages. A page without (plain text, or parsed before
+    the plug-in was enabled) is judged here, by its header and its text. ``lang.index.languages``: pages in other
+    languages are not indexed.
+    """
+
+    java_class = "org.apache.nutch.analysis.lang.LanguageIndexingFilter"
+    fields = frozenset({WebPage.metadata, WebPage.headers, WebPage.title, WebPage.text})
+
+    def __init__(self, conf: Configuration) -> None:
+        self.rules = LanguageRules(conf)
+        self.wanted = frozenset(conf.get_strings("lang.index.languages"))
+
+    def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
+        """Add the language, or leave the page out."""
+        cell = page.metadata.get(LANGUAGE)
+        found = decode_text(cell) if cell else self._judged(page)
+        if self.wanted and found not in self.wanted:
+            return None
+        document.add("lang", found or "unknown")
+        return document
+
+    def _judged(self, page: WebPage) -> str | None:
+        said = language_code(header_of(page, "Content-Language"))
+        return self.rules.language(said, f"{page.title or ''} {page.text or ''}")

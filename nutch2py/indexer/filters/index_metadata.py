@@ -1,0 +1,87 @@
+"""index-metadata and urlmeta: entries of a row's metadata, and response headers, as fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from nutch2py.cells import decode_text
+from nutch2py.conf import Configuration
+from nutch2py.indexer.document import NutchDocument
+from nutch2py.indexer.filters.index_more import header_of
+from nutch2py.webpage import WebPage
+
+_META = "meta_"  # what parse-metatags of Nutch 2 puts before a tag's name
+_METATAG = "metatag."  # what that of Nutch 1 did
+
+
+def metadata_values(page: WebPage, name: str) -> list[str]:
+    """Return the values of a metadata entry; several are parted by tabs in the table.
+
+    ``metatag.NAME``, as Nutch 1 calls the meta tags of a page, is the entry ``meta_name`` of Nutch 2.
+    """
+    cell = page.metadata.get(name)
+    if cell is None and name.startswith(_METATAG):
+        cell = page.metadata.get(_META + name.removeprefix(_METATAG).lower())
+    return [] if cell is None else decode_text(cell).split("\t")
+
+
+class MetadataIndexer:
+    """Adds metadata as fields.
+
+    ``index.metadata`` (Nutch 2): meta tags, as fields ``meta_<name>``. ``index.parse.md``, ``index.db.md`` (Nutch 1):
+    entries of the metadata by their own names (they lie together in Nutch 2's table), ``index.content.md``: response
+    headers. A value is trimmed, an empty one left out; ``index.metadata.separator`` parts the values of the fields
+    that ``index.metadata.multivalued.fields`` lists.
+    """
+
+    java_class = "org.apache.nutch.indexer.metadata.MetadataIndexer"
+    fields = frozenset({WebPage.metadata, WebPage.headers})
+
+    def __init__(self, conf: Configuration) -> None:
+        self.tags = conf.get_strings("index.metadata")
+        self.entries = [*conf.get_strings("index.db.md"), *conf.get_strings("index.parse.md")]
+        self.headers = conf.get_strings("index.content.md")
+        self.separator = conf.get("index.metadata.separator") or ""
+        self.multivalued = frozenset(conf.get_strings("index.metadata.multivalued.fields"))
+
+    def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
+        """Add the fields."""
+        for name in self.tags:
+            self._add(document, _META + name, metadata_values(page, _META + name.lower()))
+        for name in self.entries:
+            self._add(document, name, metadata_values(page, name))
+        for name in self.headers:
+            value = header_of(page, name)
+            if value is not None:
+                self._add(document, name, [value])
+        return document
+
+    def _add(self, document: NutchDocument, name: str, values: Iterable[str]) -> None:
+        for value in values:
+            for part in self._parts(name, value):
+                if part.strip():
+                    document.add(name, part.strip())
+
+    def _parts(self, name: str, value: str) -> Iterator[str]:
+        if self.separator and name in self.multivalued:
+            yield from value.split(self.separator)
+        else:
+            yield value
+
+
+class URLMetaIndexingFilter:
+    """Adds what a seed file attached to a URL (``key=value`` behind it), for the keys that ``urlmeta.tags`` lists."""
+
+    java_class = "org.apache.nutch.indexer.urlmeta.URLMetaIndexingFilter"
+    fields = frozenset({WebPage.metadata})
+
+    def __init__(self, conf: Configuration) -> None:
+        self.tags = conf.get_strings("urlmeta.tags")
+
+    def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
+        """Add the fields."""
+        for name in self.tags:
+            cell = page.metadata.get(name)
+            if cell is not None:
+                document.add(name, decode_text(cell))
+        return document

@@ -1,0 +1,130 @@
+"""index-more: lastModified, date, contentLength, type, and the title that a download's file name gives."""
+
+from __future__ import annotations
+
+import re
+
+from nutch2py.conf import Configuration, warn
+from nutch2py.indexer.dates import parse_date, solr_date
+from nutch2py.indexer.document import NutchDocument
+from nutch2py.indexer.filters.index_basic import fetch_time_of
+from nutch2py.parser.mime import mime_types
+from nutch2py.webpage import WebPage
+
+_FILENAMES = (
+    re.compile(r"\bfilename=['\"](.+?)['\"]", re.IGNORECASE),
+    re.compile(r"\bfilename=(\S+)\b", re.IGNORECASE),
+)
+
+
+def parts_of(mime_type: str) -> list[str]:
+    """Return the type and the subtype of a MIME type.
+
+    >>> parts_of("text/html")
+    ['text', 'html']
+    """
+    return mime_type.split("/")
+
+
+def header_of(page: WebPage, name: str) -> str | None:
+    """Return a response header, whatever the case in which the server wrote its name."""
+    exact: str | None = page.headers.get(name)
+    if exact is not None:
+        return exact
+    lower = name.lower()
+    return next((value for key, value in page.headers.decoded() if key.lower() == lower), None)
+
+
+class MoreIndexingFilter:
+    """Adds what the response headers tell.
+
+    ``lastModified``: that header; ``date``: the same, else the page's modified time, else its fetch time (Nutch 2
+    writes 1970 there); ``contentLength``; ``type``: the MIME type, and its two parts when
+    ``moreIndexingFilter.indexMimeTypeParts``. With ``moreIndexingFilter.mapMimeTypes`` the type that
+    contenttype-mapping.txt gives takes its place, or goes into the field ``moreIndexingFilter.mapMimeTypes.field``. A
+    page without a title gets the file name of Content-Disposition (Nutch 2 adds that as a second title, Nutch 1 does
+    as here).
+    """
+
+    java_class = "org.apache.nutch.indexer.more.MoreIndexingFilter"
+    fields = frozenset(
+        {
+            WebPage.headers,
+            WebPage.content_type,
+            WebPage.modified_time,
+            WebPage.fetch_time,
+            WebPage.prev_fetch_time,
+            WebPage.fetch_interval,
+            WebPage.markers,
+        }
+    )
+
+    def __init__(self, conf: Configuration) -> None:
+        self.index_parts = conf.get_bool("moreIndexingFilter.indexMimeTypeParts", True)
+        self.mime_types = mime_types(conf)
+        self.mapping = _type_mapping(conf) if conf.get_bool("moreIndexingFilter.mapMimeTypes", False) else {}
+        self.mapped_field = conf.get_trimmed("moreIndexingFilter.mapMimeTypes.field")
+
+    def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
+        """Add lastModified, date, contentLength, type and perhaps title."""
+        self._add_times(document, url, page)
+        length = (header_of(page, "Content-Length") or "").strip()
+        if length:
+            document.add("contentLength", length)
+        content_type = page.content_type
+        mime_type = self.type_of(header_of(page, "Content-Type") if content_type is None else content_type, url)
+        if mime_type is not None:
+            self._add_type(document, mime_type)
+        if "title" not in document:
+            title = _file_name(header_of(page, "Content-Disposition") or "")
+            if title:
+                document.add("title", title)
+        return document
+
+    def type_of(self, content_type: str | None, url: str) -> str | None:
+        """Return the canonical MIME type without parameters, None when ``content_type`` is no name of a type.
+
+        A page without any is judged by the ending of its URL.
+        """
+        if content_type is None:
+            return self.mime_types.by_url(url)
+        return self.mime_types.table.for_name(content_type.partition(";")[0])
+
+    def _add_type(self, document: NutchDocument, mime_type: str) -> None:
+        mapped = self.mapping.get(mime_type)
+        if mapped is not None and self.mapped_field:
+            document.add(self.mapped_field, mapped)
+        elif mapped is not None:
+            mime_type = mapped
+        document.add("type", mime_type)
+        if self.index_parts:
+            for part in parts_of(mime_type):
+                if part != mime_type:  # a mapped type such as "web page" has no parts
+                    document.add("type", part)
+
+    def _add_times(self, document: NutchDocument, url: str, page: WebPage) -> None:
+        header = header_of(page, "Last-Modified")
+        modified = parse_date(header) if header is not None else None
+        if modified is not None:
+            document.add("lastModified", solr_date(modified))
+        elif header is not None:
+            warn(f"{url}: Last-Modified {header[:80]!r} is not a date: it is left out")
+        time = modified if modified is not None else page.modified_time
+        document.add("date", solr_date(time if time > 0 else fetch_time_of(page)))
+
+
+def _type_mapping(conf: Configuration) -> dict[str, str]:
+    """Read contenttype-mapping.txt of Nutch 1: a type to show, a tab, and the types it stands for, parted by tabs."""
+    mapping: dict[str, str] = {}
+    for line in (conf.resource_text("contenttype-mapping.txt") or "").splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        target, *sources = (part.strip() for part in line.strip().split("\t"))
+        if not sources:
+            warn(f"contenttype-mapping.txt: {line!r} is left out: write TYPE<tab>TYPE[<tab>TYPE...]")
+        mapping.update(dict.fromkeys(sources, target))
+    return mapping
+
+
+def _file_name(disposition: str) -> str | None:
+    return next((found[1] for pattern in _FILENAMES if (found := pattern.search(disposition))), None)

@@ -1,0 +1,78 @@
+"""subcollection: names for parts of the web, by what URLs hold; subcollections.xml says which."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from nutch2py.conf import Configuration
+from nutch2py.indexer.document import NutchDocument
+from nutch2py.indexer.filters.index_metadata import metadata_values
+from nutch2py.webpage import WebPage
+
+
+class Subcollection(NamedTuple):
+    """A name for the URLs that hold any text of ``whitelist`` and none of ``blacklist``; ``key``: field, or ""."""
+
+    name: str
+    whitelist: tuple[str, ...]
+    blacklist: tuple[str, ...]
+    key: str = ""
+
+    def filter(self, url: str) -> str | None:
+        """Return the URL when it belongs here, else None."""
+        if any(text in url for text in self.blacklist):
+            return None
+        return url if any(text in url for text in self.whitelist) else None
+
+
+def lines_of(text: str | None, fold: bool = False) -> tuple[str, ...]:
+    """Return the lines of a list that are not empty, trimmed, in lower case when ``fold``."""
+    lines = (line.strip() for line in (text or "").splitlines())
+    return tuple(line.lower() if fold else line for line in lines if line)
+
+
+def read_subcollections(conf: Configuration, fold: bool = False) -> list[Subcollection]:
+    """Read the file ``subcollections.config``; none without it."""
+    name = conf.get_trimmed("subcollections.config", "subcollections.xml")
+    root = conf.resource_xml(name)
+    if root is None:
+        return []
+    return [
+        Subcollection(
+            (element.findtext("name") or element.findtext("id") or "").strip(),
+            lines_of(element.findtext("whitelist"), fold),
+            lines_of(element.findtext("blacklist"), fold),
+            (element.findtext("key") or "").strip(),
+        )
+        for element in root.iter("subcollection")
+    ]
+
+
+class SubcollectionIndexingFilter:
+    """Adds the names of the subcollections that a URL belongs to, in the order of the file.
+
+    ``subcollection.default.fieldname``: the field (``subcollection``), unless a subcollection names one with ``<key>``.
+    ``subcollection.case.insensitive``. ``subcollection.metadata.source``: a metadata entry, ``subcollection`` if not
+    given, by which a page names its own subcollection; it goes before the file.
+    """
+
+    java_class = "org.apache.nutch.indexer.subcollection.SubcollectionIndexingFilter"
+    fields = frozenset({WebPage.metadata})
+
+    def __init__(self, conf: Configuration) -> None:
+        self.field = conf.get_trimmed("subcollection.default.fieldname", "subcollection")
+        self.fold = conf.get_bool("subcollection.case.insensitive", False)
+        self.source = conf.get_trimmed("subcollection.metadata.source", "subcollection")
+        self.subcollections = read_subcollections(conf, self.fold)
+
+    def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
+        """Add the names."""
+        own = [value.strip() for value in metadata_values(page, self.source) if value.strip()]
+        if own:
+            document.add(self.field, own[0])
+            return document
+        looked_at = url.lower() if self.fold else url
+        for each in self.subcollections:
+            if each.filter(looked_at) is not None:
+                document.add(each.key or self.field, each.name)
+        return document

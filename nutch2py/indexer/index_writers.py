@@ -1,0 +1,240 @@
+"""IndexWriters: the writers that ``plugin.includes`` or an address chooses, several at once.
+
+index-writers.xml has Nutch 1's form: ``<writer id= class=><parameters><param name= value=/>…</parameters>
+<mapping>…</mapping></writer>``. A writer in it runs when its plug-in is chosen, twice if it is there twice; a chosen
+writer that the file does not name runs with its defaults (Nutch 1 leaves it out), so a file made for one index does not
+silence another. The file itself chooses none: Nutch 1's lists every writer that there is. Parameters can be given as
+properties too: ``<plugin id>.<parameter>``, such as ``indexer-csv.fields``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, NamedTuple, Protocol, Self
+
+from nutch2py.conf import Configuration, warn
+from nutch2py.errors import ConfigurationError, IndexingError, NutchError
+from nutch2py.indexer.document import NutchDocument
+from nutch2py.indexer.field_mapping import FieldMapping
+from nutch2py.plugins import enabled, names_of
+
+_ADDRESSES = {"solr.server.url": "indexer-solr", "elastic.host": "indexer-elastic"}
+
+
+class IndexWriter(Protocol):
+    """Sends documents to one index. A plug-in is called with the Configuration; one object serves one process.
+
+    Several processes write to the same index at once, so a writer gathers documents and holds a lock, if it needs one,
+    for as long as one batch takes. Nothing is promised to be searchable before :meth:`commit` returns; a document
+    with the id of another replaces it. Failures are :class:`nutch2py.errors.IndexingError`.
+    """
+
+    def open(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        """Get ready; ``parameters`` are those of index-writers.xml."""
+
+    def write(self, document: NutchDocument) -> None:
+        """Add a document, or replace the one with the same id."""
+
+    def update(self, document: NutchDocument) -> None:
+        """Replace a document that is known to be in the index."""
+
+    def delete(self, document_id: str) -> None:
+        """Take a document out; one that is not in the index is no error."""
+
+    def commit(self) -> None:
+        """Make all that was written searchable and durable."""
+
+    def close(self) -> None:
+        """Send what is gathered and release everything; the writer is not used again."""
+
+    def describe(self) -> str:
+        """Return the writer's name and settings, one a line."""
+
+
+class Parameters:
+    """The settings of one writer: index-writers.xml, then the property ``<prefix>.<name>``, then the default."""
+
+    def __init__(self, conf: Configuration, prefix: str, given: Mapping[str, str]) -> None:
+        self._conf, self._prefix, self._given = conf, prefix, given
+
+    def get(self, name: str, default: str) -> str:
+        """Return a text as it is written: a separator may be a blank."""
+        given = self._given.get(name)
+        return self._conf.get(f"{self._prefix}.{name}", default) if given is None else given
+
+    def get_int(self, name: str, default: int) -> int:
+        """Return a whole number."""
+        text = self.get(name, "").strip()
+        try:
+            return int(text) if text else default
+        except ValueError:
+            raise ConfigurationError(f"parameter {name} of {self._prefix} is {text!r}, not a whole number") from None
+
+    def get_bool(self, name: str, default: bool) -> bool:
+        """Return ``true`` or ``false``."""
+        text = self.get(name, "").strip().lower()
+        if text not in ("", "true", "false"):
+            raise ConfigurationError(f"parameter {name} of {self._prefix} is {text!r}: write true or false")
+        return text == "true" if text else default
+
+
+class _Configured(NamedTuple):
+    """A writer with what index-writers.xml says of it."""
+
+    name: str
+    writer: IndexWriter
+    parameters: Mapping[str, str]
+    mapping: FieldMapping
+
+
+class IndexWriters:
+    """Every chosen writer as one. ``names`` lists them; a context manager that opens, and closes whatever happens."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.conf = conf
+        self._writers = list(_configured(conf))
+        self._open: list[_Configured] = []
+
+    @property
+    def names(self) -> list[str]:
+        """The ids of the writers, those of index-writers.xml or of the plug-ins."""
+        return [each.name for each in self._writers]
+
+    @property
+    def refused(self) -> int:
+        """How many documents an index did not take, so far; a writer counts them in an attribute of this name."""
+        return sum(getattr(each.writer, "refused", 0) for each in self._writers)
+
+    def prepare(self, reindex: bool = False) -> None:
+        """Get the indexes ready for a job; called once, before the job's tasks open their writers.
+
+        A writer with a method ``prepare(conf, parameters, reindex)`` can make its index there, empty a file of an
+        earlier run, or, when everything is indexed anew (``reindex``), replace an index of another version.
+        """
+        _warn_of_addresses_not_used(self.conf)
+        for each in self._writers:
+            prepare: Callable[[Configuration, Mapping[str, str], bool], None] | None
+            prepare = getattr(each.writer, "prepare", None)
+            if prepare is not None:
+                prepare(self.conf, each.parameters, reindex)
+
+    def open(self) -> Self:
+        """Open the writers; those already open are closed again when one fails."""
+        try:
+            for each in self._writers:
+                each.writer.open(self.conf, each.parameters)
+                self._open.append(each)
+        except BaseException:
+            self._abandon()
+            raise
+        return self
+
+    def write(self, document: NutchDocument) -> None:
+        """Add a document to every index, its fields named as each index wants them."""
+        for each in self._open:
+            each.writer.write(each.mapping.apply(document))
+
+    def update(self, document: NutchDocument) -> None:
+        """Replace a document in every index."""
+        for each in self._open:
+            each.writer.update(each.mapping.apply(document))
+
+    def delete(self, document_id: str) -> None:
+        """Take a document out of every index."""
+        for each in self._open:
+            each.writer.delete(document_id)
+
+    def commit(self) -> None:
+        """Make all that was written searchable in every index."""
+        for each in self._open:
+            each.writer.commit()
+
+    def close(self) -> None:
+        """Close every writer, also when closing one of them fails; the first failure is raised at the end."""
+        failures: list[Exception] = []
+        while self._open:
+            each = self._open.pop(0)
+            try:
+                each.writer.close()
+            except (NutchError, OSError) as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+    def _abandon(self) -> None:
+        try:
+            self.close()
+        except (NutchError, OSError):
+            return  # the failure that led here is the one to show
+
+    def describe(self) -> str:
+        """Return what is active, in Nutch 2's layout."""
+        if not self._writers:
+            return "No IndexWriters activated - check your configuration\n"
+        return "Active IndexWriters :\n" + "".join(f"{each.writer.describe()}\n" for each in self._writers)
+
+    def __enter__(self) -> Self:
+        return self.open()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+        else:
+            self._abandon()
+
+
+def chosen(conf: Configuration) -> dict[str, type[Any]]:
+    """Return the classes of the writers that run, by plugin id: those that ``plugin.includes`` names.
+
+    When it names none, as the shipped one does, those whose address is set (``solr.server.url``, ``elastic.host``);
+    without an address indexer-embedded. ``plugin.excludes`` holds in any case.
+    """
+    named = enabled(conf, "indexwriter")
+    if named:
+        return named
+    ids = [plugin_id for name, plugin_id in _ADDRESSES.items() if conf.get_trimmed(name)] or ["indexer-embedded"]
+    without_choice = conf.copy()
+    without_choice.set("plugin.includes", "|".join(ids))
+    return enabled(without_choice, "indexwriter")
+
+
+def _configured(conf: Configuration) -> Iterator[_Configured]:
+    plugins = chosen(conf)
+    root = conf.resource_xml(conf.get_trimmed("indexer.indexwriters.file", "index-writers.xml"))
+    named: set[str] = set()
+    for element in root.iter("writer") if root is not None else ():
+        wanted = (element.get("class") or "").strip()
+        plugin_id = next((i for i, plugin in plugins.items() if wanted in names_of(i, plugin)), None)
+        if plugin_id is None:
+            continue  # as in Nutch 1: its plug-in is not chosen
+        named.add(plugin_id)
+        parameters = {p.get("name", ""): p.get("value", "") for p in element.iterfind("parameters/param")}
+        mapping = FieldMapping.of_writer(element.find("mapping"))
+        yield _Configured(element.get("id") or plugin_id, plugins[plugin_id](conf), parameters, mapping)
+    for plugin_id, plugin in plugins.items():
+        if plugin_id not in named:
+            yield _Configured(plugin_id, plugin(conf), {}, FieldMapping())
+
+
+def _warn_of_addresses_not_used(conf: Configuration) -> None:
+    """Say when an address is set whose writer does not run because ``plugin.includes`` names others."""
+    running = chosen(conf)
+    for name, plugin_id in _ADDRESSES.items():
+        everywhere = conf.copy()
+        everywhere.set("plugin.includes", plugin_id)
+        if conf.get_trimmed(name) and plugin_id not in running and enabled(everywhere, "indexwriter"):
+            warn(
+                f"{name} is set, but plugin.includes names {' and '.join(running)}: nothing is sent there; "
+                f"add {plugin_id} to plugin.includes, or take the writers out of it"
+            )
+
+
+def no_id(document: NutchDocument) -> IndexingError:
+    """Return the error for a document that a mapping or a filter left without an id."""
+    return IndexingError(
+        f"the document of {document.get('url') or 'a page'} has no field id: "
+        "do not rename or remove id in index-writers.xml"
+    )

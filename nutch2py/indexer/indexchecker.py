@@ -1,0 +1,29 @@
+"""indexchecker: the document that a page would become, without an index."""
+
+from __future__ import annotations
+
+from nutch2py.conf import Configuration
+from nutch2py.indexer.document import NutchDocument
+from nutch2py.indexer.indexing_filters import IndexingFilters
+from nutch2py.webpage import WebPage
+
+DISCARDED = "Document discarded by indexing filter"
+
+
+def check_document(conf: Configuration, url: str, page: WebPage) -> NutchDocument | None:
+    """Return the document of a fetched and parsed page, None when a filter leaves it out.
+
+    As in Nutch's IndexingFiltersChecker, ``id`` is the plain URL here, and there is neither ``boost`` nor ``batchId``.
+    """
+    document = NutchDocument()
+    document.add("id", url)
+    document.add("digest", (page.signature or b"").hex())
+    return IndexingFilters(conf).filter(document, url, page)
+
+
+def check_text(conf: Configuration, url: str, page: WebPage) -> str:
+    """Return what indexchecker prints: ``name :<tab>value``, a line for each value of each field."""
+    document = check_document(conf, url, page)
+    if document is None:
+        return f"{DISCARDED}\n"
+    return "".join(f"{name} :\t{value}\n" for name, values in document for value in values)

@@ -1,0 +1,1 @@
+"""Index writers: plug-ins that send documents to an index."""

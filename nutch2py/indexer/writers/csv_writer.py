@@ -1,0 +1,92 @@
+"""indexer-csv: documents as rows of a table, after Nutch 1's CSVIndexWriter."""
+
+from __future__ import annotations
+
+import codecs
+from pathlib import Path
+
+from nutch2py.conf import warn
+from nutch2py.errors import ConfigurationError
+from nutch2py.indexer.document import NutchDocument
+from nutch2py.indexer.index_writers import Parameters
+from nutch2py.indexer.writers.file_writer import FileIndexWriter
+
+_RECORD_SEPARATOR = "\r\n"
+
+
+class CSVIndexWriter(FileIndexWriter):
+    """Writes ``<outpath>/nutch.csv``: a row a document, in the order they come; deletes are not written.
+
+    Parameters (index-writers.xml, or properties ``indexer-csv.NAME``): ``fields`` (columns, ``id,title,content``),
+    ``charset`` (UTF-8), ``separator`` (``,``), ``valuesep`` (``|``), ``quotechar`` and ``escapechar`` (``"``; a quote
+    within quotes is preceded by the escape), ``maxfieldlength`` (characters, 4096), ``maxfieldvalues`` (12),
+    ``header`` (true), ``outpath`` (``csvindexwriter``). The values of a field with several are always quoted
+    together.
+
+    ``index -reindex`` empties the file first; Nutch 1 does at every run.
+    """
+
+    java_class = "org.apache.nutch.indexwriter.csv.CSVIndexWriter"
+    plugin_id = "indexer-csv"
+
+    def configure(self, parameters: Parameters) -> Path:
+        """Take over the parameters. ConfigurationError when one is no value for it."""
+        self.fields = [name.strip() for name in parameters.get("fields", "id,title,content").split(",") if name.strip()]
+        self.charset = parameters.get("charset", "UTF-8").strip()
+        try:
+            codecs.lookup(self.charset)
+        except LookupError:
+            raise ConfigurationError(f"charset {self.charset!r} of indexer-csv is not known: write UTF-8") from None
+        self.separator = parameters.get("separator", ",")
+        self.value_separator = parameters.get("valuesep", "|")
+        self.quote = _character("quotechar", parameters.get("quotechar", '"'))
+        self.escape = _character("escapechar", parameters.get("escapechar", '"'))
+        self.max_length = parameters.get_int("maxfieldlength", 4096)
+        self.max_values = parameters.get_int("maxfieldvalues", 12)
+        self.with_header = parameters.get_bool("header", True)
+        self.folder = Path(parameters.get("outpath", "csvindexwriter").strip())
+        return self.folder / "nutch.csv"
+
+    def header(self) -> bytes:
+        """Return the row of names, if it is wanted."""
+        names = self.separator.join(self.fields) + _RECORD_SEPARATOR
+        return names.encode(self.charset, "replace") if self.with_header else b""
+
+    def write(self, document: NutchDocument) -> None:
+        """Add a row; a column that the document lacks is empty."""
+        row = self.separator.join(self._cell(document.values(name)) for name in self.fields)
+        self.add((row + _RECORD_SEPARATOR).encode(self.charset, "replace"))
+
+    def delete(self, document_id: str) -> None:
+        """Do nothing: a table of rows has no deletes."""
+
+    def describe(self) -> str:
+        """Return the settings."""
+        return (
+            f"CSVIndexWriter\n\toutpath : {self.folder}\n\tfields : {','.join(self.fields)}\n"
+            f"\tcharset : {self.charset}\n\tseparator : {self.separator!r}\n\tvaluesep : {self.value_separator!r}\n"
+            f"\tquotechar : {self.quote!r}\n\tescapechar : {self.escape!r}\n"
+            f"\tmaxfieldlength : {self.max_length}\n\tmaxfieldvalues : {self.max_values}\n"
+            f"\theader : {self.with_header}\n"
+        )
+
+    def _cell(self, values: list[str]) -> str:
+        if len(values) == 1:
+            value = values[0]
+            special = (self.quote, *self.separator, *_RECORD_SEPARATOR)
+            if self.quote and any(mark in value for mark in special):
+                return self.quote + self._escaped(value) + self.quote
+            return value[: self.max_length]
+        if not values:
+            return ""
+        return self.quote + self.value_separator.join(map(self._escaped, values[: self.max_values])) + self.quote
+
+    def _escaped(self, value: str) -> str:
+        clipped = value[: self.max_length]
+        return clipped.replace(self.quote, self.escape + self.quote) if self.quote else clipped
+
+
+def _character(name: str, text: str) -> str:
+    if len(text) > 1:
+        warn(f"{name} of indexer-csv is one character: of {text!r} the first is used")
+    return text[:1]

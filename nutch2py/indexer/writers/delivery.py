@@ -1,0 +1,108 @@
+"""What writers to a server share: batches, and documents that it refuses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from nutch2py.backends.attempts import Refusal
+from nutch2py.conf import warn
+from nutch2py.errors import IndexingError
+from nutch2py.indexer.document import NutchDocument
+
+T = TypeVar("T")
+
+_ALL_REFUSED = 50
+"""So many documents refused and none taken: it is not the documents."""
+_LONG_NAMES = 200  # refused documents that are named; the others are counted
+_NUMBERS = ("boost", "pagerank")
+
+
+class Batch:
+    """Documents and deletes on their way to a server: the last word on each id, full at a number or a length of text.
+
+    ``documents``: how many ids; ``characters``: how much text.
+    """
+
+    def __init__(self, documents: int, characters: int) -> None:
+        self.documents, self.characters = max(1, documents), max(1, characters)
+        self._pending: dict[str, dict[str, Any] | None] = {}  # None: to be deleted
+        self._size = 0
+
+    def add(self, document_id: str, fields: dict[str, Any]) -> bool:
+        """Put a document in; return whether the batch is full."""
+        self._pending[document_id] = fields
+        self._size += sum(sum(map(len, v)) if isinstance(v, list) else len(v) for v in fields.values())
+        return self.full
+
+    def delete(self, document_id: str) -> bool:
+        """Put a delete in; return whether the batch is full."""
+        self._pending[document_id] = None
+        return self.full
+
+    @property
+    def full(self) -> bool:
+        """Whether it is time to send it."""
+        return len(self._pending) >= self.documents or self._size >= self.characters
+
+    def take(self) -> tuple[dict[str, dict[str, Any]], list[str]]:
+        """Return documents by id and ids to delete, and be empty: after a failure they must not be sent again."""
+        pending, self._pending, self._size = self._pending, {}, 0
+        added = {document_id: fields for document_id, fields in pending.items() if fields is not None}
+        return added, [document_id for document_id, fields in pending.items() if fields is None]
+
+
+class Tally:
+    """How many documents a server took, and which it refused: ``accepted``, ``refused``. ``server``: its name."""
+
+    def __init__(self, server: str) -> None:
+        self.server = server
+        self.accepted = self.refused = 0
+
+    def refuse(self, url: str, document_id: str, reason: str) -> None:
+        """Name a refused document; IndexingError when nothing but refusals have come."""
+        self.refused += 1
+        if self.refused <= _LONG_NAMES:
+            warn(f"{self.server} refuses the document {document_id}: {reason}")
+        if self.refused >= _ALL_REFUSED and not self.accepted:
+            raise IndexingError(f"{self.server} at {url} refuses every document: {reason}")
+
+    def close(self) -> None:
+        """Say how many were refused, if any."""
+        if self.refused:
+            warn(f"{self.server} refused {self.refused} of {self.refused + self.accepted} documents")
+
+
+def send_halving(
+    items: Sequence[T], send: Callable[[Sequence[T]], None], refused: Callable[[T, Refusal], None]
+) -> None:
+    """Send ``items`` at once, in halves when they are refused, until those are found that the server objects to."""
+    try:
+        send(items)
+    except Refusal as refusal:
+        if len(items) == 1:
+            refused(items[0], refusal)
+            return
+        half = len(items) // 2
+        send_halving(items[:half], send, refused)
+        send_halving(items[half:], send, refused)
+
+
+def json_fields(document: NutchDocument) -> dict[str, Any]:
+    """Return a document's fields as JSON types, without factors of the score that are no finite number.
+
+    A NaN would be the score of the page in every search.
+    """
+    fields = document.to_json()
+    for name in _NUMBERS:
+        if name in fields and not _is_finite(fields[name]):
+            del fields[name]
+    return fields
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return math.isfinite(float(value))
+    except (TypeError, ValueError):
+        return True  # for the server to say

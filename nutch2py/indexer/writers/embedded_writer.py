@@ -1,0 +1,191 @@
+"""indexer-embedded: the index that needs no server, on tantivy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from nutch2py.backends.index_folder import (
+    EXACT_FIELDS,
+    MAX_WEIGHT,
+    MIN_WEIGHT,
+    TEXT_FIELDS,
+    IndexFolder,
+    split_weight,
+)
+from nutch2py.conf import Configuration
+from nutch2py.errors import IndexingError
+from nutch2py.indexer.document import NutchDocument, clean_text
+from nutch2py.indexer.index_writers import no_id
+
+if TYPE_CHECKING:
+    import tantivy
+
+_BATCH_BYTES = 24_000_000
+_HEAP = 64_000_000
+_MAX_EXACT = 1_000  # characters; a longer value is none that anybody types
+_MAX_OTHER = 20_000
+_NOT_SEARCHED = frozenset({"id", "boost", "tstamp", "content", "rawcontent"})
+
+
+class EmbeddedIndexWriter:
+    """Writes the embedded index; see :class:`nutch2py.backends.index_folder.IndexFolder` for where it lies.
+
+    Documents are analysed and gathered without a lock; a batch (``index.embedded.batch`` documents, or 24 MB of text)
+    is committed under the lock that all writers share, waited for at most ``index.lock.timeout`` seconds. A commit is
+    atomic: a process killed at any point leaves the index as of the last commit.
+
+    Relevance is multiplied by the product over ``index.weight.fields`` of field ^ ``index.weight.power``; a field
+    that is absent or no number counts as 1, and the product is held within 0.0001 and 10,000, so that a page without
+    a score is found last, but found.
+    """
+
+    def __init__(self, conf: Configuration) -> None:
+        self._pending: dict[str, tantivy.Document | None] = {}  # None: to be deleted
+        self._size = 0
+        self._configure(conf)
+
+    def _configure(self, conf: Configuration) -> None:
+        self.folder = IndexFolder.of(conf)
+        self.batch = max(1, conf.get_int("index.embedded.batch", 4000))
+        self.weight_fields = conf.get_strings("index.weight.fields", ("boost", "pagerank"))
+        self.weight_power = conf.get_float("index.weight.power", 0.02)
+
+    def prepare(self, conf: Configuration, parameters: Mapping[str, str], reindex: bool) -> None:
+        """Make the index when there is none; with ``reindex``, replace one that another version made."""
+        self._configure(conf)
+        if reindex:
+            self.folder.discard_outdated()
+        with self.folder.lock():
+            self.folder.open_or_create()
+
+    def open(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        """Check that the index can be written by this version."""
+        from nutch2py.backends.index_folder import make_schema
+
+        self._configure(conf)
+        if self.folder.exists:
+            self.folder.check_version()
+        self._schema = make_schema()
+
+    def write(self, document: NutchDocument) -> None:
+        """Analyse a document and gather it; it replaces one with the same id."""
+        import tantivy
+
+        if "id" not in document:
+            raise no_id(document)
+        try:
+            fields = self._fields(document)
+        except (TypeError, UnicodeEncodeError):  # text that a plug-in put in past NutchDocument.add
+            fields = self._fields(NutchDocument.from_json(document.to_json(), document.score))
+        self._pending[_text_id(document.id)] = tantivy.Document.from_dict(fields, self._schema)
+        self._size += sum(len(value) for values in document.fields.values() for value in values)
+        self._flush_when_full()
+
+    def update(self, document: NutchDocument) -> None:
+        """Replace a document, as :meth:`write` does."""
+        self.write(document)
+
+    def delete(self, document_id: str) -> None:
+        """Gather a delete."""
+        self._pending[_text_id(document_id)] = None
+        self._flush_when_full()
+
+    def _flush_when_full(self) -> None:
+        if len(self._pending) >= self.batch or self._size >= _BATCH_BYTES:
+            self.commit()
+
+    def commit(self) -> None:
+        """Commit what is gathered; an index is made even if nothing is."""
+        if not self._pending and self.folder.exists:
+            return
+        with self.folder.lock():
+            try:
+                self._commit(self.folder.open_or_create())
+            except (ValueError, OSError, RuntimeError) as error:
+                raise IndexingError(
+                    f"cannot write the index {self.folder.path}: {error}: check the disk, and run the job again"
+                ) from error
+        self._pending, self._size = {}, 0
+
+    def _commit(self, index: tantivy.Index) -> None:
+        writer = index.writer(_HEAP, 1)
+        try:
+            if index.searcher().num_docs:
+                for document_id in self._pending:
+                    writer.delete_documents_by_term("id", document_id)
+            for document in self._pending.values():
+                if document is not None:
+                    writer.add_document(document)
+            writer.commit()
+            writer.wait_merging_threads()  # otherwise merges are given up and segments pile up
+        finally:
+            del writer  # its lock goes with it, and a traceback would keep it
+
+    def close(self) -> None:
+        """Commit what is left."""
+        if self._pending:
+            self.commit()
+
+    def describe(self) -> str:
+        """Return the settings."""
+        return (
+            f"EmbeddedIndexWriter\n\tindex.embedded.path : {self.folder.path}\n"
+            f"\tindex.embedded.batch : documents committed at once ({self.batch})\n"
+            f"\tindex.weight.fields : {','.join(self.weight_fields)}\n\tindex.weight.power : {self.weight_power}\n"
+        )
+
+    def _fields(self, document: NutchDocument) -> dict[str, Any]:
+        import orjson
+
+        words = self.folder.analyzer.words
+        bucket, weight = split_weight(self.weight(document))
+        exact = [f"weight={bucket}"]
+        other: list[str] = []
+        fields: dict[str, Any] = {
+            "id": _text_id(document.id),
+            "exact": exact,
+            "other": other,
+            "weight": weight,
+            "document": orjson.dumps({**document.to_json(), "id": _text_id(document.id)}),
+        }
+        for name, values in document:
+            if name in TEXT_FIELDS:
+                if name == "url":
+                    values = [unquote(value, errors="ignore")[:2000] for value in values]
+                fields[name] = [" ".join(words(value)) for value in values]
+            elif name in EXACT_FIELDS:
+                exact.extend(f"{name}={value.lower()}" for value in values if len(value) <= _MAX_EXACT)
+            elif name not in _NOT_SEARCHED:
+                other.extend(" ".join(f"{name}={word}" for word in words(value[:_MAX_OTHER])) for value in values)
+        for host in document.values("host"):
+            exact.extend(f"site={domain}" for domain in _domains(host.lower()))
+        return fields
+
+    def weight(self, document: NutchDocument) -> float:
+        """Return what the relevance of a document is multiplied by."""
+        weight = 1.0
+        for name in self.weight_fields:
+            try:
+                value = float(document.get(name) or 1.0)
+            except ValueError:
+                continue
+            if not math.isnan(value):
+                weight *= min(max(value, MIN_WEIGHT), MAX_WEIGHT) ** self.weight_power
+        return min(max(weight, MIN_WEIGHT), MAX_WEIGHT)
+
+
+def _text_id(document_id: str) -> str:
+    """Return an id that can be written as UTF-8, the same for a document and for its delete."""
+    try:
+        document_id.encode()
+    except UnicodeEncodeError:
+        return clean_text(document_id)
+    return document_id
+
+
+def _domains(host: str) -> list[str]:
+    labels = host.strip(".").split(".")
+    return [".".join(labels[i:]) for i in range(len(labels))]

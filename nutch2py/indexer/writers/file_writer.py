@@ -1,0 +1,87 @@
+"""FileIndexWriter: what writers whose index is one file have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+
+from nutch2py.conf import Configuration
+from nutch2py.indexer.document import NutchDocument
+from nutch2py.indexer.index_writers import Parameters
+from nutch2py.indexer.writers.appendfile import AppendFile
+
+_BATCH_BYTES = 4_000_000
+
+
+class FileIndexWriter(ABC):
+    """Gathers records and appends them to a file, 4 MB at once; see :mod:`nutch2py.indexer.writers.appendfile`.
+
+    Every job adds its records, so that a crawl of several rounds has them all; ``index -reindex`` empties the file
+    first. ``plugin_id``: prefix of the properties that parameters can be given as.
+    """
+
+    plugin_id: str
+
+    def __init__(self, conf: Configuration) -> None:
+        self._records: list[bytes] = []
+        self._size = 0
+        self._set_up(conf, {})
+
+    def _set_up(self, conf: Configuration, given: Mapping[str, str]) -> None:
+        path = self.configure(Parameters(conf, self.plugin_id, given))
+        self._file = AppendFile(path, conf.get_float("index.lock.timeout", 300.0))
+
+    @abstractmethod
+    def configure(self, parameters: Parameters) -> Path:
+        """Take over the parameters; return the file to write."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return the settings."""
+
+    @abstractmethod
+    def write(self, document: NutchDocument) -> None:
+        """Add the record of a document."""
+
+    @abstractmethod
+    def delete(self, document_id: str) -> None:
+        """Add the record of a delete, where there are such."""
+
+    def header(self) -> bytes:
+        """Return what a new file begins with."""
+        return b""
+
+    def prepare(self, conf: Configuration, parameters: Mapping[str, str], reindex: bool) -> None:
+        """Empty the file when everything is indexed anew."""
+        self._set_up(conf, parameters)
+        if reindex:
+            self._file.clear()
+
+    def open(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        """Take over the parameters; the file is touched by the first batch."""
+        self._set_up(conf, parameters)
+
+    def update(self, document: NutchDocument) -> None:
+        """Add the record of a document, as :meth:`write` does."""
+        self.write(document)
+
+    def add(self, record: bytes) -> None:
+        """Gather a record."""
+        self._records.append(record)
+        self._size += len(record)
+        if self._size > _BATCH_BYTES:
+            self._flush()
+
+    def commit(self) -> None:
+        """Append the gathered records to the file."""
+        self._flush()
+
+    def close(self) -> None:
+        """Append what is left."""
+        self._flush()
+
+    def _flush(self) -> None:
+        if self._records:
+            self._file.append(b"".join(self._records), self.header())
+            self._records, self._size = [], 0

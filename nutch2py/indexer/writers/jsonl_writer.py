@@ -1,0 +1,43 @@
+"""indexer-jsonl: documents as lines of JSON, for whatever reads them next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from nutch2py.indexer.document import NutchDocument
+from nutch2py.indexer.index_writers import Parameters
+from nutch2py.indexer.writers.file_writer import FileIndexWriter
+
+
+class JSONLinesIndexWriter(FileIndexWriter):
+    """Appends one JSON object a line to ``path`` (default ``index.jsonl``): a document, or ``{"delete": id}``.
+
+    A field with one value is a text, one with several a list. The file is a log: a later line replaces an earlier one
+    of the same id, so replaying it gives the index. Parameter ``path`` (index-writers.xml, or property
+    ``indexer-jsonl.path``).
+    """
+
+    plugin_id = "indexer-jsonl"
+
+    def configure(self, parameters: Parameters) -> Path:
+        """Take over the path."""
+        self.path = Path(parameters.get("path", "index.jsonl").strip())
+        return self.path
+
+    def write(self, document: NutchDocument) -> None:
+        """Add a line, which replaces an earlier one."""
+        self._add_line(document.to_json())
+
+    def delete(self, document_id: str) -> None:
+        """Add the line that says so."""
+        self._add_line({"delete": document_id})
+
+    def _add_line(self, value: dict[str, Any]) -> None:
+        import orjson
+
+        self.add(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE))
+
+    def describe(self) -> str:
+        """Return the settings."""
+        return f"JSONLinesIndexWriter\n\tpath : {self.path}\n"

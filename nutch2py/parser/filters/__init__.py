@@ -1,0 +1,1 @@
+"""Parse filters: plug-ins that add metadata to a parsed page."""

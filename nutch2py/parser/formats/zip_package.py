@@ -1,0 +1,134 @@
+"""ZIP packages read with care (office documents, books, archives), and the XML in them."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from nutch2py.parser.formats.nested import Budget
+from nutch2py.parser.formats.parts import Encrypted, Unreadable
+
+if TYPE_CHECKING:
+    from lxml.etree import ParserTarget
+
+_CHUNK = 1 << 16
+_MAX_ENTRIES = 100_000
+
+
+class ZipPackage:
+    """The files of a ZIP by name. Every byte that is unpacked is taken from the budget before it is kept."""
+
+    def __init__(self, content: bytes, budget: Budget) -> None:
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(content))
+        except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError, EOFError) as error:
+            raise Unreadable(f"not a ZIP file: {error}") from None
+        self._budget = budget
+        self.entries = self._zip.infolist()
+        if len(self.entries) > _MAX_ENTRIES:
+            raise Unreadable(f"a directory of {len(self.entries)} entries")
+        self.names = [entry.filename for entry in self.entries]
+        # Windows programs write back slashes, and readers of these formats do not mind case
+        self._by_name = {name.replace("\\", "/").lower(): name for name in reversed(self.names)}
+
+    def __contains__(self, name: str) -> bool:
+        return name.lower().lstrip("/") in self._by_name
+
+    def read(self, name: str) -> bytes:
+        """Return a file, b"" when it is missing; raise :class:`Unreadable` when it is broken."""
+        actual = self._by_name.get(name.lower().lstrip("/"))
+        return b"" if actual is None else self.read_entry(self._zip.getinfo(actual))
+
+    def read_entry(self, entry: zipfile.ZipInfo) -> bytes:
+        """Return the file of an entry of the directory."""
+        if entry.flag_bits & 1:
+            raise Encrypted(f"{entry.filename} needs a password")
+        parts = []
+        try:
+            with self._zip.open(entry) as file:
+                while part := file.read(_CHUNK):
+                    self._budget.take(len(part))
+                    parts.append(part)
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError) as error:
+            if not parts:
+                raise Unreadable(f"{entry.filename}: {error}") from None
+        except RuntimeError as error:  # zipfile's error for a password
+            raise Encrypted(str(error)) from None
+        return b"".join(parts)
+
+
+class XmlEvent(NamedTuple):
+    """A tag or a piece of text: ``kind`` is start, end or text; ``name`` the local name; ``attributes`` of a start."""
+
+    kind: str
+    name: str
+    text: str = ""
+    attributes: Mapping[str, str] = {}
+
+
+class _Target:
+    """Takes what lxml reads; builds no tree, so that a file of any size takes little memory."""
+
+    def __init__(self) -> None:
+        self.events: list[XmlEvent] = []
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self.events.append(XmlEvent("start", tag.rpartition("}")[2], "", attributes))
+
+    def end(self, tag: str) -> None:
+        self.events.append(XmlEvent("end", tag.rpartition("}")[2]))
+
+    def data(self, text: str) -> None:
+        self.events.append(XmlEvent("text", "", text))
+
+    def close(self) -> None:
+        """End: nothing to give back."""
+
+
+def xml_events(content: bytes) -> Iterator[XmlEvent]:
+    """Yield the tags and the text of an XML file in order, as far as it can be read.
+
+    Entities are not resolved, no document type and nothing of the network is loaded, and libxml2's own limits on depth
+    and size stay.
+    """
+    from lxml import etree
+
+    target = _Target()
+    parser = etree.XMLParser(
+        # the types ask for every method that lxml may call; it calls those that are there
+        target=cast("ParserTarget[None]", target),
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        recover=True,
+    )
+    try:
+        for start in range(0, len(content), _CHUNK):
+            parser.feed(content[start : start + _CHUNK])
+            yield from target.events
+            target.events.clear()
+        parser.close()
+    except etree.XMLSyntaxError:
+        pass
+    yield from target.events
+
+
+def attribute(event: XmlEvent, name: str) -> str:
+    """Return an attribute by its local name, "" when there is none."""
+    return next((value for key, value in event.attributes.items() if key.rpartition("}")[2] == name), "")
+
+
+def relations(content: bytes) -> dict[str, tuple[str, str]]:
+    """Return relation id -> (kind, target) of an OOXML ``.rels`` file."""
+    return {
+        event.attributes.get("Id", ""): (
+            event.attributes.get("Type", "").rpartition("/")[2],
+            event.attributes.get("Target", ""),
+        )
+        for event in xml_events(content)
+        if event.kind == "start" and event.name == "Relationship"
+    }

@@ -1,0 +1,241 @@
+"""What the search page asks of an index: hits, facets, a document, and why it was found. Embedded or Solr."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from nutch2py.backends.index_folder import TEXT_FIELDS
+from nutch2py.conf import Configuration
+from nutch2py.errors import IndexingError
+from nutch2py.search.results import SearchResult
+from nutch2py.search.search import search, search_backend
+from nutch2py.search.searcher import EmbeddedSearcher
+from nutch2py.search.solr_search import SolrSearcher
+from nutch2py.search.spelling import corrected
+
+FACETS = ("host", "type", "lang")
+"""Fields whose values narrow a search."""
+_LOOKED_AT = 200  # best hits whose values are offered as facets
+_MOST = 10  # values of a facet
+_FRESH = 5.0  # seconds that an open index is used before newer commits are looked for
+
+_SCHEMA = ("id", *TEXT_FIELDS, "other", "exact")  # tantivy numbers fields in the order in which a schema got them
+_TERM = re.compile(r"Term=Term\(field=(\d+), type=\w+, (.*)\)")
+
+Facets = dict[str, list[tuple[str, int]]]
+"""Field -> (value, number of documents), the most frequent first."""
+
+
+class Backend(Protocol):
+    """An index as the search page sees it; used from several threads."""
+
+    def search(self, query: str, filters: dict[str, str], start: int, rows: int) -> SearchResult:
+        """Return hits; ``filters``: value by field of :data:`FACETS`."""
+
+    def facets(self, query: str, filters: dict[str, str]) -> Facets:
+        """Return the values by which the result can be narrowed."""
+
+    def get(self, document_id: str) -> dict[str, Any] | None:
+        """Return the fields of a document, None when it is not in the index."""
+
+    def explain(self, query: str, document_id: str) -> str | None:
+        """Return why a document has its score, as text of several lines; None when the query does not find it."""
+
+    def corrected(self, query: str) -> str:
+        """Return what was perhaps meant by a query that finds little, which finds something; empty: nothing better."""
+
+    def count(self) -> int:
+        """Return how many documents there are."""
+
+
+def backend(conf: Configuration) -> Backend:
+    """Return the index that :func:`nutch2py.search.search.search_backend` names."""
+    return SolrBackend(conf) if search_backend(conf) == "solr" else EmbeddedBackend(conf)
+
+
+class EmbeddedBackend:
+    """The embedded index. It is opened again when it was rebuilt, and shows commits a few seconds old at most."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.conf = conf
+        self._lock = threading.Lock()
+        self._searcher: EmbeddedSearcher | None = None
+        self._looked = 0.0
+
+    def _open(self) -> EmbeddedSearcher:
+        now = time.monotonic()
+        if self._searcher is None:
+            self._searcher, self._looked = EmbeddedSearcher(self.conf), now
+        elif now - self._looked > _FRESH:
+            self._looked = now
+            try:
+                self._searcher.folder.check_version()
+                self._searcher.reload()
+            except (IndexingError, ValueError, OSError):
+                self._searcher = None
+                self._searcher = EmbeddedSearcher(self.conf)
+        return self._searcher
+
+    def search(self, query: str, filters: dict[str, str], start: int, rows: int) -> SearchResult:
+        """Return hits."""
+        with self._lock:
+            found = search(self.conf, narrowed(query, filters, "site"), start, rows, self._open())
+        return found._replace(query=query)
+
+    def count(self) -> int:
+        """Return how many documents there are."""
+        with self._lock:
+            return self._open().count()
+
+    def corrected(self, query: str) -> str:
+        """Return the query with unknown words replaced by near ones."""
+        with self._lock:
+            return corrected(self._open(), query)
+
+    def facets(self, query: str, filters: dict[str, str]) -> Facets:
+        """Return the values that the best hits have; their counts are those of all hits."""
+        asked = narrowed(query, filters, "site")
+        with self._lock:
+            searcher = self._open()
+            _, hits, _ = searcher.search(asked, 0, _LOOKED_AT)
+            facets: Facets = {}
+            for name in FACETS:
+                seen = Counter(value for hit in hits for value in values_of(hit.fields, name))
+                exact = "site" if name == "host" else name
+                counted = [
+                    (value, searcher.count_matching(asked, f"{exact}={value.lower()}"))
+                    for value, _ in seen.most_common(_MOST)
+                ]
+                facets[name] = sorted(counted, key=lambda pair: (-pair[1], pair[0]))
+        return facets
+
+    def get(self, document_id: str) -> dict[str, Any] | None:
+        """Return the fields of a document."""
+        with self._lock:
+            return self._open().get(document_id)
+
+    def explain(self, query: str, document_id: str) -> str | None:
+        """Return BM25's parts as an indented tree, and the weight that multiplies them."""
+        with self._lock:
+            searcher = self._open()
+            told = searcher.explain(query, document_id)
+            fields = searcher.get(document_id)
+        if told is None or fields is None:
+            return None
+        tree = json.loads(told)
+        weights = {name: fields.get(name, "1") for name in self.conf.get_strings("index.weight.fields")}
+        power = self.conf.get_trimmed("index.weight.power", "0.02")
+        shown = " · ".join(f"{name} {value}" for name, value in weights.items()) or "1"
+        return f"score = relevance × weight\nweight: ({shown}) ^ {power}\nrelevance:\n" + "\n".join(tree_lines(tree))
+
+
+class SolrBackend:
+    """A Solr collection with the configset schema/solr. Each request has a connection of its own."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.conf = conf
+        self._idle = [SolrSearcher(conf)]
+
+    @contextmanager
+    def _searcher(self) -> Iterator[SolrSearcher]:
+        try:
+            searcher = self._idle.pop()
+        except IndexError:
+            searcher = SolrSearcher(self.conf)
+        try:
+            yield searcher
+        finally:
+            self._idle.append(searcher)
+
+    def search(self, query: str, filters: dict[str, str], start: int, rows: int) -> SearchResult:
+        """Return hits."""
+        with self._searcher() as searcher:
+            return searcher.search(narrowed(query, filters), start, rows)._replace(query=query)
+
+    def count(self) -> int:
+        """Return how many documents there are."""
+        return int(self._ask("*:*", rows=0)["response"]["numFound"])
+
+    def facets(self, query: str, filters: dict[str, str]) -> Facets:
+        """Return the values of all hits."""
+        answer = self._ask(narrowed(query, filters), rows=0, facet="true", **{"facet.field": list(FACETS),
+                           "facet.limit": 3 * _MOST, "facet.mincount": 1})  # fmt: skip
+        found: dict[str, list[Any]] = answer.get("facet_counts", {}).get("facet_fields", {})
+        return {name: _offered(name, values) for name, values in found.items()}
+
+    def get(self, document_id: str) -> dict[str, Any] | None:
+        """Return the fields of a document."""
+        documents = self._ask("*:*", rows=1, fq="{!term f=id v=$id}", id=document_id)["response"]["docs"]
+        found: dict[str, Any] | None = documents[0] if documents else None
+        return found
+
+    def explain(self, query: str, document_id: str) -> str | None:
+        """Return Solr's explanation."""
+        answer = self._ask(query, rows=1, fq="{!term f=id v=$id}", id=document_id, debug="results")
+        told: str | None = answer.get("debug", {}).get("explain", {}).get(document_id)
+        return told
+
+    def corrected(self, query: str) -> str:
+        """Return what Solr's spelling checker makes of the query."""
+        answer = self._ask(query, rows=0, spellcheck="true", **{"spellcheck.collate": "true"})
+        found: list[Any] = answer.get("spellcheck", {}).get("collations", [])
+        return str(found[1]) if len(found) > 1 and isinstance(found[1], str) else ""
+
+    def _ask(self, query: str, **parameters: Any) -> dict[str, Any]:
+        off = {"hl": "false", "facet": "false", "spellcheck": "false"}
+        with self._searcher() as searcher:
+            return searcher.ask(query, **{**off, **parameters})
+
+
+def _offered(name: str, flat: list[Any]) -> list[tuple[str, int]]:
+    """Return the most frequent values of Solr's list of values and counts; of ``type`` the whole type alone."""
+    pairs = zip(map(str, flat[::2]), flat[1::2], strict=False)
+    return [(value, count) for value, count in pairs if name != "type" or "/" in value][:_MOST]
+
+
+def narrowed(query: str, filters: dict[str, str], host_field: str = "host") -> str:
+    """Return the query with its filters as ``+field:"value"``.
+
+    >>> narrowed("a OR b", {"lang": "zh"})
+    '(a OR b) +lang:"zh"'
+    """
+    if not filters:
+        return query
+    parts = [f"+{host_field if name == 'host' else name}:{quoted(value)}" for name, value in filters.items()]
+    return " ".join([f"({query})", *parts])
+
+
+def quoted(value: str) -> str:
+    """Return a value in quotes, without what would end them."""
+    return '"' + value.replace("\\", "").replace('"', "") + '"'
+
+
+def values_of(fields: dict[str, Any], name: str) -> list[str]:
+    """Return the values of a field that may be absent, one, or several; of ``type`` the whole type alone."""
+    value = fields.get(name, [])
+    values = [str(each) for each in (value if isinstance(value, list) else [value])]
+    return [each for each in values if "/" in each] if name == "type" else values
+
+
+def _term_shown(match: re.Match[str]) -> str:
+    number = int(match[1])
+    return f"{_SCHEMA[number] if number < len(_SCHEMA) else number}:{match[2]}"
+
+
+def tree_lines(node: dict[str, Any], depth: int = 0) -> list[str]:
+    """Return an explanation of tantivy as indented lines; steps that hand on one value are passed over."""
+    details = node.get("details") or []
+    if len(details) == 1 and abs(details[0]["value"] - node["value"]) < 1e-6:
+        return tree_lines(details[0], depth)
+    context = "".join(f" {_TERM.sub(_term_shown, each)}" for each in node.get("context") or [])
+    lines = [f"{'    ' * depth}{node['value']:.4g}  {node['description']}{context}"]
+    for each in details:
+        lines += tree_lines(each, depth + 1)
+    return lines

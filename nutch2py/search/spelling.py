@@ -1,0 +1,103 @@
+"""What was perhaps meant by a query that finds little, for the embedded index."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from nutch2py.indexer.document import clean_text
+from nutch2py.search.searcher import EmbeddedSearcher
+
+_WORDS = 8  # of a query that are looked at
+_LOOKED_AT = 30  # documents that tell how a word is written
+_TEXT = 20_000  # characters of each
+_WORD = re.compile(r"(?<![\w:\-])[^\W\d_]{4,64}(?![\w:])")
+
+
+class _Candidate(NamedTuple):
+    """A word that stands in the index; the least one is the best."""
+
+    distance: int
+    rarity: int  # minus the number of documents that have it
+    word: str
+
+
+def corrected(searcher: EmbeddedSearcher, query: str) -> str:
+    """Return the query with the words that no document has replaced by near ones that some has; else an empty text.
+
+    Near are words that begin with the same letter and differ by one change (insert, delete, replace or swap a letter),
+    by two from six letters on. Words of less than four letters stay as they are, and Chinese ones, for each of them is
+    near to hundreds of others; so do fields, excluded words and operators. The query that is returned finds something.
+    """
+    query = clean_text(query)
+    parts: list[str] = []
+    at = looked = 0
+    for match in _WORD.finditer(query):
+        word = match.group()
+        if looked == _WORDS:
+            break
+        if word in ("AND", "NOT") or _is_unspaced(word):
+            continue
+        looked += 1
+        if searcher.count_matching(word):
+            continue
+        best = min(_candidates(searcher, word.lower()), default=None)
+        if best is not None:
+            parts += [query[at : match.start()], best.word]
+            at = match.end()
+    if not parts:
+        return ""
+    meant = "".join([*parts, query[at:]])
+    return meant if searcher.count_matching(meant) else ""
+
+
+def _is_unspaced(word: str) -> bool:
+    return any("\u0e00" <= character <= "\u0eff" or character >= "\u2e80" for character in word)
+
+
+def _candidates(searcher: EmbeddedSearcher, word: str) -> Iterator[_Candidate]:
+    """Yield the words of documents that are near, as they are written there."""
+    for distance in (1, 2) if len(word) >= 6 else (1,):
+        written: Counter[str] = Counter()
+        for fields in searcher.near(word, distance, _LOOKED_AT):
+            seen = {
+                match.group().lower()
+                for name in ("title", "content")
+                for text in _texts(fields.get(name, ""))
+                for match in _WORD.finditer(text[:_TEXT])
+            }
+            written.update(each for each in seen if each[0] == word[0] and changes(word, each, distance) <= distance)
+        if written:
+            yield from (_Candidate(changes(word, each, distance), -count, each) for each, count in written.items())
+            return
+
+
+def _texts(value: Any) -> list[str]:
+    return [str(each) for each in (value if isinstance(value, list) else [value])]
+
+
+def changes(one: str, other: str, most: int) -> int:
+    """Return how many letters to insert, delete, replace or swap with the next make one word the other.
+
+    Counting ends at ``most + 1`` (optimal string alignment).
+
+    >>> changes("crwaler", "crawler", 2), changes("nutch", "notch", 2), changes("abc", "xyz", 1)
+    (1, 1, 2)
+    """
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        earlier, before = before, row
+        row = [i]
+        for j, against in enumerate(other, 1):
+            cost = min(row[-1] + 1, before[j] + 1, before[j - 1] + (letter != against))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == against:
+                cost = min(cost, earlier[j - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return most + 1
+    return min(row[-1], most + 1)

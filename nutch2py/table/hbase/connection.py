@@ -1,0 +1,109 @@
+"""A connection to one gateway: happybase's, with larger buffers, a limit on connecting, TLS, and a byte count."""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+import time
+from typing import Any, cast
+
+from thriftpy2.thrift import TClient
+from thriftpy2.transport import TSocket, TSSLSocket, create_thriftpy_context
+
+from nutch2py.errors import ConfigurationError
+from nutch2py.table.hbase.hbase_settings import Address, Settings
+from nutch2py.table.hbase.interface import Connection, Hbase
+from nutch2py.table.hbase.wire import Rows, batch_mutations, binary_message
+
+_READ_AT_ONCE = 96 << 10
+_BUFFER = 1 << 16
+
+
+class _Counting:
+    """Counts the bytes received, and reads at most 96 KiB at once (the client's buffer may have grown to a cell's)."""
+
+    received = 0
+
+    def read(self, size: int) -> bytes:
+        data: bytes = super().read(min(size, _READ_AT_ONCE))  # type: ignore[misc]
+        self.received += len(data)
+        return data
+
+
+class _Socket(_Counting, TSocket):
+    pass
+
+
+class _SecureSocket(_Counting, TSSLSocket):
+    pass
+
+
+_socket, _secure_socket, _new_context = cast("tuple[Any, Any, Any]", (_Socket, _SecureSocket, create_thriftpy_context))
+
+
+def make_socket(address: Address, settings: Settings) -> Any:
+    """Return a socket of thriftpy2, not connected yet, that counts what it receives in ``received``."""
+    options: dict[str, Any] = {
+        "socket_family": socket.AF_INET6 if ":" in address.host else socket.AF_INET,
+        "socket_timeout": round(settings.timeout * 1000) or None,
+        "connect_timeout": round(settings.connect_timeout * 1000) or None,
+    }
+    if settings.tls:
+        return _secure_socket(*address, ssl_context=_tls_context(settings), **options)
+    return _socket(*address, **options)
+
+
+class Link(Connection):  # type: ignore[misc]
+    """A connection of happybase to one gateway, with larger buffers, a limit on connecting, TLS, and a byte count."""
+
+    def __init__(self, address: Address, settings: Settings) -> None:
+        self.address, self._settings = address, settings
+        self.used, self.fresh = time.monotonic(), True
+        super().__init__(
+            address.host,
+            address.port,
+            timeout=round(settings.timeout * 1000) or None,
+            transport=settings.transport,
+            protocol=settings.protocol,
+        )
+
+    def _refresh_thrift_client(self) -> None:
+        self.socket = make_socket(self.address, self._settings)
+        buffers = (_BUFFER,) if self._settings.transport == "buffered" else ()
+        self.transport = self._transport_class(self.socket, *buffers)
+        self.client = TClient(Hbase, self._protocol_class(self.transport, decode_response=False))
+
+    def leave(self) -> None:
+        """Give up a connection that belongs to the parent process, without ending it there."""
+        if self.socket.sock is not None:
+            os.close(self.socket.sock.detach())
+            self.socket.sock = None
+
+    def send_rows(self, table: bytes, timestamp: int, rows: Rows) -> None:
+        """Send ``mutateRowsTs``; its answer is to be received with ``client._recv``."""
+        if self._settings.protocol == "binary":
+            message = binary_message(table, timestamp, rows)
+            if self._settings.transport == "buffered":  # whose buffer is empty between two calls
+                self.socket.write(message)
+            else:
+                self.transport.write(message)
+                self.transport.flush()
+        else:
+            batches = batch_mutations(rows)
+            self.client._send("mutateRowsTs", tableName=table, rowBatches=batches, timestamp=timestamp, attributes={})
+
+
+def _tls_context(settings: Settings) -> ssl.SSLContext:
+    context: ssl.SSLContext = _new_context(server_side=False)
+    try:
+        if settings.tls_ca:
+            context.load_verify_locations(cafile=settings.tls_ca)
+        else:
+            context.load_default_certs()
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigurationError(
+            f"property hbase.thrift.ssl.ca.file names {settings.tls_ca}, which cannot be read as certificates ({error})"
+        ) from error
+    context.verify_mode, context.check_hostname = ssl.CERT_REQUIRED, True
+    return context

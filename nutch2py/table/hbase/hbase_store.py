@@ -1,0 +1,223 @@
+"""HBaseStore: a table of HBase behind Thrift gateways, as a :class:`nutch2py.table.store.DataStore`."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Self
+
+from nutch2py.cells import encode_text
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError, StoreError
+from nutch2py.record import Field
+from nutch2py.table.hbase.admin import create_table, families_of
+from nutch2py.table.hbase.columns import Selection
+from nutch2py.table.hbase.failures import ANSWERS, explained, no_table, says
+from nutch2py.table.hbase.gateways import Gateways
+from nutch2py.table.hbase.gora_mapping import ColumnMapping, column_mapping
+from nutch2py.table.hbase.hbase_batch import HBaseBatch
+from nutch2py.table.hbase.hbase_settings import Location, Settings
+from nutch2py.table.hbase.regions import region_spans, span_of, split_points
+from nutch2py.table.hbase.scan import RowBudget, Scan, read_rows
+from nutch2py.table.query import KeyRange, Query
+from nutch2py.table.store import DataStore, R, RowCells, now_ms
+
+_TABLE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+
+class HBaseStore(DataStore[R]):
+    """A table of an HBase cluster. Connections are made at first use; threads may share a store, also after a fork.
+
+    Reading and writing a table that does not exist raises :class:`nutch2py.errors.StoreError`.
+    """
+
+    def __init__(
+        self, record: type[R], name: str, location: str, gateways: Gateways, mapping: ColumnMapping, table: str
+    ) -> None:
+        super().__init__(record, name, location)
+        self._gateways, self._mapping = gateways, mapping
+        self._table = table.encode()
+        self._families: frozenset[bytes] | None = None
+        self._clock_lock = threading.Lock()
+        self._last_time = 0
+        self._learnt: dict[frozenset[bytes] | None, RowBudget] = {}
+
+    @classmethod
+    def open(cls, conf: Configuration, record: type[R], table_name: str, location: str) -> Self:
+        """Open the table ``table_name`` at ``hbase://host:port[,…][/namespace]``; nothing is asked of HBase yet."""
+        if not _TABLE_NAME.fullmatch(table_name):
+            raise ConfigurationError(
+                f"{table_name!r} cannot be the name of a table: use letters, digits, '_', '-' and '.' in "
+                "storage.crawl.id"
+            )
+        where = Location.parse(location)
+        table = where.full_name(table_name)
+        gateways = Gateways(where.gateways, Settings.of(conf), table, location)
+        return cls(record, table_name, location, gateways, column_mapping(conf, record), table)
+
+    def _describe(self) -> frozenset[bytes] | None:
+        """Return the table's families as they are now, None when there is no table."""
+        try:
+            described = self._gateways.call(lambda link: link.client.getColumnDescriptors(self._table))
+        except ANSWERS as error:
+            if says(error, "TableNotFoundException", "NamespaceNotFoundException"):
+                return None
+            raise explained(error, self._gateways.table, self.location) from error
+        return frozenset(name.rstrip(b":") for name in described)
+
+    def _refreshed(self) -> frozenset[bytes]:
+        found = self._describe()
+        if found is None:
+            raise no_table(self._gateways.table, self.location)
+        self._families = found
+        return found
+
+    def families(self) -> frozenset[bytes]:
+        """Return the families of the table under the site's names; asked of HBase once."""
+        return self._families if self._families is not None else self._refreshed()
+
+    def exists(self) -> bool:
+        """Tell whether the table is there: one question to HBase's master."""
+        found = self._describe()
+        self._families = found
+        return found is not None
+
+    def create(self) -> None:
+        """Make the table unless it is there; an existing one stays as it is, whatever families it lacks.
+
+        ``hbase.create.splits`` names the keys at which the regions of a table of pages begin.
+        """
+        if not self.exists():
+            splits = self._gateways.settings.splits if self.record.SCHEMA == "webpage" else ()
+            self._create([encode_text(key) for key in splits])
+
+    def create_split(self, keys: Sequence[bytes]) -> None:
+        """Make the table with its regions split at the row keys ``keys``.
+
+        Raises :class:`nutch2py.errors.StoreError` when the table is there already (the hbase shell's ``split`` splits
+        it), or when no gateway of the second Thrift interface answers; its message then holds the command for the hbase
+        shell.
+        """
+        if self.exists():
+            raise StoreError(
+                f"table {self._gateways.table} at {self.location} is there already: a table is split when it is made, "
+                f"or with  split '{self._gateways.table}', 'KEY'  in the hbase shell"
+            )
+        self._create(keys)
+
+    def _create(self, splits: Sequence[bytes]) -> None:
+        create_table(self._gateways, self._table, families_of(self._mapping, self._gateways.settings), splits)
+        self._families = None
+
+    def drop(self) -> None:
+        """Disable and delete the table, if it is there."""
+        self._families = None
+        try:
+            if self._describe() is None:
+                return
+            self._gateways.call(lambda link: link.is_table_enabled(self._table) and link.disable_table(self._table))
+            self._gateways.call(lambda link: link.delete_table(self._table))
+        except ANSWERS as error:
+            if not says(error, "TableNotFoundException"):
+                raise explained(error, self._gateways.table, self.location) from error
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._gateways.close()
+
+    def _budget(self, asked: Sequence[bytes] | None) -> RowBudget:
+        """Return how many rows to ask for at once: what was learnt from the last answers with the same columns."""
+        settings = self._gateways.settings
+        key = None if asked is None else frozenset(asked)
+        learnt = self._learnt.get(key)
+        budget = RowBudget(settings.scan_rows, settings.scan_bytes) if learnt is None else learnt.copy()
+        self._learnt[key] = budget
+        return budget
+
+    def scan(self, query: Query) -> Iterator[tuple[str, R]]:
+        """Yield rows in key order; nothing is held at the gateway's or in the pool while the caller is at work.
+
+        A condition on a mark is checked by the region servers, region by region, so that no call takes longer than
+        one region does. With no fields and a mark the rows have no cells.
+        """
+        selection = Selection(query.fields, self._mapping, self.families(), query.mark)
+        asked, fields, record = selection.columns_asked, query.fields, self.record
+        if asked is not None and not asked:
+            return
+        whole = span_of(query.range)
+        budget = self._budget(asked)
+        spans = [whole] if query.mark is None else region_spans(self._gateways, self._table, whole)
+        for span in spans:
+            for rows in Scan(self._gateways, self._table, span, budget, asked, selection.filter):
+                if selection.counts_mark:
+                    for row in rows:
+                        yield row.row.decode("utf-8", "replace"), record(None, fields, selection, row.columns)
+                else:
+                    for row in rows:
+                        if selection.has_cell(row.columns):
+                            yield row.row.decode("utf-8", "replace"), record(None, fields, selection, row.columns)
+
+    def get_many(self, keys: Sequence[str], fields: Iterable[Field[Any]] | None = None) -> list[R | None]:
+        """Return the rows of ``keys``, asked for in groups by size; all of them are in memory at once."""
+        wanted = None if fields is None else frozenset(fields)
+        selection = Selection(wanted, self._mapping, self.families())
+        asked = selection.columns_asked
+        if asked is not None and not asked:
+            return [None] * len(keys)
+        coded = [encode_text(key) for key in keys]
+        try:
+            rows = read_rows(self._gateways, self._table, coded, asked, self._budget(asked))
+        except ANSWERS as error:
+            raise explained(error, self._gateways.table, self.location) from error
+        record, get = self.record, rows.get
+        return [None if (row := get(key)) is None else record(None, wanted, selection, row) for key in coded]
+
+    def key_ranges(self, query: Query, count: int) -> list[KeyRange]:
+        """Return the regions, joined or split at a sample of the keys to be about ``count``."""
+        self.families()
+        cuts = split_points(
+            self._gateways, self._table, span_of(query.range), count, self._small_family(self.families())
+        )
+        texts = sorted({cut.decode("utf-8", "ignore") for cut in cuts})
+        stop = query.range.stop
+        inner = [text for text in texts if text > query.range.start and (not stop or text < stop)]
+        return [KeyRange(*ends) for ends in pairwise([query.range.start, *inner, stop])]
+
+    def _small_family(self, present: frozenset[bytes]) -> bytes | None:
+        """Return the family to sample keys from: that of the score, which nearly every page has."""
+        score = self.record.FIELDS.get("score")
+        if score is None:
+            return None
+        site = self._mapping.scalars[score.family, score.qualifier][0]
+        return site if site in present else None
+
+    def row_estimate(self) -> int | None:
+        """Return None: a gateway knows of no count, and counting would read every row."""
+        return None
+
+    def batch(self) -> HBaseBatch:
+        """Return a group of writes; see :mod:`nutch2py.table.hbase.hbase_batch` for rows that are refused."""
+        return HBaseBatch(self._gateways, self._table, self._mapping, self._refreshed, self._time)
+
+    def _time(self) -> int:
+        """Return now in ms, later than every time returned before: two writes of a row are never of one time."""
+        with self._clock_lock:
+            self._last_time = max(now_ms(), self._last_time + 1)
+            return self._last_time
+
+    def scan_cells(self, key_range: KeyRange = KeyRange()) -> Iterator[tuple[str, RowCells]]:  # noqa: B008
+        """Yield every cell with its timestamp (of each its newest version), in key order."""
+        self.families()
+        from_site = self._mapping.from_site
+        for rows in Scan(self._gateways, self._table, span_of(key_range), self._budget(None)):
+            for row in rows:
+                cells: RowCells = {}
+                for column, cell in row.columns.items():
+                    family, qualifier = from_site(column)
+                    entries = cells.get(family)
+                    if entries is None:
+                        entries = cells[family] = {}
+                    entries[qualifier] = (cell.value, cell.timestamp)
+                yield row.row.decode("utf-8", "replace"), cells

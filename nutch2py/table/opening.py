@@ -1,0 +1,59 @@
+"""Opening a table: which store ``storage.data.store`` names, and what the crawl's tables are called there."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.record import Record
+from nutch2py.table.store import DataStore
+
+R = TypeVar("R", bound=Record)
+
+
+def table_name(conf: Configuration, record: type[Record]) -> str:
+    """Return ``<crawlId>_<schema>``, or the schema's name alone when no crawl id is set."""
+    schema = conf.get_trimmed(f"storage.schema.{record.SCHEMA}", record.SCHEMA)
+    crawl_id = conf.get_trimmed("storage.crawl.id")
+    return f"{crawl_id}_{schema}" if crawl_id else schema
+
+
+_JAVA_STORES = {
+    "org.apache.gora.hbase.store.HBaseStore": "hbase://127.0.0.1:9090",
+    "org.apache.gora.memory.store.MemStore": "embedded:crawldata",
+}
+
+
+def store_location(conf: Configuration) -> str:
+    """Return ``storage.data.store``; else what the Nutch property ``storage.data.store.class`` stands for."""
+    location = conf.get_trimmed("storage.data.store")
+    java_class = conf.get_trimmed("storage.data.store.class")
+    if not location and java_class:
+        location = _JAVA_STORES.get(java_class, "")
+        if not location:
+            raise ConfigurationError(
+                f"storage.data.store.class is {java_class}, for which there is no store here: "
+                "set storage.data.store to embedded:FOLDER or hbase://HOST:PORT"
+            )
+    return location or "embedded:crawldata"
+
+
+def open_store(
+    conf: Configuration, record: type[R], location: str | None = None, name: str | None = None
+) -> DataStore[R]:
+    """Open the table of ``record`` that ``conf`` (or ``location``, ``name``) points at; it need not exist yet."""
+    where = location or store_location(conf)
+    table = name or table_name(conf, record)
+    scheme, _, rest = where.partition(":")
+    if scheme == "embedded":
+        from nutch2py.table.embedded import EmbeddedStore
+
+        return EmbeddedStore.open(conf, record, table, rest)
+    if scheme == "hbase":
+        from nutch2py.table.hbase import HBaseStore
+
+        return HBaseStore.open(conf, record, table, where)
+    raise ConfigurationError(
+        f"storage.data.store is {where!r}, which names no store: write embedded:FOLDER or hbase://HOST:PORT"
+    )

@@ -1,0 +1,207 @@
+"""ElasticClient before servers that fail in every way, and what is told of addresses. No search server is needed."""
+
+import json
+import re
+
+import pytest
+
+from nutch2py.backends.elastic_client import Action, ElasticClient, addresses
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError, IndexingError
+from nutch2py.indexer.index_writers import IndexWriters
+from nutch2py.indexer.writers.delivery import Refusal
+from nutch2py.indexer.writers.elastic_writer import ElasticIndexWriter, index_id
+from tests.backends.failing_server import server
+from tests.backends.test_solr_client import unused_port
+from tests.indexer.pages import doc
+
+BUSY = {"type": "rejected_execution_exception", "reason": "queue full"}
+ERROR = b'{"error": {"type": "what_it_is", "reason": "what it says", "caused_by": {"type": "a", "reason": "b"}}}'
+
+
+def items(*outcomes):
+    """Return the answer to a bulk: of each operation its status, and an error unless it is a success."""
+    listed = [
+        {
+            "index": {"status": status}
+            | ({"error": BUSY if status == 429 else {"type": "t", "reason": "r"}} if status > 299 else {})
+        }
+        for status in outcomes
+    ]
+    return 200, json.dumps({"errors": any(status > 299 for status in outcomes), "items": listed}).encode()
+
+
+def client(url, **settings):
+    given = {"timeout": 1.0, "patience": 20.0, "first_wait": 0.01, **settings}
+    return ElasticClient([url.removesuffix("/solr/nutch")], "nutch", **given)
+
+
+def actions(*names):
+    return [Action(name, f"{name}\n".encode(), True) for name in names]
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        *((503, ERROR), (502, b"<html>no gateway</html>"), (504, b""), (429, ERROR), (500, ERROR)),
+        *((200, b"<html>closed for the night</html>"), (200, b"{}"), "cut", "drop", "hang"),
+    ],
+    ids=str,
+)
+def test_a_failure_that_passes_is_tried_again(failure):
+    with server(failure, failure, items(200)) as (url, seen):
+        assert client(url).bulk(actions("a")) == []
+    assert seen == [b"a\n"] * 3
+
+
+def test_of_a_bulk_only_what_the_server_was_too_busy_for_is_sent_again():
+    answers = (items(200, 429, 400, 503), items(200, 429), items(201))
+    with server(*answers) as (url, seen):
+        assert client(url).bulk(actions("a", "b", "c", "d")) == [("c", "t: r")]
+    assert seen == [b"a\nb\nc\nd\n", b"b\nd\n", b"d\n"]
+
+
+def test_a_request_that_the_server_is_too_busy_for_is_sent_in_parts():
+    with server((429, ERROR), items(200, 200)) as (url, seen):
+        assert client(url).bulk(actions("a", "b", "c", "d")) == []
+    assert seen == [b"a\nb\nc\nd\n", b"a\nb\n", b"c\nd\n"]
+
+
+def test_a_server_that_stays_too_busy_ends_the_job_after_so_many_tries():
+    with server(items(429)) as (url, seen), pytest.raises(IndexingError, match=r"is overloaded \(.*queue full\)"):
+        client(url, overloads=3).bulk(actions("a"))
+    assert len(seen) == 4
+
+
+def test_what_the_server_objects_to_is_told_with_its_cause():
+    with (
+        server((400, ERROR)) as (url, seen),
+        pytest.raises(Refusal, match=r"^what_it_is: what it says; a: b$") as raised,
+    ):
+        client(url).bulk(actions("a"))
+    assert (raised.value.status, len(seen)) == (400, 1)
+
+
+@pytest.mark.parametrize("status", [400, 413])
+def test_a_batch_that_is_refused_as_a_whole_is_halved_until_the_document_is_found(status, capsys):
+    mapping, refusal = (200, b'{"nutch": {"mappings": {}}}'), (status, b"<html>no</html>")
+    with server(mapping, refusal, refusal, items(200), refusal, items(200, 200)) as (url, seen):
+        conf = Configuration({"elastic.host": url.removesuffix("/solr/nutch")})
+        writer = ElasticIndexWriter(conf)
+        writer.open(conf, {})
+        for name in "abcd":
+            writer.write(doc(name, title="t"))
+        writer.close()
+    assert [body.count(b"_id") for body in seen] == [0, 4, 2, 1, 1, 2]
+    assert (writer.refused, writer.tally.accepted) == (1, 3)
+    assert re.search(rf"refuses the document b: .* \(HTTP {status}\)\n", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("answer", [(404, b"<html>nothing here</html>"), (301, b""), (405, b"")])
+def test_an_address_that_is_not_a_search_servers_ends_the_job_at_once(answer):
+    with server(answer) as (url, _):
+        conf = Configuration({"elastic.host": url.removesuffix("/solr/nutch")})
+        with pytest.raises(IndexingError, match=rf"refuses .*\(HTTP {answer[0]}\)"):
+            IndexWriters(conf).prepare()
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_login_that_is_wanted_is_told(status):
+    with server((status, ERROR)) as (url, _), pytest.raises(IndexingError, match=f"HTTP {status}, .*elastic.username"):
+        client(url).refresh()
+
+
+def test_a_refresh_that_fails_in_part_is_made_again():
+    part = (200, b'{"_shards": {"total": 2, "successful": 1, "failed": 1}}')
+    with server(part, (200, b'{"_shards": {"total": 2, "successful": 2, "failed": 0}}')) as (url, seen):
+        client(url).refresh()
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        (f"http://127.0.0.1:{unused_port()}", "connection refused"),
+        ("http://elastic.invalid", "no such host"),
+    ],
+)
+def test_patience_ends(url, reason):
+    with pytest.raises(IndexingError) as raised:
+        client(url, patience=0.3).refresh()
+    assert str(raised.value) == (
+        f"The search server does not answer at {url} ({reason}): start it or correct elastic.host, "
+        "and run the job again"
+    )
+
+
+def test_a_server_that_hangs_up_may_want_tls():
+    with server("drop") as (url, _), pytest.raises(IndexingError, match=r"perhaps .* elastic\.scheme to be https"):
+        client(url, patience=0.2).refresh()
+
+
+@pytest.mark.parametrize(
+    ("hosts", "scheme", "expected"),
+    [
+        ("a", "http", ["http://a:9200"]),
+        ("a, b:9201,c", "https", ["https://a:9200", "https://b:9201", "https://c:9200"]),
+        ("https://x.example.com/search/ http://y", "http", ["https://x.example.com/search", "http://y"]),
+        ("[::1]", "http", ["http://[::1]:9200"]),
+        ("", "http", []),
+    ],
+)
+def test_hosts_are_names_or_whole_addresses(hosts, scheme, expected):
+    assert addresses(hosts, 9200, scheme) == expected
+
+
+@pytest.mark.parametrize(
+    ("hosts", "scheme", "message"),
+    [
+        ("a:b", "http", "'a:b': write HOST, HOST:9200"),
+        ("ftp://a", "http", "'ftp://a': write HOST"),
+        ("http://", "http", "write HOST"),
+        ("a?b=c", "http", "write HOST"),
+        ("a", "tcp", "write http or https"),
+        ("https://elastic:geheim@a", "https", "^elastic.host holds a login: move it to elastic.username"),
+    ],
+)
+def test_hosts_that_cannot_be_used_are_told(hosts, scheme, message):
+    with pytest.raises(ConfigurationError, match=message):
+        addresses(hosts, 9200, scheme)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"tls.ca": "/no/such/file.pem"}, "elastic.tls.ca names /no/such/file.pem, which is not a file"),
+        ({"trust.store.path": "trust.jks"}, "key stores of Java"),
+        ({"max.bulk.docs": "many"}, "max.bulk.docs of indexer-elastic is 'many', not a whole number"),
+        ({"host": ""}, "elastic.host is not set"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_told(parameters, message):
+    conf = Configuration({})
+    with pytest.raises(ConfigurationError, match=message):
+        ElasticIndexWriter(conf).open(conf, {"host": "a", **parameters})
+
+
+def test_the_port_of_nutch_2s_protocol_is_warned_of(capsys):
+    with server((200, b'{"nutch": {"mappings": {}}}')) as (url, _):
+        host = url.removesuffix("/solr/nutch")
+        ElasticIndexWriter(Configuration({})).prepare(
+            Configuration({}), {"host": f"{host},127.0.0.1", "port": "9300"}, False
+        )
+    assert "elastic.port is 9300" in capsys.readouterr().err
+
+
+def test_ids_are_whole_up_to_512_bytes():
+    whole = "é" * 256
+    assert index_id(whole) == whole
+    cut, other = index_id(whole + "a"), index_id(whole + "b")
+    assert cut != other
+    assert (cut[:200], len(cut.encode()) <= 512) == (whole[:200], True)
+
+
+def test_a_document_without_an_id_is_told():
+    writer = ElasticIndexWriter(Configuration({}))
+    with pytest.raises(IndexingError, match="has no field id"):
+        writer.write(doc(""))

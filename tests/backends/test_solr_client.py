@@ -1,0 +1,211 @@
+"""SolrClient before servers that fail in every way, and what is told of a schema. No Solr is needed."""
+
+import json
+import socket
+from contextlib import contextmanager
+
+import pytest
+
+from nutch2py.backends.solr_client import SolrClient, SolrRefusal, addresses
+from nutch2py.backends.solr_schema import EXPECTED, SolrSchema
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError, IndexingError
+from tests.backends.failing_server import server
+
+FINE = (200, b'{"responseHeader": {"status": 0}}')
+ERROR = b'{"error": {"msg": "what Solr says", "code": 400}}'
+
+
+@contextmanager
+def client(*urls, **settings):
+    made = SolrClient(urls, **{"timeout": 1.0, "patience": 20.0, **settings})
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def unused_port():
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return listening.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        *((503, b"starting"), (502, b"<html>no gateway</html>"), (504, b""), (429, b"slowly"), (500, ERROR)),
+        *((200, b"<html>closed for the night</html>"), (200, b""), "cut", "drop", "hang"),
+    ],
+    ids=str,
+)
+def test_a_failure_that_passes_is_tried_again(failure):
+    with server(failure, failure, FINE) as (url, seen), client(url) as solr:
+        solr.add([{"id": "1"}])
+    assert [json.loads(body) for body in seen] == [[{"id": "1"}]] * 3
+
+
+def test_a_search_whose_answer_is_cut_or_is_not_json_is_made_again(capsys):
+    found = (200, b'{"response": {"numFound": 1, "docs": []}}')
+    with server("cut", (200, b"<html>a proxy</html>"), found) as (url, _), client(url) as solr:
+        fetched = solr.request(lambda one: json.loads(one._send_request("post", "select", body="q=x")))
+    assert fetched["response"]["numFound"] == 1
+    assert "trying for 20 s" in capsys.readouterr().err
+
+
+def test_a_404_is_tried_again_once_the_collection_has_answered():
+    with server(FINE, (404, b"stopping"), FINE) as (url, seen), client(url) as solr:
+        solr.add([{"id": "1"}])
+        solr.add([{"id": "2"}])
+    assert len(seen) == 3
+    with server((404, b"no such core")) as (url, seen), client(url) as solr:
+        with pytest.raises(SolrRefusal) as raised:
+            solr.add([{"id": "1"}])
+        assert (raised.value.status, len(seen)) == (404, 1)
+
+
+def test_what_solr_objects_to_is_not_tried_again():
+    with server((400, ERROR)) as (url, seen), client(url) as solr:
+        with pytest.raises(SolrRefusal, match=r"^what Solr says$") as raised:
+            solr.add([{"id": "1"}])
+        assert (raised.value.status, len(seen)) == (400, 1)
+
+
+def test_an_internal_error_that_stays_is_an_objection():
+    with server((500, ERROR)) as (url, seen), client(url) as solr, pytest.raises(SolrRefusal):
+        solr.add([{"id": "1"}])
+    assert len(seen) == 4
+
+
+def test_what_is_too_much_for_solr_is_not_tried_again():
+    body = b'{"error": {"msg": "java.lang.StackOverflowError", "code": 500}}'
+    with server((500, body)) as (url, seen), client(url) as solr, pytest.raises(SolrRefusal, match="StackOverflow"):
+        solr.add([{"id": "1"}])
+    assert len(seen) == 1
+
+
+def test_the_next_address_is_asked_when_one_does_not_answer():
+    dead = f"http://127.0.0.1:{unused_port()}/solr/nutch"
+    with server(FINE) as (url, seen), client(dead, url, patience=5.0) as solr:
+        solr.add([{"id": "1"}])
+        solr.add([{"id": "2"}])
+        assert solr.url == url
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        (f"http://127.0.0.1:{unused_port()}/solr/nutch", "connection refused"),
+        ("http://solr.invalid/solr/nutch", "no such host"),
+    ],
+)
+def test_patience_ends(url, reason):
+    with client(url, patience=0.3) as solr, pytest.raises(IndexingError) as raised:
+        solr.commit()
+    assert str(raised.value) == (
+        f"Solr does not answer at {url} ({reason}): start it or correct solr.server.url, and run the job again"
+    )
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_login_that_is_wanted_is_told(status):
+    with server((status, b"")) as (url, _), client(url) as solr, pytest.raises(IndexingError, match=f"HTTP {status}"):
+        solr.commit()
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "collection", "expected"),
+    [
+        ("http://a/solr/n/", "http", "", [["http://a/solr/n"]]),
+        ("http://a/solr/n, http://b/solr/n", "http", "", [["http://a/solr/n"], ["http://b/solr/n"]]),
+        ("http://a/solr/n http://b/solr/n", "lb", "", [["http://a/solr/n", "http://b/solr/n"]]),
+        ("http://a/solr,http://b/solr/c", "cloud", "c", [["http://a/solr/c", "http://b/solr/c"]]),
+    ],
+)
+def test_addresses_are_collections_of_their_own_or_of_one(given, kind, collection, expected):
+    assert addresses(Configuration({}), given, kind, collection) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "collection", "message"),
+    [
+        ("", "http", "", "Missing SOLR URL"),
+        ("localhost:8983/solr", "http", "", "'localhost:8983/solr': write http://HOST"),
+        ("http://a/solr", "both", "", "write http, lb or cloud"),
+        ("http://a/solr", "cloud", "", "name the collection with solr.collection"),
+        ("", "cloud", "c", "set solr.server.url or solr.zookeeper.hosts"),
+    ],
+)
+def test_addresses_that_cannot_be_used_are_told(given, kind, collection, message):
+    with pytest.raises(ConfigurationError, match=message):
+        addresses(Configuration({}), given, kind, collection)
+
+
+SCHEMA = SolrSchema(
+    {
+        "schema": {
+            "uniqueKey": "key",
+            "fieldTypes": [
+                {"name": "string", "class": "solr.StrField"},
+                {"name": "strings", "class": "solr.StrField", "multiValued": True},
+                {"name": "text", "class": "solr.TextField"},
+                {"name": "date", "class": "solr.TrieDateField"},
+                {"name": "float", "class": "solr.FloatPointField"},
+                {"name": "flag", "class": "solr.BoolField"},
+                {"name": "odd", "class": "com.example.OddField"},
+            ],
+            "fields": [
+                {"name": "key", "type": "string", "required": True},
+                {"name": "content", "type": "text"},
+                {"name": "tstamp", "type": "date"},
+                {"name": "boost", "type": "float"},
+                {"name": "tags", "type": "string", "multiValued": True},
+                {"name": "flag", "type": "flag"},
+                {"name": "odd", "type": "odd"},
+                {"name": "shop", "type": "string", "required": True},
+                {"name": "country", "type": "string", "required": True, "default": "none"},
+            ],
+            "dynamicFields": [
+                {"name": "meta_*", "type": "strings"},
+                {"name": "meta_date_*", "type": "date"},
+                {"name": "*_count", "type": "float"},
+            ],
+        }
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "problem"),
+    [
+        ("content", [["x"]], ""),
+        ("tstamp", [["2026-01-01T00:00:00Z"], ["soon"]], ""),
+        ("tags", [["a", "b"]], ""),
+        ("content", [["a"], ["a", "b"]], "field content takes one value, pages have several (set multiValued)"),
+        ("lang", [["en"]], "field lang is missing"),
+        ("meta_a", [["x", "y"]], ""),
+        ("meta_date_a", [["2026-01-01T00:00:00.000Z"]], ""),
+        ("meta_date_a", [["2026-01-01"]], "field meta_date_a has the type date, which does not take '2026-01-01'"),
+        ("word_count", [["1e3"]], ""),
+        ("word_count", [["many"], ["few"]], "field word_count has the type float, which does not take 'many'"),
+        ("word_count", [["many"], ["2"]], ""),
+        ("flag", [["true"]], ""),
+        ("flag", [["yes"]], "field flag has the type flag, which does not take 'yes'"),
+        ("odd", [["anything"]], ""),
+    ],
+)
+def test_a_schema_says_what_it_does_not_take(name, rows, problem):
+    assert SCHEMA.problems({name: rows}, {}) == ({name: problem} if problem else {})
+
+
+def test_a_schema_knows_what_fields_are_for_under_their_other_names():
+    assert SCHEMA.problems({"tags": [["x"]]}, {"tags": "tstamp"}) == {
+        "tags": "field tags has the type string, a date is needed"
+    }
+    assert SCHEMA.problems({"tags": [["x"]]}, {"tags": "content"}) == {
+        "tags": "field tags has the type string, a text is needed"
+    }
+    assert SCHEMA.unique_key == "key"
+    assert list(SCHEMA.missing(EXPECTED)) == ["id", "url", "host", "title", "digest", "batchId"]
+    assert list(SCHEMA.demanded({"key"})) == ["shop"]

@@ -1,0 +1,131 @@
+"""The measures, by numbers worked out by hand, and the command on an index."""
+
+import doctest
+import json
+import math
+
+import pytest
+
+from nutch2py.cli import main
+from nutch2py.errors import InputError
+from nutch2py.indexer.filters import index_creativecommons as creativecommons
+from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
+from nutch2py.parser.filters import language
+from nutch2py.search import measures as evaluation
+from nutch2py.search import search_backends as backends
+from nutch2py.search.measures import (
+    Gain,
+    Judgement,
+    gain,
+    mean,
+    ndcg,
+    quality,
+    read_judgements,
+    read_queries,
+    score,
+    table,
+)
+from tests.indexer.pages import doc
+
+
+@pytest.mark.parametrize("module", [creativecommons, evaluation, language, backends])
+def test_examples_of_the_docstrings_hold(module):
+    results = doctest.testmod(module)
+    assert results.attempted > 0
+    assert results.failed == 0
+
+
+def test_quality_is_the_sum_of_the_paper():
+    assert quality([Judgement(1, 1)] * 20, 20) == pytest.approx(sum(range(1, 21)) / 20)  # 10.5, the most there can be
+    judged = [Judgement(0.5, 0.3), Judgement(0, 1), Judgement(1, 1)]
+    assert quality(judged, 20) == pytest.approx(0.5 * 0.3 * 1 + 1 * 1 * 18 / 20)
+    assert quality(judged, 2) == pytest.approx(0.15)
+
+
+def test_ndcg():
+    assert ndcg([1, 0.5, 0], [1, 0.5], 10) == 1.0
+    assert ndcg([0, 1], [1], 10) == pytest.approx(1 / math.log2(3))
+    assert ndcg([0], [0], 10) == 0.0
+    assert ndcg([1], [1, 1, 1], 1) == 1.0
+
+
+def test_precision_and_reciprocal_rank():
+    known = {"a": Judgement(0.1, 1), "b": Judgement(0.5, 0.3), "c": Judgement(1, 1)}
+    found = score(["a", "x", "b", "c"], known)
+    assert found.precision == {5: 2 / 5, 10: 2 / 10, 20: 2 / 20}
+    assert (found.reciprocal_rank, found.unjudged) == (1 / 3, 1)
+    nothing = score([], known)
+    assert (nothing.quality, nothing.ndcg, nothing.reciprocal_rank) == (0, 0, 0)
+    average = mean([found, nothing])
+    assert (average.precision[5], average.reciprocal_rank) == (1 / 5, 1 / 6)
+
+
+def test_files(tmp_path):
+    (tmp_path / "q").write_text("\ufeff# comment\n\nfirst  \n")
+    assert read_queries(tmp_path / "q") == ["first"]
+    (tmp_path / "j").write_text("# c\nfirst\thttp://a/\t1\t1\nfirst\thttp://b/\t.5\n")
+    assert read_judgements(tmp_path / "j") == {"first": {"http://a/": (1.0, 1.0), "http://b/": (0.5, 0.3)}}
+
+
+@pytest.mark.parametrize("line", ["q\tu", "q\tu\tx\t1", "q\tu\t2\t1", "q\tu\t1\t1\t1", "q", "q\tu\t\t\t# text"])
+def test_a_wrong_line_is_named(tmp_path, line):
+    (tmp_path / "j").write_text(f"# c\n{line}\n")
+    with pytest.raises(InputError, match="j:2"):
+        read_judgements(tmp_path / "j")
+
+
+def test_missing_files_are_named(tmp_path):
+    with pytest.raises(InputError, match="none"):
+        read_queries(tmp_path / "none")
+
+
+def test_the_table_has_a_line_a_query_and_the_mean():
+    lines = table({"a|b": score(["u"], {"u": Judgement(1, 1)})}).splitlines()
+    assert lines[0] == "| query | P@5 | P@10 | P@20 | quality | nDCG | MRR | unjudged |"
+    assert lines[2:] == [
+        "| a b | 0.200 | 0.100 | 0.050 | 1.000 | 1.000 | 1.000 | 0 |",
+        "| **mean** | 0.200 | 0.100 | 0.050 | 1.000 | 1.000 | 1.000 | 0 |",
+    ]
+
+
+def test_the_command(conf, tmp_path, capsys):
+    writer = EmbeddedIndexWriter(conf)
+    writer.prepare(conf, {}, False)
+    writer.open(conf, {})
+    for name, content in (("a", "needle needle"), ("b", "needle in much hay " + "hay " * 50), ("c", "hay")):
+        writer.write(doc(name, url=f"http://x/{name}", host="x", title=name, content=content))
+    writer.commit()
+    queries, judgements, pool = tmp_path / "q", tmp_path / "j", tmp_path / "pool"
+    queries.write_text("needle\nnothing\n")
+    judgements.write_text("needle\thttp://x/a\t1\t1\n")
+    arguments = ["evaluate", str(queries), "-judgements", str(judgements), "-unjudged", str(pool),
+                 "-D", f"storage.data.store={conf.get('storage.data.store')}"]  # fmt: skip
+    assert main([*arguments, "-json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["needle"] == {
+        "precision": {"5": 0.2, "10": 0.1, "20": 0.05}, "quality": 1.0, "ndcg": 1.0, "reciprocal_rank": 1.0,
+        "unjudged": 1.0,
+    }  # fmt: skip
+    assert found["mean"]["reciprocal_rank"] == 0.5
+    assert main(arguments) == 0
+    assert "| **mean** |" in capsys.readouterr().out
+    (line,) = pool.read_text().splitlines()
+    assert line.startswith("needle\thttp://x/b\t\t\t# b — ")
+
+
+class TestGain:
+    def test_the_same_ranking_gains_nothing(self):
+        assert gain([1.0, 0.5], [1.0, 0.5]) == Gain(0.0, 0.0, 0.0, 1.0)
+
+    def test_p_is_the_share_of_coin_tosses_that_differ_as_much(self):
+        found = gain([0.5, 0.75, 1.0], [0.0, 0.0, 0.0])
+        assert found.mean == 0.75
+        assert found.p == pytest.approx(2 / 8, abs=0.02)  # all three alike, of eight ways to toss
+        assert gain([0.0, 0.0, 0.0], [0.5, 0.75, 1.0]).p == found.p
+
+    def test_the_interval_is_within_the_differences(self):
+        found = gain([0.5, 0.75, 1.0], [0.0, 0.0, 0.0])
+        assert 0.5 <= found.low < found.mean < found.high <= 1
+
+    def test_no_query_says_nothing(self):
+        assert gain([], []) == Gain(0.0, 0.0, 0.0, 1.0)

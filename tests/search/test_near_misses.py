@@ -1,0 +1,67 @@
+"""The eight queries find the right page first, on the embedded index and in Solr: Chinese is searched by words."""
+
+import pytest
+
+from nutch2py.indexer.index_writers import IndexWriters
+from nutch2py.search.search import search
+from tests.search.near_misses import MENTIONED, PAGES, QUERIES, documents, name_of
+
+
+@pytest.fixture(params=["embedded", "solr"], scope="module")
+def indexed(request, tmp_path_factory):
+    """Give the configuration of an index that has the pages."""
+    from nutch2py.conf import Configuration
+
+    given = {"storage.data.store": f"embedded:{tmp_path_factory.mktemp('pages') / 'crawldata'}"}
+    if request.param == "solr":
+        server = request.getfixturevalue("solr_server")
+        server.start()
+        server.clear()
+        given |= {"solr.server.url": server.url, "search.backend": "solr", "plugin.includes": "indexer-solr"}
+    conf = Configuration.load(overrides=given)
+    writers = IndexWriters(conf)
+    writers.prepare()
+    with writers:
+        for document in documents():
+            writers.write(document)
+        writers.commit()
+    return conf
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_right_page_comes_first_and_near_misses_do_not_come(indexed, query):
+    found = [name_of(hit) for hit in search(indexed, query).hits]
+    assert found[0] == QUERIES[query]
+    assert set(found) == {QUERIES[query]} | MENTIONED.get(query, set())
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_words_that_were_asked_for_are_marked(indexed, query):
+    hit = search(indexed, query).hits[0]
+    marked = "".join(hit.title.text[start:end] for start, end in hit.title.marks)
+    assert marked == query
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("奥运会", {"beijing", "olympics_history"}),
+        ("巴拿马", {"panama"}),
+        ("奥地利", {"austria"}),
+        ("论坛", {"boao", "forum"}),
+        ("世锦赛", {"snooker", "athletics"}),
+        ("火箭", {"rockets", "rocket"}),
+        ("病毒", {"flu", "pig"}),
+        ("奥运会 -历史", {"beijing"}),
+        ('"美国总统"', {"obama"}),
+        ("title:奥运会", {"beijing", "olympics_history"}),
+        ("北京奥运会 OR 巴拿马", {"beijing", "olympics_history", "panama"}),
+        ("火箭 -卫星", {"rockets"}),
+        ("火箭 AND (卫星 OR 海南)", {"rocket"}),
+        ("(论坛 -程序员) OR 巴拿马", {"boao", "panama"}),
+        ("lang:zh 运河", {"panama"}),
+        ("不存在的词", set()),
+    ],
+)
+def test_both_indexes_find_the_same_pages(indexed, query, expected):
+    assert {name_of(hit) for hit in search(indexed, query, rows=len(PAGES)).hits} == expected

@@ -1,0 +1,76 @@
+"""Other spellings for queries of the embedded index that find nothing."""
+
+import doctest
+
+import pytest
+
+from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
+from nutch2py.search import spelling
+from nutch2py.search.searcher import EmbeddedSearcher
+from nutch2py.search.spelling import changes, corrected
+from tests.indexer.pages import doc
+
+
+def test_examples_of_the_docstrings_hold():
+    results = doctest.testmod(spelling)
+    assert (results.failed, results.attempted > 0) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "count"),
+    [("a", "a", 0), ("ab", "ba", 1), ("abc", "ab", 1), ("ab", "abc", 1), ("abc", "axc", 1), ("abcd", "badc", 2),
+     ("kitten", "sitting", 3), ("", "abcdef", 4), ("ca", "abc", 3)],
+)  # fmt: skip
+def test_changes_are_counted_up_to_a_limit(one, other, count):
+    assert changes(one, other, 3) == count
+    assert changes(other, one, 3) == count
+
+
+@pytest.fixture(scope="module")
+def searcher(tmp_path_factory):
+    from nutch2py.conf import Configuration
+
+    conf = Configuration.load(overrides={"index.embedded.path": str(tmp_path_factory.mktemp("index"))})
+    writer = EmbeddedIndexWriter(conf)
+    writer.open(conf, {})
+    writer.write(doc("a", title="Crawling the web", content="Crawlers obey robots. Studies of studios. Naïve cafés."))
+    for number in range(3):
+        writer.write(
+            doc(f"b{number}", title="Crawler", content="A crawler visits pages. 北京奥运会. Москва. NOT a studio")
+        )
+    writer.close()
+    return EmbeddedSearcher(conf)
+
+
+@pytest.mark.parametrize(
+    ("query", "meant"),
+    [
+        ("crwaler", "crawler"),
+        ("CRWALER", "crawler"),
+        ("crawlre pages", "crawler pages"),
+        ("vistis pagse", "visits pages"),
+        ("crwaling", "crawling"),
+        ("rabots", "robots"),
+        ('"obey rbots"', '"obey robots"'),
+        ("pagse -robots", "pages -robots"),
+        ("pagse OR nothingofthekind", "pages OR nothingofthekind"),
+        ("Мосвка", "москва"),
+        ("crawler", ""),  # it is found
+        ("pgs", ""),  # too short
+        ("xrawler", ""),  # another first letter
+        ("elephants", ""),
+        ("crwaler elephants", ""),  # would find nothing either
+        ("title:crwaler", ""),  # asks a field
+        ("-crwaler", ""),
+        ("北京奥运汇", ""),
+        ("NOT", ""),
+        ("", ""),
+        ("((", ""),
+    ],
+)
+def test_words_that_no_page_has_are_replaced_by_near_ones(searcher, query, meant):
+    assert corrected(searcher, query) == meant
+
+
+def test_a_long_query_is_looked_at_in_part(searcher):
+    assert corrected(searcher, "crwaler OR " * 400 + "crwaler").count("crawler") == 8
