@@ -10,12 +10,11 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nutch2py import __version__
 from nutch2py.commands import COMMANDS, command_parser
 from nutch2py.errors import NutchError, UsageError
+from nutch2py.version import __version__
 
 if TYPE_CHECKING:
     from nutch2py.conf import Configuration
@@ -53,12 +52,9 @@ def _configuration(args: argparse.Namespace) -> Configuration:
         conf.set("storage.crawl.id", args.crawl_id)
     if args.runner is not None:
         conf.set("mapreduce.runner", args.runner)
-    from nutch2py.table.opening import store_location
+    from nutch2py.table.opening import fix_location
 
-    location = store_location(conf)
-    if location.startswith("embedded:"):  # tasks run in folders of their own
-        folder = Path(location.removeprefix("embedded:") or "crawldata").expanduser().absolute()
-        conf.set("storage.data.store", f"embedded:{folder}")
+    fix_location(conf)
     return conf
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import overload
@@ -192,8 +191,3 @@ class Configuration:
 
     def __contains__(self, name: str) -> bool:
         return name in self._properties
-
-
-def warn(message: str) -> None:
-    """Print a warning for the user on standard error."""
-    print(f"WARN {message}", file=sys.stderr)

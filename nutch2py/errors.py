@@ -1,7 +1,8 @@
 """The errors that reach a user: one line that says what is wrong and how to repair it, and an exit code.
 
-Exit codes of every command: 0 done; 1 nothing to do (``generate``: no URL is due); 255 (Nutch's -1) wrong usage, or the
-job failed. The numbers between name the cause, so that a script can tell them apart; 130 is Ctrl-C, 143 SIGTERM.
+Exit codes of every command: 0 done; 1 nothing to do (``generate``: no URL is due; a batch that is not there); 255
+(Nutch's -1) wrong usage, or the job failed. The numbers between name the cause, so that a script can tell them apart;
+130 is Ctrl-C, 143 SIGTERM.
 """
 
 from __future__ import annotations
@@ -11,6 +12,12 @@ class NutchError(Exception):
     """A failure whose cause and repair are known. ``str(error)`` is the whole message; no traceback is shown."""
 
     exit_code = 255
+
+
+class UnknownBatchError(NutchError):
+    """A batch was named of which nothing is known: there is nothing to do."""
+
+    exit_code = 1
 
 
 class UsageError(NutchError):

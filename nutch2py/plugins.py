@@ -14,8 +14,9 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from nutch2py.conf import Configuration, warn
+from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
+from nutch2py.reporting import warn
 
 if TYPE_CHECKING:
     from nutch2py.record import Field

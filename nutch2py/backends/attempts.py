@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
-from nutch2py.conf import warn
 from nutch2py.errors import IndexingError
+from nutch2py.reporting import warn
 
 T = TypeVar("T")
 

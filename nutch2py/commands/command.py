@@ -11,6 +11,7 @@ from nutch2py.errors import UsageError
 
 if TYPE_CHECKING:
     from nutch2py.conf import Configuration
+    from nutch2py.crawl import Crawl
 
 Arguments = argparse.Namespace
 
@@ -30,6 +31,13 @@ class Command(NamedTuple):
     summary: str
     options: Callable[[argparse.ArgumentParser], object]
     run: Callable[[Arguments, Configuration], int]
+
+
+def printing(conf: Configuration) -> Crawl:
+    """Return the crawl that a command works on, whose jobs print what they have to say."""
+    from nutch2py.crawl import Crawl
+
+    return Crawl.printing(conf)
 
 
 def batch_options(parser: argparse.ArgumentParser, reindex: bool = False) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from nutch2py.commands.command import Arguments, Command, batch_options, chosen_batch
+from nutch2py.commands.command import Arguments, Command, batch_options, chosen_batch, printing
 
 if TYPE_CHECKING:
     from nutch2py.conf import Configuration
@@ -16,9 +16,7 @@ def _inject_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _inject(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.jobs.inject import inject
-
-    inject(conf, args.url_dir)
+    printing(conf).inject(args.url_dir)
     return 0
 
 
@@ -36,10 +34,7 @@ def _generate_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _generate(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.jobs.generate import generate
-
-    _, count = generate(
-        conf,
+    made = printing(conf).generate(
         top_n=args.top_n,
         add_days=args.add_days,
         filter_urls=not args.no_filter,
@@ -47,7 +42,7 @@ def _generate(args: Arguments, conf: Configuration) -> int:
         sitemap=args.sitemap,
         batch_id=args.batch_id,
     )
-    return 0 if count else 1
+    return 0 if made.urls else 1
 
 
 def _fetch_options(parser: argparse.ArgumentParser) -> None:
@@ -67,10 +62,7 @@ def _fetch_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _fetch(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.jobs.fetch import fetch
-
-    fetch(
-        conf,
+    printing(conf).fetch(
         chosen_batch(args),
         threads=args.threads,
         resume=args.resume,
@@ -90,16 +82,12 @@ def _parse_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _parse(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.jobs.parse import parse
-
-    parse(conf, chosen_batch(args), resume=args.resume, force=args.force, sitemap=args.sitemap)
+    printing(conf).parse(chosen_batch(args), resume=args.resume, force=args.force, sitemap=args.sitemap)
     return 0
 
 
 def _updatedb(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.jobs.updatedb import updatedb
-
-    updatedb(conf, chosen_batch(args))
+    printing(conf).updatedb(chosen_batch(args))
     return 0
 
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nutch2py.commands.command import Arguments, Command, batch_options, chosen_batch
+from nutch2py.commands.command import Arguments, Command, batch_options, chosen_batch, printing
 
 if TYPE_CHECKING:
     from nutch2py.conf import Configuration
@@ -18,9 +18,7 @@ def _index_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _index(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.jobs.index import index
-
-    index(conf, chosen_batch(args))
+    printing(conf).index(chosen_batch(args))
     return 0
 
 
@@ -33,13 +31,11 @@ def _pagerank_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _pagerank(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.jobs.pagerank import pagerank
-
     if args.classic or args.linkrank:
         conf.set("pagerank.model", "linkrank" if args.linkrank else "classic")
     if args.iterations is not None:
         conf.set("link.analyze.num.iterations" if args.linkrank else "pagerank.iterations", args.iterations)
-    pagerank(conf)
+    printing(conf).pagerank()
     return 0
 
 
@@ -71,13 +67,11 @@ def _dedup_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _dedup(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.jobs.dedup import dedup
-
     given = {"group.mode": args.group, "compare.order": args.compare_order, "simhash.threshold": args.threshold}
     for name, value in given.items():
         if value is not None:
             conf.set(f"deduplication.{name}", value)
-    dedup(conf, near=args.simhash)
+    printing(conf).dedup(near=args.simhash)
     return 0
 
 
@@ -104,9 +98,7 @@ def _clean_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _clean(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.jobs.clean import clean
-
-    clean(conf, commit=not args.no_commit)
+    printing(conf).clean(commit=not args.no_commit)
     return 0
 
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nutch2py.commands.command import Arguments, Command
+from nutch2py.commands.command import Arguments, Command, printing
 
 if TYPE_CHECKING:
     from nutch2py.conf import Configuration
@@ -42,9 +42,7 @@ def _hostinject_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _hostinject(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.jobs.hostdb import hostinject
-
-    hostinject(conf, args.host_dir)
+    printing(conf).hostinject(args.host_dir)
     return 0
 
 
@@ -53,9 +51,7 @@ def _updatehostdb_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _updatehostdb(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.jobs.hostdb import updatehostdb
-
-    updatehostdb(conf, args.link_db)
+    printing(conf).updatehostdb(links=args.link_db)
     return 0
 
 

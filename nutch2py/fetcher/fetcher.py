@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from nutch2py.conf import Configuration
 from nutch2py.fetcher import transport
+from nutch2py.fetcher.fetch_options import FetchOptions
+from nutch2py.fetcher.fetch_state import FetchReport
 from nutch2py.fetcher.http_settings import HttpSettings, check_agent
 from nutch2py.fetcher.queues import FetchItem, HostSettings, QueueKeys
+from nutch2py.fetcher.run import FetchRun
 from nutch2py.record import Field
 from nutch2py.webpage import WebPage
 
@@ -23,37 +24,13 @@ _FIELDS: frozenset[Field[Any]] = frozenset(
 )
 
 
-@dataclass
-class FetchReport:
-    """What a fetch came to.
-
-    ``counters``: pages by protocol status (``SUCCESS``, ``NOTFOUND``, …) under the names of Nutch's counter group
-    ``FetcherStatus``, ``ROBOTS_DENIED`` and ``ROBOTS_DENIED_MAXCRAWLDELAY``, items left for a later batch
-    (``HitByTimeLimit-QueueFeeder``, ``HitByTimeLimit-Queues``, ``hitByThrougputThreshold``,
-    ``AboveExceptionThresholdInQueue``, ``AboveMaxRetryAfter``, ``AboveMaxPagesInQueue``,
-    ``robots_defer_visits_dropped``) and failures by kind (``exception_timeout``,
-    …). ``elapsed``: seconds. ``bytes``: of content.
-    """
-
-    pages: int = 0
-    errors: int = 0
-    bytes: int = 0
-    elapsed: float = 0.0
-    counters: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def hit_by_time_limit(self) -> int:
-        """Items that the time limit left for a later batch."""
-        return self.counters["HitByTimeLimit-QueueFeeder"] + self.counters["HitByTimeLimit-Queues"]
-
-
 def log_to_stdout(line: str) -> None:
     """Write a line to standard output."""
     sys.stdout.write(line + "\n")
 
 
 class Fetcher:
-    """Fetches pages with at most ``threads`` requests at a time (``fetcher.threads.fetch`` when not given).
+    """Fetches pages as ``options`` ask, else as the properties do, ``threads`` standing for ``fetcher.threads.fetch``.
 
     ``host_settings`` gives what the host table says, for ``fetcher.queue.use.host.settings``; ``log`` takes the lines
     that Nutch's fetcher writes to its log. Raises ConfigurationError when a property is malformed or
@@ -66,11 +43,14 @@ class Fetcher:
         threads: int | None = None,
         host_settings: Callable[[str], HostSettings | None] | None = None,
         log: Callable[[str], None] = log_to_stdout,
+        options: FetchOptions | None = None,
     ) -> None:
         check_agent(conf)
         self.conf = conf
-        self.threads = max(1, threads if threads and threads > 0 else conf.get_int("fetcher.threads.fetch", 10))
-        self.http = HttpSettings.from_conf(conf, self.threads)
+        self.options = options or FetchOptions.of(conf, threads or 0)
+        self.http = HttpSettings.from_conf(
+            conf, self.options.threads, sitemap=self.options.sitemap, keep_exchange=bool(self.options.warc)
+        )
         self.carrier = transport.Carrier.from_conf(conf)
         self.keys = QueueKeys(conf)
         use_hosts = self.keys.mode == "byHost" and conf.get_bool("fetcher.queue.use.host.settings", False)
@@ -78,9 +58,9 @@ class Fetcher:
         self.log = log
 
     @staticmethod
-    def fields(conf: Configuration) -> frozenset[Field[Any]]:
+    def fields(conf: Configuration, options: FetchOptions) -> frozenset[Field[Any]]:
         """Return the fields that the rows given to :meth:`run` must have been read with."""
-        if conf.get_bool("fetcher.parse", False):
+        if options.parse:
             from nutch2py.parser.parsing import Parsing
 
             return _FIELDS | Parsing(conf).fields
@@ -101,12 +81,10 @@ class Fetcher:
         ``lookup`` gives the row of a key, None when there is none: with ``http.redirect.max`` above 0 the targets of
         redirects are fetched at once and handed to ``sink`` as items of their own.
         """
-        from nutch2py.fetcher.run import FetchRun
-
         started = time.monotonic()
-        fetch = FetchRun(self, items, sink, status, lookup)
+        fetch = FetchRun(self.conf, self.options, self.keys, self.host_settings, self.log, items, sink, status, lookup)
         try:
-            transport.run(self.http, self.carrier, self.threads, fetch.main)
+            transport.run(self.http, self.carrier, self.options.threads, fetch.main)
         finally:
             fetch.close()
         fetch.report.elapsed = time.monotonic() - started

@@ -6,12 +6,13 @@ import random
 import re
 from dataclasses import dataclass, field
 
-from nutch2py.conf import Configuration, warn
+from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher.auth import Logins
 from nutch2py.fetcher.body import ENCODINGS
 from nutch2py.fetcher.gate import AddressGate
 from nutch2py.fetcher.local_files import Files
+from nutch2py.reporting import warn
 from nutch2py.url.resolve import HostsFile
 
 SETTING = "NUTCH2PY_HTTP"
@@ -151,15 +152,18 @@ class HttpSettings:
     connections: int = field(default=64)
 
     @classmethod
-    def from_conf(cls, conf: Configuration, threads: int = 10) -> HttpSettings:
-        """Read the properties; raise ConfigurationError when one is malformed or ``http.agent.name`` is missing."""
+    def from_conf(
+        cls, conf: Configuration, threads: int = 10, *, sitemap: bool = False, keep_exchange: bool = False
+    ) -> HttpSettings:
+        """Read the properties; raise ConfigurationError when one is malformed or ``http.agent.name`` is missing.
+
+        ``sitemap``: what is asked for are sitemaps. ``keep_exchange``: requests and status lines are wanted, too.
+        """
         check_agent(conf)
-        sitemaps = conf.get_bool("fetcher.job.sitemap", False)
         limit = conf.get_int("http.content.limit", 1048576)
-        if sitemaps:
+        if sitemap:
             limit = conf.get_int("sitemap.content.limit", -1)
             limit = limit if limit >= 0 else conf.get_int("sitemap.size.max", 52_428_800)
-        warc = bool(conf.get_trimmed("fetcher.warc.dir"))
         wanted = (
             ("Accept-Encoding", ENCODINGS),
             ("Accept-Language", conf.get_trimmed("http.accept.language")),
@@ -180,7 +184,7 @@ class HttpSettings:
             lenient=conf.get_bool("http.accept.malformed", False),
             keep_partial=conf.get_bool("http.partial.truncated", False),
             if_modified_since=conf.get_bool("http.enable.if.modified.since.header", True),
-            store_ip=conf.get_bool("store.ip.address", False) or warc,
+            store_ip=conf.get_bool("store.ip.address", False) or keep_exchange,
             check_certificates=conf.get_bool("http.tls.certificates.check", False),
             proxy=Proxy.from_conf(conf),
             gate=AddressGate.from_conf(conf),
@@ -191,7 +195,7 @@ class HttpSettings:
             files=Files.from_conf(conf),
             ftp=Ftp.from_conf(conf),
             url_limit=conf.get_int("http.url.limit", 8192),
-            keep_exchange=warc,
+            keep_exchange=keep_exchange,
             connections=max(2 * threads, 64),
         )
 

@@ -9,46 +9,70 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from nutch2py.fetcher.run import FetchRun
+from nutch2py.conf import Configuration
+from nutch2py.fetcher.fetch_state import FetchState
 
 _INTERVAL = 5.0  # seconds between lines in the log
 _LIVE = 1.0  # seconds between those for a terminal
 
 
-class Monitor:
-    """Watches a run and writes its log lines, in the words of Nutch's fetcher."""
+class Throughput(NamedTuple):
+    """When a fetch is too slow to go on.
 
-    def __init__(self, run: FetchRun, tell: Callable[[str], None]) -> None:
-        conf = run.conf
-        self._run, self._tell = run, tell
+    Below ``threshold`` pages per second (-1: never) more than ``sequence`` times in a row, once ``check_after`` seconds
+    have passed.
+    """
+
+    threshold: int
+    sequence: int
+    check_after: float
+
+    @classmethod
+    def of(cls, conf: Configuration) -> Throughput:
+        """Read ``fetcher.throughput.threshold.*``."""
+        return cls(
+            conf.get_int("fetcher.throughput.threshold.pages", -1),
+            conf.get_int("fetcher.throughput.threshold.sequence", 5),
+            60 * conf.get_float("fetcher.throughput.threshold.check.after", 5),
+        )
+
+
+class Monitor:
+    """Watches a run and writes its log lines, in the words of Nutch's fetcher.
+
+    ``wake`` makes the run look again whether there is anything to do; ``tell`` takes the line for a terminal.
+    """
+
+    def __init__(
+        self, state: FetchState, throughput: Throughput, wake: Callable[[], None], tell: Callable[[str], None]
+    ) -> None:
+        self._state, self._wake, self._tell = state, wake, tell
         self._started = time.monotonic()
         self._last = self._started
         self._last_pages = self._last_bytes = 0
         self._seen: deque[tuple[float, int, int]] = deque([(self._last, 0, 0)], maxlen=6)
-        self._threshold = conf.get_int("fetcher.throughput.threshold.pages", -1)
-        self._sequence = conf.get_int("fetcher.throughput.threshold.sequence", 5)
-        self._check_after = self._started + 60 * conf.get_float("fetcher.throughput.threshold.check.after", 5)
+        self._threshold, self._sequence = throughput.threshold, throughput.sequence
+        self._check_after = self._started + throughput.check_after
         self._below = 0
 
     def begin(self, mode: str) -> None:
         """Write the lines with which a fetch begins."""
-        log = self._run.log
+        log = self._state.log
         log(f"Using queue mode : {mode}")
-        log(f"Fetcher: threads: {self._run.threads}")
+        log(f"Fetcher: threads: {self._state.options.threads}")
         log(f"Fetcher: throughput threshold: {self._threshold}")
         log(f"Fetcher: throughput threshold sequence: {self._sequence}")
 
     def end(self) -> None:
         """Write the lines with which a fetch ends."""
-        threads = self._run.threads
+        threads = self._state.options.threads
         for number in range(threads):
-            self._run.log(f"-finishing thread FetcherThread{number}, activeThreads={threads - 1 - number}")
+            self._state.log(f"-finishing thread FetcherThread{number}, activeThreads={threads - 1 - number}")
         self._report(0)
         self._tell(self.live())
-        self._run.log("-activeThreads=0")
+        self._state.log("-activeThreads=0")
 
     async def watch(self) -> None:
         """Report until cancelled."""
@@ -59,11 +83,11 @@ class Monitor:
             self._check_time()
             if time.monotonic() >= due:
                 due += _INTERVAL
-                self._check_throughput(self._report(self._run.threads))
+                self._check_throughput(self._report(self._state.options.threads))
 
     def live(self) -> str:
         """Return how it goes: rates of the last seconds, queues, requests, errors by kind, seconds that are left."""
-        run, report, now = self._run, self._run.report, time.monotonic()
+        run, report, now = self._state, self._state.report, time.monotonic()
         before, pages, size = self._seen[0]
         self._seen.append((now, report.pages, report.bytes))
         since = max(0.001, now - before)
@@ -79,10 +103,10 @@ class Monitor:
         """Return the failures by kind, the most frequent first."""
         kinds = [
             (count, name.removeprefix("exception_"))
-            for name, count in self._run.report.counters.items()
+            for name, count in self._state.report.counters.items()
             if name.startswith("exception_")
         ]
-        answered = self._run.report.errors - sum(count for count, _ in kinds)
+        answered = self._state.report.errors - sum(count for count, _ in kinds)
         kinds += [(answered, "HTTP status")] if answered > 0 else []
         return (
             f", errors: {', '.join(f'{count:,} {kind}' for count, kind in sorted(kinds, reverse=True))}"
@@ -92,16 +116,20 @@ class Monitor:
 
     def _left(self, rate: float) -> float | None:
         """Return the seconds until the fetch ends, if it goes on as now and at the latest by its time limit."""
-        run = self._run
-        waiting = max(run.expected - run.report.pages, run.queues.total_size) if run.feeding else run.queues.total_size
+        run = self._state
+        waiting = (
+            max(run.options.expected - run.report.pages, run.queues.total_size)
+            if run.feeding
+            else run.queues.total_size
+        )
         ends = [waiting / rate] if rate > 0 else []
-        if run.deadline < float("inf"):
-            ends.append(max(0.0, run.deadline - time.time()))
+        if run.options.deadline < float("inf"):
+            ends.append(max(0.0, run.options.deadline - time.time()))
         return min(ends, default=None)
 
     def _report(self, threads: int) -> float:
         """Write the status line; return the pages per second since the last one."""
-        run, report = self._run, self._run.report
+        run, report = self._state, self._state.report
         now = time.monotonic()
         elapsed, since = max(1.0, now - self._started), max(0.001, now - self._last)
         pages = (report.pages - self._last_pages) / since
@@ -118,7 +146,7 @@ class Monitor:
         return pages
 
     def _check_time(self) -> None:
-        if self._run.late:
+        if self._state.late:
             self._drop("HitByTimeLimit-Queues")
 
     def _check_throughput(self, rate: float) -> None:
@@ -129,16 +157,16 @@ class Monitor:
             self._below = 0
             return
         self._below += 1
-        log = self._run.log
+        log = self._state.log
         log(f"{self._below}: dropping below configured threshold of {self._threshold} pages per second")
         if self._below > self._sequence:
             log("Dropped below threshold too many times in a row, killing!")
             self._threshold = -1
-            self._run.stopped = True
+            self._state.stopped = True
             self._drop("hitByThrougputThreshold")
 
     def _drop(self, counter: str) -> None:
-        dropped = self._run.queues.empty()
+        dropped = self._state.queues.empty()
         if dropped:
-            self._run.report.counters[counter] += dropped
-        self._run.wake()
+            self._state.report.counters[counter] += dropped
+        self._wake()

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nutch2py.cells import ProtocolStatus
 from nutch2py.conf import Configuration
+from nutch2py.fetcher.fetch_options import FetchOptions
+from nutch2py.fetcher.fetch_state import Finished
 from nutch2py.fetcher.outcome import Outcome
 from nutch2py.fetcher.queues import FetchItem
+from nutch2py.fetcher.warc import WarcFiles
 from nutch2py.url.keys import reverse_url, unreverse_url
 from nutch2py.webpage import Mark, WebPage
 from nutch2py.webpage import ProtocolStatusCode as Code
-
-if TYPE_CHECKING:
-    from nutch2py.fetcher.run import Finished
-    from nutch2py.fetcher.warc import WarcFiles
 
 
 class PageStore:
@@ -24,6 +23,7 @@ class PageStore:
     def __init__(
         self,
         conf: Configuration,
+        options: FetchOptions,
         sink: Callable[[FetchItem], None],
         lookup: Callable[[str], WebPage | None] | None,
         log: Callable[[str], None],
@@ -34,13 +34,9 @@ class PageStore:
         self._max_redirects = conf.get_int("http.redirect.max", 0)
         self._skip_exceeded = conf.get_bool("http.redirect.max.exceeded.skip", False)
         self._keep_content = conf.get_bool("fetcher.store.content", True)
-        self._warc: WarcFiles | None = None
-        if conf.get_trimmed("fetcher.warc.dir"):
-            from nutch2py.fetcher.warc import WarcFiles
-
-            self._warc = WarcFiles(conf)
+        self._warc = WarcFiles(conf, options.warc) if options.warc else None
         self._parsing: Any = None
-        if conf.get_bool("fetcher.parse", False):
+        if options.parse:
             from nutch2py.parser.parsing import Parsing
 
             self._parsing = Parsing(conf)

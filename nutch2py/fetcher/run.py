@@ -7,28 +7,28 @@ one thread beside it.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from nutch2py.cells import ProtocolStatus
+from nutch2py.conf import Configuration
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
 from nutch2py.fetcher.backoff import Backoff
-from nutch2py.fetcher.fetcher import FetchReport
-from nutch2py.fetcher.monitor import Monitor
+from nutch2py.fetcher.fetch_options import FetchOptions
+from nutch2py.fetcher.fetch_state import FetchState, Finished
+from nutch2py.fetcher.monitor import Monitor, Throughput
 from nutch2py.fetcher.outcome import ROBOTS_DENIED, protocol_status
 from nutch2py.fetcher.page_store import PageStore
-from nutch2py.fetcher.queues import FetchItem, FetchItemQueues
+from nutch2py.fetcher.queues import FetchItem, FetchItemQueues, HostSettings, QueueKeys
 from nutch2py.fetcher.robots import RobotsCache
 from nutch2py.fetcher.transport import Transport
+from nutch2py.reporting import adopt, reporter
 from nutch2py.webpage import CrawlStatus, Mark, WebPage
 from nutch2py.webpage import ProtocolStatusCode as Code
-
-if TYPE_CHECKING:
-    from nutch2py.fetcher.fetcher import Fetcher
 
 _PULL = 500  # items taken from the iterator at a time
 _BATCH = 100  # finished pages stored at a time
@@ -46,12 +46,34 @@ def _etag(page: WebPage) -> str:
     return page.headers.get("ETag") or ""
 
 
-class Finished(NamedTuple):
-    """A page that is done: ``answer`` is None when nothing was asked (robots)."""
+@dataclass(frozen=True, kw_only=True)
+class FetchRules:
+    """What the properties say of a run.
 
-    item: FetchItem
-    answer: Answer | None
-    status: ProtocolStatus
+    ``capacity``: items in the queues at most. Crawl delays of robots.txt: ``max_crawl_delay`` in ms (-1 for any),
+    ``min_crawl_delay`` in s. ``max_redirects`` are followed at once. A visit that robots.txt puts off comes again after
+    ``defer_delay`` seconds, ``defer_retries`` times.
+    """
+
+    capacity: int
+    max_crawl_delay: int
+    min_crawl_delay: float
+    max_redirects: int
+    defer_delay: float
+    defer_retries: int
+
+    @classmethod
+    def of(cls, conf: Configuration, threads: int) -> FetchRules:
+        """Read the properties."""
+        server_delay = conf.get_float("fetcher.server.delay", 5.0)
+        return cls(
+            capacity=threads * max(1, conf.get_int("fetcher.queue.depth.multiplier", 50)),
+            max_crawl_delay=conf.get_int("fetcher.max.crawl.delay", 30) * 1000,
+            min_crawl_delay=conf.get_float("fetcher.min.crawl.delay", server_delay),
+            max_redirects=conf.get_int("http.redirect.max", 0),
+            defer_delay=conf.get_int("http.robots.503.defer.visits.delay", 300_000) / 1000,
+            defer_retries=conf.get_int("http.robots.503.defer.visits.retries", 3),
+        )
 
 
 class FetchRun:
@@ -59,49 +81,28 @@ class FetchRun:
 
     def __init__(
         self,
-        fetcher: Fetcher,
+        conf: Configuration,
+        options: FetchOptions,
+        keys: QueueKeys,
+        host_settings: Callable[[str], HostSettings | None] | None,
+        log: Callable[[str], None],
         items: Iterator[FetchItem],
         sink: Callable[[FetchItem], None],
         status: Callable[[str], None] | None,
         lookup: Callable[[str], WebPage | None] | None,
     ) -> None:
-        conf = fetcher.conf
-        self.conf, self.threads, self.log = conf, fetcher.threads, fetcher.log
-        self.report = FetchReport()
-        self._items, self._keys = items, fetcher.keys
-        own = fetcher.host_settings
-        self._own_settings = None if own is None else lru_cache(maxsize=65_536)(own)
-        self._store = PageStore(conf, sink, lookup, fetcher.log)
+        self.conf, self.options, self.log = conf, options, log
+        self.state = FetchState(options, log)
+        self.report = self.state.report
+        self._rules = FetchRules.of(conf, options.threads)
+        self._items, self._keys = items, keys
+        self._own_settings = None if host_settings is None else lru_cache(maxsize=65_536)(host_settings)
+        self._store = PageStore(conf, options, sink, lookup, log)
         self._tell = status or (lambda _: None)
-        self._io = ThreadPoolExecutor(1, "fetcher-table")
-        self._capacity = self.threads * max(1, conf.get_int("fetcher.queue.depth.multiplier", 50))
-        self._max_crawl_delay = conf.get_int("fetcher.max.crawl.delay", 30) * 1000
-        self._min_crawl_delay = conf.get_float("fetcher.min.crawl.delay", conf.get_float("fetcher.server.delay", 5.0))
-        self._max_redirects = conf.get_int("http.redirect.max", 0)
-        self.expected = conf.get_int("fetcher.expected", 0)
-        self._defer_delay = conf.get_int("http.robots.503.defer.visits.delay", 300_000) / 1000
-        self._defer_retries = conf.get_int("http.robots.503.defer.visits.retries", 3)
-        self._detect_sitemaps = conf.get_bool("fetcher.job.sitemap.detect", False)
-        self.deadline = self._time_limit()
-        self.active = 0
-        self.feeding = True
-        self.stopped = False  # no new requests: throughput or time limit
+        self._io = ThreadPoolExecutor(1, "fetcher-table", initializer=adopt, initargs=(reporter(),))
         self._finished: list[Finished] = []
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-
-    def _time_limit(self) -> float:
-        """Return when the run has to end, in seconds since 1970: as the job says, or ``fetcher.timelimit.mins``."""
-        absolute = self.conf.get_int("fetcher.timelimit", -1)
-        if absolute >= 0:
-            return absolute / 1000
-        minutes = self.conf.get_int("fetcher.timelimit.mins", -1)
-        return time.time() + 60 * minutes if minutes >= 0 else float("inf")
-
-    @property
-    def late(self) -> bool:
-        """Whether the time limit is over."""
-        return time.time() >= self.deadline
 
     @property
     def _backed_up(self) -> bool:
@@ -112,11 +113,11 @@ class FetchRun:
         """Fetch until the items are used up and the last page is stored."""
         self._loop = asyncio.get_running_loop()
         self._transport = transport
-        self.queues = FetchItemQueues(self.conf, self._loop.time)
-        self._backoff = Backoff(self.conf, self.queues, self.report.counters, self.deadline)
+        self.queues = self.state.queues = FetchItemQueues(self.conf, self._loop.time)
+        self._backoff = Backoff(self.conf, self.queues, self.report.counters, self.options.deadline)
         self._robots = RobotsCache(self.conf, lambda url, limit: transport.get(url, limit=limit))
         self._hungry, self._full, self._idle = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        monitor = Monitor(self, self._tell)
+        monitor = Monitor(self.state, Throughput.of(self.conf), self._wake, self._tell)
         monitor.begin(self._keys.mode)
         flusher = asyncio.ensure_future(self._flush_until_idle())
         helpers = [asyncio.ensure_future(self._feed()), asyncio.ensure_future(monitor.watch()), flusher]
@@ -137,7 +138,7 @@ class FetchRun:
                 self._timer.cancel()
         monitor.end()
 
-    def wake(self) -> None:
+    def _wake(self) -> None:
         """Look again whether there is anything to do: the queues were emptied."""
         self._hungry.set()
         self._pump()
@@ -154,10 +155,10 @@ class FetchRun:
         fed = left = 0
         more = True
         while more:
-            if self.late or self.stopped:
+            if self.state.late or self.state.stopped:
                 left += await self._loop.run_in_executor(self._io, self._drain)
                 break
-            room = self._capacity - self.queues.total_size
+            room = self._rules.capacity - self.queues.total_size
             if room <= 0:
                 self._hungry.clear()
                 await self._hungry.wait()
@@ -171,9 +172,9 @@ class FetchRun:
                     self.report.counters[left_out] += 1
             self._pump()
         if left:
-            name = "HitByTimeLimit-QueueFeeder" if self.late else "hitByThrougputThreshold"
+            name = "HitByTimeLimit-QueueFeeder" if self.state.late else "hitByThrougputThreshold"
             self.report.counters[name] += left
-        self.feeding = False
+        self.state.feeding = False
         self.log(f"QueueFeeder finished: total {fed} records. Hit by time limit :{left}")
         self._pump()
 
@@ -203,21 +204,21 @@ class FetchRun:
 
     def _pump(self) -> None:
         """Start requests while there are free threads and ready queues; wake up when the next queue is ready."""
-        while self.active < self.threads and not self._backed_up:
+        while self.state.active < self.options.threads and not self._backed_up:
             item = self.queues.get()
             if item is None:
                 break
-            self.active += 1
+            self.state.active += 1
             task = asyncio.ensure_future(self._work(item))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        blocked = self.active >= self.threads or self._backed_up  # who ends that calls again
+        blocked = self.state.active >= self.options.threads or self._backed_up  # who ends that calls again
         if not blocked and (at := self.queues.next_time()) is not None:
             self._timer = self._loop.call_at(max(at, self._loop.time() + 0.001), self._pump)
-        if not self.feeding and not self.active and not self.queues.total_size:
+        if not self.state.feeding and not self.state.active and not self.queues.total_size:
             self._idle.set()
 
     async def _work(self, item: FetchItem | None) -> None:
@@ -231,11 +232,11 @@ class FetchRun:
                     self.queues.finish(item)
                     self.report.counters["FAILED"] += 1
                     self._finish(item, None, ProtocolStatus(Code.FAILED))
-                if self.queues.total_size <= self._capacity // 2:
+                if self.queues.total_size <= self._rules.capacity // 2:
                     self._hungry.set()
                 item = None if self._backed_up else self.queues.get()
         finally:
-            self.active -= 1
+            self.state.active -= 1
         self._pump()
 
     async def _fetch(self, item: FetchItem) -> None:
@@ -244,7 +245,7 @@ class FetchRun:
         rules = await self._robots.rules(item.url)
         if rules.deferred:
             self.report.counters["robots_defer_visits"] += 1
-            if dropped := self.queues.defer(item, self._defer_delay, self._defer_retries):
+            if dropped := self.queues.defer(item, self._rules.defer_delay, self._rules.defer_retries):
                 self.report.counters["robots_defer_visits_dropped"] += dropped
             return
         if rules.unreachable:
@@ -255,18 +256,18 @@ class FetchRun:
             self._deny(item, "ROBOTS_DENIED")
             return
         delay = rules.crawl_delay or 0
-        if delay > self._max_crawl_delay >= 0:
+        if delay > self._rules.max_crawl_delay >= 0:
             self._deny(item, "ROBOTS_DENIED_MAXCRAWLDELAY")
             return
         if delay > 0:
-            queue.crawl_delay = max(delay / 1000, self._min_crawl_delay)
-        if self._detect_sitemaps and rules.sitemaps and item.url.split("://", 1)[1].partition("/")[2] == "":
+            queue.crawl_delay = max(delay / 1000, self._rules.min_crawl_delay)
+        if self.options.detect_sitemaps and rules.sitemaps and item.url.split("://", 1)[1].partition("/")[2] == "":
             item.page.sitemaps = dict.fromkeys(rules.sitemaps, "")
         page = item.page
         answer = await self._transport.get(item.url, page.modified_time, etag=_etag(page))
         self.queues.finish(item, asap=item.url.startswith("file:"))
         status = self._finish(item, answer)
-        if status.code in (Code.MOVED, Code.TEMP_MOVED) and len(item.chain) < self._max_redirects:
+        if status.code in (Code.MOVED, Code.TEMP_MOVED) and len(item.chain) < self._rules.max_redirects:
             await self._follow(item, status)
 
     def _deny(self, item: FetchItem, counter: str) -> None:

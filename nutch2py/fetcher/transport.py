@@ -15,11 +15,12 @@ from collections.abc import Awaitable, Callable
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nutch2py.conf import Configuration, warn
+from nutch2py.conf import Configuration
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
 from nutch2py.fetcher.body import Body, encoding_of
 from nutch2py.fetcher.gate import AddressExcludedError, AddressGate
 from nutch2py.fetcher.http_settings import SETTING, HttpSettings
+from nutch2py.reporting import warn
 from nutch2py.url.idn import host_to_ascii
 from nutch2py.url.javaurl import parse_url
 

@@ -19,12 +19,12 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from nutch2py import __version__
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher.answer import Answer
 from nutch2py.fetcher.http_settings import agent_string
 from nutch2py.fetcher.queues import FetchItem
+from nutch2py.version import __version__
 from nutch2py.webpage import Mark
 
 if TYPE_CHECKING:
@@ -59,14 +59,14 @@ def _about(item: FetchItem, answer: Answer) -> bytes:
 
 
 class WarcFiles:
-    """Writes into files of about ``fetcher.warc.size`` bytes in the folder ``fetcher.warc.dir``; use it in one thread.
+    """Writes into files of about ``fetcher.warc.size`` bytes in a folder; use it in one thread.
 
     A file is called ``….open`` until it is full or the fetch ends. Raises ConfigurationError when the folder cannot be
     written.
     """
 
-    def __init__(self, conf: Configuration) -> None:
-        self._folder = Path(conf.get_trimmed("fetcher.warc.dir"))
+    def __init__(self, conf: Configuration, folder: str) -> None:
+        self._folder = Path(folder)
         self._size = conf.get_int("fetcher.warc.size", 1_000_000_000)
         self._agent = agent_string(conf)
         self._robots = "obey"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from nutch2py.conf import Configuration, warn
+from nutch2py.conf import Configuration
 from nutch2py.indexer.document import NutchDocument, java_float
 from nutch2py.indexer.filters.index_more import header_of
 from nutch2py.indexer.indexing_filters import IndexingFilters, PageNotIndexable
 from nutch2py.record import Field
+from nutch2py.reporting import warn
 from nutch2py.scoring.scoring_filters import ScoringFilters
 from nutch2py.url.keys import unreverse_url
 from nutch2py.webpage import CrawlStatus, MetadataKey, ParseStatusCode, WebPage

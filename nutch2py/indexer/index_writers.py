@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
-from nutch2py.conf import Configuration, warn
+from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError, NutchError
 from nutch2py.indexer.document import NutchDocument
 from nutch2py.indexer.field_mapping import FieldMapping
 from nutch2py.plugins import enabled, names_of
+from nutch2py.reporting import warn
 
 _ADDRESSES = {"solr.server.url": "indexer-solr", "elastic.host": "indexer-elastic"}
 
@@ -95,6 +96,7 @@ class IndexWriters:
         self.conf = conf
         self._writers = list(_configured(conf))
         self._open: list[_Configured] = []
+        self._committed = False
 
     @property
     def names(self) -> list[str]:
@@ -132,23 +134,29 @@ class IndexWriters:
 
     def write(self, document: NutchDocument) -> None:
         """Add a document to every index, its fields named as each index wants them."""
+        self._committed = False
         for each in self._open:
             each.writer.write(each.mapping.apply(document))
 
     def update(self, document: NutchDocument) -> None:
         """Replace a document in every index."""
+        self._committed = False
         for each in self._open:
             each.writer.update(each.mapping.apply(document))
 
     def delete(self, document_id: str) -> None:
         """Take a document out of every index."""
+        self._committed = False
         for each in self._open:
             each.writer.delete(document_id)
 
     def commit(self) -> None:
-        """Make all that was written searchable in every index."""
+        """Make all that was written searchable in every index, unless that was done since."""
+        if self._committed:
+            return
         for each in self._open:
             each.writer.commit()
+        self._committed = True
 
     def close(self) -> None:
         """Close every writer, also when closing one of them fails; the first failure is raised at the end."""

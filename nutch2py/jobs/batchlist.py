@@ -22,9 +22,10 @@ from urllib.parse import quote, unquote
 import orjson
 
 from nutch2py.conf import Configuration
+from nutch2py.mapreduce.parameters import ALL, REINDEX
 from nutch2py.mapreduce.splits import ListSplit, RangeSplit, Split
 from nutch2py.record import Field
-from nutch2py.table import DataStore, KeyRange, MarkCondition, Query, WriteBatch, open_store
+from nutch2py.table import DataStore, KeyRange, MarkCondition, Query, WriteBatch, open_store, prefix_range
 from nutch2py.table.store import now_ms
 from nutch2py.webpage import BatchEntry, Mark, WebPage
 
@@ -55,11 +56,6 @@ class BatchState:
     state: str
     time: int
     count: int
-
-
-def prefix_range(prefix: str) -> KeyRange:
-    """Return the range of all keys that begin with ``prefix``, which ends in an ASCII character."""
-    return KeyRange(prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1))
 
 
 class BatchLists:
@@ -185,10 +181,6 @@ def journal_prefix(batch_id: str) -> str:
 
 def _name(batch_id: str) -> str:
     return quote(batch_id, safe="")
-
-
-ALL = "-all"
-REINDEX = "-reindex"
 
 
 def mark_condition(mark: Mark, batch_id: str) -> MarkCondition:

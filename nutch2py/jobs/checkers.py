@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import InputError, NutchError, UsageError
+from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.fetcher.http_settings import check_agent
 from nutch2py.fetcher.robots import agent_names
@@ -25,9 +27,7 @@ def fetch_page(conf: Configuration, url: str) -> WebPage:
         item = FetchItem(reverse_url(url), url, WebPage())
     except ValueError as error:
         raise UsageError(f"{url} is not a URL: {error}") from error
-    conf = conf.copy()
-    conf.set("fetcher.parse", False)
-    Fetcher(conf, threads=1, log=_quiet).run(iter([item]), _keep)
+    Fetcher(conf, log=_quiet, options=replace(FetchOptions.of(conf, threads=1), parse=False)).run(iter([item]), _keep)
     page = item.page
     if page.status != CrawlStatus.FETCHED or page.content is None:
         raise NutchError(f"fetch of {url} failed with protocol status: {protocol_status_text(page.protocol_status)}")

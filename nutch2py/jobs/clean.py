@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from nutch2py.conf import Configuration
 from nutch2py.indexer.building import duplicate_of, is_noindex, should_index
 from nutch2py.indexer.index_writers import IndexWriters
+from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
-from nutch2py.jobs.journal import recover
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
+from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.splits import RangeSplit
 from nutch2py.record import Field
-from nutch2py.table import Query, open_store
+from nutch2py.table import Query
 from nutch2py.webpage import CrawlStatus, ParseStatusCode, WebPage
 
 _FIELDS: frozenset[Field[Any]] = frozenset(
@@ -32,7 +34,14 @@ _WITH_TEXT = _FIELDS | {WebPage.text}
 _HTML = ("text/html", "application/xhtml+xml")
 
 
-class CleaningJob(TableJob):
+@dataclass(frozen=True, kw_only=True)
+class CleanParameters(JobParameters):
+    """``commit``: make the deletes seen at once."""
+
+    commit: bool = True
+
+
+class CleaningJob(TableJob[CleanParameters]):
     """Rows that are gone, redirected, duplicate or noindex to deletes.
 
     Deletes do not look at the index mark: a row that Nutch 2 or another index was told of is deleted all the same.
@@ -43,7 +52,6 @@ class CleaningJob(TableJob):
 
     def prepare(self) -> None:
         """Read the settings."""
-        self.commit = self.conf.get_bool("commit", True)
         self.noindex = self.conf.get_bool("indexer.delete.robots.noindex", True)
         self.agent = self.conf.get_trimmed("http.agent.name")
 
@@ -58,7 +66,7 @@ class CleaningJob(TableJob):
                     deleted += 1
                     self.count("SolrClean", "DELETED")
                     self.count("CleaningJob", reason)
-            if deleted and self.commit:
+            if deleted and self.parameters.commit:
                 writers.commit()
         yield from ()
 
@@ -82,15 +90,13 @@ class CleaningJob(TableJob):
 
 def clean(conf: Configuration, commit: bool = True) -> JobResult:
     """Delete from every index; return the counters."""
-    conf = conf.copy()
-    conf.set("commit", commit)
     log = JobLog("CleaningJob", announce=False)
     log.line("starting")
-    recover(conf)
-    store = open_store(conf, WebPage)
-    store.create()
+    store = begin(conf).store
     splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(_FIELDS), map_tasks(conf))]
-    result = run_job(CleaningJob, conf, splits, title="CleaningJob", expected=store.row_estimate())
+    result = run_job(
+        CleaningJob, conf, splits, CleanParameters(commit=commit), title="CleaningJob", expected=store.row_estimate()
+    )
     log.line(f"deleted a total of {result.count('SolrClean', 'DELETED')} documents")
     log.line("done")
     return result

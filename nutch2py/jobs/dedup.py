@@ -18,10 +18,11 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.indexer.building import duplicate_of, should_index
 from nutch2py.indexer.filters.index_basic import fetch_time_of
+from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
-from nutch2py.jobs.journal import recover
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
+from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.splits import RangeSplit
 from nutch2py.record import Field
 from nutch2py.table import Query, WriteBatch, open_store
@@ -102,7 +103,7 @@ def by_rank(candidates: Iterable[tuple[Candidate, str]], order: Sequence[str]) -
     return sorted(candidates, key=cmp_to_key(compare))
 
 
-class _Duplicates(TableJob):
+class _Duplicates(TableJob[JobParameters]):
     """What both passes share: which pages take part, in which group, and the mark."""
 
     def prepare(self) -> None:
@@ -241,9 +242,7 @@ def dedup(conf: Configuration, near: bool = False) -> JobResult:
         raise ConfigurationError(f"deduplication.simhash.threshold is {threshold}: write 0 to {_MAX_THRESHOLD}")
     log = JobLog("DeduplicationJob", announce=False)
     log.line("starting")
-    recover(conf)
-    store = open_store(conf, WebPage)
-    store.create()
+    store = begin(conf).store
     expected = store.row_estimate()
     splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(_FIELDS), map_tasks(conf))]
     result = run_job(DeduplicationJob, conf, splits, title="DeduplicationJob", expected=expected)

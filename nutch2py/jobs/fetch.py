@@ -8,24 +8,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 from zlib import crc32
 
 from nutch2py.cells import decode_text
-from nutch2py.conf import Configuration, warn
+from nutch2py.conf import Configuration
+from nutch2py.fetcher.fetch_options import FetchOptions, deadline
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.fetcher.http_settings import check_agent
 from nutch2py.fetcher.queues import BY_HOST, HostSettings
-from nutch2py.jobs.batchlist import ALL, BatchLists, mark_condition, rows_of_batch
+from nutch2py.jobs.batchlist import BatchLists, mark_condition, rows_of_batch
+from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
-from nutch2py.jobs.journal import recover
 from nutch2py.mapreduce.driver import JobResult, map_tasks, reduce_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
+from nutch2py.mapreduce.parameters import ALL, BatchParameters, JobParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol
+from nutch2py.reporting import warn
 from nutch2py.table import WriteBatch, open_store
-from nutch2py.table.store import now_ms
 from nutch2py.url.keys import reverse_host, unreverse_url
 from nutch2py.url.partition import URLPartitioner
 from nutch2py.webpage import INJECTED_SITEMAP, CrawlStatus, Host, Mark, WebPage
@@ -35,7 +38,44 @@ _FLUSH_SECONDS = 5.0  # what a killed fetcher loses at most
 _REDIRECTS = (CrawlStatus.REDIR_TEMP, CrawlStatus.REDIR_PERM)
 
 
-class FetcherJob(TableJob):
+@dataclass(frozen=True, kw_only=True)
+class FetchParameters(BatchParameters):
+    """What a fetch is asked for.
+
+    ``threads``: requests at a time in a task. ``resume``: leave out what is fetched. ``sitemap``: sitemaps, and only
+    these; ``detect_sitemaps``: note those that robots.txt names. ``deadline``: when it ends, seconds since 1970, None
+    for never. ``partitions``: fetch tasks, ``partition_mode``: what they hold together ("": as the property says).
+    ``listed``: rows come through the batch's list, whose order is to be kept. ``expected``: pages of a task, about.
+    ``warc``: a folder for WARC files, "" for none.
+    """
+
+    threads: int = 10
+    resume: bool = False
+    sitemap: bool = False
+    detect_sitemaps: bool = False
+    parse: bool = False
+    deadline: float | None = None
+    partitions: int = 1
+    partition_mode: str = ""
+    listed: bool = False
+    expected: int = 0
+    warc: str = ""
+
+    @property
+    def options(self) -> FetchOptions:
+        """What the fetcher of a task is asked for."""
+        return FetchOptions(
+            threads=self.threads,
+            deadline=float("inf") if self.deadline is None else self.deadline,
+            expected=self.expected,
+            sitemap=self.sitemap,
+            detect_sitemaps=self.detect_sitemaps,
+            parse=self.parse,
+            warc=self.warc,
+        )
+
+
+class FetcherJob(TableJob[FetchParameters]):
     """Marked rows to partitions, partitions to the web, pages to the table."""
 
     INTERNAL_PROTOCOL = SortedTextProtocol
@@ -43,45 +83,40 @@ class FetcherJob(TableJob):
     fields = frozenset({WebPage.markers})
 
     @classmethod
-    def local_outputs(cls, conf: Configuration) -> str:
+    def local_outputs(cls, conf: Configuration, parameters: JobParameters) -> str:
         """Name the WARC files, which a task writes to the disk of its machine."""
-        return "WARC files" if conf.get_trimmed("fetcher.warc.dir") else ""
+        return "WARC files" if isinstance(parameters, FetchParameters) and parameters.warc else ""
 
     def prepare(self) -> None:
-        """Read the job's parameters."""
-        conf = self.conf
-        self.batch_id = conf.get("fetcher.batch.id", "")
-        self.mark = mark_condition(Mark.GENERATE, self.batch_id)
-        self.resume = conf.get_bool("fetcher.job.resume")
-        self.sitemap = conf.get_bool("fetcher.job.sitemap")
-        self.partitions = conf.get_int("fetcher.partitions", 1)
+        """Name the rows."""
+        self.mark = mark_condition(Mark.GENERATE, self.parameters.batch_id)
 
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
         """Yield (partition, place and row key); places follow the list, or spread hosts by a hash without one."""
-        partitioner = URLPartitioner(self.conf)
-        listed = self.conf.get_bool("fetcher.listed")
+        asked = self.parameters
+        partitioner = URLPartitioner(self.conf, asked.partition_mode)
         for number, (key, page) in enumerate(pages):
-            if (page.markers.get(Mark.INJECT) == INJECTED_SITEMAP) != self.sitemap:
+            if (page.markers.get(Mark.INJECT) == INJECTED_SITEMAP) != asked.sitemap:
                 continue
-            if self.resume and page.markers.get(Mark.FETCH) is not None:
+            if asked.resume and page.markers.get(Mark.FETCH) is not None:
                 self.count("FetcherStatus", "already_fetched")
                 continue
             try:
-                partition = partitioner.partition(unreverse_url(key), self.partitions)
+                partition = partitioner.partition(unreverse_url(key), asked.partitions)
             except ValueError:
                 self.count("FetcherStatus", "malformed_key")
                 continue
-            place = number if listed else crc32(key.encode("utf-8", "surrogateescape"))
+            place = number if asked.listed else crc32(key.encode("utf-8", "surrogateescape"))
             yield f"{partition:05d}", f"{place:010d}{key}"
 
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[Pair]:
         """Fetch partition after partition."""
-        conf = self.conf
-        fields = Fetcher.fields(conf)
+        conf, options = self.conf, self.parameters.options
+        fields = Fetcher.fields(conf, options)
         hosts = HostTable(conf) if conf.get_bool("fetcher.queue.use.host.settings") else None
         for _, values in groups:
             with _PageSink(self) as sink:
-                fetcher = Fetcher(conf, host_settings=hosts, log=self.channel.line)
+                fetcher = Fetcher(conf, host_settings=hosts, log=self.channel.line, options=options)
                 lookup = partial(self.store.get, fields=fields)
                 report = fetcher.run(self._items(values, fields), sink, self.channel.note, lookup)
             for name, amount in report.counters.items():
@@ -135,9 +170,10 @@ class _PageSink:
 
     def __init__(self, job: FetcherJob) -> None:
         self._job, self._lists = job, BatchLists(job.conf)
-        self._parsing = job.conf.get_bool("fetcher.parse")
-        self._batch: WriteBatch = job.store.batch()
+        self._parsing = job.parameters.parse
         self._side: WriteBatch = self._lists.store.batch()
+        # links that are dropped are noted first: the pages' own are gone once they are written
+        self._batch: WriteBatch = job.store.batch(before=self._side.flush)
         self._flushed = time.monotonic()
 
     def __call__(self, item: FetchItem) -> None:
@@ -163,7 +199,6 @@ class _PageSink:
         return before - set(page.outlinks) if before else before
 
     def _flush(self) -> None:
-        self._side.flush()  # first: the pages' own links are gone once they are written
         self._batch.flush()
         self._flushed = time.monotonic()
 
@@ -194,34 +229,33 @@ def fetch(
     check_agent(conf)
     log = JobLog("FetcherJob")
     log.line("fetching all" if batch_id == ALL else f"batchId: {batch_id}")
-    conf = conf.copy()
-    recover(conf)
-    if threads:
-        conf.set("fetcher.threads.fetch", threads)
-    log.line(f"threads: {conf.get_int('fetcher.threads.fetch', 10)}")
-    log.line(f"parsing: {str(conf.get_bool('fetcher.parse')).lower()}")
-    log.line(f"resuming: {str(resume).lower()}")
-    minutes = conf.get_int("fetcher.timelimit.mins", -1)
-    conf.set("fetcher.timelimit", now_ms() + minutes * 60000 if minutes > 0 else -1)
-    log.raw(f"FetcherJob : timelimit set for : {conf.get('fetcher.timelimit')}")
-    tasks = num_tasks or reduce_tasks(conf)
-    conf.set("fetcher.batch.id", batch_id)
-    conf.set("fetcher.job.resume", resume)
-    conf.set("fetcher.job.sitemap", sitemap)
-    conf.set("fetcher.job.sitemap.detect", detect_sitemaps)
-    conf.set("fetcher.partitions", tasks)
+    store, lists, _ = begin(conf, batch_id=batch_id, mark=Mark.GENERATE)
+    ends, tasks = deadline(conf), num_tasks or reduce_tasks(conf)
     queues = conf.get_trimmed("fetcher.queue.mode", BY_HOST)
-    if queues != BY_HOST:  # else two tasks would ask the servers of a domain, or of an address, at the same time
-        conf.set("partition.url.mode", queues)
-    if warc:
-        conf.set("fetcher.warc.dir", str(Path(warc).absolute()))
-    store, lists = open_store(conf, WebPage), BatchLists(conf)
-    store.create()
-    lists.store.create()
-    conf.set("fetcher.listed", batch_id != ALL and lists.complete(batch_id))
     splits, expected = rows_of_batch(conf, store, FetcherJob.fields, Mark.GENERATE, batch_id, map_tasks(conf))
-    conf.set("fetcher.expected", (expected or 0) // tasks)
-    result = run_job(FetcherJob, conf, splits, title="FetcherJob", expected=expected and 2 * expected, reducers=tasks)
+    warc = warc or conf.get_trimmed("fetcher.warc.dir")
+    parameters = FetchParameters(
+        batch_id=batch_id,
+        threads=max(1, threads or conf.get_int("fetcher.threads.fetch", 10)),
+        resume=resume,
+        sitemap=sitemap,
+        detect_sitemaps=detect_sitemaps,
+        parse=conf.get_bool("fetcher.parse"),
+        deadline=None if ends == float("inf") else ends,
+        partitions=tasks,
+        # else two tasks would ask the servers of a domain, or of an address, at the same time
+        partition_mode="" if queues == BY_HOST else queues,
+        listed=batch_id != ALL and lists.complete(batch_id),
+        expected=(expected or 0) // tasks,
+        warc=str(Path(warc).absolute()) if warc else "",
+    )
+    log.line(f"threads: {parameters.threads}")
+    log.line(f"parsing: {str(parameters.parse).lower()}")
+    log.line(f"resuming: {str(resume).lower()}")
+    log.raw(f"FetcherJob : timelimit set for : {-1 if parameters.deadline is None else int(ends * 1000)}")
+    result = run_job(
+        FetcherJob, conf, splits, parameters, title="FetcherJob", expected=expected and 2 * expected, reducers=tasks
+    )
     log.line(result.summary("FetcherStatus") or "nothing to fetch")
     log.finished()
     return result

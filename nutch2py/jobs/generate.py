@@ -13,23 +13,26 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from zlib import crc32
 
 import orjson
 
-from nutch2py.conf import Configuration, warn
+from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.jobs.batchlist import UNLISTED, BatchLists, BatchState, State, put_entry
+from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
-from nutch2py.jobs.journal import recover
-from nutch2py.mapreduce.driver import map_tasks, reduce_tasks, run_job
+from nutch2py.mapreduce.driver import JobResult, map_tasks, reduce_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
+from nutch2py.mapreduce.parameters import BatchParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
 from nutch2py.mapreduce.splits import RangeSplit
+from nutch2py.reporting import warn
 from nutch2py.schedule.fetch_schedule import fetch_schedule
 from nutch2py.scoring.scoring_filters import ScoringFilters
-from nutch2py.table import Query, open_store
+from nutch2py.table import Query
 from nutch2py.table.store import now_ms
 from nutch2py.url.keys import reverse_url, unreverse_url
 from nutch2py.url.partition import URLPartitioner
@@ -40,6 +43,29 @@ from nutch2py.webpage import INJECTED_SITEMAP, Mark, WebPage
 
 NO_LIMIT = sys.maxsize
 _SEPARATOR = "\x01"  # below every character of a URL, so that entries sort as (score descending, URL ascending)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateParameters(BatchParameters):
+    """What makes a batch.
+
+    ``now``: the time by which rows are due, ms since 1970. ``top_n``: URLs at most, 0 for any number. ``partitions``:
+    how many fetch tasks the list is laid out for. ``sitemap``: sitemaps, and only these. ``resuming``: rows that carry
+    the batch's mark are of an interrupted run of it, and may be chosen.
+    """
+
+    now: int
+    top_n: int = 0
+    filter_urls: bool = True
+    normalize: bool = True
+    sitemap: bool = False
+    resuming: bool = False
+    partitions: int = 1
+
+    @property
+    def limit(self) -> int:
+        """URLs at most, as a number to compare with."""
+        return self.top_n or NO_LIMIT
 
 
 class Entry(NamedTuple):
@@ -97,7 +123,7 @@ class Selection:
         return chosen
 
 
-class GeneratorJob(TableJob):
+class GeneratorJob(TableJob[GenerateParameters]):
     """Rows that are due, to a batch list and marks."""
 
     INTERNAL_PROTOCOL = SortedTextProtocol
@@ -107,30 +133,22 @@ class GeneratorJob(TableJob):
     def prepare(self) -> None:
         """Load what decides about URLs and rows."""
         conf = self.conf
-        self.batch_id = conf.get("generate.batch.id", "")
-        self.resuming = conf.get_bool("generate.batch.resuming")
-        self.now = conf.get_int("generate.curr.time")
-        self.top_n = conf.get_int("generate.topN") or NO_LIMIT
         self.max_count = conf.get_int("generate.max.count", -1)
         self.group_of = domain_of if conf.get_trimmed("generate.count.mode", "host") == "domain" else host_of
         self.max_distance = conf.get_int("generate.max.distance", -1)
         self.min_score = conf.get_float("generate.min.score", 0.0)
-        self.sitemap = conf.get_bool("generate.sitemap")
-        self.partitions = conf.get_int("generate.partitions", 1)
         self.scoring, self.schedule = ScoringFilters(conf), fetch_schedule(conf)
         self.fields = generator_fields(conf)
 
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
         """Yield the best entries of a split, all under one key."""
-        conf = self.conf
-        normalize = (
-            URLNormalizers(conf, "generate_host_count").normalize if conf.get_bool("generate.normalise", True) else None
-        )
-        accept = URLFilters(conf).filter if conf.get_bool("generate.filter", True) else None
+        conf, asked = self.conf, self.parameters
+        normalize = URLNormalizers(conf, "generate_host_count").normalize if asked.normalize else None
+        accept = URLFilters(conf).filter if asked.filter_urls else None
         batches = BatchLists(conf)
-        self.stale = _StaleMarks(batches, conf.get_int("crawl.gen.delay", 604800000), self.now)
-        unlimited = self.top_n == NO_LIMIT and self.max_count <= 0
-        selection = Selection(self.top_n, self.max_count)
+        self.stale = _StaleMarks(batches, conf.get_int("crawl.gen.delay", 604800000), asked.now)
+        unlimited = not asked.top_n and self.max_count <= 0
+        selection = Selection(asked.limit, self.max_count)
         should_fetch, sort_value = self.schedule.should_fetch, self.scoring.generator_sort_value
         counts: Counter[str] = Counter()
         for key, page in pages:
@@ -143,7 +161,7 @@ class GeneratorJob(TableJob):
             if self.max_distance > -1 and int(markers.get(Mark.DISTANCE) or 0) > self.max_distance:
                 counts["too_distant"] += 1
                 continue
-            if (markers.get(Mark.INJECT) == INJECTED_SITEMAP) != self.sitemap:
+            if (markers.get(Mark.INJECT) == INJECTED_SITEMAP) != asked.sitemap:
                 continue
             try:
                 url: str | None = unreverse_url(key)
@@ -151,7 +169,7 @@ class GeneratorJob(TableJob):
                 counts["malformed_key"] += 1
                 continue
             assert url is not None
-            if not should_fetch(url, page, self.now):
+            if not should_fetch(url, page, asked.now):
                 counts["not_due"] += 1
                 continue
             score = sort_value(url, page, page.score)
@@ -184,9 +202,9 @@ class GeneratorJob(TableJob):
 
     def _free(self, mark: str) -> bool:
         """Tell whether a marked row may be chosen: an interrupted run of this very batch, or a batch long dead."""
-        if mark == self.batch_id:
+        if mark == self.parameters.batch_id:
             self.count("generator", "own_marks")
-            return self.resuming
+            return self.parameters.resuming
         if self.stale(mark):
             self.count("generator", "reclaimed")
             return True
@@ -200,11 +218,12 @@ class GeneratorJob(TableJob):
         """Yield (partition, order and entry) of the selection over all."""
         counts: Counter[str] = Counter()
         seen: set[str] = set()
+        limit, partition_count = self.parameters.limit, self.parameters.partitions
         partitioner = URLPartitioner(self.conf)
         partitions: defaultdict[int, defaultdict[str, list[tuple[str, str]]]] = defaultdict(lambda: defaultdict(list))
         for _, texts in groups:
             for text in texts:
-                if len(seen) >= self.top_n:
+                if len(seen) >= limit:
                     continue  # the rest of the group has to be read, not kept
                 entry, group = text[16:].rsplit(_SEPARATOR, 1)
                 url, moved = entry.split(_SEPARATOR, 1)
@@ -215,20 +234,21 @@ class GeneratorJob(TableJob):
                     self.count("generator", "over_max_count")
                     continue
                 seen.add(url)
-                partitions[partitioner.partition(url, self.partitions)][partitioner.key(url)].append((url, moved))
+                partitions[partitioner.partition(url, partition_count)][partitioner.key(url)].append((url, moved))
         for number, hosts in partitions.items():
             for order, (url, moved) in enumerate(spread(hosts)):
                 yield f"{number:05d}", f"{order:09d}{url}{_SEPARATOR}{moved}"
 
     def _write(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[Pair]:
         """Write the list of each partition first, then the marks: a list without marks does no harm."""
+        batch_id = self.parameters.batch_id
         for partition, texts in groups:
             rows: list[tuple[str, str]] = []
             with self.batches.batch() as batch:
                 for order, text in enumerate(texts):
                     url, moved = text[9:].split(_SEPARATOR, 1)
                     key = reverse_url(url)
-                    put_entry(batch, self.batch_id, partition, order, key)
+                    put_entry(batch, batch_id, partition, order, key)
                     rows.append((key, moved))
             rows.sort()
             with self.writing() as batch:
@@ -236,8 +256,8 @@ class GeneratorJob(TableJob):
                     page = WebPage({}, frozenset())
                     if moved:  # the URL normalizes to another row: that one gets the marks of this one, as in Nutch
                         page.markers.update(orjson.loads(moved))
-                    page.markers[Mark.GENERATE] = self.batch_id
-                    page.batch_id = self.batch_id
+                    page.markers[Mark.GENERATE] = batch_id
+                    page.batch_id = batch_id
                     batch.put(key, page)
                     self.channel.advance()
             self.count("generator", "generated", len(rows))
@@ -286,6 +306,17 @@ def new_batch_id() -> str:
     return f"{int(time.time())}-{random.randint(0, 2**31 - 1)}"
 
 
+@dataclass
+class GenerateResult(JobResult):
+    """A batch that was made: ``batch_id``, and ``urls``, how many it has, 0 when none is due. Unpacks as these two."""
+
+    batch_id: str = ""
+    urls: int = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.batch_id, self.urls))
+
+
 def generate(
     conf: Configuration,
     *,
@@ -296,8 +327,8 @@ def generate(
     sitemap: bool = False,
     batch_id: str = "",
     now: int = 0,
-) -> tuple[str, int]:
-    """Make a batch; return its id and the number of URLs, 0 when none is due.
+) -> GenerateResult:
+    """Make a batch; return its id, the number of URLs, and why other rows were left out (counters ``generator``).
 
     ``top_n`` 0: no limit. ``now``: the time by which rows are due (ms since 1970), 0 for the present.
     """
@@ -317,31 +348,31 @@ def generate(
         log.line("sitemap: true")
     if top_n:
         log.line(f"topN: {top_n}")
-    recover(conf)
-    store, batches = open_store(conf, WebPage), BatchLists(conf)
-    store.create()
+    store, batches = begin(conf)[:2]
     batch_id = batch_id or new_batch_id()
     before = batches.state(batch_id)
     if before is not None and _is_made(before, conf):
         log.line(f"batch {batch_id} is there already, not updated yet: nothing was added to it")
         log.finished()
         log.line(f"generated batch id: {batch_id} containing {before.count} URLs")
-        return batch_id, before.count
+        return GenerateResult(batch_id=batch_id, urls=before.count)
     resuming = before is not None and before.state == State.GENERATING
     if resuming:
         log.line(f"taking up batch {batch_id}, which was interrupted")
     batches.forget(batch_id)
     batches.set_state(batch_id, State.GENERATING)
-    conf.set("generate.batch.id", batch_id)
-    conf.set("generate.batch.resuming", resuming)
-    conf.set("generate.curr.time", (now or now_ms()) + int(add_days * 86400000))
-    conf.set("generate.topN", top_n)
-    conf.set("generate.filter", filter_urls)
-    conf.set("generate.normalise", normalize)
-    conf.set("generate.sitemap", sitemap)
-    conf.set_default("generate.partitions", str(conf.get_int("mapreduce.job.reduces") or reduce_tasks(conf)))
+    parameters = GenerateParameters(
+        batch_id=batch_id,
+        now=(now or now_ms()) + int(add_days * 86400000),
+        top_n=top_n,
+        filter_urls=filter_urls,
+        normalize=normalize,
+        sitemap=sitemap,
+        resuming=resuming,
+        partitions=reduce_tasks(conf),
+    )
     splits = [RangeSplit(r) for r in store.key_ranges(Query(generator_fields(conf)), map_tasks(conf))]
-    result = run_job(GeneratorJob, conf, splits, title="GeneratorJob", expected=store.row_estimate())
+    result = run_job(GeneratorJob, conf, splits, parameters, title="GeneratorJob", expected=store.row_estimate())
     count = result.count("generator", "generated")
     foreign = not resuming and result.count("generator", "own_marks") > 0
     if count or foreign:
@@ -350,7 +381,7 @@ def generate(
         batches.forget(batch_id)
     log.finished()
     log.line(f"generated batch id: {batch_id} containing {count} URLs")
-    return batch_id, count
+    return GenerateResult(result.counters, batch_id=batch_id, urls=count)
 
 
 def _is_made(state: BatchState, conf: Configuration) -> bool:

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from nutch2py.cells import encode_text
 from nutch2py.conf import Configuration
+from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
-from nutch2py.jobs.journal import recover
 from nutch2py.jobs.readdb_text import bytes_text
 from nutch2py.jobs.seeds import seed_files
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
+from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.splits import FileSplit, RangeSplit, read_lines, split_files
 from nutch2py.table import Query, open_store
 from nutch2py.url.keys import host_of_key, reverse_host, unreverse_host
@@ -30,7 +32,14 @@ from nutch2py.webpage import CrawlStatus, Host, WebPage
 PAGES, FETCHED = "p", "f"
 
 
-class HostInjectorJob(TableJob):
+@dataclass(frozen=True, kw_only=True)
+class HostDbParameters(JobParameters):
+    """``links``: count the links between hosts, too."""
+
+    links: bool = False
+
+
+class HostInjectorJob(TableJob[JobParameters]):
     """Lines ``host or URL <TAB> name=value …`` to metadata of the host; what the line does not name stays."""
 
     reduce_steps = 0
@@ -59,12 +68,12 @@ class HostInjectorJob(TableJob):
         yield from ()
 
 
-class HostDbUpdateJob(TableJob):
+class HostDbUpdateJob(TableJob[HostDbParameters]):
     """Rows, by host, to counts."""
 
     def prepare(self) -> None:
         """Read whether links are counted."""
-        self.links = self.conf.get_bool("hostdb.update.links")
+        self.links = self.parameters.links
         self.fields = host_fields(self.links)
 
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
@@ -138,14 +147,12 @@ def updatehostdb(conf: Configuration, links: bool) -> JobResult:
     """Count the pages of every host into the host table, with ``links`` also the links between hosts."""
     log = JobLog("HostDbUpdateJob")
     log.raw(f"Updating HostDb. Adding links:{str(links).lower()}")
-    conf = conf.copy()
-    recover(conf)
-    conf.set("hostdb.update.links", links)
-    store = open_store(conf, WebPage)
-    store.create()
+    store = begin(conf).store
     open_store(conf, Host).create()
     splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(host_fields(links)), map_tasks(conf))]
-    result = run_job(HostDbUpdateJob, conf, splits, title="HostDbUpdateJob", expected=store.row_estimate())
+    rows = store.row_estimate()
+    asked = HostDbParameters(links=links)
+    result = run_job(HostDbUpdateJob, conf, splits, asked, title="HostDbUpdateJob", expected=rows)
     log.line(f"{result.count('updatehostdb', 'hosts')} hosts")
     log.finished()
     return result

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from nutch2py.conf import Configuration
 from nutch2py.indexer.building import DocumentBuilder, IndexAction
 from nutch2py.indexer.index_writers import IndexWriters, chosen
-from nutch2py.jobs.batchlist import ALL, REINDEX, BatchLists, State
+from nutch2py.jobs.batchlist import State
+from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
-from nutch2py.jobs.journal import recover
 from nutch2py.mapreduce.driver import JobResult, map_tasks, merge_counters, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
+from nutch2py.mapreduce.parameters import ALL, REINDEX, BatchParameters, JobParameters
 from nutch2py.mapreduce.splits import RangeSplit, Split
-from nutch2py.table import MarkCondition, Query, open_store
+from nutch2py.table import MarkCondition, Query
 from nutch2py.webpage import CrawlStatus, Mark, WebPage
 
 _GONE = (CrawlStatus.GONE, CrawlStatus.REDIR_TEMP, CrawlStatus.REDIR_PERM)
@@ -21,7 +23,21 @@ _ON_DISK = ("indexer-embedded", "indexer-csv", "indexer-jsonl")
 _STATE = frozenset({WebPage.markers, WebPage.status, WebPage.batch_id})
 
 
-class IndexerJob(TableJob):
+@dataclass(frozen=True, kw_only=True)
+class IndexParameters(BatchParameters):
+    """``listed``: rows come through the batch's list. ``only_gone``: look for pages to delete, and for nothing else."""
+
+    listed: bool = False
+    only_gone: bool = False
+
+    @property
+    def condition(self) -> MarkCondition | None:
+        """The mark that scanned rows must have; rows of a list are looked at whatever became of them."""
+        every = self.every or self.listed or self.only_gone
+        return None if every else MarkCondition(Mark.UPDATEDB, self.batch_id)
+
+
+class IndexerJob(TableJob[IndexParameters]):
     """Updated rows to documents, and rows that were indexed once and are no longer there to deletes."""
 
     reduce_steps = 0
@@ -29,36 +45,32 @@ class IndexerJob(TableJob):
     def prepare(self) -> None:
         """Load the filters."""
         conf = self.conf
-        self.batch_id = conf.get("indexer.batch.id", "")
-        self.every = self.batch_id in (ALL, REINDEX)
         self.builder = DocumentBuilder(conf)
-        if conf.get_bool("indexer.only.gone"):
-            self.fields = _STATE
-        else:
-            self.fields = self.builder.fields | _STATE
-            self.mark = _condition(conf)
+        self.fields = _STATE if self.parameters.only_gone else self.builder.fields | _STATE
+        self.mark = self.parameters.condition
 
     @classmethod
-    def local_outputs(cls, conf: Configuration) -> str:
+    def local_outputs(cls, conf: Configuration, parameters: JobParameters) -> str:
         """Return the writers that run whose index is a folder or a file."""
         return " and ".join(name for name in chosen(conf) if name in _ON_DISK)
 
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
         """Write each document and delete; the index mark is set when the index has committed them."""
-        with IndexWriters(self.conf) as writers, self.writing() as batch:
+        with IndexWriters(self.conf) as writers, self.writing(before=writers.commit) as batch:
             for key, page in pages:
                 if self._handle(key, page, writers):
                     batch.put(key, page)
-            writers.commit()
+            batch.flush()
+            writers.commit()  # deletes, and whatever else left no mark
             if writers.refused:
                 self.count("IndexerStatus", "refused", writers.refused)
         yield from ()
 
     def _handle(self, key: str, page: WebPage, writers: IndexWriters) -> bool:
         """Send a row to the index; return whether it was added."""
-        updated = page.markers.get(Mark.UPDATEDB)
-        ours = self.batch_id == REINDEX or (updated is not None and self.batch_id in (ALL, updated))
-        if page.status in _GONE and (self.every or page.batch_id == self.batch_id):
+        batch_id, updated = self.parameters.batch_id, page.markers.get(Mark.UPDATEDB)
+        ours = batch_id == REINDEX or (updated is not None and batch_id in (ALL, updated))
+        if page.status in _GONE and (self.parameters.every or page.batch_id == batch_id):
             if page.markers.get(Mark.INDEX) is not None and self.builder.delete:
                 self._delete(key, writers)
             return False
@@ -82,24 +94,14 @@ class IndexerJob(TableJob):
         self.count("IndexerStatus", "deleted")
 
 
-def _condition(conf: Configuration) -> MarkCondition | None:
-    """Return the mark that scanned rows must have; rows of a list are looked at whatever became of them."""
-    batch_id = conf.get("indexer.batch.id", "")
-    listed = batch_id in (ALL, REINDEX) or conf.get_bool("indexer.listed")
-    return None if listed else MarkCondition(Mark.UPDATEDB, batch_id)
-
-
 def index(conf: Configuration, batch_id: str) -> JobResult:
     """Index a batch, every updated row (``-all``) or every parsed row (``-reindex``); return the counters."""
-    conf = conf.copy()
     log = JobLog("IndexingJob", announce=False)
     log.line("starting")
-    recover(conf)
-    store, lists = open_store(conf, WebPage), BatchLists(conf)
-    store.create()
-    conf.set("indexer.batch.id", batch_id)
+    # pages that are gone carry no update mark: they are looked for before a batch is called unknown
+    store, lists, unknown = begin(conf, batch_id=batch_id, mark=Mark.UPDATEDB, lenient=True)
     listed = batch_id not in (ALL, REINDEX) and lists.complete(batch_id)
-    conf.set("indexer.listed", listed)
+    parameters = IndexParameters(batch_id=batch_id, listed=listed)
     writers = IndexWriters(conf)
     writers.prepare(reindex=batch_id == REINDEX)
     log.raw(writers.describe())
@@ -108,18 +110,20 @@ def index(conf: Configuration, batch_id: str) -> JobResult:
     if listed:
         splits = [*lists.splits(batch_id, map_tasks(conf))]
     else:
-        query = Query(fields, mark=_condition(conf))
+        query = Query(fields, mark=parameters.condition)
         splits = [RangeSplit(key_range) for key_range in store.key_ranges(query, map_tasks(conf))]
     state = lists.state(batch_id)
     expected = state.count if listed and state is not None else store.row_estimate()
-    result = run_job(IndexerJob, conf, splits, title="IndexingJob", expected=expected)
-    if not listed and batch_id not in (ALL, REINDEX):
-        conf.set("indexer.only.gone", True)  # without a list the update mark finds no page that is gone
+    result = run_job(IndexerJob, conf, splits, parameters, title="IndexingJob", expected=expected)
+    if not listed and not parameters.every:
+        gone = replace(parameters, only_gone=True)  # without a list the update mark finds no page that is gone
         splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(_STATE), map_tasks(conf))]
-        result = merge_counters([result, run_job(IndexerJob, conf, splits, title="IndexingJob: gone pages")])
+        result = merge_counters([result, run_job(IndexerJob, conf, splits, gone, title="IndexingJob: gone pages")])
     if state is not None and state.state == State.UPDATED:
         lists.forget(batch_id)
     counts = result.counters.get("IndexerStatus", {})
+    if unknown is not None and not counts:
+        raise unknown
     added, deleted, skipped = (counts.get(name, 0) for name in ("added", "deleted", "skipped"))
     refused = counts.get("refused", 0)
     log.line(

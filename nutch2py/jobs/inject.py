@@ -10,19 +10,22 @@ the same URL the last wins. Rows that exist are left alone, unless ``db.injector
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from nutch2py.cells import encode_text
 from nutch2py.conf import Configuration
+from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
 from nutch2py.jobs.seeds import Seed, parse_seed_line, seed_files
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job, runner_name
 from nutch2py.mapreduce.hadoop import local_copy
 from nutch2py.mapreduce.job import Pair, TableJob
+from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.splits import FileSplit, read_lines, split_files
 from nutch2py.schedule.abstract import FIXED_INTERVAL_KEY
 from nutch2py.scoring.scoring_filters import ScoringFilters
-from nutch2py.table import WriteBatch, open_store
+from nutch2py.table import WriteBatch
 from nutch2py.table.store import now_ms
 from nutch2py.url.keys import reverse_url
 from nutch2py.url.url_filters import URLFilters
@@ -30,6 +33,13 @@ from nutch2py.url.url_normalizers import URLNormalizers
 from nutch2py.webpage import INJECTED_PAGE, INJECTED_SITEMAP, Mark, WebPage
 
 _ROWS = 1000  # rows looked up at once
+
+
+@dataclass(frozen=True, kw_only=True)
+class InjectParameters(JobParameters):
+    """``now``: the fetch time that seeds get, ms since 1970."""
+
+    now: int
 
 
 class _Rules:
@@ -44,7 +54,7 @@ class _Rules:
         self.interval = conf.get_int("db.fetch.interval.default", 2592000)
 
 
-class InjectorJob(TableJob):
+class InjectorJob(TableJob[InjectParameters]):
     """Map: lines to row keys and seeds. Reduce: the last seed of a key into its row."""
 
     fields = frozenset(
@@ -54,7 +64,6 @@ class InjectorJob(TableJob):
     def prepare(self) -> None:
         """Load what decides about URLs and rows."""
         self.rules = _Rules(self.conf)
-        self.now = self.conf.get_int("injector.current.time")
 
     def map_file(self, split: FileSplit) -> Iterator[Pair]:
         """Yield (row key, seed) of every line that passes; the seed's first two items order it among all lines."""
@@ -105,7 +114,7 @@ class InjectorJob(TableJob):
         pending.clear()
 
     def _set_up(self, page: WebPage, seed: Seed) -> WebPage:
-        page.fetch_time = self.now
+        page.fetch_time = self.parameters.now
         page.fetch_interval = self.rules.interval if seed.interval is None else seed.interval
         page.score = self.rules.score if seed.score is None else seed.score
         page.metadata = self._metadata(seed)
@@ -138,12 +147,11 @@ def inject(conf: Configuration, seed_dir: str) -> JobResult:
         files = seed_files(path)
         for file in files:
             log.raw(f"Injecting seed URL file {file}")
-        conf = conf.copy()
         _Rules(conf)  # before there is a table: a mistake leaves everything as it was
         runner_name(conf)
-        conf.set("injector.current.time", now_ms())
-        open_store(conf, WebPage).create()
-        result = run_job(InjectorJob, conf, split_files(files, map_tasks(conf)), title="InjectorJob")
+        begin(conf, makes=True)
+        parameters = InjectParameters(now=now_ms())
+        result = run_job(InjectorJob, conf, split_files(files, map_tasks(conf)), parameters, title="InjectorJob")
     log.line(f"total number of urls rejected by filters: {result.count('injector', 'urls_filtered')}")
     injected = result.count("injector", "urls_injected")
     log.line(f"total number of urls injected after normalization and filtering: {injected}")

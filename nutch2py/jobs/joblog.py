@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import time
+
+from nutch2py.reporting import say
 
 
 def clock(seconds: float) -> str:
@@ -18,7 +19,7 @@ def elapsed(seconds: float) -> str:
 
 
 class JobLog:
-    """Prints a job's lines on standard output, ``NAME: starting at …`` when it is made."""
+    """Says a job's lines (:func:`nutch2py.reporting.say`), ``NAME: starting at …`` when it is made."""
 
     def __init__(self, name: str, announce: bool = True) -> None:
         self.name = name
@@ -27,15 +28,14 @@ class JobLog:
             self.line(f"starting at {clock(self.started)}")
 
     def line(self, text: str) -> None:
-        """Print ``NAME: text``."""
+        """Say ``NAME: text``."""
         self.raw(f"{self.name}: {text}")
 
     def raw(self, text: str) -> None:
-        """Print a line without the job's name."""
-        print(text)
-        sys.stdout.flush()
+        """Say a line without the job's name."""
+        say(text)
 
     def finished(self, name: str = "", wording: str = "time elapsed") -> None:
-        """Print when the job ended and how long it took."""
+        """Say when the job ended and how long it took."""
         now = time.time()
         self.raw(f"{name or self.name}: finished at {clock(now)}, {wording}: {elapsed(now - self.started)}")

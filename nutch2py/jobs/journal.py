@@ -10,18 +10,21 @@ kind writes the changes again, with the same timestamps, before it does anything
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 import msgspec
 
 from nutch2py.conf import Configuration
-from nutch2py.jobs.batchlist import BatchLists, State, journal_prefix, pack, prefix_range, unpack
+from nutch2py.jobs.batchlist import BatchLists, State, journal_prefix, pack, unpack
 from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pair, TableJob
+from nutch2py.mapreduce.parameters import BatchParameters
 from nutch2py.mapreduce.splits import SideSplit
 from nutch2py.record import Mutation
-from nutch2py.table import DataStore, Query
+from nutch2py.reporting import say
+from nutch2py.table import DataStore, Query, prefix_range
 from nutch2py.webpage import BatchEntry
 
 _CHANGES = 500  # rows in one entry of the journal
@@ -64,14 +67,21 @@ class JournalWriter:
             self._batch.flush()
 
 
-class JournalJob(TableJob):
+@dataclass(frozen=True, kw_only=True)
+class JournalParameters(BatchParameters):
+    """``timestamp``: when the batch was committed, ms since 1970; every cell is stamped by it."""
+
+    timestamp: int
+
+
+class JournalJob(TableJob[JournalParameters]):
     """Write the changes of a journal, in map tasks."""
 
     reduce_steps = 0
 
     def map_side(self, split: SideSplit) -> Iterator[Pair]:
         """Write the changes of some entries."""
-        timestamp = self.conf.get_int("updatedb.curr.time")
+        timestamp = self.parameters.timestamp
         with self.writing() as batch:
             for _, entry in self.batches.scan(Query(frozenset({BatchEntry.data}), split.range)):
                 assert entry.data is not None
@@ -88,11 +98,11 @@ def apply(conf: Configuration, batch_id: str) -> None:
     lists = BatchLists(conf)
     state = lists.state(batch_id)
     assert state is not None
-    conf = conf.copy()
-    conf.set("updatedb.curr.time", state.time)
+    parameters = JournalParameters(batch_id=batch_id, timestamp=state.time)
     whole = prefix_range(journal_prefix(batch_id))
     ranges = lists.store.key_ranges(Query(frozenset({BatchEntry.data}), whole), map_tasks(conf))
-    run_job(JournalJob, conf, [SideSplit(key_range) for key_range in ranges], title="DbUpdaterJob: writing")
+    splits = [SideSplit(key_range) for key_range in ranges]
+    run_job(JournalJob, conf, splits, parameters, title="DbUpdaterJob: writing")
     lists.set_state(batch_id, State.UPDATED, state.count)
     discard(lists, batch_id)
     lists.delete(lists.dropped_range(batch_id))
@@ -104,8 +114,8 @@ def discard(lists: BatchLists, batch_id: str) -> None:
 
 
 def recover(conf: Configuration) -> None:
-    """Finish what a killed updatedb had committed. Every job calls this before it reads the table."""
+    """Finish what a killed updatedb had committed; :func:`nutch2py.jobs.beginning.begin` calls it for every job."""
     for state in BatchLists(conf).states():
         if state.state == State.APPLYING:
-            print(f"DbUpdaterJob: finishing the interrupted update of batch {state.batch_id}")
+            say(f"DbUpdaterJob: finishing the interrupted update of batch {state.batch_id}")
             apply(conf, state.batch_id)

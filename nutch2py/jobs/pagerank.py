@@ -8,8 +8,8 @@ from typing import NamedTuple
 from nutch2py.conf import Configuration
 from nutch2py.errors import StoreError
 from nutch2py.indexer.filters.index_pagerank import MEAN_ROW
+from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
-from nutch2py.jobs.journal import recover
 from nutch2py.jobs.pagerank_mapreduce import MapReduceRanks
 from nutch2py.jobs.pagerank_memory import TooLargeError, read_graph, write_ranks
 from nutch2py.mapreduce.driver import runner_name
@@ -38,10 +38,7 @@ def pagerank(conf: Configuration) -> PageRankResult:
     both give the same ranks. Killed and run again it computes them anew: nothing but ``s:pr`` is changed.
     """
     log = JobLog("PageRankJob")
-    recover(conf)
-    store = open_store(conf, WebPage)
-    if not store.exists():
-        raise StoreError(f"there is no table {store.name} at {store.location}: inject seeds first, or correct -crawlId")
+    begin(conf)
     method = choice(conf, "pagerank.method", ("auto", "memory", "mapreduce"))
     result = None
     if method == "memory" or (method == "auto" and runner_name(conf) in ("inline", "local")):

@@ -10,6 +10,7 @@ import base64
 import hashlib
 from array import array
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -19,6 +20,7 @@ from nutch2py.jobs.batchlist import pack, unpack
 from nutch2py.jobs.pagerank_blocks import EXTERNAL, INTERNAL, BlockLinks, BlockStore, block_name, pack_keys
 from nutch2py.jobs.pagerank_links import FIELDS, LinkRules, PageLinks
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
+from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol
 from nutch2py.table import WriteBatch
 
@@ -52,7 +54,15 @@ def key_hash(salt: int) -> Callable[[str], bytes]:
     return digest
 
 
-class LinkGraphJob(TableJob):
+@dataclass(frozen=True, kw_only=True)
+class LinkGraphParameters(JobParameters):
+    """``bits`` of a hash tell its bucket; ``salt`` of the hashes, 0 unless two pages had one hash before."""
+
+    bits: int
+    salt: int = 0
+
+
+class LinkGraphJob(TableJob[LinkGraphParameters]):
     """Pages and links of the table into numbered blocks.
 
     The map side numbers the pages of its range and puts hashes of pages, and of targets of links, into buckets by their
@@ -72,8 +82,8 @@ class LinkGraphJob(TableJob):
         """Load the rules."""
         self.rules = LinkRules(self.conf)
         self.blocks = BlockStore(self.batches)
-        self.digest = key_hash(self.conf.get_int("pagerank.job.salt"))
-        self.bits = self.conf.get_int("pagerank.job.bits")
+        self.digest = key_hash(self.parameters.salt)
+        self.bits = self.parameters.bits
 
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
         """Yield the arrays of each block; a row that is no page loses its rank."""

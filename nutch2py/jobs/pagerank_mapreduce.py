@@ -5,20 +5,22 @@ from __future__ import annotations
 import base64
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nutch2py.conf import Configuration
-from nutch2py.jobs.batchlist import BatchLists, prefix_range
+from nutch2py.jobs.batchlist import BatchLists
 from nutch2py.jobs.pagerank_blocks import INTERNAL, KEYS, LINKS, PREFIX, BlockStore
-from nutch2py.jobs.pagerank_graph import LinkGraphJob, bucket_bits
+from nutch2py.jobs.pagerank_graph import LinkGraphJob, LinkGraphParameters, bucket_bits
 from nutch2py.jobs.pagerank_links import FIELDS
 from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pair, TableJob
+from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol
 from nutch2py.mapreduce.splits import RangeSplit, SideSplit
 from nutch2py.record import Field
 from nutch2py.scoring.rank_model import Change, PageRankModel, difference, received, shares
-from nutch2py.table import DataStore, Query
+from nutch2py.table import DataStore, Query, prefix_range
 from nutch2py.webpage import BatchEntry, WebPage
 
 if TYPE_CHECKING:
@@ -32,7 +34,16 @@ _SPARSE = 10  # bytes of an entry of a sum when those that are nothing are left 
 _ROWS = 1_000
 
 
-class PageRankJob(TableJob):
+@dataclass(frozen=True, kw_only=True)
+class IterationParameters(JobParameters):
+    """Where the iterations stand: how many were done, and the rank of ``pages`` that the ``dangling`` ones hold."""
+
+    iteration: int
+    pages: int = 0
+    dangling: float = 0.0
+
+
+class PageRankJob(TableJob[IterationParameters]):
     """One iteration: the shares of rank that links carry, summed up for each block that they lead to.
 
     A map task holds the sums of 64 blocks, 32 MB, and the links of one row; a reduce task the ranks of one block.
@@ -42,10 +53,7 @@ class PageRankJob(TableJob):
 
     def prepare(self) -> None:
         """Read where the iteration stands."""
-        conf = self.conf
-        self.model = PageRankModel.of(conf)
-        self.iteration = conf.get_int("pagerank.job.iteration")
-        self.dangling, self.page_count = conf.get_float("pagerank.job.dangling"), conf.get_int("pagerank.job.pages")
+        self.model = PageRankModel.of(self.conf)
         self.blocks = BlockStore(self.batches)
 
     def map_side(self, split: SideSplit) -> Iterator[Pair]:
@@ -62,7 +70,7 @@ class PageRankJob(TableJob):
             if not weight:
                 continue
             if links.source != last or share is None:
-                ranks = self.blocks.ranks(links.source, self.iteration, self.model.initial)
+                ranks = self.blocks.ranks(links.source, self.parameters.iteration, self.model.initial)
                 last, share = links.source, shares(ranks, self.blocks.degrees(links.source))
             total = sums.get(links.target)
             pages = self.blocks.pages(links.target) if total is None else len(total)
@@ -82,14 +90,15 @@ class PageRankJob(TableJob):
         """Write the new ranks of each block; yield what the driver adds up."""
         import numpy as np
 
+        at = self.parameters
         with self.batches.batch() as batch:
             for block, values in groups:
-                before = self.blocks.ranks(block, self.iteration, self.model.initial)
+                before = self.blocks.ranks(block, at.iteration, self.model.initial)
                 total = np.zeros(len(before))
                 for value in values:
                     _add(value, total)
-                after = self.model.next_rank(total, self.dangling, self.page_count)
-                self.blocks.put_ranks(batch, block, self.iteration + 1, after)
+                after = self.model.next_rank(total, at.dangling, at.pages)
+                self.blocks.put_ranks(batch, block, at.iteration + 1, after)
                 mean, greatest = difference(before, after)
                 leaves = self.blocks.degrees(block) == 0
                 yield block, [mean * len(after), greatest, float(after[leaves].sum()), float(after.sum())]
@@ -120,14 +129,14 @@ def _add(text: str, total: Floats) -> None:
         total[np.frombuffer(data, "<u2", offset=count * 8)] += np.frombuffer(data, "<f8", count)
 
 
-class RankWriterJob(TableJob):
+class RankWriterJob(TableJob[IterationParameters]):
     """Ranks out of the blocks into the rows, those that changed."""
 
     reduce_steps = 0
 
     def map_side(self, split: SideSplit) -> Iterator[Pair]:
         """Write the ranks of some blocks."""
-        blocks, iteration = BlockStore(self.batches), self.conf.get_int("pagerank.job.iteration")
+        blocks, iteration = BlockStore(self.batches), self.parameters.iteration
         initial, update_score = PageRankModel.of(self.conf).initial, self.conf.get_bool("pagerank.update.score")
         fields: set[Field[Any]] = {WebPage.page_rank, WebPage.score, WebPage.fetch_interval}
         with self.store.batch() as batch:
@@ -151,10 +160,11 @@ class MapReduceRanks:
     """Runs the jobs. ``pages`` and ``links``: the size of the graph, known after :meth:`read`."""
 
     def __init__(self, conf: Configuration) -> None:
-        self.conf = conf.copy()
+        self.conf = conf
         self.side: DataStore[BatchEntry] = BatchLists(conf).store
         self.model = PageRankModel.of(conf)
         self.pages = self.links = 0
+        self.done = 0
         self.mean = self.model.initial
 
     def clear(self) -> None:
@@ -166,12 +176,13 @@ class MapReduceRanks:
         self.side.create()
         splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(FIELDS), map_tasks(self.conf))]
         rows = store.row_estimate()
-        self.conf.set("pagerank.job.bits", bucket_bits(rows))
+        bits = bucket_bits(rows)
         expected = rows * 2 if rows else None  # each page is read, then numbered
         for salt in itertools.count():
             self.clear()
-            self.conf.set("pagerank.job.salt", salt)
-            result = run_job(LinkGraphJob, self.conf, splits, title="PageRankJob: reading links", expected=expected)
+            asked = LinkGraphParameters(bits=bits, salt=salt)
+            title = "PageRankJob: reading links"
+            result = run_job(LinkGraphJob, self.conf, splits, asked, title=title, expected=expected)
             if not result.count("pagerank", "collisions"):  # else two pages had one hash: another one parts them
                 break
         self.pages, self.links = result.count("pagerank", "pages"), result.count("pagerank", "links")
@@ -181,27 +192,24 @@ class MapReduceRanks:
     def iterate(self, iterations: int, tolerance: float, report: Callable[[int, Change], None]) -> int:
         """Run iterations as :func:`nutch2py.scoring.rank_model.pagerank` does; return how many were done."""
         splits = self._splits(LINKS)
-        self.conf.set("pagerank.job.pages", self.pages)
-        done = 0
-        while self.pages and done < iterations:
-            self.conf.set("pagerank.job.iteration", done)
-            self.conf.set("pagerank.job.dangling", repr(self._dangling))
-            title = f"PageRankJob: iteration {done + 1}"
-            result = run_job(PageRankJob, self.conf, splits, title=title, expected=self.links)
+        while self.pages and self.done < iterations:
+            at = IterationParameters(iteration=self.done, pages=self.pages, dangling=self._dangling)
+            title = f"PageRankJob: iteration {self.done + 1}"
+            result = run_job(PageRankJob, self.conf, splits, at, title=title, expected=self.links)
             parts = [values for _, values in result.output]
             self._dangling = sum(part[2] for part in parts)
             change = Change(sum(part[0] for part in parts) / self.pages, max(part[1] for part in parts))
             self.mean = sum(part[3] for part in parts) / self.pages
-            done += 1
-            report(done, change)
+            self.done += 1
+            report(self.done, change)
             if change.mean <= tolerance and tolerance > 0:
                 break
-        self.conf.set("pagerank.job.iteration", done)
-        return done
+        return self.done
 
     def write(self) -> int:
         """Write the ranks into the table; return how many rows changed."""
-        result = run_job(RankWriterJob, self.conf, self._splits(KEYS), title="PageRankJob: writing")
+        at = IterationParameters(iteration=self.done)
+        result = run_job(RankWriterJob, self.conf, self._splits(KEYS), at, title="PageRankJob: writing")
         return result.count("pagerank", "rows_written")
 
     def _splits(self, prefix: str) -> list[SideSplit]:

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from nutch2py.conf import Configuration
-from nutch2py.jobs.batchlist import ALL, BatchLists, mark_condition, rows_of_batch
+from nutch2py.jobs.batchlist import BatchLists, mark_condition, rows_of_batch
+from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
-from nutch2py.jobs.journal import recover
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
+from nutch2py.mapreduce.parameters import ALL, BatchParameters
 from nutch2py.parser.parsing import Parsing
 from nutch2py.parser.sitemap import SitemapEntry
 from nutch2py.parser.sitemap_parsing import SitemapParsing, row_of
-from nutch2py.table import WriteBatch, open_store
+from nutch2py.table import WriteBatch
 from nutch2py.url.keys import unreverse_url
 from nutch2py.webpage import INJECTED_PAGE, INJECTED_SITEMAP, Mark, WebPage
 
 _LISTED = 1000  # rows looked up at once
 
 
-class ParserJob(TableJob):
+@dataclass(frozen=True, kw_only=True)
+class ParseParameters(BatchParameters):
+    """``resume``: leave out what is parsed, unless ``force``. ``sitemap``: sitemaps, and only these."""
+
+    resume: bool = False
+    force: bool = False
+    sitemap: bool = False
+
+
+class ParserJob(TableJob[ParseParameters]):
     """Fetched rows, parsed and written."""
 
     reduce_steps = 0
@@ -28,28 +39,25 @@ class ParserJob(TableJob):
     def prepare(self) -> None:
         """Load the parsers."""
         conf = self.conf
-        self.batch_id = conf.get("parse.batch.id", "")
-        self.mark = mark_condition(Mark.FETCH, self.batch_id)
-        self.resume, self.force = conf.get_bool("parse.job.resume"), conf.get_bool("parse.job.force")
-        self.sitemap = conf.get_bool("parse.sitemap")
+        self.mark = mark_condition(Mark.FETCH, self.parameters.batch_id)
         self.parsing = Parsing(conf)
-        self.sitemaps = SitemapParsing(conf, self.parsing) if self.sitemap else None
+        self.sitemaps = SitemapParsing(conf, self.parsing) if self.parameters.sitemap else None
         self.fields = (self.sitemaps or self.parsing).fields | {WebPage.markers}
 
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
         """Parse each row and write what changed; links that are gone are noted before the row forgets them."""
-        lists = BatchLists(self.conf)
-        with lists.store.batch() as side, self.writing() as batch:
+        asked, lists = self.parameters, BatchLists(self.conf)
+        with lists.store.batch() as side, self.writing(before=side.flush) as batch:
             for key, page in pages:
                 try:
                     url = unreverse_url(key)
                 except ValueError:
                     self.count("ParserStatus", "malformed_key")
                     continue
-                if (page.markers.get(Mark.INJECT) == INJECTED_SITEMAP) != self.sitemap:
+                if (page.markers.get(Mark.INJECT) == INJECTED_SITEMAP) != asked.sitemap:
                     continue
-                if self.resume and page.markers.get(Mark.PARSE) is not None:
-                    if not self.force:
+                if asked.resume and page.markers.get(Mark.PARSE) is not None:
+                    if not asked.force:
                         self.channel.line(f"Skipping {url}; already parsed")
                         self.count("ParserStatus", "skipped")
                         continue
@@ -67,7 +75,6 @@ class ParserJob(TableJob):
                     self.channel.line(outcome.message)
                 if outcome.dropped:
                     lists.put_dropped(side, page.markers.get(Mark.FETCH) or "", key, outcome.dropped)
-                    side.flush()
                 batch.put(key, page)
         yield from ()
         self.parsing.close()
@@ -91,17 +98,10 @@ def parse(
     log.line(f"resuming:\t{str(resume).lower()}")
     log.line(f"forced reparse:\t {str(force).lower()}")
     log.line("parsing all" if batch_id == ALL else f"batchId:\t{batch_id}")
-    conf = conf.copy()
-    recover(conf)
-    conf.set("parse.batch.id", batch_id)
-    conf.set("parse.job.resume", resume)
-    conf.set("parse.job.force", force)
-    conf.set("parse.sitemap", sitemap)
-    store = open_store(conf, WebPage)
-    store.create()
-    BatchLists(conf).store.create()
+    parameters = ParseParameters(batch_id=batch_id, resume=resume, force=force, sitemap=sitemap)
+    store = begin(conf, batch_id=batch_id, mark=Mark.FETCH).store
     splits, expected = rows_of_batch(conf, store, Parsing(conf).fields, Mark.FETCH, batch_id, map_tasks(conf))
-    result = run_job(ParserJob, conf, splits, title="ParserJob", expected=expected)
+    result = run_job(ParserJob, conf, splits, parameters, title="ParserJob", expected=expected)
     log.line(result.summary("ParserStatus") or "nothing to parse")
     log.line("success")
     log.finished()

@@ -9,16 +9,19 @@ score is added once however often the job is killed.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import orjson
 
 from nutch2py.conf import Configuration
-from nutch2py.jobs.batchlist import ALL, UNLISTED, BatchLists, State, mark_condition, rows_of_batch
+from nutch2py.jobs.batchlist import UNLISTED, BatchLists, State, mark_condition, rows_of_batch
+from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
-from nutch2py.jobs.journal import JournalWriter, apply, discard, recover
+from nutch2py.jobs.journal import JournalWriter, apply, discard
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
+from nutch2py.mapreduce.parameters import ALL, BatchParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
 from nutch2py.mapreduce.splits import SideSplit, Split
 from nutch2py.plugins import ScoredLink
@@ -26,7 +29,6 @@ from nutch2py.record import Field
 from nutch2py.schedule.fetch_schedule import fetch_schedule
 from nutch2py.schedule.transition import FIELDS, TransitionLimits, apply_fetch, initialize_page
 from nutch2py.scoring.scoring_filters import ScoringFilters
-from nutch2py.table import open_store
 from nutch2py.table.store import now_ms
 from nutch2py.url.keys import reverse_url, unreverse_url
 from nutch2py.webpage import Mark, MetadataKey, WebPage
@@ -34,6 +36,13 @@ from nutch2py.webpage import Mark, MetadataKey, WebPage
 FAR = 2147483647  # distance of a page that has none
 _ROWS = 500  # rows looked up at once
 _PAGE, _LINK, _DROPPED = "!", "1", "2"  # first characters of values: they sort in this order
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateParameters(BatchParameters):
+    """``now``: when the job began, ms since 1970; the time of rows that are new."""
+
+    now: int
 
 
 class _Group(NamedTuple):
@@ -44,7 +53,7 @@ class _Group(NamedTuple):
     dropped: list[str]
 
 
-class DbUpdaterJob(TableJob):
+class DbUpdaterJob(TableJob[UpdateParameters]):
     """Links of a batch, turned round, into the rows they lead to."""
 
     INTERNAL_PROTOCOL = SortedTextProtocol
@@ -53,9 +62,7 @@ class DbUpdaterJob(TableJob):
     def prepare(self) -> None:
         """Load what decides about rows."""
         conf = self.conf
-        self.batch_id = conf.get("updatedb.batch.id", "")
-        self.mark = mark_condition(Mark.GENERATE, self.batch_id)
-        self.now = conf.get_int("updatedb.curr.time")
+        self.mark = mark_condition(Mark.GENERATE, self.parameters.batch_id)
         self.additions = conf.get_bool("db.update.additions.allowed", True)
         self.max_inlinks = conf.get_int("db.update.max.inlinks", 10000)
         self.scoring, self.schedule = ScoringFilters(conf), fetch_schedule(conf)
@@ -101,7 +108,7 @@ class DbUpdaterJob(TableJob):
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[Pair]:
         """Compute the changes of each row into the journal."""
         pending: dict[str, _Group] = {}
-        with JournalWriter(self.batches, self.batch_id) as journal:
+        with JournalWriter(self.batches, self.parameters.batch_id) as journal:
             for key, values in groups:
                 pending[key] = self._collect(values)
                 if len(pending) >= _ROWS:
@@ -158,7 +165,7 @@ class DbUpdaterJob(TableJob):
         if not group.links or not self.additions:
             return None
         page = WebPage()
-        initialize_page(url, page, self.schedule, self.now)
+        initialize_page(url, page, self.schedule, self.parameters.now)
         self.scoring.initial_score(url, page)
         self.count("updatedb", "rows_new")
         return page
@@ -203,19 +210,14 @@ def updatedb(conf: Configuration, batch_id: str) -> JobResult:
     """Update the table from a batch, or from all (``-all``); return the counters (group ``updatedb``)."""
     log = JobLog("DbUpdaterJob")
     log.line("updating all" if batch_id == ALL else f"batchId: {batch_id}")
-    conf = conf.copy()
-    recover(conf)
-    store, lists = open_store(conf, WebPage), BatchLists(conf)
-    store.create()
-    lists.store.create()
+    store, lists, _ = begin(conf, batch_id=batch_id, mark=Mark.GENERATE)
     discard(lists, batch_id)
     before = lists.state(batch_id)
-    conf.set("updatedb.batch.id", batch_id)
-    conf.set("updatedb.curr.time", now_ms())
+    parameters = UpdateParameters(batch_id=batch_id, now=now_ms())
     splits: list[Split]
     splits, expected = rows_of_batch(conf, store, giving_fields(conf), Mark.GENERATE, batch_id, map_tasks(conf))
     splits.append(SideSplit(lists.dropped_range(batch_id)))
-    result = run_job(DbUpdaterJob, conf, splits, title="DbUpdaterJob", expected=expected)
+    result = run_job(DbUpdaterJob, conf, splits, parameters, title="DbUpdaterJob", expected=expected)
     lists.set_state(batch_id, State.APPLYING, before.count if before is not None else UNLISTED)
     apply(conf, batch_id)
     counts = result.counters.get("updatedb", {})

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, NutchError
 from nutch2py.mapreduce import PACKAGE_FOLDER
-from nutch2py.mapreduce.job import TableJob
+from nutch2py.mapreduce.job import P, TableJob
+from nutch2py.mapreduce.job_file import JobFile
+from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.progress import ProgressMonitor
 from nutch2py.mapreduce.splits import Split, encode_split, with_content
 from nutch2py.mapreduce.workfolder import work_folder
@@ -76,9 +76,10 @@ def reduce_tasks(conf: Configuration) -> int:
 
 
 def run_job(
-    job_class: type[TableJob],
+    job_class: type[TableJob[P]],
     conf: Configuration,
     splits: Sequence[Split],
+    parameters: P | None = None,
     *,
     title: str,
     expected: int | None = None,
@@ -87,37 +88,35 @@ def run_job(
 ) -> JobResult:
     """Run a job to its end.
 
-    ``expected`` is about how many rows will be read, for the progress shown; ``output``: a folder for what the last
-    step puts out, as part files, instead of the result. A task's :class:`NutchError` is raised here again, whichever
-    process it came from.
+    ``parameters`` are those that the job takes, none by default. ``expected`` is about how many rows will be read, for
+    the progress shown; ``output``: a folder for what the last step puts out, as part files, instead of the result. A
+    task's :class:`NutchError` is raised here again, whichever process it came from.
     """
     if not splits:
         return JobResult()
     runner = runner_name(conf)
-    check_reach(conf, runner, job_class)
+    asked: JobParameters = parameters or JobParameters()
+    if not isinstance(asked, job_class.takes):
+        raise TypeError(f"{job_class.__name__} takes {job_class.takes.__name__}, not {type(asked).__name__}")
+    check_reach(conf, runner, job_class, asked)
     with work_folder() as work:
         channel = work / "channel"
         channel.mkdir()
-        monitor = ProgressMonitor(channel, title, expected)
-        task_conf = conf.copy()
-        task_conf.set("mapreduce.runner", runner)
+        monitor = ProgressMonitor(channel, f"{title} {asked.batch}".rstrip(), expected)
+        file = JobFile.of(conf, asked, runner)
         arguments = ["-r", runner, "--no-conf", "--quiet", "--configuration", str(work / "configuration.json")]
         arguments += ["--cleanup", "ALL", "--cleanup-on-failure", "ALL"]
         launch: yarn.Launch | None = None
         if runner == "hadoop":
             from nutch2py.mapreduce import yarn
 
-            launch = yarn.Launch.prepare(conf, work, title)
+            launch = yarn.Launch.prepare(conf, work, title, asked.batch)
             arguments += launch.arguments
             splits = [with_content(split) for split in splits]
             if not yarn.installed_on_nodes(conf):
-                task_conf.folders = [
-                    Path(PACKAGE_FOLDER, "conf"),
-                    Path(PACKAGE_FOLDER, "lib", "nutch2py", "_data", "conf"),
-                ]
+                file.folders = [f"{PACKAGE_FOLDER}/conf", f"{PACKAGE_FOLDER}/lib/nutch2py/_data/conf"]
         else:
-            task_conf.set("mapreduce.task.channel", str(channel))
-            task_conf.set("mapreduce.driver.pid", os.getpid())
+            file.channel, file.driver = str(channel), os.getpid()
             if output is not None:
                 arguments += ["--output-dir", str(output.absolute())]
         if runner == "spark":
@@ -127,7 +126,7 @@ def run_job(
         if runner != "inline":
             arguments.append("--no-bootstrap-mrjob")  # tasks have it as they have this package
             arguments += [word for setting in _TASK_ENVIRONMENT for word in ("--cmdenv", setting)]
-        _write_configuration(work / "configuration.json", task_conf)
+        file.write(work / "configuration.json")
         (work / "splits").write_bytes(b"".join(encode_split(split) + b"\n" for split in splits))
         logging.getLogger("mrjob").setLevel(logging.CRITICAL)
         job = job_class(args=[*arguments, str(work / "splits")])
@@ -139,7 +138,7 @@ def run_job(
             return _run(job, mrjob, monitor, output)
 
 
-def _run(job: TableJob, runner: Any, monitor: ProgressMonitor, output: Path | None) -> JobResult:
+def _run(job: TableJob[Any], runner: Any, monitor: ProgressMonitor, output: Path | None) -> JobResult:
     result = JobResult()
     try:
         runner.run()
@@ -161,7 +160,7 @@ def _run(job: TableJob, runner: Any, monitor: ProgressMonitor, output: Path | No
     return result
 
 
-def check_reach(conf: Configuration, runner: str, job_class: type[TableJob]) -> None:
+def check_reach(conf: Configuration, runner: str, job_class: type[TableJob[Any]], parameters: JobParameters) -> None:
     """Raise when tasks would run on machines that cannot reach what the job works on."""
     if runner != "hadoop" or conf.get_bool("storage.embedded.shared"):
         return
@@ -172,22 +171,13 @@ def check_reach(conf: Configuration, runner: str, job_class: type[TableJob]) -> 
             "hbase://GATEWAY:9090 (nutch2py copytable moves a crawl there), or run with -r local; when the cluster is "
             "this one machine, set storage.embedded.shared to true"
         )
-    local = job_class.local_outputs(conf)
+    local = job_class.local_outputs(conf, parameters)
     if local:
         raise ConfigurationError(
             f"tasks on the nodes of a cluster would write {local} to their own disks: send documents to Solr, "
             "Elasticsearch or OpenSearch instead (solr.server.url, elastic.host), or run this job with -r local; when "
             "the cluster is this one machine, set storage.embedded.shared to true"
         )
-
-
-def _write_configuration(path: Path, conf: Configuration) -> None:
-    raw = conf.raw()
-    # what comes from the environment is the driver's, wherever the task runs
-    properties = {name: conf.get(name, "") if "${env." in value else value for name, value in raw.items()}
-    fields = {"properties": properties, "folders": [str(folder) for folder in conf.folders]}
-    with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as file:  # may hold passwords
-        file.write(orjson.dumps(fields))
 
 
 @contextmanager

@@ -15,19 +15,21 @@ import sys
 import tempfile
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, ClassVar, TextIO
+from typing import Any, ClassVar, Generic, TextIO, TypeVar, get_args, get_origin
 
-import orjson
+import msgspec
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import NutchError
 from nutch2py.mapreduce import NLINE, PACKAGE_FOLDER, WARNING
+from nutch2py.mapreduce.job_file import JobFile, read_job_file
+from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.progress import TASK_ERROR, TaskChannel, watch_driver
 from nutch2py.mapreduce.protocol import KeyValueProtocol, StreamedTextProtocol
 from nutch2py.mapreduce.splits import FileSplit, ListSplit, RangeSplit, SideSplit, Split, decode_split
@@ -41,6 +43,7 @@ with mrjob_importable():
     from mrjob.protocol import BytesValueProtocol
     from mrjob.step import MRStep
 
+P = TypeVar("P", bound=JobParameters)
 Pair = tuple[str, Any]
 Pages = Iterator[tuple[str, WebPage]]
 _CHUNK = 500  # rows read at once through a batch list
@@ -60,13 +63,19 @@ if __name__ == "__main__":
 """
 
 
-class TableJob(MRJob):  # type: ignore[misc]
-    """A job over the crawl's table. Tasks find the configuration in ``self.conf`` and the table in ``self.store``."""
+class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
+    """A job over the crawl's table, ``TableJob[its parameters]``.
 
+    Tasks find what the run was asked for in ``self.parameters``, the properties in ``self.conf``, the table in
+    ``self.store``.
+    """
+
+    takes: ClassVar[type[JobParameters]] = JobParameters
+    """The class of the parameters, as the subclass names it in brackets."""
     fields: frozenset[Field[Any]] = frozenset()
     """What the job reads of a page; :meth:`prepare` may set it by the configuration."""
     mark: MarkCondition | None = None
-    """Only rows with this mark; set by :meth:`prepare` from the configuration."""
+    """Only rows with this mark; set by :meth:`prepare` from the parameters."""
     reduce_steps: ClassVar[int] = 1
     """How many times groups are reduced after the map step; 0: the pairs of the map step are the result."""
     puts_out_text: ClassVar[bool] = False
@@ -83,6 +92,14 @@ class TableJob(MRJob):  # type: ignore[misc]
         "mapreduce.reduce.speculative": "false",
     }
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Note the parameters that ``class NameJob(TableJob[NameParameters])`` says."""
+        super().__init_subclass__(**options)
+        for base in cls.__dict__.get("__orig_bases__", ()):
+            (taken,) = get_args(base) or (None,)
+            if isinstance(taken, type) and isinstance(origin := get_origin(base), type) and issubclass(origin, MRJob):
+                cls.takes = taken
+
     def __init__(self, args: list[str] | None = None) -> None:
         super().__init__(args)
         self._counts: Counter[tuple[str, str]] = Counter()
@@ -92,12 +109,11 @@ class TableJob(MRJob):  # type: ignore[misc]
                 stream = getattr(sys, name)
                 if not isinstance(stream, io.TextIOBase):
                     setattr(sys, name, _Text(stream, sys.__stderr__ if name == "stderr" else None))
-            pid = self.conf.get_int("mapreduce.driver.pid")
-            if pid and pid != os.getpid():
-                watch_driver(pid, self.conf.get("mapreduce.task.channel", ""))
+            if self.file.driver not in (0, os.getpid()):
+                watch_driver(self.file.driver, self.file.channel)
 
     @classmethod
-    def local_outputs(cls, conf: Configuration) -> str:
+    def local_outputs(cls, conf: Configuration, parameters: P) -> str:
         """Return what the job writes to the disk of the machine that a task runs on, in words; empty: nothing."""
         return ""
 
@@ -113,13 +129,13 @@ class TableJob(MRJob):  # type: ignore[misc]
         """Return what writes the output of the last step."""
         if not self.puts_out_text:
             return super().output_protocol()
-        streamed = self.is_task() and self.conf.get("mapreduce.runner") == "hadoop"
+        streamed = self.is_task() and self.file.runner == "hadoop"
         return StreamedTextProtocol() if streamed else BytesValueProtocol()
 
     def configure_args(self) -> None:
         """Declare the one option that every task gets: the file with the whole configuration."""
         super().configure_args()
-        self.add_file_arg("--configuration", help="JSON file with the job's properties and configuration folders")
+        self.add_file_arg("--configuration", help="JSON file with the job's properties, folders and parameters")
 
     def steps(self) -> list[MRStep]:
         """Return the map step with the first reduce step, and the other reduce steps."""
@@ -128,10 +144,22 @@ class TableJob(MRJob):  # type: ignore[misc]
         others = [MRStep(reducer=self.reducer) for _ in range(1, self.reduce_steps)]
         return [MRStep(mapper=self.mapper, reducer=self.reducer), *others]
 
+    @property
+    def file(self) -> JobFile:
+        """What the driver handed over."""
+        return read_job_file(os.path.abspath(self.options.configuration))[0]  # noqa: PTH100
+
     @cached_property
     def conf(self) -> Configuration:
-        """The job's configuration, parameters included."""
-        return _read_configuration(os.path.abspath(self.options.configuration))  # noqa: PTH100
+        """The properties, as the user set them."""
+        return read_job_file(os.path.abspath(self.options.configuration))[1]  # noqa: PTH100
+
+    @cached_property
+    def parameters(self) -> P:
+        """What this run was asked for."""
+        found: Any = msgspec.json.decode(self.file.parameters, type=self.takes)
+        asked: P = found
+        return asked
 
     @cached_property
     def store(self) -> DataStore[WebPage]:
@@ -147,7 +175,7 @@ class TableJob(MRJob):  # type: ignore[misc]
     def channel(self) -> TaskChannel:
         """Where rows done and log lines go."""
         name = f"{id(self):x}"
-        return TaskChannel(self.conf.get("mapreduce.task.channel", ""), name, self.set_status)
+        return TaskChannel(self.file.channel, name, self.set_status)
 
     # what a subclass defines
 
@@ -217,7 +245,7 @@ class TableJob(MRJob):  # type: ignore[misc]
         try:
             yield
         except Exception as error:
-            runner = self.conf.get("mapreduce.runner", "inline")
+            runner = self.file.runner
             known = isinstance(error, NutchError)
             if runner == "inline" and not known:
                 raise
@@ -236,9 +264,12 @@ class TableJob(MRJob):  # type: ignore[misc]
         self.__dict__.pop("channel", None)
 
     @contextmanager
-    def writing(self) -> Iterator[WriteBatch]:
-        """Give a batch of writes to the crawl's table; rows that the store refuses are counted at its end."""
-        with self.store.batch() as batch:
+    def writing(self, before: Callable[[], object] | None = None) -> Iterator[WriteBatch]:
+        """Give a batch of writes to the crawl's table; rows that the store refuses are counted at its end.
+
+        ``before`` runs before it writes, whenever it writes: see :attr:`nutch2py.table.WriteBatch.before`.
+        """
+        with self.store.batch(before) as batch:
             yield batch
         if batch.refused:
             self.count("table", "rows_refused", len(batch.refused))
@@ -325,12 +356,6 @@ class TableJob(MRJob):  # type: ignore[misc]
                 from nutch2py.mapreduce.spark import SparkRunner
 
                 return SparkRunner
-
-
-@lru_cache(maxsize=8)
-def _read_configuration(path: str) -> Configuration:
-    fields = orjson.loads(Path(path).read_bytes())
-    return Configuration(fields["properties"], [Path(folder).absolute() for folder in fields["folders"]])
 
 
 class _Text(io.TextIOBase):

@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 import orjson
 
-import nutch2py
 from nutch2py.conf import Configuration, data_folder
 from nutch2py.errors import ConfigurationError
+from nutch2py.version import __version__
 
 DEFAULT_PATH = "${env.HOME}/.cache/nutch2py/package.tar.gz"
 _MANIFEST = "manifest.json"
@@ -89,7 +89,7 @@ def python_tag() -> str:
 def expected_manifest(conf: Configuration) -> Manifest:
     """Return the manifest of an archive made now, here, with this configuration."""
     return Manifest(
-        nutch2py.__version__,
+        __version__,
         python_tag(),
         f"{platform.system()}-{platform.machine()}".lower(),
         _checksum(sorted(_own_files())),
@@ -215,7 +215,7 @@ class _Writer:
 
 def _own_files() -> Iterator[tuple[str, Path]]:
     """Yield (name below ``lib``, path) of the files of nutch2py itself, also when it runs from a checkout."""
-    package = Path(nutch2py.__file__).parent
+    package = Path(__file__).parent.parent
     for path in package.rglob("*"):
         name = path.relative_to(package)
         if path.is_file() and name.parts[0] != "_data" and "__pycache__" not in name.parts:

@@ -20,6 +20,7 @@ import orjson
 
 from nutch2py import errors
 from nutch2py.errors import NutchError
+from nutch2py.reporting import Progress, reporter
 
 _TICK = 0.25  # seconds between two writes of a count
 _STATUS_TICK = 10.0  # seconds between two status lines on Hadoop
@@ -113,12 +114,13 @@ class ProgressMonitor:
     """The driver's end: shows rows done of rows expected, prints the log lines, and keeps the tasks' error.
 
     On a terminal there is one line that changes; otherwise a plain line every ten seconds. Both go to standard error,
-    the log lines to standard output.
+    the log lines to standard output; or all to the :class:`nutch2py.reporting.Reporter` of the caller.
     """
 
     def __init__(self, folder: Path, title: str, expected: int | None) -> None:
         self.folder, self._title, self._expected = folder, title, expected
         self._out, self._err = sys.stdout, sys.stderr
+        self._taken = reporter()
         self._offset, self._rest = 0, b""
         self._started = time.monotonic()
         self._shown = 0.0
@@ -150,9 +152,16 @@ class ProgressMonitor:
             if data:
                 self._offset += len(data)
                 complete, newline, self._rest = (self._rest + data).rpartition(b"\n")
-                self._erase()
-                self._out.write((complete + newline).decode("utf-8", "replace"))
-                self._out.flush()
+                self._say((complete + newline).decode("utf-8", "replace"))
+
+    def _say(self, text: str) -> None:
+        if self._taken is None:
+            self._erase()
+            self._out.write(text)
+            self._out.flush()
+        elif self._taken.line is not None:
+            for line in text.splitlines():
+                self._taken.line(line)
 
     def rows(self) -> int:
         """Return how many rows the tasks have done."""
@@ -181,11 +190,16 @@ class ProgressMonitor:
 
     def _show(self) -> None:
         now = time.monotonic()
-        interval = 0.5 if self._live else 10.0
+        interval = 0.5 if self._live or self._taken is not None else 10.0
         if now - max(self._shown, self._started) < interval:
             return
         self._shown = now
         rows = self.rows()
+        if self._taken is not None:
+            if self._taken.progress is not None:
+                notes = (self._note,) if self._note else tuple(self.notes())
+                self._taken.progress(Progress(self._title, rows, self._expected, now - self._started, notes))
+            return
         rate = rows / (now - self._started)
         text = f"{self._title}: {rows:,} rows, {rate:,.0f} rows/s"
         if self._expected and rows <= self._expected:

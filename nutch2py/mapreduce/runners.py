@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -18,6 +17,7 @@ from typing import Any, BinaryIO
 
 from nutch2py.mapreduce import NLINE, WARNING
 from nutch2py.mapreduce.standins import JobKey, mrjob_importable
+from nutch2py.reporting import adopt, reporter, warn
 
 with mrjob_importable():
     from mrjob.inline import InlineMRJobRunner
@@ -104,13 +104,13 @@ class _OneLinePerMap(JobKey):
 
 
 def _show_warnings(said: BinaryIO) -> None:
-    """Print the warnings that a task has written since the last time; mrjob keeps what tasks say in files."""
+    """Pass on the warnings that a task has written since the last time; mrjob keeps what tasks say in files."""
     while line := said.readline():
         if not line.endswith(b"\n"):
             said.seek(-len(line), os.SEEK_CUR)  # the rest is still to come
             return
         if line.startswith(WARNING.encode()):
-            print(line.decode("utf-8", "replace"), end="", file=sys.stderr)
+            warn(line.decode("utf-8", "replace").rstrip("\n").removeprefix(WARNING))
 
 
 @contextmanager
@@ -121,7 +121,10 @@ def _every_second(action: Callable[[], None]) -> Iterator[None]:
     """
     done = threading.Event()
 
+    taken = reporter()
+
     def repeat() -> None:
+        adopt(taken)
         while not done.wait(1.0):
             action()
 
@@ -166,7 +169,8 @@ class LocalRunner(_OneLinePerMap, LocalMRJobRunner):  # type: ignore[misc]
             raise subprocess.CalledProcessError(code, arguments)
 
     def _run_multiple(self, funcs: Iterable[Callable[[], None]], num_processes: int | None = None) -> None:
-        with ThreadPoolExecutor(num_processes or self._opts["num_cores"] or os.cpu_count()) as pool:
+        threads = num_processes or self._opts["num_cores"] or os.cpu_count()
+        with ThreadPoolExecutor(threads, initializer=adopt, initargs=(reporter(),)) as pool:
             running = [pool.submit(func) for func in funcs]
             try:
                 for done in as_completed(running):

@@ -44,8 +44,6 @@ _OURS = frozenset(
         "mapreduce.hadoop.folder",
         "mapreduce.streaming.jar",
         "mapreduce.spark.master",
-        "mapreduce.task.channel",
-        "mapreduce.driver.pid",
         # of Nutch's nutch-default.xml, for its own Java
         "hadoop.job.history.user.location",
         "io.serializations",
@@ -57,31 +55,26 @@ _MEMORY = re.compile(rb"is running .* beyond the '(PHYSICAL|VIRTUAL)' memory lim
 _NO_PROGRAM = re.compile(rb'Cannot run program "([^"]+)"')
 
 
-def job_label(conf: Configuration, title: str) -> str:
-    """Return ``nutch2py CRAWL TITLE BATCH``: what YARN's pages show."""
+def job_label(conf: Configuration, title: str, batch: str = "") -> str:
+    """Return ``nutch2py CRAWL TITLE BATCH``: what YARN's pages show. ``batch``: "" when the job works on the table."""
     crawl = conf.get_trimmed("storage.crawl.id") or "-"
-    return " ".join(filter(None, ("nutch2py", crawl, title.replace(":", ""), batch_of(conf))))
+    return " ".join(filter(None, ("nutch2py", crawl, title.replace(":", ""), batch)))
 
 
-def batch_of(conf: Configuration) -> str:
-    """Return the batch that a job works on, empty when it works on the table."""
-    return next((conf.get(name, "") for name in conf if name.endswith(".batch.id") and conf.get(name)), "")
-
-
-def job_tag(conf: Configuration, title: str) -> str:
+def job_tag(conf: Configuration, label: str) -> str:
     """Return the tag of a job's application: the same for a rerun, so that what a dead driver left can be found."""
-    what = "\n".join((conf.get_trimmed("storage.data.store"), job_label(conf, title)))
+    what = "\n".join((conf.get_trimmed("storage.data.store"), label))
     return f"nutch2py-{hashlib.sha256(what.encode()).hexdigest()[:20]}"
 
 
-def write_job_properties(path: Path, conf: Configuration, title: str, tag: str) -> None:
+def write_job_properties(path: Path, conf: Configuration, label: str, tag: str) -> None:
     """Write what Hadoop shall know of the configuration, in its own XML, readable by the user alone."""
     properties = {
         name: conf.get(name, "")
         for name in conf
         if name.startswith(_PASSED) and name not in _OURS and conf.get_trimmed(name)
     }
-    properties["mapreduce.job.name"] = job_label(conf, title)
+    properties["mapreduce.job.name"] = label
     properties["mapreduce.job.tags"] = ",".join(filter(None, (properties.get("mapreduce.job.tags"), tag)))
     lines = [
         f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>"
@@ -100,11 +93,12 @@ class Launch(NamedTuple):
     arguments: list[str]
 
     @classmethod
-    def prepare(cls, conf: Configuration, work: Path, title: str) -> Launch:
+    def prepare(cls, conf: Configuration, work: Path, title: str, batch: str) -> Launch:
         """Find Hadoop, send the archive unless it is there, and write the job's properties into ``work``."""
         installation = Hadoop.find(conf)
-        tag = job_tag(conf, title)
-        write_job_properties(work / "job.xml", conf, title, tag)
+        label = job_label(conf, title, batch)
+        tag = job_tag(conf, label)
+        write_job_properties(work / "job.xml", conf, label, tag)
         arguments = [
             *("--hadoop-bin", installation.hadoop, "--hadoop-streaming-jar", installation.streaming_jar),
             *("--hadoop-tmp-dir", installation.folder, f"--hadoop-args=-conf {work / 'job.xml'}"),

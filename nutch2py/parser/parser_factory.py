@@ -6,9 +6,10 @@ import re
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from nutch2py.conf import Configuration, warn
+from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.plugins import Parser, enabled, load, names_of, registered
+from nutch2py.reporting import warn
 
 DEFAULT_FILE = "parse-plugins.xml"
 ANY_TYPE = "*"

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from nutch2py.conf import Configuration, warn
+from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError, InputError, NutchError
+from nutch2py.reporting import warn
 from nutch2py.search.search_backends import FACETS, Backend, backend
 from nutch2py.server import pages
 from nutch2py.server.cached import HEADERS as SANDBOX

@@ -4,7 +4,7 @@
 """
 
 from nutch2py.table.opening import open_store, table_name
-from nutch2py.table.query import KeyRange, MarkCondition, Query
+from nutch2py.table.query import KeyRange, MarkCondition, Query, prefix_range
 from nutch2py.table.store import CellTimes, DataStore, RowCells, WriteBatch
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "RowCells",
     "WriteBatch",
     "open_store",
+    "prefix_range",
     "table_name",
 ]

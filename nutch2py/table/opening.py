@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TypeVar
 
 from nutch2py.conf import Configuration
@@ -37,6 +38,14 @@ def store_location(conf: Configuration) -> str:
                 "set storage.data.store to embedded:FOLDER or hbase://HOST:PORT"
             )
     return location or "embedded:crawldata"
+
+
+def fix_location(conf: Configuration) -> None:
+    """Make the folder of an embedded table absolute: tasks run in folders of their own."""
+    location = store_location(conf)
+    if location.startswith("embedded:"):
+        folder = Path(location.removeprefix("embedded:") or "crawldata").expanduser().absolute()
+        conf.set("storage.data.store", f"embedded:{folder}")
 
 
 def open_store(

@@ -19,6 +19,11 @@ class KeyRange(NamedTuple):
         return isinstance(key, str) and key >= self.start and (not self.stop or key < self.stop)
 
 
+def prefix_range(prefix: str) -> KeyRange:
+    """Return the range of all keys that begin with ``prefix``, which ends in an ASCII character."""
+    return KeyRange(prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1))
+
+
 class MarkCondition(NamedTuple):
     """Only rows that carry the mark ``name``, with exactly ``value`` unless that is None."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
@@ -35,6 +35,10 @@ class WriteBatch(ABC):
     dropped.
     """
 
+    before: Callable[[], object] | None = None
+    """Runs before anything of the batch is written, whenever it writes: by :meth:`flush`, at its end, or by itself,
+    when it is full. What it makes durable is durable before every row of the batch that was collected when it ran: the
+    side table before the pages, the index's commit before the marks that say so. If it raises, nothing is written."""
     refused: Sequence[tuple[str, str]] = ()
     """Rows that the store cannot take, as (key, reason): they were warned of and left out, the others are written."""
 
@@ -55,8 +59,20 @@ class WriteBatch(ABC):
         """Delete a row with all its columns, those of no field included."""
 
     @abstractmethod
+    def pending(self) -> bool:
+        """Tell whether something was collected that was not sent."""
+
+    @abstractmethod
+    def _write(self) -> None:
+        """Send what was collected, and forget it; when it returns, that is durable."""
+
     def flush(self) -> None:
-        """Send what was collected; when it returns, that is durable."""
+        """Send what was collected, :attr:`before` first; when it returns, that is durable."""
+        if not self.pending():
+            return
+        if self.before is not None:
+            self.before()
+        self._write()
 
     def put(self, key: str, record: Record, timestamp: int | None = None) -> bool:
         """Write the changed columns of ``record``; return False when there were none."""
@@ -118,8 +134,8 @@ class DataStore(ABC, Generic[R]):
         """Return about how many rows the table has, cheaply, or None; for progress only."""
 
     @abstractmethod
-    def batch(self) -> WriteBatch:
-        """Return a new group of writes."""
+    def batch(self, before: Callable[[], object] | None = None) -> WriteBatch:
+        """Return a new group of writes; ``before`` is its :attr:`WriteBatch.before`."""
 
     @abstractmethod
     def scan_cells(self, key_range: KeyRange = KeyRange()) -> Iterator[tuple[str, RowCells]]:  # noqa: B008

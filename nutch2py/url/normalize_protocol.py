@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from nutch2py.conf import Configuration, warn
+from nutch2py.conf import Configuration
+from nutch2py.reporting import warn
 from nutch2py.url.javaurl import compose, parse_url
 from nutch2py.url.rule_files import read_rules
 

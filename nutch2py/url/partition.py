@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from nutch2py.conf import Configuration, warn
+from nutch2py.conf import Configuration
+from nutch2py.reporting import warn
 from nutch2py.url.javaurl import parse_url
 from nutch2py.url.parts import domain_of_host
 from nutch2py.url.resolve import HostsFile, Resolver
@@ -24,10 +25,13 @@ def java_hash(text: str) -> int:
 
 
 class URLPartitioner:
-    """Partitions by ``partition.url.mode``; ``partition.url.seed`` moves hosts to other partitions from run to run."""
+    """Partitions by ``mode``, else by ``partition.url.mode``.
 
-    def __init__(self, conf: Configuration) -> None:
-        self.mode = conf.get_trimmed("partition.url.mode", BY_HOST)
+    ``partition.url.seed`` moves hosts to other partitions from run to run.
+    """
+
+    def __init__(self, conf: Configuration, mode: str = "") -> None:
+        self.mode = mode or conf.get_trimmed("partition.url.mode", BY_HOST)
         if self.mode not in {BY_HOST, BY_DOMAIN, BY_IP}:
             warn(f"partition.url.mode is {self.mode}, which is not byHost, byDomain or byIP: byHost is taken")
             self.mode = BY_HOST

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from nutch2py.conf import Configuration
+from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem, FetchReport
 from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import Mark, WebPage
@@ -60,8 +61,8 @@ class Crawl:
             conf.set(name.replace("_", "."), value)
         return self.run(conf, *urls, threads=threads)
 
-    def run(self, conf: Configuration, *urls: str, threads: int = 4) -> WebPage:
-        fetcher = Fetcher(conf, threads, log=self.log.append)
+    def run(self, conf: Configuration, *urls: str, threads: int = 4, options: FetchOptions | None = None) -> WebPage:
+        fetcher = Fetcher(conf, threads, log=self.log.append, options=options)
         self.report = fetcher.run(map(item, urls), self.sink)
         return self.pages[urls[0]]
 

@@ -158,10 +158,9 @@ def test_agents_rotate(conf: Configuration, tmp_path: Any) -> None:
 def test_sitemaps_have_a_limit_of_their_own(conf: Configuration) -> None:
     conf.set("http.content.limit", "10")
     assert HttpSettings.from_conf(conf).content_limit == 10
-    conf.set("fetcher.job.sitemap", "true")
-    assert HttpSettings.from_conf(conf).content_limit == 52_428_800
+    assert HttpSettings.from_conf(conf, sitemap=True).content_limit == 52_428_800
     conf.set("sitemap.content.limit", "20")
-    assert HttpSettings.from_conf(conf).content_limit == 20
+    assert HttpSettings.from_conf(conf, sitemap=True).content_limit == 20
 
 
 def test_body_without_limit_in_pieces() -> None:

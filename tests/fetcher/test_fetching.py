@@ -26,6 +26,7 @@ from nutch2py.cells import decode_int
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher import monitor
+from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, WebPage
 from nutch2py.webpage import ProtocolStatusCode as Code
@@ -385,7 +386,8 @@ def test_threads_per_queue_bound_the_requests_of_a_host(site: ScriptedSite, craw
 def test_sitemaps_of_robots_txt_are_noted_on_the_home_page(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/robots.txt", Reply(body=b"Sitemap: http://a.test/1.xml\nSitemap: http://a.test/2.xml\n"))
     site.on("/", Reply(body=PAGE))
-    page = crawl(site.url("/"), site.url("/p"), fetcher_job_sitemap_detect="true")
+    detecting = FetchOptions(threads=4, detect_sitemaps=True)
+    page = crawl.run(crawl.conf, site.url("/"), site.url("/p"), options=detecting)
     assert dict(page.sitemaps) == {"http://a.test/1.xml": "", "http://a.test/2.xml": ""}
     assert dict(crawl.pages[site.url("/p")].sitemaps) == {}
 
@@ -445,7 +447,7 @@ def test_a_target_that_this_batch_holds_is_not_fetched_twice(site: ScriptedSite,
 def test_time_limit_leaves_the_rest_for_later(site: ScriptedSite, crawl: Crawl) -> None:
     crawl.report = Fetcher(crawl.conf, log=crawl.log.append).run(iter([]), crawl.sink)
     conf = crawl.conf.copy()
-    conf.set("fetcher.timelimit", "1")  # long ago
+    conf.set("fetcher.timelimit.mins", "0")
     report = Fetcher(conf, log=crawl.log.append).run(map(item, [site.url(f"/{n}") for n in range(7)]), crawl.sink)
     assert report.hit_by_time_limit == 7
     assert crawl.pages == {}
@@ -459,8 +461,7 @@ def test_the_time_limit_ends_a_run_in_its_middle(
     urls = [site.url(f"/{number}") for number in range(50)]
     for number in range(50):
         site.on(f"/{number}", Reply(body=PAGE, hang=0.1))
-    conf = with_values(crawl.conf, {"fetcher.timelimit": str(int(time.time() * 1000) + 700)})
-    crawl.run(conf, *urls)
+    crawl.run(crawl.conf, *urls, options=FetchOptions(threads=4, deadline=time.time() + 0.7))
     left = crawl.report.counters["HitByTimeLimit-Queues"]
     assert 0 < left < 50
     assert len(crawl.pages) == 50 - left

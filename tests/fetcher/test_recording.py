@@ -12,6 +12,7 @@ import pytest
 
 from nutch2py.cells import decode_protocol_status
 from nutch2py.conf import Configuration
+from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.record import Cells, columns_of
 from nutch2py.url.keys import unreverse_url
@@ -84,7 +85,7 @@ def differences(ours: Table, theirs: Table) -> Iterator[tuple[str, str, bytes | 
 
 
 def fetch(conf: Configuration, table: Table, batch: str) -> list[str]:
-    fields = Fetcher.fields(conf)
+    fields = Fetcher.fields(conf, FetchOptions.of(conf))
     wanted = columns_of(fields)
     pages = [
         FetchItem(key, unreverse_url(key), WebPage(cells_of(row, wanted), fields))

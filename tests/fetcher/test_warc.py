@@ -126,6 +126,5 @@ def test_a_folder_that_cannot_be_written_ends_the_fetch(site: ScriptedSite, craw
 
 
 def test_nothing_fetched_leaves_no_file(fetch_conf: Configuration, tmp_path: Path) -> None:
-    fetch_conf.set("fetcher.warc.dir", str(tmp_path / "warc"))
-    WarcFiles(fetch_conf).close()
+    WarcFiles(fetch_conf, str(tmp_path / "warc")).close()
     assert not (tmp_path / "warc").exists()

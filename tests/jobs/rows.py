@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nutch2py.conf import Configuration
-from nutch2py.jobs.batchlist import BatchLists, prefix_range
+from nutch2py.jobs.batchlist import BatchLists
 from nutch2py.record import Field
-from nutch2py.table import Query, open_store
+from nutch2py.table import Query, open_store, prefix_range
 from nutch2py.url.keys import reverse_url, unreverse_url
 from nutch2py.webpage import BatchEntry, Mark, WebPage
 

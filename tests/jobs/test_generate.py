@@ -50,7 +50,7 @@ class TestTheSixRequirements:
 
     @pytest.fixture
     def conf(self, conf: Configuration) -> Configuration:
-        conf.set("generate.partitions", "3")
+        conf.set("mapreduce.job.reduces", "3")
         conf.set("mapreduce.job.maps", "4")
         conf.set("generate.max.count", "20")
         put(conf, skewed(40, 200))
@@ -179,7 +179,7 @@ def test_hosts_whose_hashes_collide_lose_nothing(conf: Configuration) -> None:
     same = [f"http://{name}.example/" for name in ("aaBB", "BBaa", "AaBB", "AaAa", "BBBB")]
     rows |= {url.lower().replace("//", "//x.") + url[7:11]: {"score": 1.0} for url in same}
     put(conf, rows)
-    conf.set("generate.partitions", "2")
+    conf.set("mapreduce.job.reduces", "2")
     partitioner = URLPartitioner(conf)
     assert len({partitioner.partition(url, 2) for url in rows}) == 2
     assert chosen(conf) == set(rows)
@@ -244,13 +244,13 @@ class TestABatchIdTwice:
 
     def test_one_that_nutch_2_made_is_added_to_and_found_by_its_marks(self, conf: Configuration) -> None:
         put(conf, {"http://a.example/": {"marks": {Mark.GENERATE: "b"}}, "http://b.example/": {}})
-        assert generate(conf, batch_id="b", now=NOW) == ("b", 1)
+        assert tuple(generate(conf, batch_id="b", now=NOW)) == ("b", 1)
         assert marked(conf, Mark.GENERATE, "b") == {"http://a.example/", "http://b.example/"}
         assert not BatchLists(conf).complete("b")
 
     def test_one_of_which_nothing_was_due_leaves_nothing(self, conf: Configuration) -> None:
         put(conf, {"http://a.example/": {"fetch_time": NOW + DAY}})
-        assert generate(conf, batch_id="b", now=NOW) == ("b", 0)
+        assert tuple(generate(conf, batch_id="b", now=NOW)) == ("b", 0)
         assert BatchLists(conf).states() == []
 
 
@@ -328,7 +328,7 @@ class TestFiltersAndNormalizers:
         page.score = 5.0
         with open_store(conf, WebPage).batch() as batch:
             batch.put("no key at all", page)
-        assert generate(conf, batch_id="b") == ("b", 1)
+        assert tuple(generate(conf, batch_id="b")) == ("b", 1)
 
 
 Cases = Callable[[str], list[dict[str, Any]]]

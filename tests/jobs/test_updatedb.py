@@ -5,21 +5,30 @@ from __future__ import annotations
 import random
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nutch2py.cells import decode_float, encode_float
 from nutch2py.conf import Configuration
+from nutch2py.errors import UnknownBatchError
 from nutch2py.jobs import journal
-from nutch2py.jobs.batchlist import BatchLists, State, journal_prefix, pack, prefix_range, put_entry, unpack
+from nutch2py.jobs.batchlist import BatchLists, State, journal_prefix, pack, put_entry, unpack
+from nutch2py.jobs.clean import clean
+from nutch2py.jobs.dedup import dedup
+from nutch2py.jobs.fetch import fetch
 from nutch2py.jobs.generate import generate
+from nutch2py.jobs.hostdb import updatehostdb
+from nutch2py.jobs.index import index
+from nutch2py.jobs.inject import inject
 from nutch2py.jobs.journal import JournalWriter
+from nutch2py.jobs.pagerank import pagerank
 from nutch2py.jobs.parse import parse
-from nutch2py.jobs.readdb import print_stats
+from nutch2py.jobs.readdb import print_batches, print_stats
 from nutch2py.jobs.updatedb import updatedb
 from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
-from nutch2py.table import Query, open_store
+from nutch2py.table import Query, open_store, prefix_range
 from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import BatchEntry, CrawlStatus, Mark, MetadataKey, WebPage
 from tests.jobs.rows import pages, put
@@ -211,6 +220,17 @@ class TestRowsOfTheBatch:
 Job = Callable[[Configuration], object]
 
 
+def _inject_nothing_new(conf: Configuration) -> None:
+    seeds = Path(conf.get("storage.data.store", "").removeprefix("embedded:")).parent / "seeds.txt"
+    seeds.write_text(f"{A}\n")
+    inject(conf, str(seeds))
+
+
+def _unknown(job: Callable[[Configuration, str], object], conf: Configuration) -> None:
+    with pytest.raises(UnknownBatchError):
+        job(conf, "next")
+
+
 class TestJournal:
     """Killed before the commit point, an update has not happened; after it, the next job of any kind finishes it."""
 
@@ -234,12 +254,23 @@ class TestJournal:
     @pytest.mark.parametrize(
         "job",
         [
+            _inject_nothing_new,
             lambda conf: generate(conf, batch_id="next"),
-            lambda conf: parse(conf, "next"),
-            lambda conf: updatedb(conf, "next"),
+            lambda conf: _unknown(fetch, conf),
+            lambda conf: _unknown(parse, conf),
+            lambda conf: _unknown(updatedb, conf),
+            lambda conf: _unknown(index, conf),
+            dedup,
+            clean,
+            pagerank,
+            lambda conf: updatehostdb(conf, False),
             lambda conf: print_stats(conf, False),
+            print_batches,
         ],
-        ids=["generate", "parse", "updatedb", "readdb"],
+        ids=[
+            *("inject", "generate", "fetch", "parse", "updatedb", "index", "dedup", "clean", "pagerank"),
+            *("updatehostdb", "readdb -stats", "readdb -batches"),
+        ],
     )
     def test_another_job_finishes_the_update_first(
         self, killed: Configuration, job: Job, capsys: pytest.CaptureFixture[str]
@@ -277,7 +308,7 @@ class TestJournal:
         orphan.score = 99.0
         with JournalWriter(BatchLists(conf).store, BATCH) as writer:
             writer.add(reverse_url(D), orphan.mutation())
-        assert generate(conf, batch_id="next")[1] == 0
+        assert generate(conf, batch_id="next").urls == 0
         assert journal_entries(conf) == 1
         updatedb(conf, BATCH)
         assert set(pages(conf)) == {A, B}

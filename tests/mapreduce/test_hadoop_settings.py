@@ -13,11 +13,12 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, InputError, NutchError
-from nutch2py.jobs.index import IndexerJob
+from nutch2py.jobs.index import IndexerJob, IndexParameters
 from nutch2py.mapreduce import guard
 from nutch2py.mapreduce import package_archive as archive
 from nutch2py.mapreduce.driver import check_reach, run_job
 from nutch2py.mapreduce.hadoop import Hadoop
+from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.splits import FileSplit
 from nutch2py.mapreduce.yarn import job_label, job_tag, tasks_summary, write_job_properties
 from tests.mapreduce.tinyjobs import WordJob
@@ -80,11 +81,11 @@ def test_properties_of_hadoop_go_into_a_file_of_the_user_alone(conf: Configurati
         "yarn.app.mapreduce.am.resource.mb": "900",
         "solr.auth.password": "hush",
         "storage.crawl.id": "web",
-        "fetcher.batch.id": "1600000001-1001",
     }.items():
         conf.set(name, value)
     path = tmp_path / "job.xml"
-    write_job_properties(path, conf, "DbUpdaterJob: writing", "tag-1")
+    label = job_label(conf, "DbUpdaterJob: writing", "1600000001-1001")
+    write_job_properties(path, conf, label, "tag-1")
     written = {p.findtext("name"): p.findtext("value") for p in ET.parse(path).iter("property")}
     assert written.pop("mapreduce.job.name") == "nutch2py web DbUpdaterJob writing 1600000001-1001"
     assert written == {
@@ -97,31 +98,30 @@ def test_properties_of_hadoop_go_into_a_file_of_the_user_alone(conf: Configurati
 
 
 def test_the_tag_is_that_of_the_same_job_of_the_same_batch_and_crawl(conf: Configuration) -> None:
-    tags = {job_tag(conf, "FetcherJob")}
-    for name, value in (("fetcher.batch.id", "1"), ("fetcher.batch.id", "2"), ("storage.crawl.id", "a")):
-        conf.set(name, value)
-        tags.add(job_tag(conf, "FetcherJob"))
+    tags = {job_tag(conf, job_label(conf, "FetcherJob", batch)) for batch in ("", "1", "2")}
+    conf.set("storage.crawl.id", "a")
+    tags.add(job_tag(conf, job_label(conf, "FetcherJob", "2")))
     assert len(tags) == 4
-    assert job_tag(conf.copy(), "FetcherJob") in tags
-    assert job_label(conf, "FetcherJob") == "nutch2py a FetcherJob 2"
+    assert job_tag(conf.copy(), job_label(conf.copy(), "FetcherJob", "2")) in tags
+    assert job_label(conf, "FetcherJob", "2") == "nutch2py a FetcherJob 2"
 
 
 def test_the_embedded_table_is_refused_on_a_cluster_unless_it_is_this_machine(conf: Configuration) -> None:
     with pytest.raises(ConfigurationError, match="cannot reach the table in embedded:"):
-        check_reach(conf, "hadoop", WordJob)
-    check_reach(conf, "local", WordJob)
-    check_reach(conf, "spark", WordJob)
+        check_reach(conf, "hadoop", WordJob, JobParameters())
+    check_reach(conf, "local", WordJob, JobParameters())
+    check_reach(conf, "spark", WordJob, JobParameters())
     conf.set("storage.embedded.shared", "true")
-    check_reach(conf, "hadoop", WordJob)
+    check_reach(conf, "hadoop", WordJob, JobParameters())
 
 
 def test_an_index_on_the_disk_of_a_node_is_refused(conf: Configuration) -> None:
     conf.set("storage.data.store", "hbase://127.0.0.1:9090")
-    check_reach(conf, "hadoop", WordJob)
+    check_reach(conf, "hadoop", WordJob, JobParameters())
     with pytest.raises(ConfigurationError, match="would write indexer-embedded to their own disks"):
-        check_reach(conf, "hadoop", IndexerJob)
+        check_reach(conf, "hadoop", IndexerJob, IndexParameters(batch_id="b"))
     conf.set("plugin.excludes", "indexer-embedded")
-    check_reach(conf, "hadoop", IndexerJob)
+    check_reach(conf, "hadoop", IndexerJob, IndexParameters(batch_id="b"))
 
 
 def fake_installation(folder: Path, **answers: str) -> str:

@@ -34,7 +34,7 @@ def seeds(tmp_path: Path) -> Path:
 def crawled(conf: Configuration, seeds: Path, folder: Path) -> tuple[object, object]:
     conf = conf.copy()
     conf.set("storage.data.store", f"embedded:{folder}")
-    conf.set("generate.partitions", "3")
+    conf.set("mapreduce.job.reduces", "3")
     inject(conf, str(seeds))
     generate(conf, top_n=40, batch_id="b")
     assert open_store(conf, WebPage).exists()

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from nutch2py.conf import Configuration
-from nutch2py.jobs.batchlist import BatchLists, journal_prefix, prefix_range
-from nutch2py.table import Query, open_store
+from nutch2py.jobs.batchlist import BatchLists, journal_prefix
+from nutch2py.table import Query, open_store, prefix_range
 from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import BatchEntry, CrawlStatus, Mark, WebPage
 from tests.conftest import ROOT

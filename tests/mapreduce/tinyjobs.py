@@ -5,13 +5,35 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nutch2py.errors import StoreError
 from nutch2py.mapreduce.job import Pair, TableJob
+from nutch2py.mapreduce.parameters import BatchParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol
 from nutch2py.mapreduce.splits import FileSplit, read_lines
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedParameters(BatchParameters):
+    word: str
+    numbers: tuple[int, ...]
+    share: float
+    nothing: str | None = "something"
+
+
+class AskedJob(TableJob[AskedParameters]):
+    """Yield what was asked for, from the reduce task."""
+
+    def map_file(self, split: FileSplit) -> Iterator[Pair]:
+        yield "asked", self.parameters.batch_id
+
+    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[Pair]:
+        asked = self.parameters
+        for key, values in groups:
+            yield key, [*values, asked.word, asked.numbers, asked.share, asked.nothing]
 
 
 class WordJob(TableJob):

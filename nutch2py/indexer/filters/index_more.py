@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from nutch2py.conf import Configuration, warn
+from nutch2py.conf import Configuration
 from nutch2py.indexer.dates import parse_date, solr_date
 from nutch2py.indexer.document import NutchDocument
 from nutch2py.indexer.filters.index_basic import fetch_time_of
 from nutch2py.parser.mime import mime_types
+from nutch2py.reporting import warn
 from nutch2py.webpage import WebPage
 
 _FILENAMES = (

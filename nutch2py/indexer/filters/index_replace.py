@@ -17,9 +17,10 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from nutch2py.conf import Configuration, warn
+from nutch2py.conf import Configuration
 from nutch2py.indexer.document import NutchDocument
 from nutch2py.record import Field
+from nutch2py.reporting import warn
 from nutch2py.url.java_regex import compile_java, substitution
 from nutch2py.webpage import WebPage
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import codecs
 from pathlib import Path
 
-from nutch2py.conf import warn
 from nutch2py.errors import ConfigurationError
 from nutch2py.indexer.document import NutchDocument
 from nutch2py.indexer.index_writers import Parameters
 from nutch2py.indexer.writers.file_writer import FileIndexWriter
+from nutch2py.reporting import warn
 
 _RECORD_SEPARATOR = "\r\n"
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from nutch2py.backends.attempts import Refusal
-from nutch2py.conf import warn
 from nutch2py.errors import IndexingError
 from nutch2py.indexer.document import NutchDocument
+from nutch2py.reporting import warn
 
 T = TypeVar("T")
 

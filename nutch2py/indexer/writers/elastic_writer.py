@@ -12,11 +12,12 @@ from nutch2py.backends.attempts import Refusal
 from nutch2py.backends.elastic_client import SERVER, Action, ElasticClient, addresses
 from nutch2py.backends.elastic_mapping import ElasticMapping
 from nutch2py.backends.field_types import columns_of
-from nutch2py.conf import Configuration, data_folder, warn
+from nutch2py.conf import Configuration, data_folder
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.document import NutchDocument, clean_text
 from nutch2py.indexer.index_writers import Parameters, no_id
 from nutch2py.indexer.writers.delivery import Batch, Tally, json_fields, send_halving
+from nutch2py.reporting import warn
 
 T = TypeVar("T")
 

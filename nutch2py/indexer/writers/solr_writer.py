@@ -10,12 +10,13 @@ from nutch2py.backends.attempts import Refusal
 from nutch2py.backends.field_types import columns_of
 from nutch2py.backends.solr_client import SolrClient, SolrRefusal, addresses, login
 from nutch2py.backends.solr_schema import EXPECTED, SolrSchema
-from nutch2py.conf import Configuration, warn
+from nutch2py.conf import Configuration
 from nutch2py.errors import IndexingError
 from nutch2py.indexer.document import NutchDocument, clean_text
 from nutch2py.indexer.field_mapping import FieldMapping
 from nutch2py.indexer.index_writers import Parameters, no_id
 from nutch2py.indexer.writers.delivery import Batch, Tally, json_fields, send_halving
+from nutch2py.reporting import warn
 
 _BATCH_CHARACTERS = 8_000_000
 

@@ -124,11 +124,14 @@ class EmbeddedBatch(WriteBatch):
         if self._written >= self._most_rows or self._bytes >= self._most_bytes:
             self.flush()
 
-    def flush(self) -> None:
+    def pending(self) -> bool:
+        """Tell whether something was collected that was not written."""
+        return bool(self._changes)
+
+    def _write(self) -> None:
         """Apply what was collected in one transaction; when it returns, that is on the disk."""
-        if self._changes:
-            with explained(self._where):
-                self._apply(self._live())
+        with explained(self._where):
+            self._apply(self._live())
         self._changes, self._families = {}, None
         self._written = self._bytes = 0
 

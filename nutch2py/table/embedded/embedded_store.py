@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
@@ -205,9 +205,11 @@ class EmbeddedStore(DataStore[R]):
             with table.reading() as txn:
                 return max((int(txn.stat(table.database(name))["entries"]) for name in names), default=0)
 
-    def batch(self) -> WriteBatch:
+    def batch(self, before: Callable[[], object] | None = None) -> WriteBatch:
         """Return writes flushed at ``gora.buffer.write.limit`` rows or ``storage.buffer.write.bytes`` bytes."""
-        return EmbeddedBatch(self._live, self.record.SCHEMA, self._where, self._most_rows, self._most_bytes)
+        batch = EmbeddedBatch(self._live, self.record.SCHEMA, self._where, self._most_rows, self._most_bytes)
+        batch.before = before
+        return batch
 
     def scan_cells(self, key_range: KeyRange = KeyRange()) -> Iterator[tuple[str, RowCells]]:  # noqa: B008
         """Yield every cell with its timestamp, in key order."""

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from nutch2py.cells import encode_text
-from nutch2py.conf import warn
 from nutch2py.errors import StoreError
 from nutch2py.record import Mutation
+from nutch2py.reporting import warn
 from nutch2py.table.hbase.gateways import Gateways
 from nutch2py.table.hbase.gora_mapping import ColumnMapping
 from nutch2py.table.hbase.scan import LONGEST_KEY
@@ -109,9 +109,9 @@ class HBaseBatch(WriteBatch):
         self._deletes.setdefault(_NOW, {}).setdefault(row, {}).update(dict.fromkeys(self._known_families()))
         self._count(len(row))
 
-    def flush(self) -> None:
-        """Send what was collected; when it returns, HBase has it in its log."""
-        self._send()
+    def pending(self) -> bool:
+        """Tell whether something was collected that was not sent."""
+        return bool(self._puts or self._deletes)
 
     def _families_now(self) -> frozenset[bytes]:
         self._present = None
@@ -226,16 +226,16 @@ class HBaseBatch(WriteBatch):
 
     def _make_room(self, size: int) -> None:
         if self._rows and self._bytes + size > self._settings.write_bytes:
-            self._send()
+            self.flush()
 
     def _count(self, size: int) -> None:
         self._rows += 1
         self._bytes += size
         if self._rows >= self._settings.write_rows or self._bytes >= self._settings.write_bytes:
-            self._send()
+            self.flush()
 
-    def _send(self) -> None:
-        """Give a time to the writes that have none, and send everything."""
+    def _write(self) -> None:
+        """Give a time to the writes that have none, and send everything; when it returns, HBase has it in its log."""
         if _NOW in self._puts or _NOW in self._deletes:
             now = self._clock()
             _rename(self._puts, now - 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Self
 
@@ -197,9 +197,11 @@ class HBaseStore(DataStore[R]):
         """Return None: a gateway knows of no count, and counting would read every row."""
         return None
 
-    def batch(self) -> HBaseBatch:
+    def batch(self, before: Callable[[], object] | None = None) -> HBaseBatch:
         """Return a group of writes; see :mod:`nutch2py.table.hbase.hbase_batch` for rows that are refused."""
-        return HBaseBatch(self._gateways, self._table, self._mapping, self._refreshed, self._time)
+        batch = HBaseBatch(self._gateways, self._table, self._mapping, self._refreshed, self._time)
+        batch.before = before
+        return batch
 
     def _time(self) -> int:
         """Return now in ms, later than every time returned before: two writes of a row are never of one time."""

@@ -1,0 +1,46 @@
+"""The file by which a driver hands its tasks what they work with: properties, folders, parameters."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+
+from nutch2py.conf import Configuration
+from nutch2py.mapreduce.parameters import JobParameters
+
+
+class JobFile(msgspec.Struct):
+    """What the driver hands to tasks in a file. ``parameters``: those of the job, as JSON that ``takes`` decodes.
+
+    ``channel``: the folder through which tasks talk to the driver, "" where they cannot; ``driver``: its process id, 0
+    when it is on another machine.
+    """
+
+    properties: dict[str, str]
+    folders: list[str]
+    parameters: msgspec.Raw
+    runner: str
+    channel: str = ""
+    driver: int = 0
+
+    @classmethod
+    def of(cls, conf: Configuration, parameters: JobParameters, runner: str) -> JobFile:
+        """Return what tasks are handed: every property, with what comes from the environment as the driver has it."""
+        properties = {name: conf.get(name, "") if "${env." in value else value for name, value in conf.raw().items()}
+        encoded = msgspec.Raw(msgspec.json.encode(parameters))
+        return cls(properties, [str(folder) for folder in conf.folders], encoded, runner)
+
+    def write(self, path: Path) -> None:
+        """Write the file; only its owner can read it, for it may hold passwords."""
+        with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as file:
+            file.write(msgspec.json.encode(self))
+
+
+@lru_cache(maxsize=8)
+def read_job_file(path: str) -> tuple[JobFile, Configuration]:
+    """Return what a file holds, and the configuration of its properties."""
+    file = msgspec.json.decode(Path(path).read_bytes(), type=JobFile)
+    return file, Configuration(file.properties, [Path(folder).absolute() for folder in file.folders])

@@ -1,0 +1,49 @@
+"""What a run is asked for: the parameters of a job, typed, which go to its tasks beside the properties.
+
+Properties are what users set; parameters are what one run was asked for. Each job module has one frozen dataclass of
+them, checked where it is made; :func:`nutch2py.mapreduce.driver.run_job` carries it, and a task reads it as
+``self.parameters``. No ``-D`` reaches a parameter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nutch2py.errors import UsageError
+
+ALL = "-all"
+"""Stands for a batch id: the rows of every batch."""
+REINDEX = "-reindex"
+"""Stands for a batch id: every parsed row, whatever its batch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobParameters:
+    """What a job takes that works on the whole table, or on files. The base of all parameters."""
+
+    @property
+    def batch(self) -> str:
+        """The batch that the job works on, "" when it works on none: for labels and progress."""
+        return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchParameters(JobParameters):
+    """What a job takes that works on a batch. ``batch_id``: its id, ``-all``, or (index) ``-reindex``."""
+
+    batch_id: str
+
+    def __post_init__(self) -> None:
+        """Refuse an id that names no batch."""
+        if not self.batch_id:
+            raise UsageError("BatchId not set (or -all not specified)!")
+
+    @property
+    def batch(self) -> str:
+        """The batch that the job works on."""
+        return self.batch_id
+
+    @property
+    def every(self) -> bool:
+        """Whether the rows of every batch are meant."""
+        return self.batch_id in (ALL, REINDEX)

@@ -1,0 +1,120 @@
+"""Parameters of jobs: typed, checked where they are made, the same in every task, out of reach of -D."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import FrozenInstanceError, dataclass, is_dataclass
+from pathlib import Path
+
+import pytest
+
+import nutch2py.jobs
+from nutch2py.conf import Configuration
+from nutch2py.errors import UsageError
+from nutch2py.jobs.fetch import FetchParameters
+from nutch2py.mapreduce.driver import run_job
+from nutch2py.mapreduce.job import TableJob
+from nutch2py.mapreduce.job_file import JobFile, read_job_file
+from nutch2py.mapreduce.parameters import BatchParameters, JobParameters
+from nutch2py.mapreduce.splits import FileSplit
+from tests.conftest import ROOT
+from tests.mapreduce.tinyjobs import AskedJob, AskedParameters
+from tests.test_docs import ACCESSES, DEFAULTS
+
+
+def jobs() -> Iterator[type[TableJob]]:
+    """Yield every job of the package."""
+    for module in pkgutil.iter_modules(nutch2py.jobs.__path__):
+        importlib.import_module(f"nutch2py.jobs.{module.name}")
+    waiting = [TableJob]
+    while waiting:
+        job = waiting.pop()
+        waiting += job.__subclasses__()
+        if job.__module__.startswith("nutch2py.jobs."):
+            yield job
+
+
+def test_every_job_names_a_frozen_dataclass() -> None:
+    found = list(jobs())
+    assert len(found) > 12
+    for job in found:
+        assert issubclass(job.takes, JobParameters), job
+        assert is_dataclass(job.takes)
+        assert job.takes.__dataclass_params__.frozen, job
+    assert {job.__name__ for job in found if job.takes is JobParameters} == {
+        "HostInjectorJob", "_Duplicates", "DeduplicationJob", "NearDuplicatesJob",
+    }  # fmt: skip
+
+
+def test_no_job_sets_a_property_that_users_do_not_know() -> None:
+    assert not [access for access in ACCESSES if access.getter.startswith("set") and access.name not in DEFAULTS]
+
+
+def test_a_batch_must_be_named() -> None:
+    with pytest.raises(UsageError, match="BatchId not set"):
+        BatchParameters(batch_id="")
+    asked = FetchParameters(batch_id="b")
+    with pytest.raises(FrozenInstanceError):
+        asked.batch_id = "c"  # type: ignore[misc]
+    assert (asked.batch, JobParameters().batch) == ("b", "")
+    assert [BatchParameters(batch_id=each).every for each in ("b", "-all", "-reindex")] == [False, True, True]
+
+
+@pytest.mark.parametrize("runner", ["inline", "local"])
+def test_tasks_read_what_was_asked(conf: Configuration, tmp_path: Path, runner: str) -> None:
+    text = tmp_path / "text"
+    text.write_text("x\n")
+    conf.set("mapreduce.runner", runner)
+    conf.set("asked.word", "a property of the same name")
+    asked = AskedParameters(batch_id="é\t1", word="ä|\n", numbers=(1, 2**53), share=0.1, nothing=None)
+    result = run_job(AskedJob, conf, [FileSplit(str(text), 0, 2, 0)], asked, title="AskedJob")
+    assert result.output == [("asked", ["é\t1", "ä|\n", [1, 2**53], 0.1, None])]
+
+
+def test_other_parameters_are_refused(conf: Configuration, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="AskedJob takes AskedParameters, not FetchParameters"):
+        run_job(AskedJob, conf, [FileSplit("x", 0, 1, 0)], FetchParameters(batch_id="b"), title="AskedJob")
+
+
+def test_the_file_of_a_job_is_its_owners_alone(conf: Configuration, tmp_path: Path) -> None:
+    conf.set("mapreduce.package", "${env.HOME}/package")
+    path = tmp_path / "file.json"
+    JobFile.of(conf, FetchParameters(batch_id="b", threads=3), "local").write(path)
+    assert oct(path.stat().st_mode & 0o777) == "0o600"
+    file, read = read_job_file(str(path))
+    assert (file.runner, file.driver, file.channel) == ("local", 0, "")
+    assert read.raw() == conf.raw() | {"mapreduce.package": f"{os.environ['HOME']}/package"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words(JobParameters):
+    words: tuple[str, ...] = ()
+
+
+class Base(TableJob[Words]):
+    pass
+
+
+class Derived(Base):
+    pass
+
+
+def test_a_derived_job_takes_what_its_base_takes() -> None:
+    assert Derived.takes is Words
+
+
+def test_the_walk_of_a_batch_id_names_functions_that_exist() -> None:
+    """docs/design.md follows a batch id from the command to the row."""
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    walk = text.partition("### The walk of a batch id")[2].partition("\n#")[0]
+    steps = [line for line in walk.splitlines() if line[:1].isdigit()]
+    assert len(steps) == 10
+    for step in steps:
+        name = step.partition("`")[2].partition("`")[0]
+        module, _, attribute = name.partition(":")
+        found: object = importlib.import_module(f"nutch2py.{module}")
+        for part in attribute.split("."):
+            found = getattr(found, part)
