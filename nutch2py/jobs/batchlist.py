@@ -6,6 +6,7 @@ Keys, the batch id being percent-encoded:
 
 - ``s/<batch>``: state, its time, and the number of rows;
 - ``l/<batch>/<partition>/<order>``: an entry, ``key`` naming the row;
+- ``l/<batch>/redirected/<row key>``: the same for a row that came into the batch while it was fetched;
 - ``u/<batch>/<row key>``: links that a parsed page no longer has (``data``, a JSON list), for updatedb to drop;
 - ``j/<batch>/…``: the journal of updatedb, see :mod:`nutch2py.jobs.journal`.
 """
@@ -172,6 +173,13 @@ def put_entry(batch: WriteBatch, batch_id: str, partition: str, order: int, row_
     entry = BatchEntry()
     entry.key = row_key
     batch.put(f"l/{_name(batch_id)}/{partition}/{order:09d}", entry)
+
+
+def put_redirected(batch: WriteBatch, batch_id: str, row_key: str) -> None:
+    """Add a row to a list: the target of a redirect that was fetched with the batch. A repeat changes nothing."""
+    entry = BatchEntry()
+    entry.key = row_key
+    batch.put(f"l/{_name(batch_id)}/redirected/{row_key}", entry)
 
 
 def journal_prefix(batch_id: str) -> str:

@@ -20,7 +20,7 @@ from nutch2py.fetcher.fetch_options import FetchOptions, deadline
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.fetcher.http_settings import check_agent
 from nutch2py.fetcher.queues import BY_HOST, HostSettings
-from nutch2py.jobs.batchlist import BatchLists, mark_condition, rows_of_batch
+from nutch2py.jobs.batchlist import BatchLists, mark_condition, put_redirected, rows_of_batch
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
 from nutch2py.mapreduce.driver import JobResult, map_tasks, reduce_tasks, run_job
@@ -172,7 +172,7 @@ class _PageSink:
         self._job, self._lists = job, BatchLists(job.conf)
         self._parsing = job.parameters.parse
         self._side: WriteBatch = self._lists.store.batch()
-        # links that are dropped are noted first: the pages' own are gone once they are written
+        # first the notes of links that are dropped, which the pages have lost once they are written, and list entries
         self._batch: WriteBatch = job.store.batch(before=self._side.flush)
         self._flushed = time.monotonic()
 
@@ -181,6 +181,9 @@ class _PageSink:
         gone = self._dropped(item)
         if gone:
             self._lists.put_dropped(self._side, page.markers.get(Mark.FETCH) or "", item.key, gone)
+        batch_id = page.markers.get(Mark.GENERATE)
+        if item.chain and batch_id is not None:
+            put_redirected(self._side, batch_id, item.key)  # whoever reads through the list finds it, too
         self._batch.put(item.key, page)
         self._job.channel.advance()
         if time.monotonic() - self._flushed > _FLUSH_SECONDS:

@@ -12,11 +12,15 @@ from nutch2py.cells import encode_text
 from nutch2py.cli import main
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
+from nutch2py.jobs.batchlist import BatchLists
 from nutch2py.jobs.fetch import HostTable, fetch
 from nutch2py.jobs.generate import generate
 from nutch2py.jobs.hostdb import hostinject
+from nutch2py.jobs.index import index
 from nutch2py.jobs.inject import inject
 from nutch2py.jobs.parse import parse
+from nutch2py.jobs.updatedb import updatedb
+from nutch2py.search.search import search
 from nutch2py.table import Query, open_store
 from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import INJECTED_SITEMAP, CrawlStatus, Host, Mark, WebPage
@@ -153,3 +157,32 @@ def test_counters_of_the_job(site: ScriptedSite, crawl: Configuration, tmp_path:
     counts = result.counters["FetcherStatus"]
     assert counts["SUCCESS"] == counts["EXCEPTION"] == counts["NOTFOUND"] == 1
     assert counts["bytes_downloaded"] == len(PAGE) + len(b"not here")
+
+
+@pytest.mark.parametrize("parsing", ["false", "true"])
+def test_targets_of_redirects_go_through_the_jobs_with_the_batch(
+    site: ScriptedSite, crawl: Configuration, tmp_path: Path, parsing: str
+) -> None:
+    crawl.set("http.redirect.max", "3")
+    crawl.set("fetcher.parse", parsing)
+    site.on("/from", Reply(302, headers=[("Location", "/between")]))
+    site.on("/between", Reply(301, headers=[("Location", "/to")]))
+    site.on("/to", Reply(body=b"<title>To</title><p>arrived <a href=/next>next</a>"))
+    inject(crawl, seeds(tmp_path, site.url("/from")))
+    generate(crawl, batch_id="b")
+    fetch(crawl, "b")
+    lists = BatchLists(crawl)
+    assert lists.complete("b")
+    if parsing == "false":
+        parse(crawl, "b")
+    updatedb(crawl, "b")
+    index(crawl, "b")
+    found = rows(crawl)
+    arrived = found[reverse_url(site.url("/to"))]
+    assert arrived.title == "To"
+    assert (arrived.markers.get(Mark.UPDATEDB), arrived.markers.get(Mark.INDEX)) == ("b", "b")
+    assert reverse_url(site.url("/next")) in found
+    stranded = [key for key, row in found.items() if row.markers.get(Mark.GENERATE) or row.markers.get(Mark.FETCH)]
+    assert stranded == []
+    assert [hit.url for hit in search(crawl, "arrived").hits] == [site.url("/to")]
+    assert lists.states() == []

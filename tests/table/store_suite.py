@@ -315,6 +315,29 @@ class StoreSuite:
         assert other.get("a").status == 2
         other.close()
 
+    def test_what_must_be_durable_first_is_so_whenever_a_batch_writes(self, store, make_store):
+        """A batch that is full writes by itself: what runs before sees the table as it was, and may stop it."""
+        small = make_store(WebPage, "webpage", gora_buffer_write_limit=3, hbase_thrift_write_rows=3)
+        written = lambda: sum(store.get(f"row{number}") is not None for number in range(9))  # noqa: E731
+        seen = []
+        with small.batch(before=lambda: seen.append(written())) as batch:
+            for number in range(8):
+                batch.put(f"row{number}", page_at())
+        assert seen == [0, 3, 6]
+        assert written() == 8
+        batch = small.batch(before=lambda: 1 / 0)
+        batch.put("row8", page_at())
+        with pytest.raises(ZeroDivisionError):
+            batch.flush()
+        assert written() == 8
+        batch.before = None
+        batch.flush()
+        assert written() == 9
+        with small.batch(before=lambda: seen.append("nothing to write")):
+            pass
+        assert seen == [0, 3, 6]
+        small.close()
+
     def test_an_exception_drops_what_was_not_sent(self, store):
         def job():
             with store.batch() as batch:

@@ -1,0 +1,63 @@
+"""How every job begins: nothing is made of a mistyped name, and what is not there is named with its exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nutch2py.cli import main
+from nutch2py.conf import Configuration
+from nutch2py.jobs.generate import generate
+from nutch2py.jobs.updatedb import updatedb
+from nutch2py.table import open_store
+from nutch2py.webpage import BatchEntry, Host, Mark, WebPage
+from tests.jobs.rows import marked, put
+
+ON_A_BATCH = ["fetch", "parse", "updatedb", "index"]
+ON_THE_TABLE = ["generate", "dedup", "clean", "pagerank", "updatehostdb", "readdb -stats", "readdb -batches"]
+
+
+def run(conf: Configuration, words: str, *options: str) -> int:
+    location = conf.get("storage.data.store")
+    more = ["-D", f"storage.data.store={location}", "-D", "http.agent.name=test"]
+    return main([*words.split(), *more, *options])
+
+
+@pytest.mark.parametrize("words", [*ON_THE_TABLE, *(f"{job} some-batch" for job in ON_A_BATCH), "fetch -all"])
+def test_a_crawl_that_is_not_there_is_refused_and_nothing_is_made(
+    conf: Configuration, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str
+) -> None:
+    put(conf, {"http://a.test/": {}})
+    before = sorted(tmp_path.rglob("*"))
+    assert run(conf, words, "-crawlId", "mistyped") == 4
+    error = capsys.readouterr().err
+    assert "there is no table mistyped_webpage at embedded:" in error
+    assert "inject seeds first, or correct -crawlId" in error
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("job", ON_A_BATCH)
+def test_a_batch_that_is_not_there_is_nothing_to_do(
+    conf: Configuration, capsys: pytest.CaptureFixture[str], job: str
+) -> None:
+    put(conf, {"http://a.test/": {"fetch_time": 1}})
+    generate(conf, batch_id="there")
+    assert run(conf, f"{job} mistyped") == 1
+    assert "there is no batch mistyped to work on in webpage" in capsys.readouterr().err
+    assert marked(conf, Mark.GENERATE, "there") == {"http://a.test/"}
+
+
+def test_a_batch_that_nutch_2_made_is_known_by_its_marks(conf: Configuration) -> None:
+    """It has no state in the derived table, which Nutch 2 knows nothing of."""
+    put(conf, {"http://a.test/": {"marks": {Mark.GENERATE: "theirs"}}})
+    assert not open_store(conf, BatchEntry).exists()
+    updatedb(conf, "theirs")
+    assert marked(conf, Mark.GENERATE) == set()
+
+
+def test_only_what_a_job_writes_is_made(conf: Configuration) -> None:
+    put(conf, {"http://a.test/": {}})
+    assert run(conf, "dedup") == 0
+    assert not open_store(conf, Host).exists()
+    assert open_store(conf, WebPage).exists()
