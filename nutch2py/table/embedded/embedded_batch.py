@@ -40,6 +40,7 @@ class EmbeddedBatch(WriteBatch):
     def __init__(
         self, live: Callable[[], TableFiles], schema: str, where: str, most_rows: int, most_bytes: int
     ) -> None:
+        self.schema = schema
         self._live, self._where = live, where
         self._most_rows, self._most_bytes = max(1, most_rows), max(1, most_bytes)
         self._content_column = CONTENT.get(schema, (b"", b""))
