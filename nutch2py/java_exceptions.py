@@ -22,10 +22,11 @@ _ACTIONS = re.compile(rf"(?:\bFailed \d+ actions?: |: \d+ times?, )({_CLASS})(?=
 def java_exceptions(text: str) -> frozenset[str]:
     """Return the simple names of what was thrown, its causes, and what attempts in vain ended with.
 
-    ``text`` is that of ``Throwable.printStackTrace``, or its first line. A name counts where Java and HBase write a class
-    and nowhere else: at the begin, after ``Caused by:``, after another class and its colon (a throwable made of its
-    cause), in ``RemoteException(…)``, and in the lists of attempts and actions of HBase's RetriesExhaustedException and
-    RetriesExhaustedWithDetailsException. So a row key or a message that holds such a word changes nothing.
+    ``text`` is that of ``Throwable.printStackTrace``, or its first line. A name counts where Java and HBase write a
+    class and nowhere else: at the begin of a line, after ``Caused by:``, after another class and its colon (a throwable
+    made of its cause), in ``RemoteException(…)``, and in the lists of attempts and actions of HBase's
+    RetriesExhaustedException and RetriesExhaustedWithDetailsException. So a row key or a message that holds such a word
+    changes nothing.
 
     >>> sorted(java_exceptions("java.io.IOException: a.b.RemoteException(x.NotFoundException): in IllegalException"))
     ['IOException', 'NotFoundException', 'RemoteException']

@@ -1,10 +1,9 @@
 """The names of exceptions in what Java servers print, and only those."""
 
-import time
-
 import pytest
 
 from nutch2py.java_exceptions import java_exceptions
+from tests.growth import assert_linear, repetitions
 
 
 @pytest.mark.parametrize(
@@ -27,16 +26,6 @@ def test_names(text, expected):
     assert java_exceptions(text) == expected
 
 
-@pytest.mark.parametrize("piece", ["A", "a.", "A.", "a.A", "Failed 1 action: ", "a.AException: ", "Thu Nov 19,", ", A"])
-def test_a_long_message_takes_time_in_proportion(piece):
-    """Twice the text takes about twice the time; the best of several runs counts."""
-
-    def seconds(length):
-        text, best = piece * (length // len(piece)), float("inf")
-        for _ in range(5):
-            began = time.process_time()
-            java_exceptions.__wrapped__(text)
-            best = min(best, time.process_time() - began)
-        return best
-
-    assert seconds(160_000) < 16 * max(seconds(40_000), 0.0005)
+def test_the_work_for_a_long_message_grows_as_the_message():
+    pieces = ["A", "a.", "A.", "a.A", "Failed 1 action: ", "a.AException: ", ", A", "\nCaused by: a.BError", "x("]
+    assert_linear(java_exceptions.__wrapped__, repetitions(pieces, ["", "Thu Nov 19 "], ["", "Exception"]))

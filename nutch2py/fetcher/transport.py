@@ -11,12 +11,13 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nutch2py.conf import Configuration
+from nutch2py.errors import causes_of
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
 from nutch2py.fetcher.body import Body, encoding_of
 from nutch2py.fetcher.gate import AddressExcludedError, AddressGate
@@ -193,8 +194,8 @@ class Transport:
 
 
 def _failure_of(error: Exception, refusals: Sequence[AddressExcludedError]) -> Failure:
-    """Say what an exception of a handler stands for; the gate's refusals may be wrapped in others, or put into words."""
-    for cause in _causes(error):
+    """Say what an exception of a handler stands for; the gate's refusals may be wrapped, or be left as words only."""
+    for cause in causes_of(error):
         if isinstance(cause, AddressExcludedError):
             return Failure(FailureKind.GATE, str(cause))
     if refusals:
@@ -203,20 +204,6 @@ def _failure_of(error: Exception, refusals: Sequence[AddressExcludedError]) -> F
     if isinstance(error, ValueError):
         kind = FailureKind.URL
     return Failure(kind, f"{type(error).__name__}: {error}")
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Give an exception and all that it was raised from, those of the several addresses of a name included."""
-    waiting: list[BaseException | None] = [error]
-    seen: set[int] = set()
-    while waiting:
-        cause = waiting.pop(0)
-        if cause is None or id(cause) in seen:
-            continue
-        seen.add(id(cause))
-        yield cause
-        several = cause.exceptions if isinstance(cause, BaseExceptionGroup) else ()
-        waiting += [cause.__cause__, cause.__context__, *several]
 
 
 def _ascii_host(host: str) -> str:

@@ -47,7 +47,7 @@ def _status_and_headers(answer: Answer) -> StatusAndHeaders:
         headers.append((f"X-Crawler-{name}" if name.lower() in _REPLACED else name, value))
     headers.append(("Content-Length", str(len(answer.content))))
     sent = StatusAndHeaders(statusline or str(answer.status), headers, protocol=protocol or "HTTP/1.0")
-    # warcio would escape values that are not ASCII, and fails at a reason or a name that is not: bytes stay as they came
+    # bytes stay as they came: warcio would escape values that are not ASCII, and fails at such a reason or name
     sent.to_ascii_bytes = partial(sent.to_bytes, encoding="latin-1")
     return sent
 

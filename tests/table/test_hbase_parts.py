@@ -170,7 +170,7 @@ def trace(text, cause="", frame="org.apache.hadoop.hbase.thrift.A.b(A.java:1)"):
         (answer("client.ConnectionImplementation$LocalConnectionClosedException: hconnection-0x4f closed"), False),
         # scanners: 1.2 and 2.6
         (trace("DoNotRetryIOException: Failed after retry of OutOfOrderScannerNextException: was there a rpc timeout?",
-               "exceptions.OutOfOrderScannerNextException: Expected nextCallSeq: 1 But the nextCallSeq got is 0"), False),
+               "exceptions.OutOfOrderScannerNextException: Expected nextCallSeq: 1 But the one got is 0"), False),
         (trace("client.ScannerTimeoutException: 60345ms passed since the last invocation, timeout is set to 60000",
                "UnknownScannerException: Name: 12, already closed?"), False),
         (answer("regionserver.LeaseException: lease '12' does not exist"), False),
@@ -219,7 +219,7 @@ def test_what_is_tried_again(error, expected):
         (answer("DoNotRetryIOException: Cell with size 10485999 exceeds limit of 10485760 bytes"),
          {Condition.TOO_LARGE}),
         (answer("DoNotRetryIOException: Compression algorithm 'lzo' previously failed test."), {Condition.NO_CODEC}),
-        (trace("DoNotRetryIOException: x", frame="jdk.internal.reflect.NativeMethodAccessorImpl.invoke(N.java)"), set()),
+        (trace("DoNotRetryIOException: x", frame="jdk.internal.NativeMethodAccessorImpl.invoke(N.java)"), set()),
         (answer("RegionTooBusyException: row of KeyValue size too large"), set()),
     ],
 )  # fmt: skip
