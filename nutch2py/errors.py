@@ -7,6 +7,22 @@ Exit codes of every command: 0 done; 1 nothing to do (``generate``: no URL is du
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """Give an exception and all that it was raised from or beside, those of an exception group included."""
+    waiting: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while waiting:
+        cause = waiting.pop(0)
+        if cause is None or id(cause) in seen:
+            continue
+        seen.add(id(cause))
+        yield cause
+        several = cause.exceptions if isinstance(cause, BaseExceptionGroup) else ()
+        waiting += [cause.__cause__, cause.__context__, *several]
+
 
 class NutchError(Exception):
     """A failure whose cause and repair are known. ``str(error)`` is the whole message; no traceback is shown."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import random
+import re
+import socket
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from nutch2py.errors import IndexingError
+from nutch2py.errors import IndexingError, causes_of
 from nutch2py.reporting import warn
 
 T = TypeVar("T")
@@ -17,12 +19,53 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.25, 15.0
 _SERVER_ERRORS = 3  # a fourth 500 in a row is taken for an objection to what was sent
 
 
-class Refusal(Exception):
-    """The server answered, and does not take what was sent: ``status`` is HTTP's, ``str(error)`` its own words."""
+_USER_INFO = re.compile(r"(?<=://)[^\s/?#]*@")
+_ADDRESS = re.compile(r"(\w+://)?(?:[^\s,]*@)?([^\s,]*)")
 
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+
+class Trouble(NamedTuple):
+    """Why a request has no success.
+
+    ``status``: HTTP's, 0 when there was no whole answer. ``message``: what went wrong in one line, for people.
+    ``kinds``: the server's own names for it (types of errors, classes of exceptions), which decide.
+    """
+
+    status: int
+    message: str
+    kinds: frozenset[str] = frozenset()
+
+
+class Refusal(Exception):
+    """The server answered, and does not take what was sent; see :class:`Trouble`. ``str(error)``: its own words."""
+
+    def __init__(self, trouble: Trouble) -> None:
+        super().__init__(trouble.message)
+        self.status, self.kinds = trouble.status, trouble.kinds
+
+
+def shown_address(text: str) -> str:
+    """Return an address, or a text that holds some, as messages may show it: without user names and passwords.
+
+    >>> shown_address("http://me:secret@host:8983/solr"), shown_address("me:secret@host/solr")
+    ('http://host:8983/solr', 'host/solr')
+    """
+    address = _ADDRESS.fullmatch(text)  # whatever is before the last @, well-formed or not
+    return f"{address[1] or ''}{address[2]}" if address else _USER_INFO.sub("", text)
+
+
+def connection_trouble(error: BaseException) -> str:
+    """Say in a few words what kept a connection from being made or from giving an answer, "" when that is unknown."""
+    import requests
+    from urllib3.exceptions import ReadTimeoutError
+
+    for cause in causes_of(error):
+        if isinstance(cause, (requests.Timeout, ReadTimeoutError, TimeoutError)):
+            return "timed out"
+        if isinstance(cause, ConnectionRefusedError):
+            return "connection refused"
+        if isinstance(cause, socket.gaierror):
+            return "no such host"
+    return ""
 
 
 class Attempts:
@@ -31,7 +74,7 @@ class Attempts:
     A failure without a whole answer, and the answers 429, 500, 502, 503, 504 and those of ``stopping`` (after a first
     success), are tried again, at the next address when there are several, with waits that double from ``first_wait`` to
     15 s, until ``patience`` seconds have passed without success or 429 came more than ``overloads`` times; then
-    :class:`IndexingError`. Other answers, the fourth 500 in a row and the first that says ``hopeless`` are a
+    :class:`IndexingError`. Other answers, the fourth 500 in a row and the first of the kind ``hopeless`` are a
     :class:`Refusal`.
 
     ``server`` and ``setting``: its name and the property of its address, for messages.
@@ -58,19 +101,18 @@ class Attempts:
 
     @property
     def url(self) -> str:
-        """The address in use."""
-        return self.urls[self._at]
+        """The address in use, as messages may show it."""
+        return shown_address(self.urls[self._at])
 
     def make(
         self,
         call: Callable[[int], T],
         failures: tuple[type[Exception], ...],
-        reason: Callable[[Exception], tuple[int, str]],
+        reason: Callable[[Exception], Trouble],
     ) -> T:
         """Return what ``call`` returns, given the number of the address; see the class.
 
-        ``failures``: what it raises when there is no success; ``reason`` makes of it HTTP's status, 0 when there was no
-        whole answer, and what went wrong in one line.
+        ``failures``: what it raises when there is no success; ``reason`` says what that means.
         """
         began: float | None = None
         wait, tries, server_errors, overloads = self.first_wait, 0, 0, 0
@@ -78,25 +120,26 @@ class Attempts:
             try:
                 result = call(self._at)
             except failures as error:
-                status, message = reason(error)
+                trouble = reason(error)
+                status, message = trouble.status, shown_address(trouble.message)
             else:
                 self._answered = True
                 return result
             if status == 500:
-                hopeless = bool(self.hopeless) and self.hopeless in message
-                server_errors += _SERVER_ERRORS + 1 if hopeless else 1
+                server_errors += _SERVER_ERRORS + 1 if self.hopeless in trouble.kinds else 1
             overloads += status == 429
             if status and not self._passing(status, server_errors):
-                raise self.refusal(status, message)
+                raise self.refusal(trouble)
             now = time.monotonic()
             if began is None:
                 began = now
             if overloads > self.overloads:
                 raise IndexingError(f"{self.server} at {self.url} is overloaded ({message}): run the job again later")
             if now - began >= self.patience:
+                urls = ", ".join(map(shown_address, self.urls))
                 raise IndexingError(
-                    f"{self.server} does not answer at {', '.join(self.urls)} ({message}): start it or correct "
-                    f"{self.setting}, and run the job again"
+                    f"{self.server} does not answer at {urls} ({message}): start it or correct {self.setting}, and run "
+                    "the job again"
                 )
             tries += 1
             self._at = (self._at + 1) % len(self.urls)

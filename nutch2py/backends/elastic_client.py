@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
 
-from nutch2py.backends.attempts import Attempts, Refusal
+from nutch2py.backends.attempts import Attempts, Refusal, Trouble, connection_trouble
 from nutch2py.errors import ConfigurationError, IndexingError
 
 T = TypeVar("T")
@@ -20,6 +20,8 @@ SERVER = "The search server"
 """What messages call Elasticsearch or OpenSearch."""
 
 _CONNECT_SECONDS = 10.0
+_MOST_TYPES = 32
+_EXISTS = "resource_already_exists_exception"
 _PASSING = (429, 502, 503, 504)
 _BULK = "/_bulk?filter_path=errors,items.*.status,items.*.error"
 
@@ -40,11 +42,11 @@ class ItemRefusal(NamedTuple):
 
 
 class _Failure(Exception):
-    """There is no success: ``status`` is HTTP's, 0 when there was no whole answer."""
+    """There is no success."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, error: Any = None) -> None:
         super().__init__(message)
-        self.status = status
+        self.trouble = Trouble(status, message, _types(error))
 
 
 class ElasticClient:
@@ -99,7 +101,7 @@ class ElasticClient:
         try:
             self._request("PUT", "", definition)
         except Refusal as refusal:
-            if "resource_already_exists_exception" not in str(refusal):
+            if _EXISTS not in refusal.kinds:
                 raise
 
     def bulk(self, actions: Sequence[Action]) -> list[ItemRefusal]:
@@ -117,7 +119,7 @@ class ElasticClient:
                 try:
                     answer = self._send(at, "POST", _BULK, b"".join(action.lines for action in part))
                 except _Failure as failure:
-                    if failure.status == 429:
+                    if failure.trouble.status == 429:
                         most = max(1, len(part) // 2)
                     raise
                 postponed, failed = self._outcome(part, answer, refused)
@@ -144,7 +146,7 @@ class ElasticClient:
             reason = _reason(error)
             if status in _PASSING:
                 postponed.append(action)
-                failed = _Failure(status, reason)
+                failed = _Failure(status, reason, error)
             elif status in (401, 403, 404):  # a right, a block or the index: no matter which document
                 raise IndexingError(f"{SERVER} at {self.url} does not let documents in (HTTP {status}): {reason}")
             else:
@@ -191,37 +193,33 @@ class ElasticClient:
             answer = None
         if response.status_code >= 300:
             error = answer.get("error") if isinstance(answer, dict) else None
-            raise _Failure(response.status_code, _reason(error) if error else response.reason or "no reason given")
+            reason = _reason(error) if error else response.reason or "no reason given"
+            raise _Failure(response.status_code, reason, error)
         if not isinstance(answer, dict):
             raise _Failure(0, "the answer is not a search server's")
         return answer
 
-    def _explain(self, error: Exception) -> tuple[int, str]:
-        """Return HTTP's status, 0 when there was no whole answer, and what went wrong in one line."""
+    def _explain(self, error: Exception) -> Trouble:
+        """Return what a failure means; IndexingError when trying again cannot help."""
         import requests
 
         text = " ".join(str(error).split())[:300]
         if isinstance(error, _Failure):
-            if error.status in (401, 403):
+            status = error.trouble.status
+            if status in (401, 403):
                 raise IndexingError(
-                    f"{SERVER} at {self.url} wants another login (HTTP {error.status}, {text}): set elastic.username "
+                    f"{SERVER} at {self.url} wants another login (HTTP {status}, {text}): set elastic.username "
                     "and elastic.password"
                 ) from error
-            return error.status, text
+            return error.trouble._replace(message=text)
         if isinstance(error, requests.exceptions.SSLError):
             found = re.search(r"(certificate verify failed[^(]*|\[SSL[^(]*)", text)
             raise IndexingError(
                 f"no trusted connection with {self.url} ({found[1].strip() if found else 'TLS'}): name the file of "
                 "the server's certificate authority (PEM) in elastic.tls.ca, or correct elastic.scheme"
             ) from error
-        if isinstance(error, requests.Timeout) or "timed out" in text.lower():
-            return 0, "timed out"
-        if "refused" in text.lower():
-            return 0, "connection refused"
-        if "resolve" in text.lower() or "Name or service" in text:
-            return 0, "no such host"
         hint = ", perhaps because it wants elastic.scheme to be https" if self.url.startswith("http:") else ""
-        return 0, f"the connection was cut{hint}"
+        return Trouble(0, connection_trouble(error) or f"the connection was cut{hint}")
 
 
 def addresses(hosts: str, port: int, scheme: str) -> list[str]:
@@ -256,3 +254,15 @@ def _reason(error: Any) -> str:
         error = error.get("caused_by")
     text = "; ".join(parts) if parts else str(error)
     return " ".join(text.split())[:300]
+
+
+def _types(error: Any) -> frozenset[str]:
+    """Return the server's own names for an error, its root causes and what caused it."""
+    found = set[str]()
+    waiting = [error]
+    while waiting and len(found) < _MOST_TYPES:
+        one = waiting.pop()
+        if isinstance(one, Mapping):
+            found.add(str(one.get("type", "")))
+            waiting += [one.get("caused_by"), *(one.get("root_cause") or ())]
+    return frozenset(found)

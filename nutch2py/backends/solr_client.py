@@ -8,9 +8,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nutch2py.backends.attempts import Attempts, Refusal
+from nutch2py.backends.attempts import Attempts, Refusal, Trouble, connection_trouble, shown_address
 from nutch2py.conf import Configuration
-from nutch2py.errors import ConfigurationError, IndexingError
+from nutch2py.errors import ConfigurationError, IndexingError, causes_of
+from nutch2py.java_exceptions import java_exceptions
 
 if TYPE_CHECKING:
     import pysolr
@@ -18,14 +19,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_STATUS = re.compile(r"\(HTTP (\d{3})\)")
+_BEFORE_REASON = re.compile(r"^.*?\(HTTP \d{3}\)[: ]*")
+_REASON = re.compile(r"^\[Reason: (.*)\]$")
 _CONNECT_SECONDS = 10.0
 _TOO_DEEP = "StackOverflowError"
-"""In Solr's words for what is too long or nested too deeply for it: that will not pass."""
+"""What Solr throws at what is too long or nested too deeply for it: that will not pass."""
 
 
 class SolrRefusal(Refusal):
-    """Solr answered, and does not take what was sent: ``status`` is HTTP's, ``str(error)`` Solr's own words."""
+    """Solr answered, and does not take what was sent: ``str(error)`` is Solr's words, ``kinds`` what it threw."""
 
 
 class SolrClient:
@@ -54,6 +56,8 @@ class SolrClient:
         self.urls = [url.rstrip("/") for url in urls]
         self.session: requests.Session = requests.Session()
         self.session.headers.update(headers or {})
+        self.session.hooks["response"].append(self._remember)  # pysolr tells of an answer in words only
+        self._answer: requests.Response | None = None
         self._attempts = Attempts(
             self.urls, "Solr", "solr.server.url", patience, stopping=(404,), hopeless=_TOO_DEEP, refusal=SolrRefusal
         )
@@ -64,7 +68,7 @@ class SolrClient:
 
     @property
     def url(self) -> str:
-        """The address in use."""
+        """The address in use, as messages may show it."""
         return self._attempts.url
 
     def add(self, documents: list[dict[str, Any]], commit_within: int | None = None) -> None:
@@ -101,37 +105,50 @@ class SolrClient:
         import requests
 
         failures = (pysolr.SolrError, requests.RequestException, json.JSONDecodeError)
-        return self._attempts.make(lambda at: call(self._solrs[at]), failures, self._reason)
 
-    def _reason(self, error: Exception) -> tuple[int, str]:
-        """Return HTTP's status, 0 when there was no whole answer, and what went wrong in one line."""
+        def send(at: int) -> T:
+            self._answer = None
+            return call(self._solrs[at])
+
+        return self._attempts.make(send, failures, self._reason)
+
+    def _remember(self, response: requests.Response, **_: Any) -> None:
+        self._answer = response
+
+    def _reason(self, error: Exception) -> Trouble:
+        """Return what a failure means; IndexingError or ConfigurationError when trying again cannot help."""
         import requests
 
-        text = " ".join(str(error).split())
-        found = _STATUS.search(text)
-        status = int(found[1]) if found else 0
+        errors = requests.exceptions
+        broken = any(isinstance(cause, errors.RequestException) for cause in causes_of(error))
+        answer = None if broken or isinstance(error, json.JSONDecodeError) else self._answer
+        status = 0 if answer is None else answer.status_code
         if status in (401, 403):
             raise IndexingError(
                 f"Solr at {self.url} wants another login (HTTP {status}): set solr.auth to true, and "
                 "solr.auth.username and solr.auth.password"
             ) from error
-        errors = requests.exceptions
         if isinstance(error, (errors.InvalidURL, errors.InvalidSchema, errors.MissingSchema)):
             raise ConfigurationError(
                 f"solr.server.url is {self.url!r}: write http://HOST:8983/solr/COLLECTION"
             ) from error
-        if found:
-            text = text[found.end() :].lstrip(": ")
-            text = re.sub(r"^\[Reason: (.*)\]$", r"\1", text)
-        elif isinstance(error, json.JSONDecodeError):
-            text = "the answer is not Solr's"
-        elif "timed out" in text.lower():
-            text = "timed out"
-        elif "refused" in text.lower():
-            text = "connection refused"
-        elif "resolve" in text.lower() or "Name or service" in text:
-            text = "no such host"
-        return status, text[:300]
+        if isinstance(error, json.JSONDecodeError) and not broken:
+            return Trouble(0, "the answer is not Solr's")
+        text = " ".join(str(error).split())
+        if answer is None:
+            return Trouble(0, connection_trouble(error) or shown_address(text)[:300])
+        text = _REASON.sub(r"\1", _BEFORE_REASON.sub("", text))
+        return Trouble(status, shown_address(text)[:300], _thrown(answer))
+
+
+def _thrown(answer: requests.Response) -> frozenset[str]:
+    """Return the names of the exceptions that Solr tells of in an answer: its trace, classes and message."""
+    try:
+        error = answer.json()["error"]
+        texts = [error.get("trace"), error.get("msg"), *(error.get("metadata") or ())]
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return frozenset()  # no answer of Solr, or of one that speaks XML
+    return frozenset[str]().union(*(java_exceptions(text) for text in texts if isinstance(text, str)))
 
 
 def _taken(answer: str) -> None:
@@ -160,7 +177,9 @@ def addresses(conf: Configuration, given: str, kind: str, collection: str) -> li
     urls = [url.rstrip("/") for url in re.split(r"[,\s]+", given) if url]
     wrong = next((url for url in urls if not re.match(r"https?://[^/]", url)), None)
     if wrong is not None:
-        raise ConfigurationError(f"solr.server.url has {wrong!r}: write http://HOST:8983/solr/COLLECTION")
+        raise ConfigurationError(
+            f"solr.server.url has {shown_address(wrong)!r}: write http://HOST:8983/solr/COLLECTION"
+        )
     if kind not in ("http", "lb", "cloud"):
         raise ConfigurationError(f"solr.server.type is {kind!r}: write http, lb or cloud")
     if kind == "cloud":

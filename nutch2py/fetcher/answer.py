@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 
 
 class FailureKind(StrEnum):
@@ -25,12 +25,29 @@ class FailureKind(StrEnum):
     OTHER = "other"
 
 
+class Cause(Enum):
+    """What of a failure says how another try can succeed."""
+
+    OTHER = auto()
+    """Nothing does."""
+    DEAD_CONNECTIONS = auto()
+    """Several kept connections were dead, one after the other: a fresh one can do."""
+    BAD_LENGTH = auto()
+    """The Content-Length is no number: the answer can be read to its end without."""
+    BAD_HEAD = auto()
+    """The headers are malformed in a way that a forgiving reader can read over."""
+
+
 @dataclass(slots=True)
 class Failure:
-    """A request without an answer: its kind, and a text for ``f:prot`` and the log."""
+    """A request without an answer: its kind, a text for ``f:prot`` and the log, and what another try can do about it.
+
+    Nothing is decided by the text.
+    """
 
     kind: FailureKind
     text: str
+    cause: Cause = Cause.OTHER
 
 
 @dataclass(slots=True)
@@ -55,6 +72,11 @@ class Answer:
     status_line: bytes = b""
     failure: Failure | None = None
 
+    @property
+    def cause(self) -> Cause | None:
+        """What of the failure says how another try can succeed; None when there is an answer."""
+        return None if self.failure is None else self.failure.cause
+
     def fields(self) -> Iterator[tuple[str, str]]:
         """Give name and value of each header as Latin-1 text; a continued line belongs to the one before it."""
         return header_fields(self.lines)
@@ -70,19 +92,19 @@ class Answer:
 
 def header_fields(lines: Iterable[bytes]) -> Iterator[tuple[str, str]]:
     """Part header lines at the colon; lines without one are left out, folded lines are joined (RFC 9112, 5.2)."""
-    name, value = "", ""
+    name, parts = "", list[str]()
     for raw in lines:
         line = raw.rstrip(b"\r\n").decode("latin-1")
         if not line:
             continue
         if line[0] in " \t" and name:  # one blank of the fold is dropped, as Nutch does
-            value += line[1:]
+            parts.append(line[1:])
             continue
         if name:
-            yield name, value
+            yield name, "".join(parts)
         name, colon, rest = line.partition(":")
-        value = rest.lstrip(" \t")
+        parts = [rest.lstrip(" \t")]
         if not colon:
             name = ""
     if name:
-        yield name, value
+        yield name, "".join(parts)

@@ -18,15 +18,11 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from nutch2py.fetcher import lenient
-from nutch2py.fetcher.answer import Answer, Failure, FailureKind
+from nutch2py.fetcher.answer import Answer, Cause, Failure, FailureKind
+from nutch2py.fetcher.gate import AddressExcludedError
 from nutch2py.fetcher.http_settings import SETTING, HttpSettings
 from nutch2py.fetcher.transfer import Transfer
 from nutch2py.url.javaurl import parse_url
-
-_BAD_LENGTH = "Content-Length"
-_DIED = "Connection died"  # libcurl's words when five connections that it had kept were dead, one after the other
-# libcurl's words for answers that Nutch reads all the same, and that of ours for headers that do not end
-_READABLE = ("Header without colon", "NUL byte in header", "Carriage return", "Transfer-Encoding", "amid the headers")
 
 
 class AnswerResponse(Response):
@@ -68,23 +64,15 @@ class PycurlDownloadHandler(BaseDownloadHandler):
         limit = meta.get("limit", self._http.content_limit)
         headers: tuple[str, ...] = meta.get("header_lines", ())
         answer = await self._get(request.url, limit, headers)
-        failure = answer.failure
-        if failure is not None and failure.text.startswith(_DIED):
+        if answer.cause is Cause.DEAD_CONNECTIONS:
             answer = await self._get(request.url, limit, headers, fresh=True)
-            failure = answer.failure
-        if failure is not None and failure.kind == FailureKind.PROTOCOL:
-            answer = await self._try_again(answer, failure.text, limit, headers)
+        if answer.cause is Cause.BAD_LENGTH and self._http.lenient:
+            answer = await self._get(request.url, limit, headers, ignore_length=True)
+        elif answer.cause is Cause.BAD_HEAD and self._http.proxy is None:
+            answer = await lenient.get(self._http, answer.url, parse_url(answer.url), limit, headers)
         response = AnswerResponse(request.url, answer.status or 200, None, answer.content, request=request)
         response.answer = answer
         return response
-
-    async def _try_again(self, answer: Answer, text: str, limit: int, headers: tuple[str, ...]) -> Answer:
-        """Ask once more where the answer was malformed in a way that can be read over."""
-        if _BAD_LENGTH in text:
-            return await self._get(answer.url, limit, headers, ignore_length=True) if self._http.lenient else answer
-        if self._http.proxy is not None or not any(reason in text for reason in _READABLE):
-            return answer
-        return await lenient.get(self._http, answer.url, parse_url(answer.url), limit, headers)
 
     async def _get(
         self, url: str, limit: int, headers: tuple[str, ...], *, ignore_length: bool = False, fresh: bool = False
@@ -94,9 +82,10 @@ class PycurlDownloadHandler(BaseDownloadHandler):
             transfer = self._pool.pop() if self._pool else Transfer(self._http)
             port = parts.default_port if parts.port < 0 else parts.port
             transfer.prepare(url, parts.host, port, limit, headers)
+        except AddressExcludedError as error:
+            return Answer(url, failure=Failure(FailureKind.GATE, str(error)))
         except ValueError as error:
-            kind = FailureKind.GATE if "excluded" in str(error) else FailureKind.URL
-            return Answer(url, failure=Failure(kind, str(error)))
+            return Answer(url, failure=Failure(FailureKind.URL, str(error)))
         transfer.curl.setopt(pycurl.IGNORE_CONTENT_LENGTH, int(ignore_length))
         transfer.curl.setopt(pycurl.FRESH_CONNECT, int(fresh))
         future = transfer.future = self._loop.create_future()

@@ -15,6 +15,7 @@ import time
 
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind, header_fields
 from nutch2py.fetcher.body import Body, encoding_of
+from nutch2py.fetcher.gate import AddressExcludedError
 from nutch2py.fetcher.http_settings import HttpSettings
 from nutch2py.url.javaurl import JavaURL
 
@@ -22,16 +23,24 @@ _EOL = re.compile(rb"\r\n|\n|\r")
 _STATUS = re.compile(rb"\S* +(\d{3})\b")
 _DOCUMENT = re.compile(rb"<!doctype|<html", re.IGNORECASE)
 _PIECE = 16384
+_UNLIMITED = 1 << 62
 
 
-def part_head(raw: bytes) -> tuple[int, list[bytes], int]:
+class HeadTooLongError(ValueError):
+    """More or longer headers than the limits allow."""
+
+
+def part_head(raw: bytes, most_lines: int = _UNLIMITED, most_bytes: int = _UNLIMITED) -> tuple[int, list[bytes], int]:
     """Part status (0: there is no status line), header lines and the offset of the body (-1: the headers do not end).
 
-    A line that holds the begin of an HTML document ends the headers, with a blank line or without.
+    A line that holds the begin of an HTML document ends the headers, with a blank line or without. HeadTooLongError
+    for more than ``most_lines`` headers, or ``most_bytes`` with what interim answers take; no more is read then.
     """
     lines: list[bytes] = []
     status, position = 0, 0
     while position < len(raw):
+        if position > most_bytes or len(lines) > most_lines:
+            raise HeadTooLongError
         end = _EOL.search(raw, position)
         start, stop = position, len(raw) if end is None else end.start()
         position = len(raw) if end is None else end.end()
@@ -81,7 +90,7 @@ async def _connect(http: HttpSettings, parts: JavaURL) -> tuple[asyncio.StreamRe
         addresses = [str(entry[4][0]) for entry in found]
     allowed = [address for address in addresses if http.gate.accepts(address)]
     if not allowed:
-        raise PermissionError(f"address excluded by http.filter.ipaddress: {addresses[0]}")
+        raise AddressExcludedError(f"address excluded by http.filter.ipaddress: {addresses[0]}")
     context = None
     if parts.protocol == "https":
         context = ssl.create_default_context()
@@ -116,13 +125,14 @@ async def _read(http: HttpSettings, url: str, parts: JavaURL, limit: int, header
 
 def make_answer(http: HttpSettings, url: str, raw: bytes, limit: int, address: str, elapsed: int) -> Answer:
     """Make an answer of all that a server sent."""
-    status, lines, position = part_head(raw)
+    try:
+        status, lines, position = part_head(raw, http.header_count, http.header_limit)
+    except HeadTooLongError:
+        return Answer(url, failure=Failure(FailureKind.LIMIT, f"more than {http.header_limit} bytes of headers"))
     if not status:
         return Answer(url, failure=Failure(FailureKind.PROTOCOL, f"bad status line {raw[:80].decode('latin-1')!r}"))
     if position < 0:
         return Answer(url, failure=Failure(FailureKind.CLOSED, "connection closed amid the headers"))
-    if position > http.header_limit or len(lines) > http.header_count:
-        return Answer(url, failure=Failure(FailureKind.LIMIT, f"more than {http.header_limit} bytes of headers"))
     fields = {name.lower(): value for name, value in header_fields(lines)}
     data = raw[position:]
     if "chunked" in fields.get("transfer-encoding", "").lower():
@@ -141,7 +151,7 @@ async def get(http: HttpSettings, url: str, parts: JavaURL, limit: int, headers:
         return await asyncio.wait_for(_read(http, url, parts, limit, headers), whole)
     except TimeoutError:
         return Answer(url, failure=Failure(FailureKind.TIMEOUT, f"read timed out after {http.timeout:g} s"))
-    except PermissionError as error:
+    except AddressExcludedError as error:
         return Answer(url, failure=Failure(FailureKind.GATE, str(error)))
     except (OSError, ValueError) as error:
         return Answer(url, failure=Failure(FailureKind.CLOSED, f"{type(error).__name__}: {error}"))

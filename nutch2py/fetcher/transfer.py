@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import re
 import socket
 import time
@@ -10,14 +11,16 @@ from typing import Any
 
 import pycurl
 
-from nutch2py.fetcher.answer import Answer, Failure, FailureKind, header_fields
+from nutch2py.fetcher.answer import Answer, Cause, Failure, FailureKind, header_fields
 from nutch2py.fetcher.auth import Credentials
 from nutch2py.fetcher.body import Body, encoding_of
 from nutch2py.fetcher.ftp import ftp_listing
+from nutch2py.fetcher.gate import AddressExcludedError
 from nutch2py.fetcher.http_settings import HttpSettings
 from nutch2py.schedule.http_date import format_http_date
 from nutch2py.url.javaurl import parse_url
 
+_MALFORMED = pycurl.E_FTP_WEIRD_SERVER_REPLY  # CURLE_WEIRD_SERVER_REPLY, which pycurl knows by an older name
 _KINDS = {
     pycurl.E_COULDNT_RESOLVE_HOST: FailureKind.DNS,
     pycurl.E_COULDNT_RESOLVE_PROXY: FailureKind.DNS,
@@ -29,10 +32,38 @@ _KINDS = {
     pycurl.E_UNSUPPORTED_PROTOCOL: FailureKind.PROTOCOL,  # libcurl: HTTP/0.9, an unknown version
     pycurl.E_BAD_CONTENT_ENCODING: FailureKind.PROTOCOL,
     pycurl.E_URL_MALFORMAT: FailureKind.URL,
+    _MALFORMED: FailureKind.PROTOCOL,
     pycurl.E_SSL_CONNECT_ERROR: FailureKind.TLS,
     pycurl.E_PEER_FAILED_VERIFICATION: FailureKind.TLS,
-    8: FailureKind.PROTOCOL,  # CURLE_WEIRD_SERVER_REPLY, which pycurl knows by an older name
+    pycurl.E_SSL_ENGINE_NOTFOUND: FailureKind.TLS,
+    pycurl.E_SSL_ENGINE_SETFAILED: FailureKind.TLS,
+    pycurl.E_SSL_ENGINE_INITFAILED: FailureKind.TLS,
+    pycurl.E_SSL_CERTPROBLEM: FailureKind.TLS,
+    pycurl.E_SSL_CIPHER: FailureKind.TLS,
+    pycurl.E_SSL_CACERT_BADFILE: FailureKind.TLS,
+    pycurl.E_SSL_SHUTDOWN_FAILED: FailureKind.TLS,
+    pycurl.E_SSL_CRL_BADFILE: FailureKind.TLS,
+    pycurl.E_SSL_ISSUER_ERROR: FailureKind.TLS,
+    pycurl.E_SSL_PINNEDPUBKEYNOTMATCH: FailureKind.TLS,
+    pycurl.E_SSL_INVALIDCERTSTATUS: FailureKind.TLS,
+    pycurl.E_USE_SSL_FAILED: FailureKind.TLS,
+    98: FailureKind.TLS,  # CURLE_SSL_CLIENTCERT, which pycurl does not name
 }
+_CAUSES: dict[int, tuple[tuple[str, Cause], ...]] = {
+    pycurl.E_SEND_ERROR: (("Connection died", Cause.DEAD_CONNECTIONS),),
+    _MALFORMED: (
+        ("Header without colon", Cause.BAD_HEAD),
+        ("NUL byte in header", Cause.BAD_HEAD),
+        ("Carriage return", Cause.BAD_HEAD),
+        ("Content-Length", Cause.BAD_LENGTH),
+    ),
+    # a transfer encoding that was not asked for; content encodings are not libcurl's matter here
+    pycurl.E_BAD_CONTENT_ENCODING: (("", Cause.BAD_HEAD),),
+}
+"""libcurl's code and, where one code stands for several, its words -> what another try can do.
+
+The one place that knows these words; tests/fetcher/test_causes.py has libcurl itself say each of them.
+"""
 
 _SCHEMES = {
     "basic": pycurl.HTTPAUTH_BASIC,
@@ -116,7 +147,10 @@ class Transfer:
         return [line.encode("utf-8") for line in (*own, *more)]
 
     def prepare(self, url: str, host: str, port: int, limit: int, headers: tuple[str, ...]) -> None:
-        """Set up a request; ``headers``: lines beyond those of every request. Raise ValueError for an excluded host."""
+        """Set up a request; ``headers``: lines beyond those of every request.
+
+        Raises AddressExcludedError when a proxy would be asked for an address that the gate refuses.
+        """
         self._reset(url, limit)
         curl, http = self.curl, self._http
         curl.setopt(pycurl.URL, _UNSAFE.sub(_escape, url) if _UNSAFE.search(url) else url)
@@ -167,7 +201,7 @@ class Transfer:
         # the proxy opens the connection, so only an address that is known here can be judged here
         for address in addresses or [host]:
             if gate and _is_address(address) and not gate.accepts(address):
-                raise ValueError(f"address excluded by http.filter.ipaddress: {address}")
+                raise AddressExcludedError(f"address excluded by http.filter.ipaddress: {address}")
         if gate:
             self.curl.setopt(pycurl.OPENSOCKETFUNCTION, _open_any_socket)
         self.curl.setopt(pycurl.PROXY, proxy.url)
@@ -238,7 +272,7 @@ class Transfer:
         if status == 0 and code == 0:
             return self._headless(answer)
         if code == 0 and not self._ended:
-            answer.failure = Failure(FailureKind.PROTOCOL, "connection closed amid the headers")
+            answer.failure = Failure(FailureKind.PROTOCOL, "connection closed amid the headers", Cause.BAD_HEAD)
         elif code != 0 and not self._forgiven(answer, code):
             answer.failure = self._failure(code, message)
         return answer
@@ -299,10 +333,15 @@ class Transfer:
         if self.timed_out:
             return Failure(FailureKind.TIMEOUT, f"read timed out after {self._http.timeout:g} s")
         if code == pycurl.E_COULDNT_CONNECT:
-            refused = self.curl.getinfo(pycurl.OS_ERRNO) == 111 or "refused" in message.lower()
+            refused = self.curl.getinfo(pycurl.OS_ERRNO) == errno.ECONNREFUSED
             return Failure(FailureKind.REFUSED if refused else FailureKind.CONNECT, message)
-        kind = _KINDS.get(code, FailureKind.TLS if "ssl" in message.lower() else FailureKind.OTHER)
-        return Failure(kind, message or f"curl error {code}")
+        text = message or f"curl error {code}"
+        return Failure(_KINDS.get(code, FailureKind.OTHER), text, cause_of(code, message))
+
+
+def cause_of(code: int, message: str) -> Cause:
+    """Return what libcurl's code and message say of another try."""
+    return next((cause for words, cause in _CAUSES.get(code, ()) if words in message), Cause.OTHER)
 
 
 def _is_address(text: str) -> bool:

@@ -11,11 +11,13 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nutch2py.conf import Configuration
+from nutch2py.errors import causes_of
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
 from nutch2py.fetcher.body import Body, encoding_of
 from nutch2py.fetcher.gate import AddressExcludedError, AddressGate
@@ -45,6 +47,11 @@ _FAILURES = {
     "UnsupportedURLSchemeError": FailureKind.URL,
     "NotSupported": FailureKind.URL,
 }
+
+
+_refusals: ContextVar[list[AddressExcludedError]] = ContextVar("refusals")
+"""What the gate refused of the request in hand: where a name has several addresses, aiohttp makes one OSError of all
+that went wrong, of which only words are left."""
 
 
 class Carrier(NamedTuple):
@@ -121,6 +128,8 @@ class Transport:
         """Ask for a URL; never raises. ``modified_time`` (ms) and ``etag``: of the copy at hand, if there is one."""
         started = time.monotonic()
         http = self._http
+        refusals: list[AddressExcludedError] = []
+        _refusals.set(refusals)
         try:
             parts = parse_url(url)
             refused = self._refused(url, parts.protocol)
@@ -150,7 +159,7 @@ class Transport:
                 headers += own
             response = await self._download(self._request(target, headers=headers or None, meta=meta, dont_filter=True))
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is the end of this URL only
-            return Answer(url, failure=_failure_of(error))
+            return Answer(url, failure=_failure_of(error, refusals))
         carried: Answer | None = getattr(response, "answer", None)
         if carried is not None:
             carried.url = url
@@ -184,14 +193,12 @@ class Transport:
         return answer
 
 
-def _failure_of(error: Exception) -> Failure:
-    """Say what an exception of a handler stands for; the gate's refusal may be wrapped in others."""
-    cause: BaseException | None = error
-    while cause is not None:
+def _failure_of(error: Exception, refusals: Sequence[AddressExcludedError]) -> Failure:
+    """Say what an exception of a handler stands for; the gate's refusals may be wrapped, or be left as words only."""
+    for cause in causes_of(error):
         if isinstance(cause, AddressExcludedError):
             return Failure(FailureKind.GATE, str(cause))
-        cause = cause.__cause__ or cause.__context__
-    if "address excluded by http.filter.ipaddress" in str(error):
+    if refusals:
         return Failure(FailureKind.GATE, str(error))
     kind = _FAILURES.get(type(error).__name__, FailureKind.OTHER)
     if isinstance(error, ValueError):
@@ -215,7 +222,9 @@ class GatedLoop(asyncio.SelectorEventLoop):
     async def sock_connect(self, sock: Any, address: Any) -> None:
         """Connect, or raise AddressExcludedError."""
         if self.gate and sock.family in (socket.AF_INET, socket.AF_INET6) and not self.gate.accepts(str(address[0])):
-            raise AddressExcludedError(f"address excluded by http.filter.ipaddress: {address[0]}")
+            refusal = AddressExcludedError(f"address excluded by http.filter.ipaddress: {address[0]}")
+            _refusals.get([]).append(refusal)
+            raise refusal
         await super().sock_connect(sock, address)
 
 

@@ -14,6 +14,7 @@ import time
 from base64 import b32encode
 from collections import OrderedDict
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha1
 from io import BytesIO
 from pathlib import Path
@@ -40,12 +41,15 @@ _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 def _status_and_headers(answer: Answer) -> StatusAndHeaders:
     from warcio.statusandheaders import StatusAndHeaders
 
-    protocol, _, statusline = answer.status_line.decode("latin-1").strip().partition(" ")
+    protocol, _, statusline = answer.status_line.strip().decode("latin-1").partition(" ")
     headers = []
     for name, value in answer.fields():
         headers.append((f"X-Crawler-{name}" if name.lower() in _REPLACED else name, value))
     headers.append(("Content-Length", str(len(answer.content))))
-    return StatusAndHeaders(statusline or str(answer.status), headers, protocol=protocol or "HTTP/1.0")
+    sent = StatusAndHeaders(statusline or str(answer.status), headers, protocol=protocol or "HTTP/1.0")
+    # bytes stay as they came: warcio would escape values that are not ASCII, and fails at such a reason or name
+    sent.to_ascii_bytes = partial(sent.to_bytes, encoding="latin-1")
+    return sent
 
 
 def _about(item: FetchItem, answer: Answer) -> bytes:

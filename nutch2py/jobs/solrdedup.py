@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from nutch2py.backends.attempts import shown_address
 from nutch2py.backends.solr_client import SolrClient, SolrRefusal, addresses, login
 from nutch2py.conf import Configuration
 from nutch2py.errors import IndexingError
@@ -24,7 +25,7 @@ def solrdedup(conf: Configuration) -> int:
     url = conf.get_trimmed("solr.server.url")
     log = JobLog("SolrDeleteDuplicates", announce=False)
     log.line("starting...")
-    log.line(f"Solr url: {url}")
+    log.line(f"Solr url: {shown_address(url)}")
     deleted = 0
     kind, collection = conf.get_trimmed("solr.server.type", "http"), conf.get_trimmed("solr.collection")
     for urls in addresses(conf, url, kind, collection):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import getincrementaldecoder
 from typing import Any
 
 from nutch2py.conf import Configuration
@@ -39,11 +40,8 @@ class TextParser:
 
 
 def _is_utf8(body: bytes) -> bool:
-    if body.isascii():
-        return False
     try:
-        body.decode("utf-8")
-    except UnicodeDecodeError as error:
-        # cut in the middle of a character, after others that were whole
-        return error.reason == "unexpected end of data" and not body[: error.start].isascii()
-    return True
+        whole = getincrementaldecoder("utf-8")().decode(body)  # but for a character that the limit has cut
+    except UnicodeDecodeError:
+        return False
+    return not whole.isascii()

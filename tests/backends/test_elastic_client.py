@@ -82,6 +82,51 @@ def test_what_the_server_objects_to_is_told_with_its_cause():
     assert (raised.value.status, len(seen)) == (400, 1)
 
 
+def refused_creation(error):
+    return 400, json.dumps({"error": error, "status": 400}).encode()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"type": "resource_already_exists_exception", "reason": "index exists"},
+        {"type": "remote_transport_exception", "caused_by": {"type": "resource_already_exists_exception"}},
+        {"type": "exception", "root_cause": [{"type": "resource_already_exists_exception", "reason": ""}]},
+    ],
+)
+def test_an_index_that_another_process_has_made_is_kept(error):
+    with server(refused_creation(error)) as (url, seen):
+        client(url).create(b"{}")
+    assert seen == [b"{}"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"type": "mapper_parsing_exception", "reason": "a field resource_already_exists_exception"},
+        {"type": "resource_already_exists_exceptional"},
+        "resource_already_exists_exception",
+    ],
+)
+def test_words_about_an_index_that_exists_are_no_such_answer(error):
+    with server(refused_creation(error)) as (url, _), pytest.raises(Refusal):
+        client(url).create(b"{}")
+
+
+@pytest.mark.parametrize(
+    "answer", [(503, ERROR), (429, ERROR), (400, ERROR), (401, ERROR), (200, b"<html>"), "drop", "hang"]
+)
+def test_no_message_shows_a_login_of_an_address(answer, capsys):
+    with server(answer) as (url, _):
+        shown = url.removesuffix("/solr/nutch")
+        made = client(shown.replace("://", "://me:s3cr3t@"), patience=0.3, timeout=0.3)
+        with pytest.raises((IndexingError, Refusal)) as raised:
+            made.bulk(actions("a"))
+        told = f"{raised.value}{capsys.readouterr().err}{made.url}"
+    assert "s3cr3t" not in told
+    assert shown in told
+
+
 @pytest.mark.parametrize("status", [400, 413])
 def test_a_batch_that_is_refused_as_a_whole_is_halved_until_the_document_is_found(status, capsys):
     mapping, refusal = (200, b'{"nutch": {"mappings": {}}}'), (status, b"<html>no</html>")

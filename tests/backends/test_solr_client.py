@@ -6,11 +6,14 @@ from contextlib import contextmanager
 
 import pytest
 
+from nutch2py.backends.attempts import shown_address
 from nutch2py.backends.solr_client import SolrClient, SolrRefusal, addresses
 from nutch2py.backends.solr_schema import EXPECTED, SolrSchema
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError
+from nutch2py.indexer.writers.solr_writer import SolrIndexWriter
 from tests.backends.failing_server import server
+from tests.indexer.pages import doc
 
 FINE = (200, b'{"responseHeader": {"status": 0}}')
 ERROR = b'{"error": {"msg": "what Solr says", "code": 400}}'
@@ -82,6 +85,91 @@ def test_what_is_too_much_for_solr_is_not_tried_again():
     with server((500, body)) as (url, seen), client(url) as solr, pytest.raises(SolrRefusal, match="StackOverflow"):
         solr.add([{"id": "1"}])
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"),
+    [
+        ({"msg": "x", "trace": "java.lang.RuntimeException: x\nCaused by: java.lang.StackOverflowError\n"}, 1),
+        ({"msg": "x", "metadata": ["error-class", "a.B", "root-error-class", "java.lang.StackOverflowError"]}, 1),
+        ({"msg": "ERROR: [doc=com.a:http/StackOverflowError] unknown field"}, 4),
+        ({"msg": ["StackOverflowError"]}, 4),
+        ({}, 4),
+    ],
+)  # fmt: skip
+def test_what_solr_threw_decides_and_not_what_a_document_is_called(error, tries):
+    body = json.dumps({"error": {**error, "code": 500}}).encode()
+    with server((500, body)) as (url, seen), client(url) as solr, pytest.raises(SolrRefusal):
+        solr.add([{"id": "1"}])
+    assert len(seen) == tries
+
+
+def test_a_status_is_that_of_the_answer_and_not_one_in_words():
+    words = b'{"error": {"msg": "the page says (HTTP 503): come again", "code": 400}}'
+    with server((400, words)) as (url, seen), client(url) as solr:
+        with pytest.raises(SolrRefusal, match=r"the page says .HTTP 503.: come again") as raised:
+            solr.add([{"id": "1"}])
+        assert (raised.value.status, len(seen)) == (400, 1)
+
+
+SECRET = "s3cr3t"
+
+
+def with_login(url):
+    return url.replace("://", f"://me:{SECRET}@")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *((503, b"starting"), (429, b""), (500, ERROR), (400, ERROR), (404, b""), (401, b""), (200, b"<html>")),
+        *("cut", "drop", "hang"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_no_message_shows_a_login_of_an_address(answer, capsys):
+    with server(answer) as (url, _), client(with_login(url), patience=0.3, timeout=0.3) as solr:
+        with pytest.raises((IndexingError, SolrRefusal)) as raised:
+            solr.add([{"id": "1"}])
+        told = f"{raised.value}{capsys.readouterr().err}{solr.url}"
+    assert SECRET not in told
+    assert url in told
+
+
+@pytest.mark.parametrize(
+    "address", ["http://me:{}@127.0.0.1:1/solr/n", "http://me:a@{}/b@127.0.0.1:1/solr", "me:{}@h/solr"]
+)
+def test_no_message_of_the_writer_shows_a_login(address, capsys):
+    conf = Configuration({"solr.server.url": address.format(SECRET), "solr.retry.timeout": "0.1"})
+    writer = SolrIndexWriter(conf)
+
+    def work():
+        writer.open(conf, {})
+        writer.write(doc("a", title="t"))
+        writer.close()
+
+    with pytest.raises((IndexingError, ConfigurationError)) as raised:
+        work()
+    assert SECRET not in f"{raised.value}{capsys.readouterr().err}{writer.describe()}"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("http://h:8983/solr/n", "http://h:8983/solr/n"),
+        ("http://me@h/solr", "http://h/solr"),
+        ("https://me:a@b:c@h/solr", "https://h/solr"),
+        ("http://me:a/b@h/solr", "http://h/solr"),
+        ("me:pw@h", "h"),
+        ("http://a:b@h/x, http://c:d@i/y", "http://h/x, http://i/y"),
+        ("cannot reach http://a:b@h/x: no", "cannot reach http://h/x: no"),
+        ("the page https://example.org/@name is refused", "the page https://example.org/@name is refused"),
+        ("mail a@b.org is no number", "mail a@b.org is no number"),
+        ("", ""),
+    ],
+)
+def test_what_is_shown_of_an_address(text, shown):
+    assert shown_address(text) == shown
 
 
 def test_the_next_address_is_asked_when_one_does_not_answer():

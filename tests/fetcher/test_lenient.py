@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nutch2py.conf import Configuration
+from nutch2py.fetcher.answer import FailureKind, header_fields
 from nutch2py.fetcher.http_settings import HttpSettings
-from nutch2py.fetcher.lenient import make_answer, part_head, unchunk
+from nutch2py.fetcher.lenient import HeadTooLongError, make_answer, part_head, unchunk
+from tests.growth import assert_linear, repetitions
 
 HTTP = HttpSettings.from_conf(Configuration({"http.agent.name": "probe"}))
 
@@ -47,3 +51,51 @@ def test_anything_gives_an_answer(raw: bytes) -> None:
     answer = make_answer(HTTP, "http://a.test/", raw, 50, "127.0.0.1", 1)
     assert answer.failure is not None or 100 <= answer.status <= 999
     assert len(answer.content) <= 50
+
+
+PIECES = [
+    "\r\n", "\n", "\r", "A: b\r\n", "A\n", " folded\n", "\tx\r", "A:", "<htm", "<!doctyp", "<html", "x",
+    "HTTP/1.1 100 C\r\n\r\n", "100 ", " ", "1\r\nx\r\n", "f", ";", "0",
+]  # fmt: skip
+HEADS = [
+    "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nA: b\r\n", "HTTP/1.1 ", "HTTP/1.1 100 C\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "",
+]  # fmt: skip
+
+
+def test_the_work_grows_as_the_answer() -> None:
+    """No limit is in the way: whatever is sent in place of headers, chunks and a document costs in proportion."""
+    http = dataclasses.replace(HTTP, header_limit=1 << 30, header_count=1 << 30)
+
+    def read(text: str) -> None:
+        make_answer(http, "http://a.test/", text.encode(), -1, "127.0.0.1", 1)
+
+    assert_linear(read, repetitions(PIECES, HEADS, ["", "\r\n\r\nbody", "<html>"]))
+
+
+def test_the_work_for_header_lines_grows_as_the_lines() -> None:
+    shapes = repetitions(["A: b\n", " folded\n", "A:\n", "A\n", ":\n", "\n"], ["", "A: b\n"], [""])
+    assert_linear(lambda text: [*header_fields(text.encode().splitlines(keepends=True))], shapes)
+
+
+@pytest.mark.parametrize("piece", [b"X: y\r\n", b"\tfolded\n", b"nonsense\r", b"X: " + b"y" * 10_000 + b"\n"])
+def test_headers_are_read_up_to_their_limits_only(piece: bytes) -> None:
+    endless = b"HTTP/1.1 200 OK\r\n" + piece * (1_000_000 // len(piece))
+    answer = make_answer(HTTP, "http://a.test/", endless, 50, "127.0.0.1", 1)
+    assert answer.failure is not None
+    assert (answer.failure.kind, answer.failure.text) == (FailureKind.LIMIT, "more than 131072 bytes of headers")
+    with pytest.raises(HeadTooLongError):
+        part_head(endless, 100, 20_000)
+
+
+def test_headers_within_their_limits_are_read() -> None:
+    lines = b"X: y\r\n" * 100
+    raw = b"HTTP/1.1 200 OK\r\n" + lines + b"\r\nbody"
+    assert part_head(raw, 100, len(raw))[0] == 200
+    with pytest.raises(HeadTooLongError):
+        part_head(raw, 99, len(raw))
+    with pytest.raises(HeadTooLongError):
+        part_head(raw, 100, 100)
+    interim = b"HTTP/1.1 100 C\r\n\r\n" * 1_000 + raw
+    with pytest.raises(HeadTooLongError):
+        part_head(interim, 100, 10_000)

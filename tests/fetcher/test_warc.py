@@ -128,3 +128,34 @@ def test_a_folder_that_cannot_be_written_ends_the_fetch(site: ScriptedSite, craw
 def test_nothing_fetched_leaves_no_file(fetch_conf: Configuration, tmp_path: Path) -> None:
     WarcFiles(fetch_conf, str(tmp_path / "warc")).close()
     assert not (tmp_path / "warc").exists()
+
+
+ODD = {
+    "reason": (b"HTTP/1.1 200 Trouv\xe9", b"X-Plain: a"),
+    "reason-utf-8": (b"HTTP/1.1 200 \xe6\x89\xbe\xe5\x88\xb0", b"X-Plain: a"),
+    "reason-nbsp": (b"HTTP/1.1 200 OK\xa0", b"X-Plain: a"),
+    "reason-none": (b"HTTP/1.1 200", b"X-Plain: a"),
+    "name": (b"HTTP/1.1 200 OK", b"X-N\xe4me: a"),
+    "name-utf-8": (b"HTTP/1.1 200 OK", "X-中: a".encode()),
+    "value": (b"HTTP/1.1 200 OK", b"X-Value: caf\xe9 \xff\x80"),
+    "value-utf-8": (b"HTTP/1.1 200 OK", 'Content-Disposition: attachment; filename="中.pdf"'.encode()),
+    "value-escaped": (b"HTTP/1.1 200 OK", b"X-Value: %E9 \xe9"),
+    "value-controls": (b"HTTP/1.1 200 OK", b"X-Value: a\x01\x7f\x85b"),
+    "value-long": (b"HTTP/1.1 200 OK", b"X-Value: " + b"\xe9" * 50_000),
+    "value-empty": (b"HTTP/1.1 200 OK", b"X-Value: "),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_the_bytes_of_odd_headers_are_kept(site: ScriptedSite, crawl: Crawl, tmp_path: Path, name: str) -> None:
+    status_line, line = ODD[name]
+    head = status_line + b"\r\nContent-Type: text/html\r\n" + line + b"\r\n"
+    site.on("/odd", Reply(raw=head + b"\r\n" + PAGE))
+    site.on("/next", Reply(body=PAGE + b"next"))
+    crawl(site.url("/odd"), site.url("/next"), threads=1, fetcher_warc_dir=str(tmp_path))
+    found = records(tmp_path)  # with their digests and lengths
+    assert of(found, "response", site.url("/odd"))[4] == PAGE
+    assert of(found, "response", site.url("/next"))[4] == PAGE + b"next"
+    (path,) = tmp_path.glob("*.warc.gz")
+    expected = head + f"Content-Length: {len(PAGE)}\r\n\r\n".encode() + PAGE
+    assert expected in gzip.decompress(path.read_bytes())

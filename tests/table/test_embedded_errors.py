@@ -1,5 +1,6 @@
 """What can go wrong with a folder: each time one line that names cause and repair, and a table that stays as it was."""
 
+import errno
 import os
 import resource
 import subprocess
@@ -101,6 +102,23 @@ def test_a_full_disk_in_the_small_families_leaves_the_table_as_it_was(store):
 
     assert "no space left" in limited(work)
     assert list(store.scan_cells()) == before
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT])
+def test_trouble_of_the_disk_is_known_by_its_number(number):
+    with pytest.raises(StoreError, match="no space left for the table"), files.explained("the table"):
+        raise OSError(number, "in whatever language")
+
+
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.EMFILE, None])
+def test_a_path_that_speaks_of_disks_is_no_trouble_of_a_disk(number):
+    with pytest.raises(StoreError, match=r"the table t fails: .*No space left"), files.explained("t"):
+        raise OSError(number, "gone", "/quota/No space left") if number else OSError("No space left")
+
+
+def test_lmdb_gives_the_number_of_the_system(tmp_path):
+    with pytest.raises(StoreError, match=r"the table t fails: .*No such file"), files.explained("t"):
+        lmdb.open(str(tmp_path / "quota" / "x"), create=False)
 
 
 def test_too_little_address_space(tmp_path):

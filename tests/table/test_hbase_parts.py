@@ -12,7 +12,7 @@ from nutch2py.errors import ConfigurationError, StoreError
 from nutch2py.table import MarkCondition, Query, open_store
 from nutch2py.table.hbase.admin import families_of
 from nutch2py.table.hbase.columns import Selection
-from nutch2py.table.hbase.failures import hopeless
+from nutch2py.table.hbase.failures import Condition, conditions_of, explained, hopeless
 from nutch2py.table.hbase.gora_mapping import column_mapping
 from nutch2py.table.hbase.hbase_settings import Address, Location, Settings
 from nutch2py.table.hbase.interface import AlreadyExists, Hbase, HBaseError, IllegalArgument
@@ -133,6 +133,18 @@ def test_the_message_that_writes_is_that_of_thriftpy2(rows):
     assert binary_message(b"t", 1 << 40, rows) == buffer.getvalue()
 
 
+def answer(text):
+    """Return the error of a gateway whose exception says so, as the first line of its stack trace."""
+    return HBaseError(f"org.apache.hadoop.hbase.{text}\n\tat org.apache.hadoop.hbase.thrift.A.b(A.java:1)\n".encode())
+
+
+def trace(text, cause="", frame="org.apache.hadoop.hbase.thrift.A.b(A.java:1)"):
+    """Return the error of a gateway whose exception has a cause, as Java prints it."""
+    lines = [f"org.apache.hadoop.hbase.{text}", f"\tat {frame}"]
+    lines += [f"Caused by: org.apache.hadoop.hbase.{cause}", f"\tat {frame}", "\t... 12 more"] if cause else []
+    return HBaseError("\n".join([*lines, ""]).encode())
+
+
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
@@ -145,10 +157,81 @@ def test_the_message_that_writes_is_that_of_thriftpy2(rows):
         (AlreadyExists(b"table name already in use"), True),
         (TimeoutError("timed out"), False),
         (TTransportException(4, "TSocket read 0 bytes"), False),
+        # HBase 2.6, away with its ZooKeeper
+        (answer("DoNotRetryIOException: Zookeeper GET could not be completed in 10000 ms"), False),
+        (answer("DoNotRetryIOException: Zookeeper LIST could not be completed in 10000 ms"), False),
+        (trace("client.RetriesExhaustedException: Can't get the location for replica 0",
+               "DoNotRetryIOException: Zookeeper GET could not be completed in 10000 ms"), False),
+        # the same class for what stays
+        (answer("DoNotRetryIOException: Column family not found"), True),
+        (answer("DoNotRetryIOException: no Zookeeper GET could not be completed in time"), True),
+        # a connection that the gateway closed: 1.2, 2.6
+        (answer("DoNotRetryIOException: hconnection-0x6a2bcfcb closed"), False),
+        (answer("client.ConnectionImplementation$LocalConnectionClosedException: hconnection-0x4f closed"), False),
+        # scanners: 1.2 and 2.6
+        (trace("DoNotRetryIOException: Failed after retry of OutOfOrderScannerNextException: was there a rpc timeout?",
+               "exceptions.OutOfOrderScannerNextException: Expected nextCallSeq: 1 But the one got is 0"), False),
+        (trace("client.ScannerTimeoutException: 60345ms passed since the last invocation, timeout is set to 60000",
+               "UnknownScannerException: Name: 12, already closed?"), False),
+        (answer("regionserver.LeaseException: lease '12' does not exist"), False),
+        # HBase comes and goes
+        (answer("ipc.ServerNotRunningYetException: Server is not running yet"), False),
+        (answer("exceptions.MasterStoppedException"), False),
+        (answer("NotServingRegionException: webpage,,1.x. is not online on h,1,2"), False),
+        (answer("CallQueueTooBigException: Call queue is full on h,1,2, too many items queued ?"), False),
+        (answer("RegionTooBusyException: Over memstore limit"), False),
+        (HBaseError(b"org.apache.zookeeper.KeeperException$ConnectionLossException: KeeperErrorCode = x"), False),
+        # what a subclass says that names no other class
+        (answer("regionserver.NoSuchColumnFamilyException: Column family x does not exist in region"), True),
+        (answer("exceptions.FailedSanityCheckException: Requested row out of range"), True),
+        (answer("security.AccessDeniedException: Insufficient permissions"), True),
+        # writes: 1.2 names the class, 2.6 gives the whole message of the region server
+        (answer("client.RetriesExhaustedWithDetailsException: Failed 2 actions: NotServingRegionException: 2 times, "),
+         False),
+        (answer("client.RetriesExhaustedWithDetailsException: Failed 2 actions: NotServingRegionException: 1 time, "
+                "org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException: Column family x does not exist\n"
+                "\tat org.apache.hadoop.hbase.regionserver.RSRpcServices.x(RSRpcServices.java:1)\n: 1 time, "), True),
+        # attempts in vain
+        (answer("client.RetriesExhaustedException: Failed after attempts=2, exceptions:\n"
+                "Thu Nov 19 10:00:00 UTC 2026, null, java.net.SocketTimeoutException: callTimeout=60000: row "
+                "'com.a:http/TableNotFoundException' on table 'webpage'"), False),
+        (answer("client.RetriesExhaustedException: Failed after attempts=16, exceptions:\n"
+                "2026-11-19T10:00:00.123Z, RpcRetryingCaller{globalStartTime=1, pause=100, maxAttempts=16}, "
+                "org.apache.hadoop.hbase.TableNotFoundException: webpage"), True),
+        # a class counts where one stands, not in a row key or in a text
+        (answer("NotServingRegionException: row 'com.a:http/docs/TableNotFoundException: x'"), False),
+        (HBaseError(b"java.io.IOException: in org.apache.hadoop.hbase.AccessDeniedException we say: nothing"), False),
+        (trace("PleaseHoldException: Master is initializing", frame="TableNotFoundException.main(A.java:1)"), False),
+        # what another server threw, wrapped
+        (HBaseError(b"org.apache.hadoop.ipc.RemoteException(org.apache.hadoop.hbase.TableNotFoundException): t"), True),
+        (HBaseError(b"java.io.IOException: org.apache.hadoop.hbase.TableNotFoundException: t"), True),
     ],
-)
+)  # fmt: skip
 def test_what_is_tried_again(error, expected):
     assert hopeless(error) is expected
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (IllegalArgument(b"scanner ID is invalid"), {Condition.SCANNER_GONE}),
+        (IllegalArgument(b"java.lang.IllegalArgumentException: KeyValue size too large\n"), {Condition.TOO_LARGE}),
+        (answer("DoNotRetryIOException: Cell with size 10485999 exceeds limit of 10485760 bytes"),
+         {Condition.TOO_LARGE}),
+        (answer("DoNotRetryIOException: Compression algorithm 'lzo' previously failed test."), {Condition.NO_CODEC}),
+        (trace("DoNotRetryIOException: x", frame="jdk.internal.NativeMethodAccessorImpl.invoke(N.java)"), set()),
+        (answer("RegionTooBusyException: row of KeyValue size too large"), set()),
+    ],
+)  # fmt: skip
+def test_what_only_words_tell(error, expected):
+    assert conditions_of(error) == expected
+
+
+def test_what_the_user_is_told_comes_of_the_class_not_of_a_row_key():
+    stranger = answer("NotServingRegionException: row 'com.a:http/AccessDeniedException'")
+    assert "access denied" not in str(explained(stranger, "webpage", "hbase://h"))
+    assert "access denied" in str(explained(answer("security.AccessDeniedException: x"), "webpage", "hbase://h"))
+    assert "inject" in str(explained(trace("client.X: a", "TableNotFoundException: t"), "webpage", "hbase://h"))
 
 
 MAPPING = """<gora-otd>

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from nutch2py.backends.attempts import Refusal
+from nutch2py.backends.attempts import Refusal, shown_address
 from nutch2py.backends.field_types import columns_of
 from nutch2py.backends.solr_client import SolrClient, SolrRefusal, addresses, login
 from nutch2py.backends.solr_schema import EXPECTED, SolrSchema
@@ -137,7 +137,7 @@ class SolrIndexWriter:
         """Return the settings."""
         within = "" if self.commit_within is None else f"\tsolr.commit.within : {self.commit_within} ms\n"
         return (
-            f"SOLRIndexWriter\n\tsolr.server.url : URL of the SOLR instance ({self.url or 'not set'})\n"
+            f"SOLRIndexWriter\n\tsolr.server.url : URL of the SOLR instance ({shown_address(self.url) or 'not set'})\n"
             f"\tsolr.commit.size : buffer size when sending to SOLR ({self.commit_size})\n{within}"
             f"\tsolr.mapping.file : name of the mapping file for fields ({self.mapping_file})\n"
             f"\tsolr.auth : use authentication ({str(self.auth is not None).lower()})\n"

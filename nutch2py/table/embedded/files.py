@@ -16,6 +16,7 @@ closes what it inherited, which touches nothing of the parent's, and opens the t
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import struct
 import threading
@@ -33,7 +34,7 @@ NEXT_CONTENT = b"next content"
 VERSION, SCHEMA = b"version", b"schema"
 DEFAULT_MAP_SIZE = 1 << 40
 _MAX_DATABASES, _MAX_READERS = 512, 512
-_DISK_TROUBLE = ("No space left", "File too large", "Input/output error", "quota")
+_DISK_TROUBLE = frozenset({errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT})
 """LMDB calls a write that was cut short, as on a disk that fills up, an input/output error."""
 _NUMBER = struct.Struct(">Q")
 _open: dict[str, TableFiles] = {}
@@ -74,13 +75,13 @@ def explained(where: str) -> Iterator[None]:
             "the lock file)"
         ) from error
     except (lmdb.Error, OSError) as error:
-        text = str(error)
-        if isinstance(error, lmdb.DiskError) or any(cause in text for cause in _DISK_TROUBLE):
+        number = error.errno if isinstance(error, OSError) else error.code  # LMDB's own are negative
+        if isinstance(error, lmdb.DiskError) or number in _DISK_TROUBLE:
             raise StoreError(
-                f"no space left for {where}, or its disk fails ({text}): free some space; nothing of this group was "
+                f"no space left for {where}, or its disk fails ({error}): free some space; nothing of this group was "
                 "written"
             ) from error
-        raise StoreError(f"the table {where} fails: {text}") from error
+        raise StoreError(f"the table {where} fails: {error}") from error
 
 
 def _environment(path: Path, map_size: int) -> lmdb.Environment:

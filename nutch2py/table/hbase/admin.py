@@ -18,7 +18,7 @@ from thriftpy2.transport import TBufferedTransport
 
 from nutch2py.errors import ConfigurationError, StoreError
 from nutch2py.table.hbase.connection import Link, make_socket
-from nutch2py.table.hbase.failures import ANSWERS, FAILURES, explained, first_line, says
+from nutch2py.table.hbase.failures import ANSWERS, FAILURES, Condition, conditions_of, explained, first_line, threw
 from nutch2py.table.hbase.gateways import Gateways
 from nutch2py.table.hbase.gora_mapping import ColumnMapping
 from nutch2py.table.hbase.hbase_settings import Address, Settings
@@ -93,7 +93,7 @@ def create_table(gateways: Gateways, name: bytes, families: Sequence[Family], sp
         else:
             gateways.call(lambda link: _create(link, name, families))
     except ANSWERS as error:
-        if says(error, "NamespaceNotFoundException"):
+        if threw(error, "NamespaceNotFoundException"):
             _create_namespace(gateways, namespace)
             create_table(gateways, name, families, cuts)
         elif not isinstance(error, AlreadyExists):
@@ -120,7 +120,7 @@ def _create(link: Link, name: bytes, families: Sequence[Family]) -> None:
 
 def _refused(error: BaseException, gateways: Gateways) -> StoreError:
     told = first_line(error)
-    if any(word in told.lower() for word in ("compression", "native", "noclassdeffound", "codec")):
+    if Condition.NO_CODEC in conditions_of(error):
         return StoreError(
             f"table {gateways.table} at {gateways.where} cannot be made: {told}: set hbase.compression to a codec "
             "that the region servers have (GZ always works)"
@@ -156,9 +156,9 @@ def _thrift2_call(gateways: Gateways, wanted: str, otherwise: str, method: str, 
                 getattr(client, method)(*arguments)
                 return
         except _thrift2().TIOError as error:
-            if says(error, "TableExistsException", "NamespaceExistException"):
+            if threw(error, "TableExistsException", "NamespaceExistException"):
                 return
-            if says(error, "NamespaceNotFoundException"):
+            if threw(error, "NamespaceNotFoundException"):
                 raise
             raise _refused(error, gateways) from error
         except FAILURES as error:

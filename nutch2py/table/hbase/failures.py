@@ -1,11 +1,20 @@
-"""What an exception of the Thrift client means: whether trying again can help, and what to tell the user."""
+"""What an exception of the Thrift client means: whether trying again can help, and what to tell the user.
+
+A gateway sends of a Java exception its stack trace as text (``ThriftHBaseServiceHandler.getIOError``). What it is, is
+told by the names of the classes in it; ``_CONDITIONS`` is the one place where words of HBase count, since HBase throws
+the same class for several things there. Names and words are those of HBase 1.2.6 and 2.6.4.
+"""
 
 from __future__ import annotations
+
+import re
+from enum import Enum, auto
 
 from thriftpy2.thrift import TApplicationException, TException
 from thriftpy2.transport import TTransportException
 
 from nutch2py.errors import StoreError
+from nutch2py.java_exceptions import java_exceptions
 from nutch2py.table.hbase.interface import AlreadyExists, HBaseError, IllegalArgument
 
 ANSWERS = (HBaseError, IllegalArgument, AlreadyExists)
@@ -14,23 +23,86 @@ belong to another question, so it must not be used again."""
 FAILURES = (TException, OSError, EOFError)
 """Everything that a call can raise, ``ANSWERS`` included."""
 
-_HOPELESS = (
-    "TableNotFoundException",
-    "NoSuchColumnFamilyException",
-    "TableNotEnabledException",
-    "AccessDeniedException",
-    "NamespaceNotFoundException",
+
+class Condition(Enum):
+    """What only HBase's words tell."""
+
+    CONNECTION_CLOSED = auto()
+    """A gateway has ended a connection that was in use for long; the next call makes a new one."""
+    ZOOKEEPER_AWAY = auto()
+    """The gateway cannot ask ZooKeeper where the table is: so it is while HBase starts again."""
+    SCANNER_GONE = auto()
+    """The gateway does not know the scanner (any more)."""
+    SCANNER_OUT_OF_ORDER = auto()
+    """An answer of the scanner to the gateway was lost."""
+    TOO_LARGE = auto()
+    """A cell is larger than the gateway (``hbase.client.keyvalue.maxsize``) or a region server takes."""
+    NO_CODEC = auto()
+    """The compression that a table is to have is not there."""
+
+
+_CONDITIONS = (
+    # HBase 1.2, ConnectionManager.locateRegion; 2.6 has LocalConnectionClosedException for it
+    (re.compile(r"DoNotRetryIOException: hconnection-\w+ closed"), Condition.CONNECTION_CLOSED),
+    # 2.6, ReadOnlyZKClient, whose other failures are KeeperExceptions; 1.2 has those only
+    (re.compile(r"DoNotRetryIOException: Zookeeper \w+ could not be completed in \d+ ms"), Condition.ZOOKEEPER_AWAY),
+    # the IllegalArgument of both gateways' own handler, which has no Java class
+    (re.compile(r"scanner ID is invalid"), Condition.SCANNER_GONE),
+    # ClientScanner of the gateway
+    (
+        re.compile(r"DoNotRetryIOException: Failed after retry of OutOfOrderScannerNextException"),
+        Condition.SCANNER_OUT_OF_ORDER,
+    ),
+    # HTable.validatePut of the gateway; RSRpcServices.checkCellSizeLimit of a region server
+    (re.compile(r"IllegalArgumentException: KeyValue size too large"), Condition.TOO_LARGE),
+    (re.compile(r"with size \d+ exceeds limit of \d+ bytes"), Condition.TOO_LARGE),
+    # CompressionTest, the codecs of Hadoop, and a class that is not there
+    (re.compile(r"(?i)compression|native|noclassdeffound|codec"), Condition.NO_CODEC),
+)
+
+_FRAME = re.compile(r"^[ \t]+at .*\n?", re.MULTILINE)
+
+_PASSING = frozenset({
+    # the scanner is gone, a new one goes on: regionserver, exceptions, and client (1.2)
+    "UnknownScannerException", "OutOfOrderScannerNextException", "ScannerResetException", "LeaseException",
+    "ScannerTimeoutException",
+    # a connection of the gateway is: client.ConnectionImplementation, ipc
+    "LocalConnectionClosedException", "StoppedRpcClientException",
+    # servers come and go: exceptions, hbase, client
+    "MasterStoppedException", "NotAllMetaRegionsOnlineException", "NoServerForRegionException",
+    # there is too much to do: client, ipc, quotas, exceptions (1.2)
+    "OperationTimeoutExceededException", "ServerTooBusyException", "ThrottlingException", "LockTimeoutException",
+})  # fmt: skip
+"""Those of HBase's DoNotRetryIOExceptions that a call after a while does not meet again.
+
+HBase's client does not try such a call again, as its own part of it is over; ours begins anew. They make what is
+named beside them in a stack trace pass, too.
+"""
+_PASSING_CONDITIONS = frozenset({Condition.CONNECTION_CLOSED, Condition.ZOOKEEPER_AWAY, Condition.SCANNER_OUT_OF_ORDER})
+
+_HOPELESS = frozenset({
     "DoNotRetryIOException",
-    "IllegalArgumentException",
-    "UnsupportedOperationException",
-)
-_PASSING = (
-    "UnknownScannerException",
-    "OutOfOrderScannerNextException",
-    "ScannerResetException",
-    "hconnection-",  # "… closed": gateways end a connection that was in use for long; the next call makes a new one
-)
-"""Said in one message with one of the former, they mean a scanner or a connection that is gone."""
+    # org.apache.hadoop.hbase
+    "TableNotFoundException", "TableNotEnabledException", "TableNotDisabledException", "TableExistsException",
+    "NamespaceNotFoundException", "NamespaceExistException", "InvalidFamilyOperationException",
+    "UnknownRegionException", "DoNotRetryRegionException", "ConcurrentTableModificationException",
+    # regionserver, client, exceptions, io.hfile, constraint, coprocessor
+    "NoSuchColumnFamilyException", "RowTooBigException", "FailedSanityCheckException", "RequestTooBigException",
+    "UnknownProtocolException", "CorruptHFileException", "ConstraintException", "CoprocessorException",
+    # security, quotas
+    "AccessDeniedException", "InvalidLabelException", "QuotaExceededException", "SpaceLimitingException",
+    # ipc: the gateway and HBase do not understand each other
+    "FatalConnectionException", "BadAuthException", "EmptyServiceNameException", "UnknownServiceException",
+    "UnsupportedCellCodecException", "UnsupportedCompressionCodecException", "UnsupportedCryptoException",
+    "WrongVersionException",
+    # java.lang: what was asked for cannot be
+    "IllegalArgumentException", "UnsupportedOperationException",
+})  # fmt: skip
+"""HBase's DoNotRetryIOException and what extends it, but for those that pass, and two of Java's.
+
+All others are tried again: NotServingRegionException, PleaseHoldException, CallQueueTooBigException,
+RegionTooBusyException, RetriesExhaustedException, KeeperException …, which extend IOException or Java's own.
+"""
 
 
 def message_of(error: BaseException) -> str:
@@ -50,10 +122,15 @@ def first_line(error: BaseException) -> str:
     return line if len(line) <= 300 else line[:299] + "…"
 
 
-def says(error: BaseException, *exceptions: str) -> bool:
-    """Tell whether the server's message names one of these Java exceptions."""
-    message = message_of(error)
-    return any(name in message for name in exceptions)
+def threw(error: BaseException, *exceptions: str) -> bool:
+    """Tell whether the server threw one of these Java exceptions, or met it on the way."""
+    return not java_exceptions(message_of(error)).isdisjoint(exceptions)
+
+
+def conditions_of(error: BaseException) -> frozenset[Condition]:
+    """Return what the server's words tell beyond the classes; those of the stack's frames do not count."""
+    message = _FRAME.sub("", message_of(error))
+    return frozenset(condition for words, condition in _CONDITIONS if words.search(message))
 
 
 def gateway_lost(error: BaseException) -> bool:
@@ -65,17 +142,19 @@ def hopeless(error: BaseException) -> bool:
     """Tell whether the same call would fail in the same way for ever."""
     if isinstance(error, AlreadyExists):
         return True
-    return isinstance(error, ANSWERS) and says(error, *_HOPELESS) and not says(error, *_PASSING)
+    if not isinstance(error, ANSWERS) or not threw(error, *_HOPELESS):
+        return False
+    return not threw(error, *_PASSING) and conditions_of(error).isdisjoint(_PASSING_CONDITIONS)
 
 
 def explained(error: BaseException, table: str, where: str) -> StoreError:
     """Return the error for the user: cause and repair in one line."""
     told = first_line(error)
-    if says(error, "TableNotFoundException"):
+    if threw(error, "TableNotFoundException"):
         return no_table(table, where)
-    if says(error, "TableNotEnabledException"):
+    if threw(error, "TableNotEnabledException"):
         return StoreError(f"table {table} at {where} is disabled: run  enable '{table}'  in the hbase shell")
-    if says(error, "AccessDeniedException"):
+    if threw(error, "AccessDeniedException"):
         return StoreError(f"table {table} at {where}: access denied ({told}): grant the gateway's user read and write")
     if gateway_lost(error):
         return StoreError(

@@ -14,7 +14,7 @@ from nutch2py.errors import ConfigurationError, StoreError
 from nutch2py.record import Field
 from nutch2py.table.hbase.admin import create_table, families_of
 from nutch2py.table.hbase.columns import Selection
-from nutch2py.table.hbase.failures import ANSWERS, explained, no_table, says
+from nutch2py.table.hbase.failures import ANSWERS, explained, no_table, threw
 from nutch2py.table.hbase.gateways import Gateways
 from nutch2py.table.hbase.gora_mapping import ColumnMapping, column_mapping
 from nutch2py.table.hbase.hbase_batch import HBaseBatch
@@ -62,7 +62,7 @@ class HBaseStore(DataStore[R]):
         try:
             described = self._gateways.call(lambda link: link.client.getColumnDescriptors(self._table))
         except ANSWERS as error:
-            if says(error, "TableNotFoundException", "NamespaceNotFoundException"):
+            if threw(error, "TableNotFoundException", "NamespaceNotFoundException"):
                 return None
             raise explained(error, self._gateways.table, self.location) from error
         return frozenset(name.rstrip(b":") for name in described)
@@ -120,7 +120,7 @@ class HBaseStore(DataStore[R]):
             self._gateways.call(lambda link: link.is_table_enabled(self._table) and link.disable_table(self._table))
             self._gateways.call(lambda link: link.delete_table(self._table))
         except ANSWERS as error:
-            if not says(error, "TableNotFoundException"):
+            if not threw(error, "TableNotFoundException"):
                 raise explained(error, self._gateways.table, self.location) from error
 
     def close(self) -> None:

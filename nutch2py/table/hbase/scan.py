@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from nutch2py.table.hbase.connection import Link
-from nutch2py.table.hbase.failures import ANSWERS, FAILURES, says
+from nutch2py.table.hbase.failures import ANSWERS, FAILURES, Condition, conditions_of
 from nutch2py.table.hbase.gateways import Gateways, Patience
 from nutch2py.table.hbase.hbase_settings import Address
 from nutch2py.table.hbase.interface import TScan
@@ -96,7 +96,7 @@ class Scan:
                     if isinstance(error, ANSWERS):
                         self._close()
                     self._lease = None
-                    if not (held and says(error, "scanner ID is invalid")):
+                    if not (held and Condition.SCANNER_GONE in conditions_of(error)):
                         patience.after(error)
                     continue
                 patience.progress()

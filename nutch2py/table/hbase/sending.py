@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from nutch2py.table.hbase.connection import Link
-from nutch2py.table.hbase.failures import ANSWERS, explained, first_line, hopeless, says
+from nutch2py.table.hbase.failures import ANSWERS, Condition, conditions_of, explained, first_line, hopeless, threw
 from nutch2py.table.hbase.gateways import Gateways
 from nutch2py.table.hbase.wire import Rows
 
-_ROW_FAULTS = ("KeyValue size too large", "exceeds limit of")  # what the gateway, and what a region server says
 _IN_FLIGHT = 32
 
 
@@ -53,13 +52,13 @@ class RowSender:
 
     def _handle(self, request: Request, error: Exception) -> None:
         """Find the rows of a failed call that HBase refuses, and write the others."""
-        if says(error, "NoSuchColumnFamilyException"):  # somebody has altered the table
+        if threw(error, "NoSuchColumnFamilyException"):  # somebody has altered the table
             rows = _without_missing(request.rows, self._families())
             if rows != request.rows:
                 if rows:
                     self._send_all([Request(request.timestamp, rows)])
                 return
-        if not says(error, *_ROW_FAULTS):
+        if Condition.TOO_LARGE not in conditions_of(error):
             raise explained(error, self._gateways.table, self._gateways.where) from error
         if len(request.rows) > 1:
             items = list(request.rows.items())

@@ -1,0 +1,215 @@
+"""What libcurl itself says of broken answers: its words that decide about another try stand in one table.
+
+Each is said here by the libcurl that is installed, so a release that puts it otherwise is seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pycurl
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.fetcher import lenient
+from nutch2py.fetcher.answer import Cause, Failure, FailureKind
+from nutch2py.fetcher.gate import AddressExcludedError
+from nutch2py.fetcher.http_settings import HttpSettings
+from nutch2py.fetcher.transfer import _CAUSES, Transfer, cause_of
+from nutch2py.fetcher.transport import GatedLoop, _failure_of
+from nutch2py.url.javaurl import parse_url
+from tests.fetcher.conftest import Crawl
+from tests.site.server import Reply, ScriptedSite
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
+PAGE = b"<html><body>hello</body></html>"
+HTTP = {"http.agent.name": "probe", "http.filter.ipaddress.exclude": "", "http.useHttp11": "true"}
+
+
+def settings(**more: str) -> HttpSettings:
+    return HttpSettings.from_conf(Configuration({**HTTP, **{k.replace("_", "."): v for k, v in more.items()}}))
+
+
+def fetched(url: str, http: HttpSettings) -> tuple[Failure | None, int, str]:
+    """Ask once, as the handler does; return the failure, libcurl's code and its words."""
+    transfer, code, message = Transfer(http), 0, ""
+    parts = parse_url(url)
+    transfer.prepare(url, parts.host, parts.port, 10_000, ())
+    try:
+        transfer.curl.perform()
+    except pycurl.error as error:
+        code, message = error.args
+    return transfer.answer(code, message).failure, code, message
+
+
+BROKEN = {
+    "no-colon": (b"nonsense\r\n\r\n", Cause.BAD_HEAD, "Header without colon"),
+    "nul": (b"X: a\0b\r\n\r\n", Cause.BAD_HEAD, "NUL byte in header"),
+    "carriage-return": (b"X: a\rb\r\n\r\n", Cause.BAD_HEAD, "Carriage return"),
+    "encoding-unasked": (b"Transfer-Encoding: gzip\r\n\r\n", Cause.BAD_HEAD, ""),
+    "encoding-unknown": (b"Transfer-Encoding: no\r\n\r\n", Cause.BAD_HEAD, ""),
+    "encoding-after-chunked": (b"Transfer-Encoding: chunked, gzip\r\n\r\n", Cause.BAD_HEAD, ""),
+    "length-no-number": (b"Content-Length: x\r\n\r\n", Cause.BAD_LENGTH, "Content-Length"),
+    "length-negative": (b"Content-Length: -5\r\n\r\n", Cause.BAD_LENGTH, "Content-Length"),
+    "lengths-differ": (b"Content-Length: 5\r\nContent-Length: 9\r\n\r\n", Cause.BAD_LENGTH, "Content-Length"),
+    "closed-amid-headers": (b"X-Ha", Cause.BAD_HEAD, ""),
+    "bad-chunk": (b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", Cause.OTHER, ""),
+    "closed-amid-chunks": (b"Transfer-Encoding: chunked\r\n\r\n1f\r\nhello", Cause.OTHER, ""),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_libcurl_says_of_a_broken_head(site: ScriptedSite, name: str) -> None:
+    head, cause, words = BROKEN[name]
+    body = b"" if name.startswith(("closed", "bad-chunk")) else PAGE
+    site.on("/p", Reply(raw=HEAD + head + body))
+    failure, code, message = fetched(site.url("/p"), settings())
+    assert failure is not None
+    assert failure.cause is cause, (code, message)
+    assert words in message
+    if words:
+        assert (words, cause) in _CAUSES[code]
+
+
+@pytest.mark.parametrize("raw", [b"HTTP/9.9 200 OK\r\n\r\n", b"HTTP/3 200 OK\r\n\r\n", b"HTTP/1.1 abc\r\n\r\n", b""])
+def test_an_answer_of_another_kind_is_not_asked_for_again(site: ScriptedSite, raw: bytes) -> None:
+    site.on("/p", Reply(raw=raw))
+    failure, *_ = fetched(site.url("/p"), settings())
+    assert failure is not None
+    assert failure.cause is Cause.OTHER
+
+
+def test_words_count_with_their_code_only() -> None:
+    assert cause_of(pycurl.E_RECV_ERROR, "Connection died, Content-Length, Header without colon") is Cause.OTHER
+    assert cause_of(pycurl.E_SEND_ERROR, "Header without colon") is Cause.OTHER
+    assert cause_of(pycurl.E_COULDNT_RESOLVE_HOST, "Could not resolve host: Content-Length") is Cause.OTHER
+
+
+@contextmanager
+def closing(connections: int) -> Iterator[str]:
+    """Serve one answer on each connection and promise more; close at the second request without a word."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as listening:
+
+        def serve(connection: socket.socket) -> None:
+            with connection, connection.makefile("rb") as lines:
+                for answers in (1, 0):
+                    while lines.readline() not in (b"\r\n", b""):
+                        pass
+                    if answers:
+                        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+
+        def accept() -> None:
+            for _ in range(connections):
+                connection, _ = listening.accept()
+                threading.Thread(target=serve, args=(connection,), daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+
+
+def test_what_libcurl_says_when_every_kept_connection_is_dead() -> None:
+    """Twelve connections are kept; libcurl tries some of them and gives up."""
+    multi = pycurl.CurlMulti()
+    multi.setopt(pycurl.M_MAXCONNECTS, 20)
+
+    def run(transfers: list[Transfer]) -> list[tuple[Any, int, str]]:
+        for transfer in transfers:
+            multi.add_handle(transfer.curl)
+        failures: list[tuple[Any, int, str]] = []
+        running = len(transfers)
+        while running:
+            multi.select(0.05)
+            _, running = multi.perform()
+        waiting = 1
+        while waiting:
+            waiting, _, failed = multi.info_read()
+            failures += failed
+        for transfer in transfers:
+            multi.remove_handle(transfer.curl)
+        return failures
+
+    http = settings()
+    with closing(12) as url:
+        parts = parse_url(url)
+
+        def prepared() -> Transfer:
+            transfer = Transfer(http)
+            transfer.prepare(url, parts.host, parts.port, 10_000, ())
+            return transfer
+
+        assert run([prepared() for _ in range(12)]) == []
+        last = prepared()
+        ((_, code, message),) = run([last])
+    failure = last.answer(code, message).failure
+    multi.close()
+    assert failure is not None
+    assert (code, failure.cause) == (pycurl.E_SEND_ERROR, Cause.DEAD_CONNECTIONS), message
+
+
+def test_a_refused_connection_is_told_by_its_number() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    failure, code, _ = fetched(f"http://127.0.0.1:{port}/refused", settings())
+    assert failure is not None
+    assert (failure.kind, code) == (FailureKind.REFUSED, pycurl.E_COULDNT_CONNECT)
+
+
+def test_words_in_a_url_make_no_decision(site: ScriptedSite, crawl: Crawl) -> None:
+    """A host, a path or a header that says what messages say is not taken for a message."""
+    http = settings()
+    malformed = "http://excluded by Connection died refused ssl/"
+    transfer = Transfer(http)
+    transfer.prepare(malformed, "excluded", 80, 10, ())
+    failure = transfer.answer(pycurl.E_URL_MALFORMAT, f"Connection died at {malformed}").failure
+    assert failure is not None
+    assert (failure.kind, failure.cause) == (FailureKind.URL, Cause.OTHER)
+    assert _failure_of(OSError("address excluded by http.filter.ipaddress"), ()).kind == FailureKind.OTHER
+    crawl("http://excluded.invalid/address excluded")
+    assert crawl.report.counters["exception_unknown_host"] == 1
+
+
+def test_the_gate_is_known_by_its_type() -> None:
+    gate = AddressExcludedError("no")
+    wrapped = OSError("all failed")
+    wrapped.__cause__ = ExceptionGroup("several", [OSError("a"), gate])
+    assert _failure_of(wrapped, ()) == Failure(FailureKind.GATE, "no")
+    assert _failure_of(OSError("in words only"), [gate]) == Failure(FailureKind.GATE, "in words only")
+
+
+def test_the_forgiving_reader_tells_the_gate_from_a_permission(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def denied(*_: Any, **__: Any) -> Any:
+        raise PermissionError(errno.EACCES, "Permission denied")  # as a firewall does
+
+    monkeypatch.setattr(asyncio, "open_connection", denied)
+    for excluded, kind in (("", FailureKind.CLOSED), ("127.0.0.1", FailureKind.GATE)):
+        http = settings(http_filter_ipaddress_exclude=excluded)
+        url = "http://127.0.0.1:9/"
+        answer = asyncio.run(lenient.get(http, url, parse_url(url), 100, ()))
+        assert answer.failure is not None
+        assert answer.failure.kind == kind
+
+
+def test_the_gate_refuses_one_of_several_addresses_for_every_handler(crawl: Crawl) -> None:
+    """aiohttp makes one OSError of what went wrong at several addresses, without their types."""
+    pytest.importorskip("aiohttp")
+    values = {"fetcher.download.handler": "aiohttp", "http.hosts.file": "", "http.filter.ipaddress.exclude": "loopback"}
+    for name, value in values.items():
+        crawl.conf.set(name, value)
+    crawl("http://localhost:9/")
+    assert crawl.report.counters["exception_address_excluded"] == 1
+
+
+def test_the_loop_refuses_with_the_type_of_the_gate() -> None:
+    loop = GatedLoop()
+    loop.gate = settings(http_filter_ipaddress_exclude="127.0.0.1").gate
+    with socket.socket() as sock:
+        sock.setblocking(False)
+        with pytest.raises(AddressExcludedError, match=r"127\.0\.0\.1"):
+            loop.run_until_complete(loop.sock_connect(sock, ("127.0.0.1", 9)))
+    loop.close()
