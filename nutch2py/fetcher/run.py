@@ -144,9 +144,13 @@ class FetchRun:
         self._pump()
 
     def close(self) -> None:
-        """Let go of the thread and of open files."""
+        """Store what was fetched when the run was ended from outside, and let go of the thread and of open files."""
         self._io.shutdown(wait=True, cancel_futures=True)
-        self._store.close()
+        try:
+            if not self.options.parse:  # parsing could take long: these pages are fetched again
+                self._store.put(self._finished)
+        finally:
+            self._store.close()
 
     # -- the feeder
 

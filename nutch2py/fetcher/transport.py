@@ -264,4 +264,5 @@ def run(http: HttpSettings, carrier: Carrier, threads: int, main: Main) -> None:
         return loop
 
     with asyncio.Runner(loop_factory=make_loop) as runner:
-        runner.run(_crawl(http, carrier, threads, main))
+        # not runner.run: on SIGINT it would cancel the crawl, which Scrapy takes for its end
+        runner.get_loop().run_until_complete(_crawl(http, carrier, threads, main))

@@ -30,7 +30,7 @@ from nutch2py.errors import NutchError
 from nutch2py.mapreduce import NLINE, PACKAGE_FOLDER, WARNING
 from nutch2py.mapreduce.job_file import JobFile, read_job_file
 from nutch2py.mapreduce.parameters import JobParameters
-from nutch2py.mapreduce.progress import TASK_ERROR, TaskChannel, watch_driver
+from nutch2py.mapreduce.progress import TASK_ERROR, TaskChannel, stop_when_told, watch_driver
 from nutch2py.mapreduce.protocol import KeyValueProtocol, StreamedTextProtocol
 from nutch2py.mapreduce.splits import FileSplit, ListSplit, RangeSplit, SideSplit, Split, decode_split
 from nutch2py.mapreduce.standins import mrjob_importable
@@ -111,6 +111,7 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
                     setattr(sys, name, _Text(stream, sys.__stderr__ if name == "stderr" else None))
             if self.file.driver not in (0, os.getpid()):
                 watch_driver(self.file.driver, self.file.channel)
+                stop_when_told()
 
     @classmethod
     def local_outputs(cls, conf: Configuration, parameters: P) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 import threading
 import time
@@ -279,3 +280,21 @@ def watch_driver(pid: int, folder: str) -> None:
                 os._exit(1)
 
     threading.Thread(target=watch, name="driver-watch", daemon=True).start()
+
+
+def stop_when_told() -> None:
+    """Let SIGTERM and SIGINT end this task as an exception does, so that it keeps what it has done.
+
+    Ctrl-C on a terminal reaches the tasks as well as their driver, which then tells them once more: only the first
+    signal counts, and the driver ends those that take too long.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+
+    def stop(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ with mrjob_importable():
 
 _IN_MEMORY = 32 << 20  # bytes of map output
 _SORT_MEMORY = "100M"
+_GRACE = 6.0  # seconds that tasks have to end when they are told to
 
 
 class _OneLinePerMap(JobKey):
@@ -178,6 +180,16 @@ class LocalRunner(_OneLinePerMap, LocalMRJobRunner):  # type: ignore[misc]
             except BaseException:
                 self._stopping = True
                 pool.shutdown(wait=False, cancel_futures=True)
-                for task in list(self._tasks):
-                    task.kill()
+                self._end_tasks()
                 raise
+
+    def _end_tasks(self) -> None:
+        """Tell the tasks to end, so that they can keep what they have done; end those that do not."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.terminate()
+        deadline = time.monotonic() + _GRACE
+        while any(task.poll() is None for task in tasks) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        for task in tasks:
+            task.kill()

@@ -1,0 +1,81 @@
+"""SIGINT and SIGTERM: work stops, what is done is kept, the exit code says so, and the same command goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.jobs.generate import generate
+from nutch2py.webpage import Mark
+from tests.jobs.rows import marked, put
+from tests.processes import wait_until
+from tests.site.server import Reply, ScriptedSite
+
+PAGES = 40
+
+
+@pytest.fixture
+def site() -> Iterator[ScriptedSite]:
+    with ScriptedSite() as running:
+        running.on("/robots.txt", Reply(404))
+        for number in range(PAGES):
+            # the first ten answer at once, the others only after a minute
+            running.on(f"/{number}", Reply(body=b"<p>words", hang=0 if number < 10 else 60))
+        yield running
+
+
+def command(conf: Configuration, *words: str) -> list[str]:
+    settings = {
+        "storage.data.store": conf.get("storage.data.store", ""),
+        "storage.embedded.map.size": conf.get("storage.embedded.map.size", ""),
+        "http.agent.name": "nutch-test",
+        "http.filter.ipaddress.exclude": "",
+        "fetcher.server.delay": "0",
+        "fetcher.threads.per.queue": "50",
+    }
+    options = [word for name, value in settings.items() for word in ("-D", f"{name}={value}")]
+    return [sys.executable, "-m", "nutch2py.cli", *words, *options]
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "runner", "group"),
+    [
+        (signal.SIGINT, 130, "inline", False),
+        (signal.SIGTERM, 143, "inline", False),
+        (signal.SIGINT, 130, "local", True),
+        (signal.SIGTERM, 143, "local", False),
+    ],
+)
+def test_a_fetch_that_is_stopped_keeps_what_it_has_and_says_so(
+    site: ScriptedSite, conf: Configuration, tmp_path: Path, number: signal.Signals, code: int, runner: str, group: bool
+) -> None:
+    put(conf, {site.url(f"/{page}"): {"fetch_time": 1} for page in range(PAGES)})
+    generate(conf, batch_id="b")
+    words = ("fetch", "b", "-threads", "50", "-r", runner)
+    process = subprocess.Popen(
+        command(conf, *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, cwd=tmp_path
+    )
+    wait_until(lambda: sum(site.gets(f"/{page}") for page in range(PAGES)) == PAGES or process.poll() is not None)
+    time.sleep(0.3)  # the ten answers are on their way
+    began = time.monotonic()
+    (os.killpg if group else os.kill)(process.pid, number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == code, err.decode()
+    assert time.monotonic() - began < 30  # the answers that did not come would take a minute
+    assert b"FetcherJob: finished" not in out
+    assert b"Traceback" not in err
+    assert marked(conf, Mark.FETCH, "b") == {site.url(f"/{page}") for page in range(10)}
+    for page in range(PAGES):
+        site.on(f"/{page}", Reply(body=b"<p>words"))
+    again = subprocess.run(command(conf, *words, "-resume"), capture_output=True, check=False, cwd=tmp_path)
+    assert again.returncode == 0, again.stderr.decode()
+    assert len(marked(conf, Mark.FETCH, "b")) == PAGES
+    assert [site.gets(f"/{page}") for page in range(10)] == [1] * 10
