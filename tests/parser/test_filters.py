@@ -3,9 +3,9 @@ from typing import Any
 import pytest
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import Parse
 from nutch2py.parser import parse_filters as filters
 from nutch2py.parser.parse_filters import ParseFilters
-from nutch2py.plugins import Parse
 from nutch2py.webpage import WebPage
 
 PARSE = Parse("text", "", ())

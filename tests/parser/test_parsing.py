@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import Outlink, Parse
 from nutch2py.parser.parsing import ParseOutcome, Parsing
-from nutch2py.plugins import Outlink, Parse
 from nutch2py.webpage import CrawlStatus, Mark, WebPage
 
 from .pages import KEY, URL, fetched, stored
