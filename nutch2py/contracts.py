@@ -168,7 +168,7 @@ class ScoringFilter(_PageReader, Protocol):
 
     @cached_property
     def generator_fields(self) -> frozenset[Field[Any]]:
-        """What :meth:`generator_sort_value` alone reads, ``fields`` by default: it runs on every row that is due."""
+        """What :meth:`generator_sort_value` alone reads, ``fields`` by default: read of every row of the table."""
         return self.fields
 
     @abstractmethod
@@ -204,7 +204,7 @@ class FetchSchedule(_PageReader, Protocol):
 
     @cached_property
     def due_fields(self) -> frozenset[Field[Any]]:
-        """What :meth:`should_fetch` alone reads, ``fields`` by default: it runs on every row of the table."""
+        """What :meth:`should_fetch` alone reads, ``fields`` by default: read of every row of the table."""
         return self.fields
 
     @abstractmethod
