@@ -1,152 +1,83 @@
-"""Extension points and how plug-ins are found.
+"""How plug-ins are found, held to their contract, chosen and put in order.
 
 An extension point is an entry-point group (``nutch2py.urlfilter``, …), a plug-in an entry of it: its name is the plugin
 id that ``plugin.includes`` and ``plugin.excludes`` select by regular expression, as in Nutch. A plug-in is a class that
-is called with the Configuration. ``*.order`` properties list ids, Java class names or Python names; a class says with
-``java_class`` which class of Nutch it stands for.
+is called with the Configuration and has the members that :mod:`nutch2py.contracts` asks for. ``*.order`` properties
+list ids, Java class names or Python names; a class says with ``java_class`` which class of Nutch it stands for.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import types
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import EXTENSION_POINTS
 from nutch2py.errors import ConfigurationError
 from nutch2py.reporting import warn
-
-if TYPE_CHECKING:
-    from nutch2py.record import Field
-    from nutch2py.webpage import WebPage
 
 ALWAYS_ON = frozenset({"signature", "fetchschedule"})
 """Points whose plug-in a property of its own names, whatever ``plugin.includes`` says."""
 
 
-class URLNormalizer(Protocol):
-    """Brings a URL into its canonical form. Scopes: see :mod:`nutch2py.url.url_normalizers`."""
+class PluginClass(NamedTuple):
+    """A plug-in that was imported; called with the Configuration, it makes the object that does the work.
 
-    def normalize(self, url: str, scope: str) -> str | None:
-        """Return the canonical URL, None to drop it; raise ValueError when it is not a URL."""
+    ``made_of`` derives from ``contract``.
+    """
 
+    entry: EntryPoint
+    made_of: type[Any]
+    contract: type[object]
 
-class URLFilter(Protocol):
-    """Says which URLs belong to the crawl."""
+    def __call__(self, conf: Configuration) -> Any:
+        """Return the plug-in; ConfigurationError when it lacks an attribute that its contract requires."""
+        made = self.made_of(conf)
+        present = {*dir(made)}
+        lacking = [name for name in required_attributes(self.contract) if name not in present]
+        if lacking:
+            raise self.misfit(lacking)
+        return made
 
-    def filter(self, url: str) -> str | None:
-        """Return the URL, or None to reject it."""
+    @property
+    def names(self) -> set[str]:
+        """Every name by which a property may call the plug-in."""
+        cls = self.made_of
+        return {self.entry.name, cls.__name__, f"{cls.__module__}.{cls.__name__}", cls.java_class or self.entry.name}
 
-
-class Outlink(NamedTuple):
-    """A link of a page: absolute URL and anchor text."""
-
-    url: str
-    anchor: str = ""
-
-
-class Parse(NamedTuple):
-    """What a parser made of a page. ``status`` codes are those of ParseStatusCode."""
-
-    text: str
-    title: str
-    outlinks: Sequence[Outlink]
-    major: int = 1
-    minor: int = 0
-    args: tuple[str, ...] = ()
-    metadata: Mapping[str, bytes] = {}
-
-
-class Parser(Protocol):
-    """Makes text, title and outlinks of content. ``fields``: what it reads of the page."""
-
-    fields: frozenset[Field[Any]]
-
-    def parse(self, url: str, page: WebPage) -> Parse:
-        """Parse ``page.content``; may set ``page.metadata``. A failure is a Parse with the major code FAILED."""
+    def misfit(self, lacking: Iterable[str]) -> ConfigurationError:
+        """Return the error for members that the plug-in has not."""
+        entry, file = self.entry, inspect.getfile(self.made_of)
+        without = "name another" if _point(entry) in ALWAYS_ON else "take it out of plugin.includes"
+        return ConfigurationError(
+            f"plug-in {entry.name} ({entry.value}, {file}) has no {' and no '.join(lacking)}, which "
+            f"nutch2py.contracts.{self.contract.__name__} requires: install a version of it that has, or {without}"
+        )
 
 
-class ParseFilter(Protocol):
-    """Looks at a parsed HTML page and adds to it."""
-
-    fields: frozenset[Field[Any]]
-
-    def filter(self, url: str, page: WebPage, parse: Parse, document: Any) -> Parse | None:
-        """Return the parse, changed or not; None makes the parse fail. ``document``: the parsed DOM."""
+def required_attributes(contract: type[object]) -> list[str]:
+    """Return the attributes of a contract that have no default: those that are declared and have no value."""
+    declared = {name for cls in contract.__mro__ for name in inspect.get_annotations(cls)}
+    return sorted(declared.difference(dir(contract)))
 
 
-class Signature(Protocol):
-    """Digest of a page."""
+@cache
+def with_defaults(cls: type[Any], point: str) -> type[Any]:
+    """Return ``cls``, or a class derived from it that has the optional members of its contract as well.
 
-    fields: frozenset[Field[Any]]
-
-    def calculate(self, url: str, page: WebPage) -> bytes:
-        """Return the digest."""
-
-
-class ScoredLink(NamedTuple):
-    """A link with the score it carries: ``url`` is the target when a page gives, the source when a page receives."""
-
-    url: str
-    anchor: str
-    score: float
-    distance: int = 2147483647
-
-
-class ScoringFilter(Protocol):
-    """Says what pages are worth. Scores are floats of four bytes."""
-
-    fields: frozenset[Field[Any]]
-
-    def injected_score(self, url: str, page: WebPage) -> None:
-        """Set up a seed, whose ``score`` is set already."""
-
-    def initial_score(self, url: str, page: WebPage) -> None:
-        """Set up a page that was found by a link."""
-
-    def generator_sort_value(self, url: str, page: WebPage, init: float) -> float:
-        """Return the value by which the GeneratorJob sorts, ``init`` multiplied by what the page is worth."""
-
-    def distribute(self, url: str, page: WebPage, links: list[ScoredLink], total: int) -> list[ScoredLink]:
-        """Return the links with the scores they carry; ``total``: outlinks before any was left out."""
-
-    def update_score(self, url: str, page: WebPage, inlinks: Sequence[ScoredLink]) -> None:
-        """Take in the scores of a batch, in descending order."""
-
-    def indexer_score(self, url: str, page: WebPage, init: float) -> float:
-        """Return the boost of the document, ``init`` multiplied by what the page is worth."""
-
-
-class FetchSchedule(Protocol):
-    """Says when a page is due. Times in ms, intervals in s."""
-
-    fields: frozenset[Field[Any]]
-
-    def initialize(self, url: str, page: WebPage, now: int) -> None:
-        """Set up a page that was found by a link."""
-
-    def set_fetch_schedule(
-        self, url: str, page: WebPage, prev_fetch: int, prev_modified: int, fetched: int, modified: int, state: int
-    ) -> None:
-        """Set the next fetch after a success; ``state``: 0 unknown, 1 modified, 2 not modified."""
-
-    def set_page_gone_schedule(
-        self, url: str, page: WebPage, prev_fetch: int, prev_modified: int, fetched: int
-    ) -> None:
-        """Set the next fetch of a page that is gone."""
-
-    def set_page_retry_schedule(
-        self, url: str, page: WebPage, prev_fetch: int, prev_modified: int, fetched: int
-    ) -> None:
-        """Set the next fetch after a failure that may pass."""
-
-    def should_fetch(self, url: str, page: WebPage, now: int) -> bool:
-        """Tell whether the page is due at ``now``."""
-
-    def force_refetch(self, url: str, page: WebPage, asap: bool) -> None:
-        """Forget what is known of the page; make it due now when ``asap``."""
+    The one place that knows plug-ins which do not derive from their contract: all they have comes first, the defaults
+    of the contract fill what is left. The new class goes by the name of the old one, in messages and in properties.
+    """
+    contract = EXTENSION_POINTS[point]
+    if contract in cls.__mro__:
+        return cls
+    named = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+    return types.new_class(cls.__name__, (cls, contract), exec_body=lambda body: body.update(named))
 
 
 @cache
@@ -166,22 +97,33 @@ def _pattern(conf: Configuration, name: str) -> re.Pattern[str]:
         raise ConfigurationError(f"property {name} is not a regular expression: {error}: correct it") from None
 
 
-def load(entry: EntryPoint) -> type[Any]:
-    """Return the class of a plug-in, with a message that names it when it cannot be imported."""
+def load(entry: EntryPoint) -> PluginClass:
+    """Return a plug-in; ConfigurationError, which names it, when it cannot be imported or does not fit its contract."""
+    point = _point(entry)
     try:
-        plugin: type[Any] = entry.load()
-    except (ImportError, AttributeError) as error:
+        found = entry.load()
+        if not isinstance(found, type):
+            raise TypeError(f"it is no class but {found!r}")
+        plugin = PluginClass(entry, with_defaults(found, point), EXTENSION_POINTS[point])
+    except Exception as error:
         raise ConfigurationError(
             f"plug-in {entry.name} ({entry.value}) cannot be loaded: {error}: install what it needs, "
             "or take it out of plugin.includes"
         ) from error
+    lacking = plugin.made_of.__abstractmethods__
+    if lacking:
+        raise plugin.misfit(sorted(lacking))
     return plugin
 
 
-def enabled(conf: Configuration, point: str) -> dict[str, type[Any]]:
-    """Return the classes of a point that ``plugin.includes`` selects and ``plugin.excludes`` does not, by plugin id."""
+def _point(entry: EntryPoint) -> str:
+    return entry.group.removeprefix("nutch2py.")
+
+
+def enabled(conf: Configuration, point: str) -> dict[str, PluginClass]:
+    """Return the plug-ins of a point that ``plugin.includes`` selects and ``plugin.excludes`` does not, by id."""
     includes, excludes = _pattern(conf, "plugin.includes"), _pattern(conf, "plugin.excludes")
-    chosen: dict[str, type[Any]] = {}
+    chosen: dict[str, PluginClass] = {}
     for plugin_id, entry in sorted(registered(point).items()):
         if point not in ALWAYS_ON:
             if not includes.fullmatch(plugin_id):
@@ -190,16 +132,6 @@ def enabled(conf: Configuration, point: str) -> dict[str, type[Any]]:
                 continue
         chosen[plugin_id] = load(entry)
     return chosen
-
-
-def names_of(plugin_id: str, plugin: type[Any]) -> set[str]:
-    """Return every name by which a property may call a plug-in."""
-    return {
-        plugin_id,
-        getattr(plugin, "java_class", plugin_id),
-        plugin.__name__,
-        f"{plugin.__module__}.{plugin.__name__}",
-    }
 
 
 def ordered(conf: Configuration, point: str, order_property: str) -> list[Any]:
@@ -211,15 +143,15 @@ def ordered(conf: Configuration, point: str, order_property: str) -> list[Any]:
     ]
 
 
-def in_order(chosen: Mapping[str, type[Any]], order: Iterable[str], order_property: str = "") -> list[type[Any]]:
-    """Return the classes of ``chosen``, those named in ``order`` first; a name that is not enabled is warned of."""
+def in_order(chosen: Mapping[str, PluginClass], order: Iterable[str], order_property: str = "") -> list[PluginClass]:
+    """Return the plug-ins of ``chosen``, those named in ``order`` first; a name that is not enabled is warned of."""
     rest = dict(chosen)
-    first: list[type[Any]] = []
+    first: list[PluginClass] = []
     for name in order:
-        plugin_id = next((i for i, plugin in rest.items() if name in names_of(i, plugin)), None)
+        plugin_id = next((i for i, plugin in rest.items() if name in plugin.names), None)
         if plugin_id is not None:
             first.append(rest.pop(plugin_id))
-        elif not any(name in names_of(i, plugin) for i, plugin in chosen.items()) and order_property:
+        elif not any(name in plugin.names for plugin in chosen.values()) and order_property:
             warn(f"{order_property} names {name}, which is not an enabled plug-in: it is left out")
     return [*first, *rest.values()]
 
@@ -230,9 +162,9 @@ def named(conf: Configuration, point: str, name: str) -> Any:
         # the id is the class's own name for built-ins, so most are found without importing the others
         if name == plugin_id or name.rsplit(".", 1)[-1] == plugin_id:
             return load(entry)(conf)
-    for plugin_id, entry in registered(point).items():
+    for entry in registered(point).values():
         plugin = load(entry)
-        if name in names_of(plugin_id, plugin):
+        if name in plugin.names:
             return plugin(conf)
     raise ConfigurationError(
         f"no plug-in of {point} is called {name}: known are {', '.join(sorted(registered(point)))}"

@@ -15,16 +15,28 @@ import pytest
 
 from nutch2py import plugins
 from nutch2py.conf import Configuration
+from nutch2py.contracts import Parse, Parser
 from nutch2py.errors import ConfigurationError
+from nutch2py.record import Field
+from nutch2py.webpage import WebPage
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 class First:
+    """Fits two contracts, and derives from none."""
+
     java_class = "org.example.First"
+    fields: frozenset[Field[Any]] = frozenset()
 
     def __init__(self, conf: Configuration) -> None:
         self.conf = conf
+
+    def filter(self, url: str) -> str | None:
+        return url
+
+    def calculate(self, url: str, page: WebPage) -> bytes:
+        return b""
 
 
 class Second(First):
@@ -35,14 +47,17 @@ class Third(First):
     java_class = "org.example.Third"
 
 
+def entry(cls: str, point: str = "parser", name: str = "test") -> EntryPoint:
+    return EntryPoint(name, f"{__name__}:{cls}", f"nutch2py.{point}")
+
+
 @pytest.fixture
 def three(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register three plug-ins, and one that cannot be imported, at every extension point."""
-    found = {
-        name: EntryPoint(name, f"{__name__}:{cls}", "nutch2py.test")
-        for name, cls in [("test-c", "Third"), ("test-a", "First"), ("test-b", "Second"), ("broken", "Missing")]
-    }
-    monkeypatch.setattr(plugins, "registered", lambda _point: found)
+    names = {"test-c": "Third", "test-a": "First", "test-b": "Second", "broken": "Missing"}
+    monkeypatch.setattr(
+        plugins, "registered", lambda point: {name: entry(cls, point, name) for name, cls in names.items()}
+    )
 
 
 def ids(conf: Configuration, point: str = "urlfilter") -> list[str]:
@@ -109,11 +124,154 @@ class TestNamed:
         assert plugins.named(conf, "signature", "test-a").conf is conf
 
     def test_an_unknown_name_lists_the_known_ones(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        found = {"test-a": EntryPoint("test-a", f"{__name__}:First", "nutch2py.test")}
-        monkeypatch.setattr(plugins, "registered", lambda _point: found)
+        monkeypatch.setattr(plugins, "registered", lambda point: {"test-a": entry("First", point, "test-a")})
         assert isinstance(plugins.named(Configuration(), "signature", "org.example.First"), First)
         with pytest.raises(ConfigurationError, match="no plug-in of signature is called nobody: known are test-a"):
             plugins.named(Configuration(), "signature", "nobody")
+
+
+class Reads:
+    """What a parser must have, and nothing else."""
+
+    fields = frozenset({WebPage.content})
+
+    def parse(self, url: str, page: WebPage) -> Parse:
+        return Parse(f"{url} {page.content!r}", "", ())
+
+
+class Says(Reads):
+    """Some optional members too, as a class attribute, an attribute of the object and a property."""
+
+    content_types = "text/says"
+
+    def __init__(self, conf: Configuration) -> None:
+        self.isolated = True
+
+    @property
+    def part_of(self) -> str:
+        return "parse-tika"
+
+
+class Derived(Parser):
+    """Derives from its contract."""
+
+    fields = frozenset({WebPage.content})
+
+    def parse(self, url: str, page: WebPage) -> Parse:
+        return Parse("", "", ())
+
+
+class DerivedWithout(Parser):
+    """Has no parse."""
+
+    fields = frozenset({WebPage.content})
+
+
+class Empty:
+    """Has nothing."""
+
+
+class Declares:
+    """Says that it has fields, and never sets them."""
+
+    fields: frozenset[Field[Any]]
+
+    def parse(self, url: str, page: WebPage) -> Parse:
+        return Parse("", "", ())
+
+
+class Schedule:
+    """A schedule that derives from nothing; when it is made it knows what it reads."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.fields = frozenset({WebPage.fetch_time})
+
+    def anything(self, *_: object) -> None:
+        """Stand for the methods."""
+
+    initialize = set_fetch_schedule = set_page_gone_schedule = set_page_retry_schedule = anything
+    should_fetch = force_refetch = anything
+
+
+class QuickSchedule(Schedule):
+    """Names what it reads of a row to tell whether it is due."""
+
+    due_fields = frozenset({WebPage.status})
+
+
+class Meta(type):
+    """A metaclass of its own."""
+
+
+class Odd(Reads, metaclass=Meta):
+    """Cannot be one with a Protocol."""
+
+
+NO_CLASS = object()
+
+
+class TestContract:
+    def made(self, cls: str, point: str = "parser") -> Any:
+        return plugins.load(entry(cls, point))(Configuration())
+
+    @pytest.mark.parametrize("cls", ["Reads", "Derived"])
+    def test_what_a_plugin_leaves_out_has_its_default(self, cls: str) -> None:
+        made = self.made(cls)
+        assert (made.content_types, made.part_of, made.isolated, made.java_class) == (".*", "", False, "")
+
+    def test_what_a_plugin_has_goes_before_the_default(self) -> None:
+        made = self.made("Says")
+        assert (made.content_types, made.part_of, made.isolated) == ("text/says", "parse-tika", True)
+        assert made.parse("u", WebPage()).text == "u None"
+
+    def test_a_plugin_goes_by_its_own_name(self) -> None:
+        plugin = plugins.load(entry("Reads"))
+        assert plugin.names == {"test", "Reads", f"{__name__}.Reads"}
+        assert repr(plugin.made_of) == repr(Reads)
+        assert isinstance(plugin(Configuration()), Reads)
+        assert plugins.load(entry("Reads")).made_of is plugin.made_of
+
+    def test_a_class_that_derives_from_its_contract_is_taken_as_it_is(self) -> None:
+        assert plugins.load(entry("Derived")).made_of is Derived
+
+    def test_fields_of_one_method_are_all_fields_unless_a_plugin_names_them(self) -> None:
+        assert self.made("Schedule", "fetchschedule").due_fields == {WebPage.fetch_time}
+        assert self.made("QuickSchedule", "fetchschedule").due_fields == {WebPage.status}
+
+    @pytest.mark.parametrize(
+        ("cls", "point", "lacking"),
+        [
+            ("DerivedWithout", "parser", "no parse,"),
+            ("Empty", "urlfilter", "no filter,"),
+            ("Empty", "scoringfilter", "no distribute and no generator_sort_value and no indexer_score and no in"),
+            ("Reads", "parsefilter", "no filter,"),
+            ("Declares", "parser", "no fields,"),
+        ],
+    )
+    def test_a_member_that_is_missing_is_named_with_the_plugin_its_entry_point_and_its_file(
+        self, cls: str, point: str, lacking: str
+    ) -> None:
+        with pytest.raises(ConfigurationError) as caught:
+            self.made(cls, point)
+        message = str(caught.value)
+        assert message.startswith(f"plug-in test ({__name__}:{cls}, {__file__}) has {lacking}")
+        assert f"which nutch2py.contracts.{plugins.EXTENSION_POINTS[point].__name__} requires" in message
+        assert message.endswith("take it out of plugin.includes")
+
+    def test_a_plugin_that_a_property_names_is_not_sought_in_the_includes(self) -> None:
+        with pytest.raises(ConfigurationError, match=r"has no calculate, which .* or name another$"):
+            self.made("Reads", "signature")
+
+    @pytest.mark.parametrize(("cls", "reason"), [("NO_CLASS", "it is no class but"), ("Odd", "metaclass conflict")])
+    def test_what_is_no_class_or_cannot_be_derived_from_is_named(self, cls: str, reason: str) -> None:
+        with pytest.raises(ConfigurationError, match=rf"plug-in test \({__name__}:{cls}\) cannot be loaded: {reason}"):
+            self.made(cls)
+
+    def test_a_module_that_fails_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "module_that_fails.py").write_text("raise RuntimeError('no weather today')")
+        monkeypatch.syspath_prepend(tmp_path)
+        with pytest.raises(ConfigurationError, match=r"plug-in x .* cannot be loaded: no weather today: install"):
+            plugins.load(EntryPoint("x", "module_that_fails:Parser", "nutch2py.parser"))
 
 
 def built_ins() -> list[tuple[str, str, str]]:

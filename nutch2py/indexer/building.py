@@ -6,9 +6,10 @@ from enum import Enum
 from typing import Any
 
 from nutch2py.conf import Configuration
-from nutch2py.indexer.document import NutchDocument, java_float
+from nutch2py.contracts import PageNotIndexable
+from nutch2py.document import NutchDocument, java_float
 from nutch2py.indexer.filters.index_more import header_of
-from nutch2py.indexer.indexing_filters import IndexingFilters, PageNotIndexable
+from nutch2py.indexer.indexing_filters import IndexingFilters
 from nutch2py.record import Field
 from nutch2py.reporting import warn
 from nutch2py.scoring.scoring_filters import ScoringFilters

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
-from nutch2py.indexer.document import NutchDocument
+from nutch2py.document import NutchDocument
 
 
 class FieldMapping(NamedTuple):

@@ -9,48 +9,19 @@ properties too: ``<plugin id>.<parameter>``, such as ``indexer-csv.fields``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import IndexWriter
+from nutch2py.document import NutchDocument
 from nutch2py.errors import ConfigurationError, IndexingError, NutchError
-from nutch2py.indexer.document import NutchDocument
 from nutch2py.indexer.field_mapping import FieldMapping
-from nutch2py.plugins import enabled, names_of
+from nutch2py.plugins import PluginClass, enabled
 from nutch2py.reporting import warn
 
 _ADDRESSES = {"solr.server.url": "indexer-solr", "elastic.host": "indexer-elastic"}
-
-
-class IndexWriter(Protocol):
-    """Sends documents to one index. A plug-in is called with the Configuration; one object serves one process.
-
-    Several processes write to the same index at once, so a writer gathers documents and holds a lock, if it needs one,
-    for as long as one batch takes. Nothing is promised to be searchable before :meth:`commit` returns; a document
-    with the id of another replaces it. Failures are :class:`nutch2py.errors.IndexingError`.
-    """
-
-    def open(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
-        """Get ready; ``parameters`` are those of index-writers.xml."""
-
-    def write(self, document: NutchDocument) -> None:
-        """Add a document, or replace the one with the same id."""
-
-    def update(self, document: NutchDocument) -> None:
-        """Replace a document that is known to be in the index."""
-
-    def delete(self, document_id: str) -> None:
-        """Take a document out; one that is not in the index is no error."""
-
-    def commit(self) -> None:
-        """Make all that was written searchable and durable."""
-
-    def close(self) -> None:
-        """Send what is gathered and release everything; the writer is not used again."""
-
-    def describe(self) -> str:
-        """Return the writer's name and settings, one a line."""
 
 
 class Parameters:
@@ -105,21 +76,14 @@ class IndexWriters:
 
     @property
     def refused(self) -> int:
-        """How many documents an index did not take, so far; a writer counts them in an attribute of this name."""
-        return sum(getattr(each.writer, "refused", 0) for each in self._writers)
+        """How many documents an index did not take, so far."""
+        return sum(each.writer.refused for each in self._writers)
 
     def prepare(self, reindex: bool = False) -> None:
-        """Get the indexes ready for a job; called once, before the job's tasks open their writers.
-
-        A writer with a method ``prepare(conf, parameters, reindex)`` can make its index there, empty a file of an
-        earlier run, or, when everything is indexed anew (``reindex``), replace an index of another version.
-        """
+        """Get the indexes ready for a job; called once, before the job's tasks open their writers."""
         _warn_of_addresses_not_used(self.conf)
         for each in self._writers:
-            prepare: Callable[[Configuration, Mapping[str, str], bool], None] | None
-            prepare = getattr(each.writer, "prepare", None)
-            if prepare is not None:
-                prepare(self.conf, each.parameters, reindex)
+            each.writer.prepare(self.conf, each.parameters, reindex)
 
     def open(self) -> Self:
         """Open the writers; those already open are closed again when one fails."""
@@ -194,8 +158,8 @@ class IndexWriters:
             self._abandon()
 
 
-def chosen(conf: Configuration) -> dict[str, type[Any]]:
-    """Return the classes of the writers that run, by plugin id: those that ``plugin.includes`` names.
+def chosen(conf: Configuration) -> dict[str, PluginClass]:
+    """Return the writers that run, by plugin id: those that ``plugin.includes`` names.
 
     When it names none, as the shipped one does, those whose address is set (``solr.server.url``, ``elastic.host``);
     without an address indexer-embedded. ``plugin.excludes`` holds in any case.
@@ -215,7 +179,7 @@ def _configured(conf: Configuration) -> Iterator[_Configured]:
     named: set[str] = set()
     for element in root.iter("writer") if root is not None else ():
         wanted = (element.get("class") or "").strip()
-        plugin_id = next((i for i, plugin in plugins.items() if wanted in names_of(i, plugin)), None)
+        plugin_id = next((i for i, plugin in plugins.items() if wanted in plugin.names), None)
         if plugin_id is None:
             continue  # as in Nutch 1: its plug-in is not chosen
         named.add(plugin_id)

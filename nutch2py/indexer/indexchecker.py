@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nutch2py.conf import Configuration
-from nutch2py.indexer.document import NutchDocument
+from nutch2py.document import NutchDocument
 from nutch2py.indexer.indexing_filters import IndexingFilters
 from nutch2py.webpage import WebPage
 

@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import NutchError
+from nutch2py.contracts import IndexingFilter
+from nutch2py.document import NutchDocument
 from nutch2py.plugins import ordered
-
-if TYPE_CHECKING:
-    from nutch2py.indexer.document import NutchDocument
-    from nutch2py.record import Field
-    from nutch2py.webpage import WebPage
-
-
-class PageNotIndexable(NutchError):
-    """A page that no document can be made of, such as one whose URL has no host: it is skipped with a warning."""
-
-
-class IndexingFilter(Protocol):
-    """Adds fields to a document. A plug-in is called with the Configuration."""
-
-    fields: frozenset[Field[Any]]
-    """What it reads of a page."""
-
-    def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
-        """Return the document with more fields, or None to leave the page out of the index.
-
-        Raise :class:`PageNotIndexable` when the page is broken.
-        """
+from nutch2py.record import Field
+from nutch2py.webpage import WebPage
 
 
 class IndexingFilters:

@@ -294,11 +294,7 @@ class _StaleMarks:
 def generator_fields(conf: Configuration) -> frozenset[Any]:
     """Return what the GeneratorJob reads of a row; never content."""
     schedule = fetch_schedule(conf)
-    return frozenset(
-        {WebPage.markers, WebPage.score}
-        | getattr(schedule, "due_fields", schedule.fields)
-        | ScoringFilters(conf).generator_fields
-    )
+    return frozenset({WebPage.markers, WebPage.score} | schedule.due_fields | ScoringFilters(conf).generator_fields)
 
 
 def new_batch_id() -> str:

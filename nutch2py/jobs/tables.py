@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import InputError, StoreError, UsageError
+from nutch2py.errors import InputError, UsageError
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.seeds import parse_seed_line, seed_files
 from nutch2py.table import Query, open_store
@@ -49,23 +47,12 @@ def create_table(
     """
     store = open_store(conf, WebPage)
     keys = _split_keys(conf, regions, seeds, sample, keys_file)
-    if keys and not isinstance(store, _Splittable):
-        raise UsageError(f"{store.location} has no regions to split: leave out -splits and -keys")
-    if keys and store.exists():
-        raise StoreError(f"{store.name} exists already: its regions are split by HBase as it grows")
-    if keys and isinstance(store, _Splittable):
+    if keys:
         store.create_split([key.encode() for key in keys])
     else:
         store.create()
     print(f"createtable: {store.name} at {store.location}, {len(keys) + 1} region{'s' if keys else ''}")
     return 0
-
-
-@runtime_checkable
-class _Splittable(Protocol):
-    """A store whose tables can be made in parts."""
-
-    def create_split(self, keys: Sequence[bytes]) -> None: ...
 
 
 def _split_keys(

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import ScoredLink
 from nutch2py.jobs.batchlist import UNLISTED, BatchLists, State, mark_condition, rows_of_batch
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
@@ -24,7 +25,6 @@ from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import ALL, BatchParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
 from nutch2py.mapreduce.splits import SideSplit, Split
-from nutch2py.plugins import ScoredLink
 from nutch2py.record import Field
 from nutch2py.schedule.fetch_schedule import fetch_schedule
 from nutch2py.schedule.transition import FIELDS, TransitionLimits, apply_fetch, initialize_page

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from nutch2py.conf import Configuration
-from nutch2py.plugins import Outlink, Parse, Parser
+from nutch2py.contracts import Outlink, Parse, Parser
 from nutch2py.record import Cells, MapField
 from nutch2py.webpage import ParseStatusCode, WebPage
 

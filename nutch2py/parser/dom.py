@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,38 +41,6 @@ _FLAT = re.compile(
 _EDGES = bytes(range(0x21)).decode()  # String.trim() takes away everything up to U+0020
 _CONTROL = bytes([*range(1, 9), *range(14, 32)])
 _ONE_SPACE = bytes(0x20 if code in b"\t\n\x0b\f\r" else code for code in range(256))
-
-
-@dataclass
-class HTMLMetaTags:
-    """The directives of a page's head (Nutch's class of this name).
-
-    ``refresh_time`` is in seconds, None without a refresh; ``general`` holds the values by lower-case name, in order.
-    """
-
-    no_index: bool = False
-    no_follow: bool = False
-    no_cache: bool = False
-    refresh_time: int | None = None
-    refresh_href: str | None = None
-    base_href: str | None = None
-    general: dict[str, list[str]] = field(default_factory=dict)
-    http_equiv: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass
-class HtmlDocument:
-    """A parsed page as parse filters get it. ``tree`` has no scripts and styles any more.
-
-    ``html`` is what the tree was made of; ``scripts`` the texts of the script elements when an enabled filter says
-    ``needs_scripts = True``, else empty.
-    """
-
-    tree: LexborHTMLParser
-    url: str
-    meta: HTMLMetaTags
-    html: str = ""
-    scripts: list[str] = field(default_factory=list)
 
 
 def nesting_depth(html: str) -> int:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import HtmlDocument, Outlink, Parse, Parser
 from nutch2py.errors import ConfigurationError
 from nutch2py.parser.charset import EncodingDetector, decode, sniff_label
-from nutch2py.parser.dom import HtmlDocument, cut_scripts, head_elements, node_text, parse_tree, title_of
+from nutch2py.parser.dom import cut_scripts, head_elements, node_text, parse_tree, title_of
 from nutch2py.parser.main_text import main_text
 from nutch2py.parser.meta import absolute_base, canonical_link, read_meta_tags
 from nutch2py.parser.outlinks import OutlinkCollector
 from nutch2py.parser.parse_filters import ParseFilters
 from nutch2py.parser.robots_tag import agent_names, robots_directives
-from nutch2py.plugins import Outlink, Parse
 from nutch2py.record import Field
 from nutch2py.url.parts import parse_url
 from nutch2py.webpage import MetadataKey, ParseStatusCode, WebPage
@@ -24,7 +24,7 @@ CANONICAL_MODES = ("metadata", "redirect", "none")
 _PERMANENT = "5"  # seconds: a redirect that takes this long counts as permanent
 
 
-class HtmlParser:
+class HtmlParser(Parser):
     """Takes title, text, outlinks and directives from HTML.
 
     A robots directive noindex leaves title and text empty, nofollow leaves out the links; a meta refresh gives the

@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from nutch2py.conf import Configuration
+from nutch2py.contracts import HtmlDocument, Outlink, Parse, ParseFilter, Parser
 from nutch2py.parser.charset import guess_text
-from nutch2py.parser.dom import HtmlDocument
-from nutch2py.plugins import Outlink, Parse
 from nutch2py.record import Field
 from nutch2py.url.parts import parse_url, resolve
 from nutch2py.webpage import WebPage
@@ -21,7 +19,7 @@ _PATH = re.compile(r"/?\S+[/.]\S+")
 _HANDLER = re.compile(r"\son[a-z]{3,20}\s*=", re.IGNORECASE)
 
 
-class JSParseFilter:
+class JSParseFilter(Parser, ParseFilter):
     """Takes strings for links that have a slash or a dot within.
 
     As a parser (of ``application/javascript``) it gives the script as text; as a filter it adds the links in script
@@ -32,9 +30,6 @@ class JSParseFilter:
     content_types = "application/javascript"
     needs_scripts = True
     fields: frozenset[Field[Any]] = frozenset({WebPage.content})
-
-    def __init__(self, conf: Configuration) -> None:
-        """Take the configuration as every plug-in does; nothing of it is used."""
 
     def parse(self, url: str, page: WebPage) -> Parse:
         """Parse a script; its first line is the title."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nutch2py.plugins import Outlink
+from nutch2py.contracts import Outlink
 
 # scheme, colon, then at most 333 characters or escapes of a URL, then a fragment. The first bound keeps long runs of
 # letters from being tried again from each of their characters without end.

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from nutch2py.conf import Configuration
-from nutch2py.plugins import Outlink
+from nutch2py.contracts import Outlink
 from nutch2py.url.filter_regex import RegexURLFilter
 from nutch2py.url.parts import domain_of_host, host_of
 from nutch2py.url.url_filters import URLFilters

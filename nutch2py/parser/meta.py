@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from nutch2py.parser.dom import HTMLMetaTags
+from nutch2py.contracts import HTMLMetaTags
 from nutch2py.url.parts import parse_url, resolve
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import Outlink
 from nutch2py.parser.dom import anchor_text, cut_scripts
-from nutch2py.plugins import Outlink
 from nutch2py.url.parts import parse_url, resolve
 
 if TYPE_CHECKING:

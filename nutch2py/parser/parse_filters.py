@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from nutch2py.conf import Configuration
-from nutch2py.plugins import Parse, ParseFilter, ordered
+from nutch2py.contracts import HtmlDocument, Parse, ParseFilter
+from nutch2py.plugins import ordered
 from nutch2py.record import Field
 from nutch2py.webpage import ParseStatusCode, WebPage
 
@@ -15,10 +16,10 @@ class ParseFilters:
 
     def __init__(self, conf: Configuration) -> None:
         self._filters: list[ParseFilter] = ordered(conf, "parsefilter", "htmlparsefilter.order")
-        self.need_scripts = any(getattr(parse_filter, "needs_scripts", False) for parse_filter in self._filters)
+        self.need_scripts = any(parse_filter.needs_scripts for parse_filter in self._filters)
         self.fields: frozenset[Field[Any]] = frozenset().union(*(f.fields for f in self._filters))
 
-    def filter(self, url: str, page: WebPage, parse: Parse, document: Any) -> Parse:
+    def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
         """Return the parse as the filters leave it; a filter that gives None or a failure ends the run, which fails."""
         for parse_filter in self._filters:
             filtered = parse_filter.filter(url, page, parse, document)

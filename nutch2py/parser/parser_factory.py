@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import Parser
 from nutch2py.errors import ConfigurationError
-from nutch2py.plugins import Parser, enabled, load, names_of, registered
+from nutch2py.plugins import enabled, load, registered
 from nutch2py.reporting import warn
 
 DEFAULT_FILE = "parse-plugins.xml"
@@ -50,10 +50,10 @@ class ParserFactory:
             for plugin_id, entry in registered("parser").items():
                 if plugin_id not in classes and not (excludes.pattern and excludes.fullmatch(plugin_id)):
                     plugin = load(entry)
-                    if getattr(plugin, "part_of", None) in TIKA:
+                    if plugin.made_of.part_of in TIKA:
                         classes[plugin_id] = plugin
-        self._parsers: list[tuple[set[str], Any]] = [
-            (names_of(plugin_id, plugin), plugin(conf)) for plugin_id, plugin in sorted(classes.items())
+        self._parsers: list[tuple[set[str], Parser]] = [
+            (plugin.names, plugin(conf)) for _, plugin in sorted(classes.items())
         ]
         self._chosen: dict[str, list[Parser]] = {}
         self.fields = frozenset().union(*(parser.fields for _, parser in self._parsers))
@@ -68,8 +68,7 @@ class ParserFactory:
 
     def by_class(self, name: str) -> Parser:
         """Return the enabled parser whose class is called ``name``, module included."""
-        parser: Parser = next(parser for names, parser in self._parsers if name in names)
-        return parser
+        return next(parser for names, parser in self._parsers if name in names)
 
     def _find(self, kind: str) -> list[Parser]:
         ids = self._mapping.get(kind)
@@ -81,11 +80,7 @@ class ParserFactory:
         left_out: list[str] = []
         for plugin_id in ids:
             if plugin_id in TIKA:
-                named = [
-                    parser
-                    for _, parser in self._parsers
-                    if getattr(parser, "part_of", None) in TIKA and _claims(parser, kind)
-                ]
+                named = [parser for _, parser in self._parsers if parser.part_of in TIKA and _claims(parser, kind)]
             else:
                 named = [parser for names, parser in self._parsers if plugin_id in names]
                 if not named and plugin_id in registered("parser"):
@@ -108,5 +103,5 @@ def parser_factory(conf: Configuration) -> ParserFactory:
     return found
 
 
-def _claims(parser: Any, kind: str) -> bool:
-    return re.fullmatch(getattr(parser, "content_types", ".*"), kind) is not None
+def _claims(parser: Parser, kind: str) -> bool:
+    return re.fullmatch(parser.content_types, kind) is not None

@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 
 from nutch2py.cells import ParseStatus
 from nutch2py.conf import Configuration
+from nutch2py.contracts import Parse, Parser, Signature
 from nutch2py.parser.child import ParserChild
 from nutch2py.parser.html import HtmlParser, failed
 from nutch2py.parser.link_rules import LinkRules
 from nutch2py.parser.parser_factory import ParserFactory
 from nutch2py.parser.robots_tag import agent_names, robots_directives
 from nutch2py.parser.time_limit import TimeLimitExceeded, time_limit
-from nutch2py.plugins import Parse, Parser, Signature, named
+from nutch2py.plugins import named
 from nutch2py.record import Field
 from nutch2py.url.keys import unreverse_url
 from nutch2py.url.parts import choose_repr
@@ -144,7 +145,7 @@ class Parsing:
         return parse
 
     def _run(self, parser: Parser, url: str, page: WebPage) -> Parse:
-        if getattr(parser, "isolated", False) or len(page.content or b"") > self._large >= 0:
+        if parser.isolated or len(page.content or b"") > self._large >= 0:
             return self._child.parse(parser, url, page)
         try:
             with time_limit(self._timeout):

@@ -9,11 +9,12 @@ from typing import Any
 
 from nutch2py.cells import encode_text, float32
 from nutch2py.conf import Configuration
+from nutch2py.contracts import Signature
 from nutch2py.record import Field
 from nutch2py.webpage import WebPage
 
 
-class MD5Signature:
+class MD5Signature(Signature):
     """MD5 of the raw content; of the page's URL when there is none. Any changed byte changes it."""
 
     java_class = "org.apache.nutch.crawl.MD5Signature"
@@ -27,7 +28,7 @@ class MD5Signature:
         return md5(page.content or encode_text(page.base_url or url), usedforsecurity=False).digest()
 
 
-class TextMD5Signature:
+class TextMD5Signature(Signature):
     """MD5 of the parsed text; of the content when there is no text. Changes of markup alone do not change it."""
 
     java_class = "org.apache.nutch.crawl.TextMD5Signature"
@@ -61,7 +62,7 @@ class _Characters(dict[int, str]):
 _CHARACTERS = _Characters()
 
 
-class TextProfileSignature:
+class TextProfileSignature(Signature):
     """MD5 of the frequent words with their rounded counts: pages that differ in a few words have the same.
 
     Equal byte for byte to Nutch 2: words of equal count stand in the order in which a Java HashMap gives them.

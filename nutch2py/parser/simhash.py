@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import Signature
 from nutch2py.parser.signature import MD5Signature
 from nutch2py.record import Field
 from nutch2py.webpage import WebPage
@@ -21,7 +22,7 @@ _WORD = re.compile(
 )  # of Chinese and Japanese, a character
 
 
-class SimHashSignature:
+class SimHashSignature(Signature):
     """128 bits of the words of the text, three in a row; of the content (MD5) when there is no text.
 
     Nearly equal texts differ in few bits (:func:`distance`), but are not equal, so DeduplicationJob finds with it what

@@ -6,14 +6,14 @@ from codecs import getincrementaldecoder
 from typing import Any
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import Parse, Parser
 from nutch2py.parser.charset import EncodingDetector, decode
 from nutch2py.parser.link_extractor import extract_links
-from nutch2py.plugins import Parse
 from nutch2py.record import Field
 from nutch2py.webpage import MetadataKey, WebPage
 
 
-class TextParser:
+class TextParser(Parser):
     """Takes a text as it is: no title, the URLs written in it as outlinks without anchors.
 
     Unless the header names the charset, a text that is valid UTF-8 is read as such; most are, and

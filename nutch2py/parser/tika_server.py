@@ -9,8 +9,8 @@ from typing import Any
 import orjson
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import Parse, Parser
 from nutch2py.parser.formats.parts import Document, failure
-from nutch2py.plugins import Parse
 from nutch2py.record import Field
 from nutch2py.webpage import ParseStatusCode, WebPage
 
@@ -18,7 +18,7 @@ _MAX_ANSWER = 64 << 20
 _KEPT = ("dc:creator", "dc:subject", "dc:description", "dcterms:created", "dcterms:modified", "xmpTPg:NPages")
 
 
-class TikaServerParser:
+class TikaServerParser(Parser):
     """Sends content to ``tika.server.url`` (PUT ``rmeta/text``) and takes title, text and metadata from the answer.
 
     It claims no type of its own: ``parse-plugins.xml`` lists it last under ``*``. Content leaves this machine for the

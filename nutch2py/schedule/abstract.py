@@ -8,6 +8,7 @@ from typing import Any
 
 from nutch2py.cells import decode_text, float32
 from nutch2py.conf import Configuration
+from nutch2py.contracts import FetchSchedule
 from nutch2py.record import Field
 from nutch2py.webpage import CrawlStatus, WebPage
 
@@ -35,7 +36,7 @@ def fixed_interval(page: WebPage) -> int | None:
     return seconds if 0 < seconds < 2**31 else None
 
 
-class AbstractFetchSchedule:
+class AbstractFetchSchedule(FetchSchedule):
     """Base of the schedules; :meth:`set_fetch_schedule` is theirs. ``db.fetch.interval.default`` and ``.max`` in s."""
 
     fields: frozenset[Field[Any]] = frozenset(

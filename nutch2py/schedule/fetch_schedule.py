@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from nutch2py.conf import Configuration
-from nutch2py.plugins import FetchSchedule, named
+from nutch2py.contracts import FetchSchedule
+from nutch2py.plugins import named
 
 
 def fetch_schedule(conf: Configuration) -> FetchSchedule:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from nutch2py.conf import Configuration
-from nutch2py.plugins import FetchSchedule
+from nutch2py.contracts import FetchSchedule
 from nutch2py.record import Field
 from nutch2py.schedule.abstract import MODIFIED, NOTMODIFIED, UNKNOWN
 from nutch2py.schedule.http_date import parse_http_date

@@ -14,8 +14,8 @@ from typing import Any
 
 from nutch2py.cells import decode_text, float32
 from nutch2py.conf import Configuration
+from nutch2py.contracts import ScoredLink, ScoringFilter
 from nutch2py.errors import ConfigurationError, InputError
-from nutch2py.plugins import ScoredLink
 from nutch2py.record import Field
 from nutch2py.webpage import Mark, WebPage
 
@@ -24,7 +24,7 @@ MAX_DEPTH_KEY = "_maxdepth_"
 DEFAULT_MAX_DEPTH = 1000
 
 
-class DepthScoringFilter:
+class DepthScoringFilter(ScoringFilter):
     """Drops the links of pages at the greatest depth. Put it before OPIC, or the dropped links take cash with them."""
 
     java_class = "org.apache.nutch.scoring.depth.DepthScoringFilter"

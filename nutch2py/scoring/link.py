@@ -7,12 +7,12 @@ from typing import Any
 
 from nutch2py.cells import float32
 from nutch2py.conf import Configuration
-from nutch2py.plugins import ScoredLink
+from nutch2py.contracts import ScoredLink, ScoringFilter
 from nutch2py.record import Field
 from nutch2py.webpage import WebPage
 
 
-class LinkAnalysisScoringFilter:
+class LinkAnalysisScoringFilter(ScoringFilter):
     """Sorts and boosts by the stored score; ``link.analyze.normalize.score`` multiplies the boost."""
 
     java_class = "org.apache.nutch.scoring.link.LinkAnalysisScoringFilter"

@@ -14,7 +14,7 @@ from typing import Any
 
 from nutch2py.cells import decode_float, encode_float, float32
 from nutch2py.conf import Configuration
-from nutch2py.plugins import ScoredLink
+from nutch2py.contracts import ScoredLink, ScoringFilter
 from nutch2py.record import Field
 from nutch2py.webpage import MetadataKey, WebPage
 
@@ -54,7 +54,7 @@ def float32_sum(start: float, scores: Sequence[float]) -> float:
     return total
 
 
-class OPICScoringFilter:
+class OPICScoringFilter(ScoringFilter):
     """Scores by OPIC. The cash lies in ``mtdt:_csh_``, the sum of all cash ever received in ``s:s``."""
 
     java_class = "org.apache.nutch.scoring.opic.OPICScoringFilter"

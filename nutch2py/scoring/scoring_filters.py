@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from nutch2py.conf import Configuration
-from nutch2py.plugins import ScoredLink, ScoringFilter, ordered
+from nutch2py.contracts import ScoredLink, ScoringFilter
+from nutch2py.plugins import ordered
 from nutch2py.record import Field
 from nutch2py.webpage import WebPage
 
@@ -19,7 +20,7 @@ class ScoringFilters:
         self.fields: frozenset[Field[Any]] = frozenset().union(*(each.fields for each in self.filters))
         """What the filters read and change."""
         self.generator_fields: frozenset[Field[Any]] = frozenset().union(
-            *(getattr(each, "generator_fields", each.fields) for each in self.filters)
+            *(each.generator_fields for each in self.filters)
         )
         """What :meth:`generator_sort_value` alone reads: a plug-in may name fewer, for it runs on every row."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from nutch2py.indexer.document import clean_text
+from nutch2py.document import clean_text
 from nutch2py.search.snippet import Snippet
 
 MAX_ROWS = 1_000

@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 from nutch2py.conf import Configuration
+from nutch2py.document import clean_text
 from nutch2py.errors import ConfigurationError, IndexingError
-from nutch2py.indexer.document import clean_text
 from nutch2py.indexer.index_writers import chosen
 from nutch2py.search.results import MAX_ROWS, MAX_START, Hit, SearchResult
 from nutch2py.search.searcher import EmbeddedSearcher

@@ -8,8 +8,8 @@ from typing import Any
 
 from nutch2py.backends.solr_client import SolrClient, SolrRefusal, addresses, login
 from nutch2py.conf import Configuration
+from nutch2py.document import clean_text
 from nutch2py.errors import IndexingError, InputError
-from nutch2py.indexer.document import clean_text
 from nutch2py.search.results import MAX_ROWS, MAX_START, Hit, SearchResult
 from nutch2py.search.snippet import Snippet
 

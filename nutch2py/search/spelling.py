@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from nutch2py.indexer.document import clean_text
+from nutch2py.document import clean_text
 from nutch2py.search.searcher import EmbeddedSearcher
 
 _WORDS = 8  # of a query that are looked at

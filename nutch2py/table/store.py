@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
+from nutch2py.errors import UsageError
 from nutch2py.record import Cells, Field, Mutation, Record
 from nutch2py.table.query import KeyRange, Query
 
@@ -108,6 +109,13 @@ class DataStore(ABC, Generic[R]):
     @abstractmethod
     def create(self) -> None:
         """Make the table unless it is there."""
+
+    def create_split(self, keys: Sequence[bytes]) -> None:
+        """Make the table in parts that begin at the row keys ``keys``; StoreError when it is there already.
+
+        For stores that keep a table in parts; any other raises :class:`nutch2py.errors.UsageError`, as here.
+        """
+        raise UsageError(f"{self.location} has no regions to split: leave out -splits and -keys")
 
     @abstractmethod
     def drop(self) -> None:

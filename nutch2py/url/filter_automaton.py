@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import URLFilter
 from nutch2py.url.filter_regex import SignedRule, signed_rules
 from nutch2py.url.javaurl import parse_url
 from nutch2py.url.parts import domain_of_host
@@ -81,7 +82,7 @@ def _atom(expression: str, at: int) -> tuple[str, int]:
     return r"[\s\S]" if character == "." else re.escape(character), at + 1
 
 
-class AutomatonURLFilter:
+class AutomatonURLFilter(URLFilter):
     """The rules in the order of the file; the first that matches the whole URL decides."""
 
     java_class = "org.apache.nutch.urlfilter.automaton.AutomatonURLFilter"

@@ -7,6 +7,7 @@ A line of domain-urlfilter.txt (domaindenylist-urlfilter.txt) is a public suffix
 from __future__ import annotations
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import URLFilter
 from nutch2py.url.javaurl import parse_url
 from nutch2py.url.parts import domain_of_host, suffix_of_host
 from nutch2py.url.rule_files import read_rules
@@ -23,7 +24,7 @@ class _DomainSet:
         return host in self.names or domain_of_host(host) in self.names or suffix_of_host(host) in self.names
 
 
-class DomainURLFilter:
+class DomainURLFilter(URLFilter):
     """Accepts what is listed; an empty list accepts everything."""
 
     java_class = "org.apache.nutch.urlfilter.domain.DomainURLFilter"
@@ -41,7 +42,7 @@ class DomainURLFilter:
             return None
 
 
-class DomainDenylistURLFilter:
+class DomainDenylistURLFilter(URLFilter):
     """Rejects what is listed, and malformed URLs."""
 
     java_class = "org.apache.nutch.urlfilter.domaindenylist.DomainDenylistURLFilter"

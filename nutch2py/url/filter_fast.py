@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import URLFilter
 from nutch2py.errors import ConfigurationError
 from nutch2py.url.javaurl import JavaURL, parse_url
 from nutch2py.url.rule_files import Rules, read_rules
@@ -27,7 +28,7 @@ class _Rule(NamedTuple):
     with_query: bool
 
 
-class FastURLFilter:
+class FastURLFilter(URLFilter):
     """Rules by host and by domain."""
 
     java_class = "org.apache.nutch.urlfilter.fast.FastURLFilter"

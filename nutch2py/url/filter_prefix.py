@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import URLFilter
 from nutch2py.url.rule_files import read_rules
 
 
-class PrefixURLFilter:
+class PrefixURLFilter(URLFilter):
     """The prefixes; with none, every URL is rejected."""
 
     java_class = "org.apache.nutch.urlfilter.prefix.PrefixURLFilter"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import URLFilter
 from nutch2py.url.javaurl import parse_url
 from nutch2py.url.necessity import Test, may_match
 from nutch2py.url.parts import domain_of_host
@@ -48,7 +49,7 @@ class _Rule(NamedTuple):
     scope: str | None
 
 
-class RegexURLFilter:
+class RegexURLFilter(URLFilter):
     """The rules, each behind a cheap test that proves for most URLs that it cannot match."""
 
     java_class = "org.apache.nutch.urlfilter.regex.RegexURLFilter"

@@ -9,11 +9,12 @@ from __future__ import annotations
 from contextlib import suppress
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import URLFilter
 from nutch2py.url.javaurl import parse_url
 from nutch2py.url.rule_files import read_rules
 
 
-class SuffixURLFilter:
+class SuffixURLFilter(URLFilter):
     """The suffixes and the mode of the file."""
 
     java_class = "org.apache.nutch.urlfilter.suffix.SuffixURLFilter"

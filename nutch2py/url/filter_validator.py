@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import URLFilter
 
 _URL = re.compile(
     r"[A-Za-z]+://"
@@ -20,7 +21,7 @@ _URL = re.compile(
 _DOTS, _SLASHES = re.compile(r"(?=\.\.)"), re.compile(r"(?=//)")
 
 
-class UrlValidator:
+class UrlValidator(URLFilter):
     """One expression, and what an expression cannot say."""
 
     java_class = "org.apache.nutch.urlfilter.validator.UrlValidator"

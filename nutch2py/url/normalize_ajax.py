@@ -9,6 +9,7 @@ import re
 from urllib.parse import unquote_plus
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import URLNormalizer
 from nutch2py.url.javaurl import compose, parse_url
 
 _HASH_BANG, _ESCAPED = "#!", "_escaped_fragment_="
@@ -16,7 +17,7 @@ _TO_ESCAPE = re.compile(r"[\x00-\x20#%&+\x80-\U0010ffff]")
 _PARAMETER = re.compile(rf"(?:^|&){_ESCAPED}(.*)")
 
 
-class AjaxURLNormalizer:
+class AjaxURLNormalizer(URLNormalizer):
     """Turns the one form into the other, by scope."""
 
     java_class = "org.apache.nutch.net.urlnormalizer.ajax.AjaxURLNormalizer"

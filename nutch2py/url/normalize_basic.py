@@ -17,6 +17,7 @@ import re
 from urllib.parse import unquote
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import URLNormalizer
 from nutch2py.errors import ConfigurationError
 from nutch2py.url.idn import host_to_ascii, host_to_ascii_2003, host_to_unicode, host_to_unicode_2003
 from nutch2py.url.javaurl import JavaURL, compose, parse_url
@@ -38,7 +39,7 @@ _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _NO_HOST = re.compile(r"[\x00-\x20/?#@\\:]")
 
 
-class BasicURLNormalizer:
+class BasicURLNormalizer(URLNormalizer):
     """The rules above; a URL that is canonical costs one match."""
 
     java_class = "org.apache.nutch.net.urlnormalizer.basic.BasicURLNormalizer"

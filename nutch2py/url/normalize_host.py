@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import URLNormalizer
 from nutch2py.url.javaurl import parse_url
 from nutch2py.url.rule_files import read_rules
 
 
-class HostURLNormalizer:
+class HostURLNormalizer(URLNormalizer):
     """Replaces hosts by name, or all below a domain by ``*.domain``, of which the shortest is taken."""
 
     java_class = "org.apache.nutch.net.urlnormalizer.host.HostURLNormalizer"

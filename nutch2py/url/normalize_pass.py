@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import URLNormalizer
 
 
-class PassURLNormalizer:
+class PassURLNormalizer(URLNormalizer):
     """Returns the URL as it is."""
 
     java_class = "org.apache.nutch.net.urlnormalizer.pass.PassURLNormalizer"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import URLNormalizer
 from nutch2py.reporting import warn
 from nutch2py.url.javaurl import compose, parse_url
 from nutch2py.url.rule_files import read_rules
@@ -12,7 +13,7 @@ from nutch2py.url.rule_files import read_rules
 _PROTOCOL = re.compile(r"[a-z](?:[a-z0-9$\-_@.&!*\"'(),]|%[0-9a-f]{2})*", re.IGNORECASE)  # RFC 1630
 
 
-class ProtocolURLNormalizer:
+class ProtocolURLNormalizer(URLNormalizer):
     """Sets the protocol of hosts, and of ``*.domain`` with all hosts below it; URLs with a port are left alone."""
 
     java_class = "org.apache.nutch.net.urlnormalizer.protocol.ProtocolURLNormalizer"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import URLNormalizer
 from nutch2py.url.javaurl import compose, parse_url
 
 
-class QuerystringURLNormalizer:
+class QuerystringURLNormalizer(URLNormalizer):
     """Sorts ``a=b`` pairs by their text."""
 
     java_class = "org.apache.nutch.net.urlnormalizer.querystring.QuerystringURLNormalizer"

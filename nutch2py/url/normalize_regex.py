@@ -12,6 +12,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import URLNormalizer
 from nutch2py.errors import ConfigurationError
 from nutch2py.url.java_regex import compile_java, substitution
 from nutch2py.url.necessity import Test, may_match
@@ -24,7 +25,7 @@ class _Rule(NamedTuple):
     template: str
 
 
-class RegexURLNormalizer:
+class RegexURLNormalizer(URLNormalizer):
     """The substitutions of the scope's file."""
 
     java_class = "org.apache.nutch.net.urlnormalizer.regex.RegexURLNormalizer"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import URLNormalizer
 from nutch2py.url.javaurl import compose, parse_url
 from nutch2py.url.rule_files import read_rules
 
 _LONGEST_EXTENSION = 5  # ".html": a path with one is a file and gets no slash
 
 
-class SlashURLNormalizer:
+class SlashURLNormalizer(URLNormalizer):
     """Adds (``+``) or takes away (``-``) the slash at the end of a path; ``/`` alone stays."""
 
     java_class = "org.apache.nutch.net.urlnormalizer.slash.SlashURLNormalizer"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nutch2py.conf import Configuration
-from nutch2py.plugins import enabled, names_of, ordered
+from nutch2py.plugins import enabled, ordered
 
 if TYPE_CHECKING:
-    from nutch2py.plugins import URLFilter
+    from nutch2py.contracts import URLFilter
 
 
 class URLFilters:
@@ -18,11 +18,7 @@ class URLFilters:
         order = (conf.get("urlfilter.order") or "").replace(",", " ").split()
         self.filters: list[URLFilter] = ordered(conf, "urlfilter", "urlfilter.order")
         if order:
-            named = {
-                plugin
-                for plugin_id, plugin in enabled(conf, "urlfilter").items()
-                if names_of(plugin_id, plugin) & set(order)
-            }
+            named = {plugin.made_of for plugin in enabled(conf, "urlfilter").values() if plugin.names & set(order)}
             self.filters = [found for found in self.filters if type(found) in named]
         self._calls = [found.filter for found in self.filters]
 

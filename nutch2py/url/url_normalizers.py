@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nutch2py.conf import Configuration
-from nutch2py.plugins import enabled, in_order, names_of
+from nutch2py.plugins import enabled, in_order
 
 if TYPE_CHECKING:
-    from nutch2py.plugins import URLNormalizer
+    from nutch2py.contracts import URLNormalizer
 
 DEFAULT = "default"
 PARTITION = "partition"
@@ -74,7 +74,7 @@ def _of_scope(conf: Configuration, scope: str) -> list[URLNormalizer]:
     chosen = enabled(conf, "urlnormalizer")
     wanted = set((conf.get(f"urlnormalizer.scope.{scope}") or "").split())
     if wanted:
-        chosen = {plugin_id: plugin for plugin_id, plugin in chosen.items() if wanted & names_of(plugin_id, plugin)}
+        chosen = {plugin_id: plugin for plugin_id, plugin in chosen.items() if wanted & plugin.names}
     own = f"urlnormalizer.order.{scope}"
     name = own if conf.get(own) is not None else "urlnormalizer.order"
     # a name that is not enabled is passed over without a word, as the default order names two

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from nutch2py.backends import analysis, index_folder
 from nutch2py.backends.analysis import Analyzer
 from nutch2py.conf import Configuration
+from nutch2py.document import clean_text
 from nutch2py.errors import ConfigurationError
-from nutch2py.indexer.document import clean_text
 from nutch2py.search import query_language as query
 from nutch2py.search import search
 from nutch2py.search.query_language import And, Not, Or, Text, parse_query, wanted

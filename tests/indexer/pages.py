@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from nutch2py.cells import ParseStatus
-from nutch2py.indexer.document import NutchDocument
+from nutch2py.document import NutchDocument
 from nutch2py.webpage import WebPage
 
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutch2py import cells
-from nutch2py.indexer import dates, document
+from nutch2py import cells, document
+from nutch2py.document import NutchDocument, clean_text, java_float
+from nutch2py.indexer import dates
 from nutch2py.indexer.dates import parse_date, solr_date
-from nutch2py.indexer.document import NutchDocument, clean_text, java_float
 
 
 @pytest.mark.parametrize("module", [document, dates])

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from nutch2py.backends.index_folder import index_path
+from nutch2py.document import NutchDocument
 from nutch2py.errors import ConfigurationError, IndexingError
-from nutch2py.indexer.document import NutchDocument
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.search.search import search
 from nutch2py.search.searcher import EmbeddedSearcher

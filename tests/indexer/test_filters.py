@@ -1,12 +1,13 @@
 import pytest
 
 from nutch2py.conf import Configuration, data_folder
+from nutch2py.contracts import PageNotIndexable
+from nutch2py.document import NutchDocument
 from nutch2py.indexer.dates import solr_date
-from nutch2py.indexer.document import NutchDocument
 from nutch2py.indexer.filters.index_anchor import AnchorIndexingFilter
 from nutch2py.indexer.filters.index_basic import BasicIndexingFilter, fetch_time_of, host_of
 from nutch2py.indexer.filters.index_more import MoreIndexingFilter, parts_of
-from nutch2py.indexer.indexing_filters import IndexingFilters, PageNotIndexable
+from nutch2py.indexer.indexing_filters import IndexingFilters
 from nutch2py.webpage import Mark
 from tests.indexer.pages import page
 

@@ -7,8 +7,8 @@ import pytest
 
 from nutch2py.backends.index_lock import exclusive
 from nutch2py.conf import Configuration, data_folder
+from nutch2py.document import NutchDocument
 from nutch2py.errors import ConfigurationError, IndexingError
-from nutch2py.indexer.document import NutchDocument
 from nutch2py.indexer.field_mapping import FieldMapping
 from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.indexer.writers.appendfile import AppendFile

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import pytest
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import Parse
 from nutch2py.parser.parsechecker import page_of
 from nutch2py.parser.parsing import Parsing
-from nutch2py.plugins import Parse
 from nutch2py.webpage import ParseStatusCode
 
 TIMEOUT = 20

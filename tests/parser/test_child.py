@@ -19,7 +19,7 @@ from .pages import KEY, URL, fetched
 
 MODULE = """
 import os, re, time
-from nutch2py.plugins import Outlink, Parse
+from nutch2py.contracts import Outlink, Parse
 from nutch2py.webpage import WebPage
 
 class Parser:

@@ -3,9 +3,9 @@ from typing import Any
 import pytest
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import Parse, ParseFilter
 from nutch2py.parser import parse_filters as filters
 from nutch2py.parser.parse_filters import ParseFilters
-from nutch2py.plugins import Parse
 from nutch2py.webpage import WebPage
 
 PARSE = Parse("text", "", ())
@@ -14,7 +14,7 @@ PARSE = Parse("text", "", ())
 def run(monkeypatch: pytest.MonkeyPatch, *results: Any) -> tuple[Parse, list[int]]:
     called: list[int] = []
 
-    class Filter:
+    class Filter(ParseFilter):
         fields: frozenset[Any] = frozenset()
 
         def __init__(self, number: int) -> None:

@@ -2,8 +2,8 @@ from collections.abc import Callable
 from typing import Any
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import Parse
 from nutch2py.parser.html import HtmlParser
-from nutch2py.plugins import Parse
 from nutch2py.webpage import WebPage
 
 from .pages import fetched

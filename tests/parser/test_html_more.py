@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import Parse
 from nutch2py.errors import ConfigurationError
 from nutch2py.parser.html import HtmlParser
 from nutch2py.parser.parsing import Parsing
 from nutch2py.parser.robots_tag import robots_directives
-from nutch2py.plugins import Parse
 from nutch2py.webpage import MetadataKey, WebPage
 
 from .pages import KEY, URL, fetched

@@ -3,8 +3,8 @@
 import pytest
 
 from nutch2py.conf import Configuration, data_folder
+from nutch2py.document import NutchDocument
 from nutch2py.errors import ConfigurationError
-from nutch2py.indexer.document import NutchDocument
 from nutch2py.indexer.filters.index_language import LanguageIndexingFilter
 from nutch2py.parser.filters import language
 from nutch2py.parser.filters.language import LanguageRules, identify, language_code

@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from nutch2py.parser.dom import HTMLMetaTags, head_elements, parse_tree
+from nutch2py.contracts import HTMLMetaTags
+from nutch2py.parser.dom import head_elements, parse_tree
 from nutch2py.parser.meta import absolute_base, read_meta_tags
 
 BASE = "http://h/d/p.html"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import Outlink, Parse, Parser
 from nutch2py.parser.parsing import ParseOutcome, Parsing
-from nutch2py.plugins import Outlink, Parse
 from nutch2py.webpage import CrawlStatus, Mark, WebPage
 
 from .pages import KEY, URL, fetched, stored
@@ -18,7 +18,7 @@ def process(page: WebPage, conf: Configuration) -> ParseOutcome:
     return Parsing(conf).process(KEY, page)
 
 
-class Stub:
+class Stub(Parser):
     """A parser that does what the test wants; it takes the place of a real one inside the factory."""
 
     fields: frozenset[Any] = frozenset()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from nutch2py.conf import Configuration
-from nutch2py.plugins import FetchSchedule
+from nutch2py.contracts import FetchSchedule
 from nutch2py.record import Record
 from nutch2py.schedule.abstract import MODIFIED, NOTMODIFIED, UNKNOWN
 from nutch2py.schedule.adaptive import AdaptiveFetchSchedule

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nutch2py.cells import decode_float, float32
 from nutch2py.conf import Configuration
-from nutch2py.plugins import ScoredLink
+from nutch2py.contracts import ScoredLink
 from nutch2py.scoring.opic import OPICScoringFilter, float32_sum, host_of
 from nutch2py.webpage import MetadataKey, WebPage
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nutch2py.conf import Configuration
-from nutch2py.plugins import ScoredLink
+from nutch2py.contracts import ScoredLink
 from nutch2py.record import Cells
 from nutch2py.schedule.fetch_schedule import fetch_schedule
 from nutch2py.schedule.transition import TransitionLimits, apply_fetch, initialize_page

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import ScoredLink
 from nutch2py.errors import ConfigurationError, InputError
-from nutch2py.plugins import ScoredLink
 from nutch2py.scoring.depth import MAX_DEPTH_KEY, DepthScoringFilter
 from nutch2py.scoring.link import LinkAnalysisScoringFilter
 from nutch2py.scoring.scoring_filters import ScoringFilters

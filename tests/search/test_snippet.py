@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nutch2py.backends.analysis import Analyzer
-from nutch2py.indexer.document import clean_text
+from nutch2py.document import clean_text
 from nutch2py.search.snippet import Snippet, make_snippet, mark
 
 ANALYZER = Analyzer()

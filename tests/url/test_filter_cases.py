@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from nutch2py.conf import Configuration
-from nutch2py.plugins import URLFilter, named
+from nutch2py.contracts import URLFilter
+from nutch2py.plugins import named
 
 Case = dict[str, Any]
 Cases = Callable[[str], list[Case]]

@@ -10,7 +10,8 @@ from xml.sax.saxutils import escape
 import pytest
 
 from nutch2py.conf import Configuration
-from nutch2py.plugins import URLNormalizer, named
+from nutch2py.contracts import URLNormalizer
+from nutch2py.plugins import named
 from nutch2py.url.url_normalizers import URLNormalizers
 
 Case = dict[str, Any]

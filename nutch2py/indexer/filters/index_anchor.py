@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from nutch2py.conf import Configuration
-from nutch2py.indexer.document import NutchDocument
+from nutch2py.contracts import IndexingFilter
+from nutch2py.document import NutchDocument
 from nutch2py.indexer.filters.index_basic import indexed_text
 from nutch2py.webpage import WebPage
 
 
-class AnchorIndexingFilter:
+class AnchorIndexingFilter(IndexingFilter):
     """Adds each anchor text of the inlinks as ``anchor`` in the order of the linking URLs, which a store need not keep.
 
     ``anchorIndexingFilter.deduplicate``: texts that differ in case only are added once.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import IndexingFilter, PageNotIndexable
+from nutch2py.document import NutchDocument
 from nutch2py.indexer.dates import solr_date
-from nutch2py.indexer.document import NutchDocument
-from nutch2py.indexer.indexing_filters import PageNotIndexable
 from nutch2py.url.javaurl import parse_url
 from nutch2py.url.parts import domain_of
 from nutch2py.webpage import Mark, MetadataKey, WebPage
@@ -38,7 +38,7 @@ def indexed_text(value: str | None) -> str:
     return value.replace("\ufffd", "") if value else ""
 
 
-class BasicIndexingFilter:
+class BasicIndexingFilter(IndexingFilter):
     """Adds the fields every search needs.
 
     Properties: ``indexer.max.title.length`` (characters, -1: no limit), ``indexer.max.content.length`` (the same, of

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 
 from nutch2py.conf import Configuration
-from nutch2py.indexer.document import NutchDocument
+from nutch2py.contracts import IndexingFilter
+from nutch2py.document import NutchDocument
 from nutch2py.indexer.filters.index_metadata import metadata_values
 from nutch2py.parser.filters.creativecommons import LICENSE_LOCATION, LICENSE_URL, WORK_TYPE
 from nutch2py.url.parts import parse_url
 from nutch2py.webpage import WebPage
 
 
-class CCIndexingFilter:
+class CCIndexingFilter(IndexingFilter):
     """Adds to ``cc``: ``license=URL``, each term (``by``, ``sa``, ``4.0``), ``meta=`` where it stood, kind of work."""
 
     java_class = "org.creativecommons.nutch.CCIndexingFilter"

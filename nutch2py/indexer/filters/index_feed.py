@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import IndexingFilter
+from nutch2py.document import NutchDocument
 from nutch2py.indexer.dates import parse_date, solr_date
-from nutch2py.indexer.document import NutchDocument
 from nutch2py.indexer.filters.index_metadata import metadata_values
 from nutch2py.webpage import WebPage
 
 
-class FeedIndexingFilter:
+class FeedIndexingFilter(IndexingFilter):
     """Adds ``author``, ``tag``, ``feed``, ``publishedDate`` and ``updatedDate``.
 
     The metadata has ``author``, ``tag`` (several parted by tabs), ``feed``, and ``published`` and ``updated`` in

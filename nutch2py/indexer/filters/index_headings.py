@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from nutch2py.conf import Configuration
-from nutch2py.indexer.document import NutchDocument
+from nutch2py.contracts import IndexingFilter
+from nutch2py.document import NutchDocument
 from nutch2py.indexer.filters.index_metadata import metadata_values
 from nutch2py.webpage import WebPage
 
 
-class HeadingsIndexingFilter:
+class HeadingsIndexingFilter(IndexingFilter):
     """Adds a field for each element that ``headings`` lists.
 
     With Nutch 1, index-metadata had to be told so.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from nutch2py.conf import Configuration
-from nutch2py.indexer.document import NutchDocument
+from nutch2py.contracts import IndexingFilter
+from nutch2py.document import NutchDocument
 from nutch2py.webpage import MetadataKey, WebPage
 
 
@@ -22,7 +23,7 @@ def page_source(page: WebPage) -> str | None:
         return content.decode("utf-8", "replace")
 
 
-class HtmlIndexingFilter:
+class HtmlIndexingFilter(IndexingFilter):
     """Adds ``rawcontent``, unless the page forbids to be shown from a cache; pages that are not text have none."""
 
     java_class = "org.apache.nutch.indexer.html.HtmlIndexingFilter"

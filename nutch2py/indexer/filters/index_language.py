@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from nutch2py.cells import decode_text
 from nutch2py.conf import Configuration
-from nutch2py.indexer.document import NutchDocument
+from nutch2py.contracts import IndexingFilter
+from nutch2py.document import NutchDocument
 from nutch2py.indexer.filters.index_more import header_of
 from nutch2py.parser.filters.language import LANGUAGE, LanguageRules, language_code
 from nutch2py.webpage import WebPage
 
 
-class LanguageIndexingFilter:
+class LanguageIndexingFilter(IndexingFilter):
     """Adds ``lang``, a code of ISO 639-1, ``unknown`` where there is none.
 
     The parse filter of the same id has told the language of HTML pages. A page without (plain text, or parsed before

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from nutch2py.conf import Configuration
-from nutch2py.indexer.document import NutchDocument
+from nutch2py.contracts import IndexingFilter
+from nutch2py.document import NutchDocument
 from nutch2py.url.parts import host_of
 from nutch2py.webpage import WebPage
 
 
-class LinksIndexingFilter:
+class LinksIndexingFilter(IndexingFilter):
     """Adds the URLs of ``outlinks`` and ``inlinks``.
 
     ``index.links.outlinks.host.ignore``, ``index.links.inlinks.host.ignore``: leave out links within the host.

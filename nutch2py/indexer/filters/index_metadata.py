@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from nutch2py.cells import decode_text
 from nutch2py.conf import Configuration
-from nutch2py.indexer.document import NutchDocument
+from nutch2py.contracts import IndexingFilter
+from nutch2py.document import NutchDocument
 from nutch2py.indexer.filters.index_more import header_of
 from nutch2py.webpage import WebPage
 
@@ -25,7 +26,7 @@ def metadata_values(page: WebPage, name: str) -> list[str]:
     return [] if cell is None else decode_text(cell).split("\t")
 
 
-class MetadataIndexer:
+class MetadataIndexer(IndexingFilter):
     """Adds metadata as fields.
 
     ``index.metadata`` (Nutch 2): meta tags, as fields ``meta_<name>``. ``index.parse.md``, ``index.db.md`` (Nutch 1):
@@ -69,7 +70,7 @@ class MetadataIndexer:
             yield value
 
 
-class URLMetaIndexingFilter:
+class URLMetaIndexingFilter(IndexingFilter):
     """Adds what a seed file attached to a URL (``key=value`` behind it), for the keys that ``urlmeta.tags`` lists."""
 
     java_class = "org.apache.nutch.indexer.urlmeta.URLMetaIndexingFilter"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import IndexingFilter
+from nutch2py.document import NutchDocument
 from nutch2py.errors import ConfigurationError
-from nutch2py.indexer.document import NutchDocument
 from nutch2py.parser.mime import mime_types
 from nutch2py.webpage import WebPage
 
 
-class MimeTypeIndexingFilter:
+class MimeTypeIndexingFilter(IndexingFilter):
     """Leaves pages out by the rules of the file ``mimetype.filter.file``; without a file all are indexed.
 
     A line ``+`` lets every type in but those that begin as one of the other lines does, ``-`` none but those.

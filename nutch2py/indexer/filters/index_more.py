@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import IndexingFilter
+from nutch2py.document import NutchDocument
 from nutch2py.indexer.dates import parse_date, solr_date
-from nutch2py.indexer.document import NutchDocument
 from nutch2py.indexer.filters.index_basic import fetch_time_of
 from nutch2py.parser.mime import mime_types
 from nutch2py.reporting import warn
@@ -36,7 +37,7 @@ def header_of(page: WebPage, name: str) -> str | None:
     return next((value for key, value in page.headers.decoded() if key.lower() == lower), None)
 
 
-class MoreIndexingFilter:
+class MoreIndexingFilter(IndexingFilter):
     """Adds what the response headers tell.
 
     ``lastModified``: that header; ``date``: the same, else the page's modified time, else its fetch time (Nutch 2

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from nutch2py.conf import Configuration
-from nutch2py.indexer.document import NutchDocument, java_float
+from nutch2py.contracts import IndexingFilter
+from nutch2py.document import NutchDocument, java_float
 from nutch2py.table import open_store
 from nutch2py.webpage import BatchEntry, WebPage
 
@@ -13,7 +14,7 @@ MEAN_ROW = "m/pagerank"
 """Row of the derived table whose ``data`` is the mean of all ranks, as decimal text."""
 
 
-class PageRankIndexingFilter:
+class PageRankIndexingFilter(IndexingFilter):
     """Adds ``pagerank``; a page that has none, for the PageRankJob has not run since it came, gets no field.
 
     With a mean of 1 a site can change the formula or its parameters and keep the weights of its searches.

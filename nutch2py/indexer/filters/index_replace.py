@@ -18,7 +18,8 @@ import re
 from typing import Any, NamedTuple
 
 from nutch2py.conf import Configuration
-from nutch2py.indexer.document import NutchDocument
+from nutch2py.contracts import IndexingFilter
+from nutch2py.document import NutchDocument
 from nutch2py.record import Field
 from nutch2py.reporting import warn
 from nutch2py.url.java_regex import compile_java, substitution
@@ -89,7 +90,7 @@ def _replacement(name: str, value: str) -> Replacement | None:
                        substitution(replacement, compiled.groups))  # fmt: skip
 
 
-class ReplaceIndexer:
+class ReplaceIndexer(IndexingFilter):
     """Replaces in the fields that the filters before it made: put it last in ``indexingfilter.order``."""
 
     java_class = "org.apache.nutch.indexer.replace.ReplaceIndexer"

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from nutch2py.conf import Configuration
-from nutch2py.indexer.document import NutchDocument
+from nutch2py.contracts import IndexingFilter
+from nutch2py.document import NutchDocument
 from nutch2py.record import Field
 from nutch2py.webpage import WebPage
 
 
-class StaticFieldIndexer:
+class StaticFieldIndexer(IndexingFilter):
     """Adds what ``index.static`` lists: ``field:value value,field:value``.
 
     The three separators are ``index.static.fieldsep``, ``.keysep`` and ``.valuesep``; a part without exactly one key

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nutch2py.conf import Configuration
-from nutch2py.indexer.document import NutchDocument
+from nutch2py.contracts import IndexingFilter
+from nutch2py.document import NutchDocument
 from nutch2py.indexer.filters.index_metadata import metadata_values
 from nutch2py.webpage import WebPage
 
@@ -48,7 +49,7 @@ def read_subcollections(conf: Configuration, fold: bool = False) -> list[Subcoll
     ]
 
 
-class SubcollectionIndexingFilter:
+class SubcollectionIndexingFilter(IndexingFilter):
     """Adds the names of the subcollections that a URL belongs to, in the order of the file.
 
     ``subcollection.default.fieldname``: the field (``subcollection``), unless a subcollection names one with ``<key>``.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from nutch2py.conf import Configuration
-from nutch2py.indexer.document import NutchDocument
+from nutch2py.contracts import IndexingFilter
+from nutch2py.document import NutchDocument
 from nutch2py.record import Field
 from nutch2py.url.idn import host_to_unicode
 from nutch2py.url.parts import host_of, suffix_of_host
@@ -26,7 +27,7 @@ def suffix_shown(url: str) -> str | None:
         return suffix
 
 
-class TLDIndexingFilter:
+class TLDIndexingFilter(IndexingFilter):
     """Adds ``tld``: ``org``, ``co.uk``, ``組織.tw``."""
 
     java_class = "org.apache.nutch.indexer.tld.TLDIndexingFilter"

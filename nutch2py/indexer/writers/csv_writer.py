@@ -5,8 +5,8 @@ from __future__ import annotations
 import codecs
 from pathlib import Path
 
+from nutch2py.document import NutchDocument
 from nutch2py.errors import ConfigurationError
-from nutch2py.indexer.document import NutchDocument
 from nutch2py.indexer.index_writers import Parameters
 from nutch2py.indexer.writers.file_writer import FileIndexWriter
 from nutch2py.reporting import warn

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from nutch2py.backends.attempts import Refusal
+from nutch2py.contracts import IndexWriter
+from nutch2py.document import NutchDocument
 from nutch2py.errors import IndexingError
-from nutch2py.indexer.document import NutchDocument
 from nutch2py.reporting import warn
 
 T = TypeVar("T")
@@ -53,12 +54,11 @@ class Batch:
         return added, [document_id for document_id, fields in pending.items() if fields is None]
 
 
-class Tally:
-    """How many documents a server took, and which it refused: ``accepted``, ``refused``. ``server``: its name."""
+class ServerIndexWriter(IndexWriter):
+    """A writer that counts how many documents its server took (``accepted``) and ``refused``. ``server``: its name."""
 
-    def __init__(self, server: str) -> None:
-        self.server = server
-        self.accepted = self.refused = 0
+    server: str
+    accepted = 0
 
     def refuse(self, url: str, document_id: str, reason: str) -> None:
         """Name a refused document; IndexingError when nothing but refusals have come."""
@@ -68,7 +68,7 @@ class Tally:
         if self.refused >= _ALL_REFUSED and not self.accepted:
             raise IndexingError(f"{self.server} at {url} refuses every document: {reason}")
 
-    def close(self) -> None:
+    def tell_refused(self) -> None:
         """Say how many were refused, if any."""
         if self.refused:
             warn(f"{self.server} refused {self.refused} of {self.refused + self.accepted} documents")

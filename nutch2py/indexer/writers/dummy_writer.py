@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nutch2py.indexer.document import NutchDocument
+from nutch2py.document import NutchDocument
 from nutch2py.indexer.index_writers import Parameters
 from nutch2py.indexer.writers.file_writer import FileIndexWriter
 

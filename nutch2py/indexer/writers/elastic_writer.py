@@ -13,10 +13,10 @@ from nutch2py.backends.elastic_client import SERVER, Action, ElasticClient, addr
 from nutch2py.backends.elastic_mapping import ElasticMapping
 from nutch2py.backends.field_types import columns_of
 from nutch2py.conf import Configuration, data_folder
+from nutch2py.document import NutchDocument, clean_text
 from nutch2py.errors import ConfigurationError, IndexingError
-from nutch2py.indexer.document import NutchDocument, clean_text
 from nutch2py.indexer.index_writers import Parameters, no_id
-from nutch2py.indexer.writers.delivery import Batch, Tally, json_fields, send_halving
+from nutch2py.indexer.writers.delivery import Batch, ServerIndexWriter, json_fields, send_halving
 from nutch2py.reporting import warn
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ _OF_CONTENT = (400, 413, 500)
 """Answers to a whole request that may be due to one document in it."""
 
 
-class ElasticIndexWriter:
+class ElasticIndexWriter(ServerIndexWriter):
     """Sends documents and deletes to an index of Elasticsearch (7 or later) or OpenSearch, at ``elastic.host``.
 
     They go by ``_bulk``, ``elastic.max.bulk.docs`` documents or ``elastic.max.bulk.size`` characters at once, and are
@@ -43,9 +43,9 @@ class ElasticIndexWriter:
     """
 
     java_class = "org.apache.nutch.indexwriter.elastic.ElasticIndexWriter"
+    server = SERVER
 
     def __init__(self, conf: Configuration) -> None:
-        self.tally = Tally(SERVER)
         self._sent = self._exists = self._looked = False
         self._known: set[str] = set()  # fields that were looked up
         self._mappings: list[ElasticMapping] = []
@@ -86,11 +86,6 @@ class ElasticIndexWriter:
             raise ConfigurationError(f"elastic.tls.ca names {self.ca}, which is not a file: correct the path")
         self.index_file = conf.get_trimmed("elastic.index.file")
         self._conf = conf
-
-    @property
-    def refused(self) -> int:
-        """How many documents the server did not take."""
-        return self.tally.refused
 
     def prepare(self, conf: Configuration, parameters: Mapping[str, str], reindex: bool) -> None:
         """Check the address, make the index if there is none and look at its fields, before the job's tasks start."""
@@ -169,12 +164,12 @@ class ElasticIndexWriter:
             raise IndexingError(
                 f"{SERVER} at {self.client.url} refuses documents: {refusal} (HTTP {refusal.status})"
             ) from refusal
-        self.tally.accepted += sum(action.document for action in actions) - len(refusals)
+        self.accepted += sum(action.document for action in actions) - len(refusals)
         for refused in refusals:
-            self.tally.refuse(self.client.url, refused.document_id, refused.reason)
+            self.refuse(self.client.url, refused.document_id, refused.reason)
 
     def _refused(self, action: Action, refusal: Refusal) -> None:
-        self.tally.refuse(self.client.url, action.document_id, f"{refusal} (HTTP {refusal.status})")
+        self.refuse(self.client.url, action.document_id, f"{refusal} (HTTP {refusal.status})")
 
     def commit(self) -> None:
         """Send what is gathered; make it searchable."""
@@ -191,7 +186,7 @@ class ElasticIndexWriter:
             if self._client is not None:
                 self._client.close()
             self._client = None
-        self.tally.close()
+        self.tell_refused()
 
     def describe(self) -> str:
         """Return the settings."""

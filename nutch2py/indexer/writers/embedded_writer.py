@@ -16,8 +16,9 @@ from nutch2py.backends.index_folder import (
     split_weight,
 )
 from nutch2py.conf import Configuration
+from nutch2py.contracts import IndexWriter
+from nutch2py.document import NutchDocument, clean_text
 from nutch2py.errors import IndexingError
-from nutch2py.indexer.document import NutchDocument, clean_text
 from nutch2py.indexer.index_writers import no_id
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _MAX_OTHER = 20_000
 _NOT_SEARCHED = frozenset({"id", "boost", "tstamp", "content", "rawcontent"})
 
 
-class EmbeddedIndexWriter:
+class EmbeddedIndexWriter(IndexWriter):
     """Writes the embedded index; see :class:`nutch2py.backends.index_folder.IndexFolder` for where it lies.
 
     Documents are analysed and gathered without a lock; a batch (``index.embedded.batch`` documents, or 24 MB of text)

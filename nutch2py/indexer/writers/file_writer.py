@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 
 from nutch2py.conf import Configuration
-from nutch2py.indexer.document import NutchDocument
+from nutch2py.contracts import IndexWriter
+from nutch2py.document import NutchDocument
 from nutch2py.indexer.index_writers import Parameters
 from nutch2py.indexer.writers.appendfile import AppendFile
 
 _BATCH_BYTES = 4_000_000
 
 
-class FileIndexWriter(ABC):
+class FileIndexWriter(IndexWriter):
     """Gathers records and appends them to a file, 4 MB at once; see :mod:`nutch2py.indexer.writers.appendfile`.
 
     Every job adds its records, so that a crawl of several rounds has them all; ``index -reindex`` empties the file

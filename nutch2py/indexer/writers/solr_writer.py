@@ -11,17 +11,17 @@ from nutch2py.backends.field_types import columns_of
 from nutch2py.backends.solr_client import SolrClient, SolrRefusal, addresses, login
 from nutch2py.backends.solr_schema import EXPECTED, SolrSchema
 from nutch2py.conf import Configuration
+from nutch2py.document import NutchDocument, clean_text
 from nutch2py.errors import IndexingError
-from nutch2py.indexer.document import NutchDocument, clean_text
 from nutch2py.indexer.field_mapping import FieldMapping
 from nutch2py.indexer.index_writers import Parameters, no_id
-from nutch2py.indexer.writers.delivery import Batch, Tally, json_fields, send_halving
+from nutch2py.indexer.writers.delivery import Batch, ServerIndexWriter, json_fields, send_halving
 from nutch2py.reporting import warn
 
 _BATCH_CHARACTERS = 8_000_000
 
 
-class SolrIndexWriter:
+class SolrIndexWriter(ServerIndexWriter):
     """Sends documents and deletes to one or several Solr collections (``solr.server.url``).
 
     They go in batches of ``solr.commit.size`` documents or 8 million characters, searchable after :meth:`commit` (a
@@ -36,18 +36,13 @@ class SolrIndexWriter:
     """
 
     java_class = "org.apache.nutch.indexwriter.solr.SolrIndexWriter"
+    server = "Solr"
 
     def __init__(self, conf: Configuration) -> None:
-        self.tally = Tally("Solr")
         self._sent = False
         self._targets: list[_Collection] = []
         self._configure(conf, {})
         self._batch = Batch(self.commit_size, _BATCH_CHARACTERS)
-
-    @property
-    def refused(self) -> int:
-        """How many documents Solr did not take."""
-        return self.tally.refused
 
     def _configure(self, conf: Configuration, given: Mapping[str, str]) -> None:
         parameters = Parameters(conf, "indexer-solr", given)
@@ -131,7 +126,7 @@ class SolrIndexWriter:
             for target in self._targets:
                 target.client.close()
             self._targets = []
-        self.tally.close()
+        self.tell_refused()
 
     def describe(self) -> str:
         """Return the settings."""
@@ -191,10 +186,10 @@ class _Collection:
 
     def _add(self, documents: Sequence[dict[str, Any]]) -> None:
         self.client.add([*documents], self.writer.commit_within)
-        self.writer.tally.accepted += len(documents)
+        self.writer.accepted += len(documents)
 
     def _refused(self, document: dict[str, Any], refusal: Refusal) -> None:
-        self.writer.tally.refuse(self.client.url, str(document[self.writer.unique_key]), str(refusal))
+        self.writer.refuse(self.client.url, str(document[self.writer.unique_key]), str(refusal))
 
     def _check_fields(self, documents: list[dict[str, Any]]) -> None:
         if not self._check or all(document.keys() <= self._known for document in documents):

@@ -6,8 +6,7 @@ import re
 from typing import Any
 
 from nutch2py.conf import Configuration
-from nutch2py.parser.dom import HtmlDocument
-from nutch2py.plugins import Parse
+from nutch2py.contracts import HtmlDocument, Parse, ParseFilter
 from nutch2py.record import Field
 from nutch2py.url.parts import parse_url, resolve
 from nutch2py.webpage import WebPage
@@ -23,7 +22,7 @@ _NAMESPACE = "http://web.resource.org/cc/"
 _COMMENT = re.compile(r"<!--(.*?)-->", re.DOTALL)
 
 
-class CCParseFilter:
+class CCParseFilter(ParseFilter):
     """Finds the licence: in RDF within a comment, else a link with ``rel=license``, else any link to a licence.
 
     Links by https count too, and ``rel`` may hold more words (Nutch knows http and ``rel="license"`` alone). With

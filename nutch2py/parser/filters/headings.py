@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from nutch2py.conf import Configuration
-from nutch2py.parser.dom import HtmlDocument, node_text
-from nutch2py.plugins import Parse
+from nutch2py.contracts import HtmlDocument, Parse, ParseFilter
+from nutch2py.parser.dom import node_text
 from nutch2py.record import Field
 from nutch2py.webpage import WebPage
 
 
-class HeadingsParseFilter:
+class HeadingsParseFilter(ParseFilter):
     """Keeps the elements that ``headings`` lists: the first of a kind, or all with ``headings.multivalued``."""
 
     java_class = "org.apache.nutch.parse.headings.HeadingsParseFilter"

@@ -13,9 +13,8 @@ from functools import cache
 from typing import Any
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import HtmlDocument, Parse, ParseFilter
 from nutch2py.errors import ConfigurationError
-from nutch2py.parser.dom import HtmlDocument
-from nutch2py.plugins import Parse
 from nutch2py.record import Field
 from nutch2py.webpage import WebPage
 
@@ -110,7 +109,7 @@ class LanguageRules:
         return None
 
 
-class LanguageParseFilter:
+class LanguageParseFilter(ParseFilter):
     """Puts the language of an HTML page into ``page.metadata``, entry ``language``."""
 
     java_class = "org.apache.nutch.analysis.lang.HTMLLanguageParser"

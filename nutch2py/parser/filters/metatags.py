@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from nutch2py.conf import Configuration
-from nutch2py.parser.dom import HtmlDocument
-from nutch2py.plugins import Parse
+from nutch2py.contracts import HtmlDocument, Parse, ParseFilter
 from nutch2py.record import Field
 from nutch2py.webpage import WebPage
 
 PREFIX = "meta_"
 
 
-class MetaTagsParseFilter:
+class MetaTagsParseFilter(ParseFilter):
     """Stores the meta tags that ``metatags.names`` lists (``*``: all), named by ``name`` or ``http-equiv``.
 
     Nutch 2.4 also copies every entry that the metadata holds already, once more at each parse (``meta__csh_``,

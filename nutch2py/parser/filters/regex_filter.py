@@ -6,9 +6,8 @@ import re
 from typing import Any, NamedTuple
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import HtmlDocument, Parse, ParseFilter
 from nutch2py.errors import ConfigurationError
-from nutch2py.parser.dom import HtmlDocument
-from nutch2py.plugins import Parse
 from nutch2py.record import Field
 from nutch2py.webpage import WebPage
 
@@ -43,7 +42,7 @@ def read_rules(text: str) -> list[RegexRule]:
     return rules
 
 
-class RegexParseFilter:
+class RegexParseFilter(ParseFilter):
     """Sets each rule's field to ``true`` or ``false``. Rules: ``parsefilter.regex.rules``, else ``….regex.file``."""
 
     java_class = "org.apache.nutch.parsefilter.regex.RegexParseFilter"

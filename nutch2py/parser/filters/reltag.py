@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import unquote_plus, urlsplit
 
-from nutch2py.conf import Configuration
-from nutch2py.parser.dom import HtmlDocument
-from nutch2py.plugins import Parse
+from nutch2py.contracts import HtmlDocument, Parse, ParseFilter
 from nutch2py.record import Field
 from nutch2py.url.parts import resolve
 from nutch2py.webpage import WebPage
@@ -16,7 +14,7 @@ REL_TAG = "Rel-Tag"
 """Metadata entry: the tags in order of the alphabet, each followed by a tab."""
 
 
-class RelTagParser:
+class RelTagParser(ParseFilter):
     """Keeps the last path segment of each such link (microformats.org, rel-tag).
 
     ``rel`` is a list of words and a relative link is resolved, as the microformat says; Nutch knew neither.
@@ -24,9 +22,6 @@ class RelTagParser:
 
     java_class = "org.apache.nutch.microformats.reltag.RelTagParser"
     fields: frozenset[Field[Any]] = frozenset({WebPage.metadata})
-
-    def __init__(self, conf: Configuration) -> None:
-        """Take the configuration as every plug-in does; nothing of it is used."""
 
     def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
         """Put the tags into ``page.metadata``; a page without any has an empty entry, as in Nutch."""

@@ -8,10 +8,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import Parse
 from nutch2py.parser.formats.parts import Document, LimitExceeded, failure
 from nutch2py.parser.mime import mime_types
 from nutch2py.parser.mime_table import OCTET_STREAM
-from nutch2py.plugins import Parse
 from nutch2py.webpage import ParseStatusCode, WebPage
 
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import Outlink
 from nutch2py.parser.formats.nested import NestedDocuments, unpacking
 from nutch2py.parser.formats.parts import Document, DocumentParser, Unreadable
 from nutch2py.parser.formats.zip_package import ZipPackage, attribute, relations, xml_events
-from nutch2py.plugins import Outlink
 from nutch2py.webpage import WebPage
 
 _NUMBER = re.compile(r"(\d+)")

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import Outlink, Parse, Parser
 from nutch2py.parser.link_extractor import extract_links
-from nutch2py.plugins import Outlink, Parse
 from nutch2py.record import Field
 from nutch2py.url.parts import resolve
 from nutch2py.webpage import ParseStatusCode, WebPage
@@ -109,7 +109,7 @@ class Document:
         return Parse(text, self.title, links, ParseStatusCode.SUCCESS, metadata=metadata)
 
 
-class DocumentParser:
+class DocumentParser(Parser):
     """Base of the parsers here: a subclass says what it claims and reads bytes into a :class:`Document`.
 
     Statuses: FAILED/INVALID_FORMAT for content that is broken, FAILED/MISSING_CONTENT for none at all,

@@ -8,11 +8,11 @@ import zipfile
 import pytest
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import Outlink, Parse
 from nutch2py.parser.formats.epub import EpubParser
 from nutch2py.parser.formats.ooxml import OoxmlParser
 from nutch2py.parser.formats.opendocument import OpenDocumentParser
 from nutch2py.parser.formats.xlsx import shown_number
-from nutch2py.plugins import Outlink, Parse
 from nutch2py.webpage import ParseStatusCode
 from tests.parser.pages import fetched
 

@@ -15,12 +15,12 @@ from email.message import EmailMessage
 import pytest
 
 from nutch2py.conf import Configuration
+from nutch2py.contracts import Outlink, Parse
 from nutch2py.parser.formats.archive import ArchiveParser
 from nutch2py.parser.formats.feed import FeedParser, XmlParser
 from nutch2py.parser.formats.image import ImageParser
 from nutch2py.parser.formats.mail import MailParser
 from nutch2py.parser.formats.rtf import RtfParser
-from nutch2py.plugins import Outlink, Parse
 from nutch2py.webpage import ParseStatusCode
 from tests.parser.pages import fetched
 
