@@ -34,7 +34,6 @@ HANDLERS = {
     "auto": PYCURL,
     "pycurl": PYCURL,
     "aiohttp": "scrapy.core.downloader.handlers._aiohttp.AiohttpDownloadHandler",
-    "httpx": "scrapy.core.downloader.handlers._httpx.HttpxDownloadHandler",
 }
 """Values of ``fetcher.download.handler``; any other is the path of a handler's class."""
 
