@@ -1,0 +1,194 @@
+"""Dependencies tell the truth: what is imported is declared, and what is declared is used."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from importlib.metadata import distribution
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+
+from nutch2py.backends.solr_client import addresses
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.mapreduce import package_archive, spark
+from nutch2py.parser.filters import language
+from nutch2py.parser.formats.ole import OleParser
+from nutch2py.parser.formats.pdf import PdfParser
+from tests.imports import ROOT, canonical, distribution_of, distributions, imported, paths, trees
+from tests.parser.pages import fetched
+
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+RUN_NOT_IMPORTED = {
+    "pyspark": "its spark-submit is run; tasks speak with Spark by mrjob's program",
+    "setuptools": "that program imports distutils",
+    "pytest-xdist": "pytest's option -n",
+    "mypy": "a command",
+    "ruff": "a command",
+    "import-linter": "a command",
+    "types-lxml": "for mypy",
+}
+"""Declared packages that no line imports, and what they are for."""
+
+
+def declared(*requirements: str) -> set[str]:
+    return {canonical(Requirement(text).name) for text in requirements}
+
+
+REQUIRED = declared(*PROJECT["project"]["dependencies"])
+EXTRAS = declared(*(text for texts in PROJECT["project"]["optional-dependencies"].values() for text in texts))
+TESTS = declared(*PROJECT["dependency-groups"]["test"])
+
+
+def test_what_is_imported_is_declared() -> None:
+    missing = {name: sorted(by) for name, by in distributions("nutch2py").items() if name not in REQUIRED | EXTRAS}
+    assert missing == {}
+
+
+def test_what_is_declared_is_imported() -> None:
+    used = distributions("nutch2py").keys()
+    assert sorted((REQUIRED | EXTRAS) - used - RUN_NOT_IMPORTED.keys()) == []
+
+
+def test_what_tests_and_measurements_import_is_declared_for_them() -> None:
+    found = distributions("tests", "bench")
+    assert sorted(found.keys() - REQUIRED - EXTRAS - TESTS) == []
+    assert sorted(TESTS - found.keys() - RUN_NOT_IMPORTED.keys()) == []
+
+
+def test_no_package_is_excused_that_is_imported_or_gone() -> None:
+    used = distributions("nutch2py", "tests", "bench").keys()
+    assert [name for name in RUN_NOT_IMPORTED if name in used or name not in REQUIRED | EXTRAS | TESTS] == []
+
+
+def outside_functions(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Yield the statements that run when a module is imported."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.stmt):
+            yield node
+        typing_only = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not typing_only:
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def _spark(_: Configuration) -> None:
+    spark._spark_submit()
+
+
+def _pdf(conf: Configuration) -> None:
+    parse = PdfParser(conf).parse("http://h.test/a.pdf", fetched(b"%PDF-1.4"))
+    raise ConfigurationError(parse.args[0])  # it fails one page, not the job
+
+
+def _ole(conf: Configuration) -> None:
+    parse = OleParser(conf).parse("http://h.test/a.doc", fetched(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 512))
+    raise ConfigurationError(parse.args[0])
+
+
+def _language(_: Configuration) -> None:
+    language._cld2.cache_clear()
+    language.identify("some words")
+
+
+WITHOUT: dict[str, tuple[Callable[[Configuration], object], str]] = {
+    "pyspark": (_spark, r"install it with pip install 'nutch2py\[spark\]'"),
+    "pypdfium2": (_pdf, r"needs the package pypdfium2: pip install 'nutch2py\[formats\]'"),
+    "olefile": (_ole, r"needs the package olefile: pip install 'nutch2py\[formats\]'"),
+    "pycld2": (_language, r"install nutch2py\[language\]"),
+    "kazoo": (
+        lambda conf: addresses(conf, "", "cloud", "nutch"),
+        r"solr\.zookeeper\.hosts needs the package kazoo: install nutch2py\[cloud\]",
+    ),
+}
+"""What comes to a package of an extra, and what is said when it is not there."""
+
+
+@pytest.mark.parametrize("module", WITHOUT)
+def test_the_absence_of_an_extra_is_told(module: str, conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(sys.modules):
+        if name.partition(".")[0] == module:
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    conf.set("solr.zookeeper.hosts", "127.0.0.1:1")
+    use, words = WITHOUT[module]
+    with pytest.raises(ConfigurationError, match=words):
+        use(conf)
+    language._cld2.cache_clear()
+
+
+def test_every_extra_is_optional() -> None:
+    assert {distribution_of(module) for module in WITHOUT} == EXTRAS - {"setuptools"}
+    at_once = {
+        (name, of)
+        for name, tree in trees("nutch2py").items()
+        for statement in outside_functions(tree)
+        if isinstance(statement, ast.Import | ast.ImportFrom)
+        for module in imported(statement)
+        if (of := distribution_of(module)) in EXTRAS
+    }
+    assert at_once == set()
+
+
+def test_mypy_is_told_of_no_package_that_is_not_imported() -> None:
+    (override,) = PROJECT["tool"]["mypy"]["overrides"]
+    tops = {module.partition(".")[0] for tree in trees("nutch2py").values() for module in imported(tree)}
+    assert [name for name in override["module"] if name.removesuffix(".*") not in tops] == []
+
+
+# what a task of a job may come to import: the modules of the jobs and the plug-ins, and all that these name
+
+
+def modules_of_tasks() -> set[str]:
+    known = trees("nutch2py")
+    waiting = [name for name in known if name.startswith("nutch2py.jobs.")]
+    waiting += [
+        value.partition(":")[0] for group in PROJECT["project"]["entry-points"].values() for value in group.values()
+    ]
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        while name and name not in known:  # a member of a module
+            name = name.rpartition(".")[0]
+        if name and name not in seen:
+            seen.add(name)
+            waiting += [
+                module for module in {*imported(known[name]), *paths(known[name])} if module.startswith("nutch2py")
+            ]
+            waiting.append(name.rpartition(".")[0])
+    return seen
+
+
+def test_what_travels_to_the_nodes_is_what_tasks_import() -> None:
+    known = trees("nutch2py")
+    tasks = {of for name in modules_of_tasks() for module in imported(known[name]) if (of := distribution_of(module))}
+    travelling = {canonical(name) for name in package_archive._libraries()}
+    assert sorted(tasks - travelling) == []
+    needed, waiting = set(), [*tasks]
+    while waiting:
+        name = waiting.pop()
+        if name in travelling and name not in needed:
+            needed.add(name)
+            wanted = [Requirement(text) for text in distribution(name).requires or ()]
+            waiting += [canonical(one.name) for one in wanted if one.marker is None or _wanted(one, name)]
+    assert sorted(travelling - needed - {"setuptools"}) == []
+
+
+def _wanted(requirement: Requirement, of: str) -> bool:
+    """Tell whether a requirement holds here; of extras, those that any package asks for."""
+    assert requirement.marker is not None
+    extras = {
+        extra
+        for name in package_archive._libraries()
+        for text in distribution(name).requires or ()
+        for extra in Requirement(text).extras
+        if canonical(Requirement(text).name) == of
+    }
+    return any(requirement.marker.evaluate({"extra": extra}) for extra in ("", *extras))
