@@ -15,6 +15,8 @@ from typing import TypeVar
 
 import pytest
 
+from tests.processes import alive
+
 ROOT = Path(__file__).resolve().parent.parent
 _LINES_OF_A_LOG = 60
 needs_spark = pytest.mark.skipif(
@@ -48,6 +50,11 @@ class Service:
         self.services("stop", *parts)
 
     def crash(self, *parts: str) -> None:
+        """Kill some parts, or all; what shall be killed must run."""
+        files = [self.folder / "run" / f"{part}.pid" for part in parts] or [*self.folder.glob("run/*.pid")]
+        idle = [file.stem for file in files if not (file.exists() and alive(int(file.read_text())))]
+        assert files, f"nothing of {self.kind} runs: there is nothing to crash"
+        assert not idle, f"{', '.join(idle)} of {self.kind} does not run: there is nothing to crash"
         self.services("stop", "--crash", *parts)
 
     def remove(self) -> None:

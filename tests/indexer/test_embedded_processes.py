@@ -1,7 +1,6 @@
 """The embedded index with several processes at once, and with processes killed while they write."""
 
 import multiprocessing
-import os
 import signal
 import time
 
@@ -14,6 +13,7 @@ from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.search.search import search
 from nutch2py.search.searcher import EmbeddedSearcher
 from tests.indexer.pages import doc
+from tests.kills import strike
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -69,8 +69,7 @@ def test_a_killed_writer_leaves_whole_commits_and_no_lock(conf, delay):
     process = start(write_for_ever, conf.raw(), theirs)
     committed = [ours.recv(), ours.recv()]
     time.sleep(delay)
-    os.kill(process.pid, signal.SIGKILL)
-    process.join()
+    assert strike(process)
     while ours.poll():
         committed.append(ours.recv())
 
@@ -101,8 +100,7 @@ def test_a_writer_waits_for_the_lock_only_so_long(conf):
     writer.write(doc("a", content="word"))
     with pytest.raises(IndexingError, match=r"locked by another process .* raise index\.lock\.timeout"):
         writer.commit()
-    os.kill(holder.pid, signal.SIGKILL)
-    holder.join()
+    assert strike(holder)
     writer.commit()  # nothing gathered is lost by the failure
     assert search(conf, "word").total == 1
 

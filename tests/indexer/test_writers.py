@@ -1,6 +1,5 @@
 import json
 import multiprocessing
-import os
 import signal
 
 import pytest
@@ -16,6 +15,7 @@ from nutch2py.indexer.writers.csv_writer import CSVIndexWriter
 from nutch2py.indexer.writers.dummy_writer import DummyIndexWriter
 from nutch2py.indexer.writers.jsonl_writer import JSONLinesIndexWriter
 from tests.indexer.pages import doc
+from tests.kills import strike
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -170,8 +170,7 @@ def test_a_lock_is_waited_for_only_so_long_and_dies_with_its_holder(tmp_path):
         exclusive(path, 0.05, "the file"),
     ):
         pass
-    os.kill(holder.pid, signal.SIGKILL)
-    holder.join()
+    assert strike(holder)
     with exclusive(path, 5, "the file"):
         pass
 

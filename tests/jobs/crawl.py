@@ -22,9 +22,13 @@ PAGES = 60
 
 
 class _Site(BaseHTTPRequestHandler):
-    """Pages /0 … /59 that link to one another, some of which redirect, are gone, or fail."""
+    """Pages /0 … /59 that link to one another, some of which redirect, are gone, or fail.
+
+    When they have changed, some redirect that did not, and all others have lost every second of their links.
+    """
 
     protocol_version = "HTTP/1.1"
+    server: _Server
 
     def do_GET(self) -> None:
         number = int(self.path[1:]) if self.path[1:].isdigit() else -1
@@ -32,7 +36,7 @@ class _Site(BaseHTTPRequestHandler):
             self._answer(200, b"User-agent: *\nDisallow: /59\n", "text/plain")
         elif not 0 <= number < PAGES:
             self._answer(404, b"none", "text/plain")
-        elif number % 17 == 3:
+        elif number % 17 == 3 or (self.server.changed and number % 12 == 6):
             self._answer(301, b"", "text/html", f"/{(number + 5) % PAGES}")
         elif number % 19 == 4:
             self._answer(410, b"gone", "text/html")
@@ -41,7 +45,7 @@ class _Site(BaseHTTPRequestHandler):
         else:
             links = "".join(
                 f'<a href="/{(number * step + 1) % PAGES}">to {step} from {number}</a> '
-                for step in range(2, 2 + number % 9)
+                for step in range(2, 2 + number % 9, 2 if self.server.changed else 1)
             )
             text = f"<html><head><title>Page {number}</title></head><body><p>Text {number}</p>{links}</body></html>"
             self._answer(200, text.encode(), "text/html; charset=utf-8")
@@ -59,16 +63,41 @@ class _Site(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+class _Server(ThreadingHTTPServer):
+    changed = False
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of clients that were killed."""
+
+
+class Site:
+    """The site as it is served: its URL, and a change of its pages."""
+
+    def __init__(self, server: _Server) -> None:
+        self._server, self.url = server, f"http://127.0.0.1:{server.server_address[1]}"
+
+    def change(self) -> None:
+        """Let some pages redirect, and all others lose links."""
+        self._server.changed = True
+
+
 @contextmanager
-def site() -> Iterator[str]:
-    """Serve the site on a free loopback port; give its URL."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Site)
+def changing_site() -> Iterator[Site]:
+    """Serve the site on a free loopback port."""
+    server = _Server(("127.0.0.1", 0), _Site)
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
+        yield Site(server)
     finally:
         server.shutdown()
         server.server_close()
+
+
+@contextmanager
+def site() -> Iterator[str]:
+    """Serve the site and leave it as it is; give its URL."""
+    with changing_site() as served:
+        yield served.url
 
 
 SETTINGS = {

@@ -1,29 +1,51 @@
-"""A crawl as it is before each job of its second round, and jobs run over it as processes that can be killed."""
+"""A crawl as it is before each job of its second round, and jobs run over it as processes that can be killed.
+
+Before the second round the site has changed: pages that were fetched in the first are due again, and have lost links or
+redirect. Write buffers are small, so that a kill falls between two flushes and not before the only one.
+"""
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
+from nutch2py.backends.index_folder import IndexFolder
 from nutch2py.conf import Configuration
+from nutch2py.jobs.batchlist import BatchLists
+from nutch2py.search.searcher import EmbeddedSearcher
 from tests.jobs import crawl
+from tests.kills import Kills
+from tests.processes import wait_until
 
 BATCH = "test-2"
 JOBS = {
     "inject": ["inject", "SEEDS"],
-    "generate": ["generate", "-topN", "20", "-batchId", BATCH],
+    "generate": ["generate", "-topN", "24", "-adddays", "31", "-batchId", BATCH],
     "fetch": ["fetch", BATCH],
     "parse": ["parse", BATCH],
     "updatedb": ["updatedb", BATCH],
     "index": ["index", BATCH],
 }
-Table = dict[str, dict[str, bytes]]
+SMALL_BUFFERS = {"gora.buffer.write.limit": "3", "storage.buffer.write.bytes": "2000", "index.embedded.batch": "4"}
+State = dict[str, object]
+
+
+def state(conf: Configuration) -> State:
+    """Return all that a job may leave: the cells of the table, the notes of links that are gone, the documents."""
+    table = crawl.table(conf)
+    lists = BatchLists(conf)
+    notes = {f"links gone {key}": urls for key, urls in lists.dropped(lists.dropped_range("-all"))}
+    documents: State = {}
+    if (IndexFolder.of(conf).path / "index.json").exists():
+        searcher = EmbeddedSearcher(conf)
+        documents = {f"document {key}": searcher.get(key) for key in table}
+        assert searcher.count() == sum(document is not None for document in documents.values())
+    return {**table, **notes, **documents}
 
 
 class Crawl:
@@ -34,6 +56,7 @@ class Crawl:
         store = {"storage.data.store": f"embedded:{folder}"}
         self.settings = {
             **crawl.SETTINGS,
+            **SMALL_BUFFERS,
             **store,
             **{name.replace("__", "."): value for name, value in settings.items()},
         }
@@ -43,58 +66,97 @@ class Crawl:
         """The configuration that commands get."""
         return Configuration.load(overrides=self.settings)
 
+    @property
+    def said(self) -> str:
+        """What the last command has said so far."""
+        return self._log.read_text()
+
+    @property
+    def _log(self) -> Path:
+        return self.folder.with_name(f"{self.folder.name}.log")
+
     def start(self, words: list[str], runner: str = "inline") -> subprocess.Popen[bytes]:
-        """Start a command in a process group of its own."""
+        """Start a command in a process group of its own; return when its job has said that it starts."""
         settings = {**self.settings, "mapreduce.runner": runner}
         options = [word for name, value in settings.items() for word in ("-D", f"{name}={value}")]
         words = [str(self.seeds) if word == "SEEDS" else word for word in words]
         command = [sys.executable, "-m", "nutch2py.cli", *words, *options]
-        return subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True, cwd=self.folder.parent
-        )
+        with self._log.open("wb") as log:
+            process = subprocess.Popen(
+                command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, cwd=self.folder.parent
+            )
+        wait_until(lambda: self._log.stat().st_size or process.poll() is not None)
+        return process
 
     def run(self, words: list[str], runner: str = "inline") -> float:
-        """Run a command to its end; return its seconds."""
-        started = time.monotonic()
+        """Run a command to its end; return the seconds from the first line of its job to the last."""
         process = self.start(words, runner)
-        _, errors = process.communicate(timeout=300)
-        assert process.returncode == 0, errors.decode()
-        return time.monotonic() - started
+        started = time.time()
+        code = process.wait(timeout=300)
+        assert code == 0, self.said
+        return self._log.stat().st_mtime - started
 
-    def kill(self, words: list[str], runner: str, after: float) -> None:
-        """Run a command and kill it, and all that it started, after some seconds."""
+    def kill(self, words: list[str], runner: str, kills: Kills, after: float) -> float | None:
+        """Run a command, and kill it and all that it started some seconds after its job began.
+
+        Return None when that hit; otherwise the seconds that the job took, which were less.
+        """
         process = self.start(words, runner)
-        try:
+        started = time.time()
+        with suppress(subprocess.TimeoutExpired):
             process.wait(after)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate(timeout=120)
+        hit = kills.kill(process, group=True, finished=lambda: "finished at" in self.said)
+        return None if hit else self._log.stat().st_mtime - started
+
+    def copy(self, folder: Path) -> Crawl:
+        """Copy the whole crawl to a folder that is not there."""
+        shutil.copytree(self.folder, folder)
+        return Crawl(folder, self.seeds)
 
 
-Stages = Callable[[str], tuple[Crawl, Table]]
+Stages = Callable[[str], tuple[Crawl, State]]
 
 
-def make_stages(site: str, folder: Path) -> Stages:
-    """Crawl; give, for a job, the crawl as it is before that job of the second round, and the table after it."""
+def make_stages(site: crawl.Site, folder: Path) -> Stages:
+    """Crawl; give, for a job, the crawl as it is before that job of the second round, and the state after it."""
     seeds = folder / "seeds.txt"
-    seeds.write_text("".join(f"{site}/{number}\n" for number in range(0, 60, 3)))
-    made: dict[str, tuple[Crawl, Table]] = {}
+    seeds.write_text("".join(f"{site.url}/{number}\n" for number in range(0, 60, 3)))
+    made: dict[str, tuple[Crawl, State]] = {}
     current = Crawl(folder / "crawldata", seeds)
+    current.folder.mkdir()
 
     def note(job: str) -> None:
-        copy = folder / f"before-{job}"
-        shutil.copytree(current.folder, copy) if current.folder.exists() else copy.mkdir()
+        before = current.copy(folder / f"before-{job}")
         current.run(JOBS[job])
-        made[job] = Crawl(copy, seeds), crawl.table(current.conf)
+        made[job] = before, state(current.conf)
 
     note("inject")
     for words in (
-        ["generate", "-topN", "8", "-batchId", "test-1"],
+        ["generate", "-topN", "12", "-batchId", "test-1"],
         ["fetch", "test-1"],
         ["parse", "test-1"],
         ["updatedb", "test-1"],
     ):
         current.run(words)
+    site.change()
     for job in ("generate", "fetch", "parse", "updatedb", "index"):
         note(job)
+    _check(made)
     return made.__getitem__
+
+
+def _check(made: dict[str, tuple[Crawl, State]]) -> None:
+    """Fail unless links are lost to a redirect and to a parse, inlinks go with them, and documents are indexed."""
+    notes = {job: {name for name in after if name.startswith("links gone")} for job, (_, after) in made.items()}
+    assert notes["fetch"], "no page that was fetched again redirects"
+    assert notes["parse"] > notes["fetch"], "no page that was parsed again has lost a link"
+    assert not notes["updatedb"]
+    rows = {key: cells for key, cells in made["parse"][1].items() if isinstance(cells, dict)}
+    lost = 0
+    for key, cells in rows.items():
+        after = made["updatedb"][1][key]
+        assert isinstance(after, dict)
+        lost += any(column.startswith("il:") and column not in after for column in cells)
+    assert lost > 5, f"{lost} rows lost an inlink"
+    documents = [name for name in made["index"][1] if name.startswith("document") and made["index"][1][name]]
+    assert len(documents) > 5, f"{len(documents)} documents"

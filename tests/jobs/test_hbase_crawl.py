@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import threading
+import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from nutch2py.table import open_store
 from nutch2py.table.dump import copy_table
 from nutch2py.webpage import BatchEntry, WebPage
 from tests.jobs import crawl
-from tests.jobs.stages import JOBS, Crawl, Stages, make_stages
+from tests.jobs.stages import JOBS, Crawl, Stages, make_stages, state
+from tests.kills import Kills
 from tests.table import strict
 
 _number = itertools.count()
@@ -24,8 +26,8 @@ _number = itertools.count()
 
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stages]:
-    with crawl.site() as url:
-        yield make_stages(url, tmp_path_factory.mktemp("hbase"))
+    with crawl.changing_site() as site:
+        yield make_stages(site, tmp_path_factory.mktemp("hbase"))
 
 
 def on_hbase(stage: Crawl, hbase: Any, folder: Path) -> Crawl:
@@ -54,7 +56,7 @@ def test_every_job_as_on_the_embedded_table(before: Stages, hbase: Any, tmp_path
         stage, expected = before(job)
         copy = on_hbase(stage, hbase, tmp_path / job)
         copy.run(words)
-        assert crawl.table(copy.conf) == expected, job
+        assert state(copy.conf) == expected, job
 
 
 def test_a_crawl_is_in_the_format_of_nutch(before: Stages, hbase: Any, tmp_path: Path) -> None:
@@ -77,18 +79,18 @@ def test_a_crawl_is_in_the_format_of_nutch(before: Stages, hbase: Any, tmp_path:
 @pytest.mark.parametrize("job", JOBS)
 def test_a_server_dies_in_the_middle(job: str, part: str, before: Stages, hbase: Any, tmp_path: Path) -> None:
     stage, expected = before(job)
-    started = time.monotonic()
-    on_hbase(stage, hbase, tmp_path / "first").run(JOBS[job])
-    whole = time.monotonic() - started
-    copy = on_hbase(stage, hbase, tmp_path / "second")
-    process = copy.start(JOBS[job])
-    killer = threading.Timer(0.4 * whole, lambda: hbase.crash(part))
-    killer.start()
-    killer.join()
-    time.sleep(0.5)
-    hbase.start()
-    _, errors = process.communicate(timeout=240)
-    if process.returncode != 0:
-        assert b"Traceback" not in errors, errors.decode()
-        copy.run(JOBS[job])
-    assert crawl.table(copy.conf) == expected
+    whole = on_hbase(stage, hbase, tmp_path / "undisturbed").run(JOBS[job])
+    with Kills(f"{part} under {job}", least=0.2) as kills:
+        for number, moment in enumerate(kills.moments()):
+            copy = on_hbase(stage, hbase, tmp_path / f"disturbed-{number}")
+            process = copy.start(JOBS[job])
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(moment * whole)
+            hbase.crash(part)
+            kills.count(process.poll() is None)
+            time.sleep(0.5)
+            hbase.start()
+            if process.wait(timeout=240) != 0:
+                assert "Traceback" not in copy.said, copy.said
+                copy.run(JOBS[job])
+            assert state(copy.conf) == expected

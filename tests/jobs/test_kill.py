@@ -1,42 +1,86 @@
-"""Every job, killed with SIGKILL at random moments and run again: the table ends as if it had never been killed."""
+"""Every job, killed with SIGKILL all over its run and run again: all ends as if it had never been killed."""
 
 from __future__ import annotations
 
 import os
-import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from nutch2py.conf import Configuration
+from nutch2py.jobs.batchlist import BatchLists
+from nutch2py.jobs.batchlist import State as BatchState
 from tests.jobs import crawl
-from tests.jobs.stages import JOBS, Crawl, Stages, make_stages
+from tests.jobs.stages import BATCH, JOBS, Stages, State, make_stages, state
+from tests.kills import Kills
+from tests.processes import wait_until
 
-KILLS = int(os.environ.get("NUTCH2PY_KILLS", "20"))
+KILLS = int(os.environ.get("NUTCH2PY_KILLS", "6"))
+"""Kills of each job on each runner that have to hit."""
 
 
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stages]:
-    with crawl.site() as url:
-        yield make_stages(url, tmp_path_factory.mktemp("kill"))
+    with crawl.changing_site() as site:
+        yield make_stages(site, tmp_path_factory.mktemp("kill"))
 
 
 @pytest.mark.parametrize("runner", ["inline", "local"])
 @pytest.mark.parametrize("job", JOBS)
 def test_killed_and_run_again(job: str, runner: str, before: Stages, tmp_path: Path) -> None:
     start, expected = before(job)
-    chance = random.Random(f"{job} {runner}")
+    whole = start.copy(tmp_path / "crawldata-0").run(JOBS[job], runner)
+    with Kills(f"{job} on {runner}", KILLS) as kills:
+        for number, moment in enumerate(kills.moments(), 1):
+            killed = start.copy(tmp_path / f"crawldata-{number}")
+            took = killed.kill(JOBS[job], runner, kills, moment * whole)
+            if took is None:
+                killed.run(JOBS[job], runner)
+            else:
+                whole = min(whole, took)
+            assert state(killed.conf) == expected, f"kill {number} of {job} on {runner}"
+            shutil.rmtree(killed.folder)
 
-    def fresh(number: int) -> Crawl:
-        folder = tmp_path / f"crawldata-{number}"
-        shutil.copytree(start.folder, folder)
-        return Crawl(folder, start.seeds)
 
-    whole = fresh(0).run(JOBS[job], runner)
-    for number in range(1, KILLS // 2 + 1):
-        killed = fresh(number)
-        killed.kill(JOBS[job], runner, chance.uniform(0.1, 1.05) * whole)
-        killed.run(JOBS[job], runner)
-        assert crawl.table(killed.conf) == expected, f"kill {number} of {job} on {runner}"
-        shutil.rmtree(killed.folder)
+def is_committed(conf: Configuration) -> bool:
+    """Tell whether updatedb is beyond its commit point and not finished."""
+    found = BatchLists(conf).state(BATCH)
+    return found is not None and found.state == BatchState.APPLYING
+
+
+@pytest.mark.parametrize("moment", ["before the commit point", "after it"])
+def test_updatedb_is_killed_and_another_job_comes_first(moment: str, before: Stages, tmp_path: Path) -> None:
+    """Inject touches the rows that the update changes: killed after its commit point, the update comes first."""
+    start, _ = before("updatedb")
+    seeds = tmp_path / "seeds.txt"
+    site = start.seeds.read_text().splitlines()[0].rpartition("/")[0]
+    seeds.write_text("".join(f"{site}/{number}\tnutch.score=3\n" for number in range(crawl.PAGES)))
+    update, others = JOBS["updatedb"], [["inject", str(seeds)], JOBS["updatedb"], [*JOBS["generate"][:-1], "test-3"]]
+
+    def end(folder: str, *jobs: list[str]) -> State:
+        crawled = start.copy(tmp_path / folder)
+        for words in jobs:
+            crawled.run(words)
+        return state(crawled.conf)
+
+    if moment == "after it":
+        expected = end("whole", update, *others)
+        assert expected != end("other", *others)
+    else:
+        expected = end("whole", *others)
+    with Kills(f"updatedb {moment}, then others", 2) as kills:
+        for number, _ in enumerate(kills.moments()):
+            killed = start.copy(tmp_path / f"killed-{number}")
+            process = killed.start(update)
+            if moment == "after it":
+                wait_until(
+                    lambda killed=killed, process=process: is_committed(killed.conf) or process.poll() is not None
+                )
+                kills.kill(process, group=True, finished=lambda killed=killed: not is_committed(killed.conf))
+            else:
+                kills.kill(process, group=True, finished=lambda killed=killed: is_committed(killed.conf))
+            for words in others:
+                killed.run(words)
+            assert state(killed.conf) == expected

@@ -18,6 +18,7 @@ from nutch2py.mapreduce.driver import JobResult, merge_counters, run_job, runner
 from nutch2py.mapreduce.progress import ProgressMonitor, TaskChannel
 from nutch2py.mapreduce.splits import FileSplit, Split
 from tests.conftest import ROOT
+from tests.kills import strike
 from tests.mapreduce.tinyjobs import FailingJob, OneFailsJob, OrderJob, WordJob
 from tests.processes import alive, wait_until
 
@@ -201,8 +202,8 @@ def test_tasks_end_with_their_driver(tmp_path: Path, number: signal.Signals, cod
     )
     wait_until(lambda: any(folder.iterdir()))
     tasks = [int(path.name) for path in folder.iterdir()]
-    driver.send_signal(number)
-    assert driver.wait() == code
+    assert strike(driver, number)
+    assert driver.returncode == code
     wait_until(lambda: not any(alive(task) for task in tasks))
     if number == signal.SIGTERM:
         assert not list(scratch.glob("nutch2py-job-*"))
@@ -220,14 +221,14 @@ def test_what_a_killed_driver_left_goes_with_the_next_job(
     with subprocess.Popen(command, env=environment, cwd=ROOT) as killed:
         wait_until(lambda: len(list(folder.iterdir())) == 2)
         (left,) = scratch.glob("nutch2py-job-*/driver")
-        killed.kill()
+        assert strike(killed)
     with subprocess.Popen(command, env=environment, cwd=ROOT) as living:
         wait_until(lambda: len(list(folder.iterdir())) == 4)
         assert not left.parent.exists()  # the second driver took it away
         (kept,) = scratch.glob("nutch2py-job-*/driver")
         run_words(conf, "inline", lines("a"))
         assert kept.exists()
-        living.terminate()
+        assert strike(living, signal.SIGTERM)
     assert [path.name for path in scratch.iterdir()] == ["nutch2py-job-of-others"]
 
 
@@ -237,8 +238,8 @@ def test_a_signal_to_driver_and_tasks_at_once_ends_all(tmp_path: Path) -> None:
         [sys.executable, "-c", _DRIVER, str(tmp_path / "tasks")], cwd=ROOT, start_new_session=True
     )
     wait_until(lambda: any((tmp_path / "tasks").iterdir()))
-    os.killpg(driver.pid, signal.SIGTERM)
-    assert driver.wait() in (143, 255)  # told to stop, or a task of its had gone first
+    assert strike(driver, signal.SIGTERM, group=True)
+    assert driver.returncode in (143, 255)  # told to stop, or a task of its had gone first
     wait_until(lambda: not any(alive(int(path.name)) for path in (tmp_path / "tasks").iterdir()))
 
 

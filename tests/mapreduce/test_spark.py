@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from nutch2py.mapreduce.driver import run_job
 from nutch2py.mapreduce.splits import FileSplit
 from tests.conftest import ROOT
 from tests.jobs import crawl
+from tests.kills import strike
 from tests.mapreduce.tinyjobs import FailingJob, OrderJob, WordJob
 from tests.processes import alive, commands, wait_until
 from tests.services import needs_spark
@@ -108,8 +108,7 @@ def test_the_application_ends_with_its_driver_and_leaves_nothing_to_the_next(
         assert driver.poll() is None
         time.sleep(0.1)
     (task,) = (int(path.name) for path in folder.iterdir())
-    driver.send_signal(signal.SIGKILL)
-    driver.wait()
+    assert strike(driver)
     wait_until(lambda: not alive(task))
     wait_until(lambda: not any(str(scratch).encode() in b" ".join(words) for _, words in commands()))  # Spark, too
     assert len(list(scratch.iterdir())) == 1

@@ -16,12 +16,13 @@ from typing import Any
 import pytest
 
 from nutch2py.conf import Configuration
-from nutch2py.jobs.batchlist import BatchLists, journal_prefix
+from nutch2py.jobs.batchlist import BatchLists, State, journal_prefix
 from nutch2py.table import Query, open_store, prefix_range
 from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import BatchEntry, CrawlStatus, Mark, WebPage
 from tests.conftest import ROOT
 from tests.jobs import crawl, rows
+from tests.kills import Kills, strike
 from tests.mapreduce.hadoop_cluster import Cluster
 from tests.processes import wait_until
 
@@ -93,15 +94,14 @@ class Killer(threading.Thread):
     def __init__(self, cluster: Cluster, *targets: tuple[str, str, Callable[[], object]]) -> None:
         super().__init__(daemon=True)
         self._cluster, self._targets = cluster, targets
-        self.killed: list[str] = []
+        self.kills = Kills("tasks on YARN", len(targets))
 
     def run(self) -> None:
         for job, kind, moment in self._targets:
             while True:
                 found = self._cluster.tasks(job, kind)
                 if found and moment():
-                    os.kill(found[0], signal.SIGKILL)
-                    self.killed.append(f"{job} {kind}")
+                    self.kills.kill(found[0])
                     break
                 time.sleep(0.02)
 
@@ -115,9 +115,10 @@ def test_a_mapper_and_a_reducer_of_fetch(hadoop_cluster: Cluster, hbase: Any, se
         ("FetcherJob", "mapper", lambda: True),
         ("FetcherJob", "reducer", lambda: rows.marked(conf, Mark.FETCH)),
     )
-    killer.start()
-    result = crawl.fetch(conf, BATCH)
-    killer.join()
+    with killer.kills:
+        killer.start()
+        result = crawl.fetch(conf, BATCH)
+        killer.join(60)
     crawl.fetch(reference, BATCH)
     assert result.count("Job Counters", "Failed map tasks") == 1
     assert result.count("Job Counters", "Failed reduce tasks") == 1
@@ -136,9 +137,10 @@ def test_a_mapper_a_reducer_and_a_writer_of_updatedb(
         ("DbUpdaterJob", "reducer", lambda: journal_entries(conf)),
         ("JournalJob", "mapper", lambda: is_written(conf)),
     )
-    killer.start()
-    crawl.updatedb(conf, BATCH)
-    killer.join()
+    with killer.kills:
+        killer.start()
+        crawl.updatedb(conf, BATCH)
+        killer.join(60)
     crawl.updatedb(reference, BATCH)
     said = re.findall(r"(DbUpdaterJob.*): application_\S+: .*, (\d+) of them failed", capfd.readouterr().out)
     assert said == [("DbUpdaterJob", "2"), ("DbUpdaterJob: writing", "1")]
@@ -163,8 +165,8 @@ def test_the_driver_of_fetch_is_terminated(hadoop_cluster: Cluster, hbase: Any, 
     wait_until(lambda: hadoop_cluster.tasks("FetcherJob", "reducer") or driver.poll() is not None)
     assert driver.poll() is None
     assert "nutch2py kill3 FetcherJob test-1" in " ".join(hadoop_cluster.running())
-    driver.send_signal(signal.SIGTERM)
-    assert driver.wait() == 143
+    assert strike(driver, signal.SIGTERM)
+    assert driver.returncode == 143
     wait_until(lambda: not hadoop_cluster.running() and not hadoop_cluster.tasks("FetcherJob", "reducer"))
     assert start(hadoop_cluster, conf, "fetch", BATCH).wait() == 0
     crawl.fetch(reference, BATCH)
@@ -184,8 +186,9 @@ def test_the_driver_of_updatedb_is_killed(hadoop_cluster: Cluster, hbase: Any, t
     ):
         driver = start(hadoop_cluster, conf, "updatedb", BATCH, scratch=scratch)
         wait_until(lambda moment=moment, driver=driver: moment() or driver.poll() is not None)
-        driver.kill()
-        assert driver.wait() == -signal.SIGKILL
+        assert strike(driver)
+        state = BatchLists(conf).state(BATCH)
+        assert (state is not None and state.state == State.APPLYING) == (job == "JournalJob")
         wait_until(lambda job=job, kind=kind: not hadoop_cluster.running() and not hadoop_cluster.tasks(job, kind))
         assert len(list(scratch.glob("nutch2py-job-*"))) == 1  # the second driver took away what the first had left
     assert start(hadoop_cluster, conf, "updatedb", BATCH, scratch=scratch).wait() == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,8 @@ from nutch2py import plugins
 from nutch2py.conf import Configuration
 from nutch2py.parser.parsing import Parsing
 from nutch2py.webpage import MetadataKey, WebPage
+from tests.kills import strike
+from tests.processes import alive
 
 from .pages import KEY, URL, fetched
 
@@ -142,7 +143,7 @@ def test_text_that_is_no_unicode_arrives_as_question_marks(parsing: Parsing) -> 
 
 def test_a_process_that_died_between_two_pages_is_replaced(parsing: Parsing) -> None:
     first = pid_of(parsing)
-    os.kill(first, signal.SIGKILL)
+    assert strike(first)
     time.sleep(0.1)
     assert pid_of(parsing) != first
 
@@ -150,8 +151,7 @@ def test_a_process_that_died_between_two_pages_is_replaced(parsing: Parsing) -> 
 def test_the_process_ends_with_its_owner(parsing: Parsing) -> None:
     pid = pid_of(parsing)
     parsing.close()
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+    assert not alive(pid)
     assert pid_of(parsing) != pid  # and starts again when it is needed
 
 

@@ -11,6 +11,7 @@ import pytest
 from nutch2py.conf import Configuration
 from nutch2py.table import Query, open_store
 from nutch2py.webpage import WebPage
+from tests.kills import Kills, strike
 
 from .store_suite import page_at, write
 
@@ -46,22 +47,21 @@ def turns(store):
 
 def test_kill_9_loses_nothing_and_tears_nothing(store, tmp_path):
     rng = random.Random(1)
-    done, kills_within = -1, 0
-    for _ in range(KILLS):
-        writer = start(tmp_path, done + 1, 1, ROWS, 1_000_000)
-        acknowledged = [int(writer.stdout.readline())]
-        time.sleep(rng.random() * 0.15)  # anywhere in the work of some later round
-        writer.kill()
-        acknowledged += [int(line) for line in writer.stdout.read().split()]
-        writer.wait()
-        writer.stdout.close()
-        written = set(turns(store))
-        assert len(written) == 1  # a flush is a transaction: all rows are of one round
-        assert written <= {acknowledged[-1], acknowledged[-1] + 1}
-        kills_within += written == {acknowledged[-1]}
-        done = max(written)
-        assert store.row_estimate() == ROWS
-    assert kills_within
+    done = -1
+    with Kills("a writer within a round", KILLS) as kills:
+        for _ in kills.moments():
+            writer = start(tmp_path, done + 1, 1, ROWS, 1_000_000)
+            acknowledged = [int(writer.stdout.readline())]
+            time.sleep(rng.random() * 0.15)  # anywhere in the work of some later round
+            strike(writer)
+            acknowledged += [int(line) for line in writer.stdout.read().split()]
+            writer.stdout.close()
+            written = set(turns(store))
+            assert len(written) == 1  # a flush is a transaction: all rows are of one round
+            assert written <= {acknowledged[-1], acknowledged[-1] + 1}
+            kills.count(written == {acknowledged[-1]})  # not between a commit and its acknowledgement
+            done = max(written)
+            assert store.row_estimate() == ROWS
     write(store, {"com.row00000:http/": page_at()})
     table = store._live()
     assert table.content.stat()["entries"] == ROWS  # nothing is left of killed rounds, nor of replaced contents

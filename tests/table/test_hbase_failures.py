@@ -112,13 +112,13 @@ def test_a_gateway_killed_in_the_middle_of_writing(hbase, opened):
 
     crashes = threading.Thread(target=crash_twice)
     with store.batch() as batch:
-        for number in range(ROWS):
-            if number == 1_000:
-                crashes.start()
-            batch.put(f"row{number:06d}", page_of(number), 10_000)
-            if number % 1_000 == 999:
-                batch.flush()
-    crashes.join()
+        while crashes.ident is None or crashes.is_alive():  # the same rows again, until the gateway was killed twice
+            for number in range(ROWS):
+                if number == 1_000 and crashes.ident is None:
+                    crashes.start()
+                batch.put(f"row{number:06d}", page_of(number), 10_000)
+                if number % 1_000 == 999:
+                    batch.flush()
     assert list(store.scan_cells()) == list(undisturbed.scan_cells())
 
 

@@ -1,0 +1,93 @@
+"""Kills that hit nothing fail their test, and every test kills by the one way that notices."""
+
+from __future__ import annotations
+
+import ast
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.imports import trees
+from tests.kills import Kills, strike
+from tests.processes import wait_until
+
+SLEEPER = [sys.executable, "-c", "import time; print('ready', flush=True); time.sleep(600)"]
+
+
+def sleeper() -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(SLEEPER, stdout=subprocess.PIPE, start_new_session=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    return process
+
+
+def ended() -> subprocess.Popen[bytes]:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    wait_until(lambda: process.poll() is not None)
+    return process
+
+
+@pytest.mark.parametrize("group", [False, True])
+def test_a_process_at_work_is_hit(group: bool) -> None:
+    with Kills("a sleeper") as kills:
+        assert kills.kill(sleeper(), group=group)
+    assert (kills.hits, kills.misses) == (1, 0)
+
+
+def test_other_signals_and_ids_of_processes() -> None:
+    process = sleeper()
+    assert strike(process, signal.SIGTERM)
+    assert process.returncode == -signal.SIGTERM
+    process = sleeper()
+    assert strike(process.pid)
+    assert process.wait() == -signal.SIGKILL
+    assert not strike(process.pid)
+
+
+def test_a_process_that_has_ended_is_missed_and_the_test_fails() -> None:
+    with pytest.raises(AssertionError, match="0 kills hit, 1 did not"), Kills("nothing") as kills:
+        assert not kills.kill(ended())
+
+
+def test_a_process_whose_job_has_finished_is_missed() -> None:
+    with pytest.raises(AssertionError, match="0 kills hit"), Kills("too late") as kills:
+        assert not kills.kill(sleeper(), finished=lambda: True)
+
+
+def test_moments_spread_over_the_run_and_come_earlier_after_a_miss() -> None:
+    with Kills("all hit", 10) as kills:
+        found = [(moment, kills.count(True))[0] for moment in kills.moments()]
+    assert [int(moment * 10) for moment in found] == list(range(10))
+    found = []
+    with Kills("the run is half as long as measured", 4) as kills:
+        for moment in kills.moments():
+            found.append(moment)
+            kills.count(moment < 0.5)
+    assert kills.hits == 4
+    assert sum(moment < 0.5 for moment in found) == 4
+
+
+def test_what_never_hits_is_given_up() -> None:
+    kills = Kills("never", 4)
+    assert len([kills.count(False) for _ in kills.moments()]) == 8
+    with pytest.raises(AssertionError, match="0 kills hit, 8 did not"), kills:
+        pass
+
+
+def test_no_test_kills_in_a_way_that_does_not_notice() -> None:
+    ours = ("kills.kill", "killed.kill")  # Kills.kill and what calls it
+    found = [
+        f"{name}: {ast.unparse(node)}"
+        for name, tree in trees("tests").items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in ("kill", "killpg", "send_signal")
+        if not ast.unparse(node).endswith(ours)
+    ]
+    assert found == [
+        "tests.kills: os.killpg",
+        "tests.kills: os.kill",
+        "tests.mapreduce.test_hadoop_settings: process.send_signal",  # which is to have no effect
+    ]
