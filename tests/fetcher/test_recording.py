@@ -125,3 +125,5 @@ def test_every_recorded_fetch_gives_the_recorded_rows(recorded_site: Path, recor
         print(difference)
     print(f"{cells - len(found)}/{cells} recorded cells, {len(found) - len(unexpected)} others differ on purpose")
     assert not unexpected
+    assert {difference[1:3] for difference in found} == EXPECTED_DIFFERENCES
+    assert cells == 37114

@@ -74,6 +74,6 @@ def test_parse(conf: Configuration, recording: Path, tmp_path: Path, number: int
     before = recorded.dump_before(recording, number, "parse")
     recorded.load(conf, before)
     parse(conf, recorded.batch_id(number))
-    compared = recorded.only_html(number)
+    compared = recorded.not_of_tika(number)
     expected = recorded.adjusted(recording / "dumps" / f"round{number}-parse.jsonl.gz", tmp_path, compared)
     assert recorded.differences(recording, expected, conf, tmp_path, compared) == ""

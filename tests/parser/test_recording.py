@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import re
 from base64 import b64decode
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,6 @@ from nutch2py.webpage import WebPage
 from .pages import stored
 
 Row = dict[str, bytes]
-HTML = (b"text/html", b"application/xhtml+xml")
-COMPARED = ("p:", "ol:", "mk:", "mtdt:", "f:", "h:", "il:", "s:", "stm:")
 
 # row -> cells that differ, and why: NekoHTML is wrong in all of them
 EXCEPTED = {
@@ -26,6 +26,27 @@ EXCEPTED = {
     # of a repeated attribute the HTML standard (and every browser) takes the first, NekoHTML the last
     "test.interop.g:http/attrs.html": {"ol:http://g.interop.test/a2.html", "ol:http://g.interop.test/a3.html"},
 }
+PICTURE = r"mtdt:[^_].*"
+# round -> row -> cells that Tika makes of a type other than HTML, which is not to be imitated
+OF_TIKA = {
+    1: {
+        # Tika cannot parse JSON; here it is text
+        "test.interop.e:http/data.json": r"mk:__prsmrk__|mtdt:[^_].*|ol:.*|p:(c|sig|st|t)",
+        "test.interop.e:http/doc.pdf": r"mtdt:[^_].*|p:c",
+        "test.interop.e:http/feed.xml": r"mtdt:[^_].*|ol:http://e\.interop\.test/|p:c",
+        "test.interop.e:http/pixel": PICTURE,
+        "test.interop.e:http/plain.txt": r"mtdt:[^_].*|p:c",
+        "test.interop.e:http/x.xml": r"mtdt:[^_].*|p:c",
+    },
+    3: {"test.interop.i:http/tononhtml": PICTURE},
+}
+
+
+def left_out(round_number: int, key: str, columns: Iterable[str]) -> set[str]:
+    """Return the columns of a row that are not compared after the parse of a round."""
+    of_tika = re.compile(OF_TIKA.get(round_number, {}).get(key, r"(?!)"))
+    excepted = EXCEPTED.get(key, set()) if round_number == 1 else set()
+    return {column for column in columns if of_tika.fullmatch(column) or column in excepted}
 
 
 def dump(path: Path) -> dict[str, Row]:
@@ -60,26 +81,24 @@ def test_a_round_is_parsed_as_nutch_parsed_it(recording: Path, parsing: Parsing,
     before = dump(recording / "dumps" / f"round{number}-fetch.jsonl.gz")
     after = dump(recording / "dumps" / f"round{number}-parse.jsonl.gz")
     batch = f"{1_600_000_000 + number}-{1_000 + number}".encode()
-    compared = html = 0
+    compared = apart = 0
     for key, row in before.items():
         if row.get("mk:_ftcmrk_") != batch:
             assert after[key] == row
             continue
         page = to_page(row)
-        outcome = parsing.process(key, page)
+        parsing.process(key, page)
         found, expected = to_row(page), after[key]
-        compared += 1
-        if outcome.status is not None and row.get("f:typ") not in HTML:
-            continue  # Tika's output, which is not to be imitated
-        html += outcome.status is not None
-        differing = {
-            name
-            for name in found.keys() | expected.keys()
-            if found.get(name) != expected.get(name) and name.startswith(COMPARED)
-        }
-        assert differing == EXCEPTED.get(key, set()), (key, {n: (found.get(n), expected.get(n)) for n in differing})
-    print(f"round {number}: {compared} rows of the batch, {html} of them parsed as HTML")
-    assert compared > 40
+        names = found.keys() | expected.keys()
+        differing = {name for name in names if found.get(name) != expected.get(name)}
+        allowed = left_out(number, key, names)
+        assert differing <= allowed, (key, {n: (found.get(n), expected.get(n)) for n in differing - allowed})
+        assert allowed - differing <= {"p:sig"} | {n for n in allowed if n.startswith("mtdt:")}, key
+        compared += len(names - allowed)
+        apart += len(differing)
+    print(f"round {number}: {compared} cells of the batch are compared, {apart} differ on purpose")
+    assert apart == {1: 59, 2: 0, 3: 17, 4: 0}[number]
+    assert compared == {1: 4861, 2: 4310, 3: 3574, 4: 1050}[number]
 
 
 def test_the_recorded_truncations_are_told(recording: Path, parsing: Parsing) -> None:
