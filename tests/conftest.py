@@ -13,6 +13,7 @@ import pytest
 from nutch2py.conf import Configuration
 from nutch2py.table.embedded import files
 from tests.backends.solr_server import solr_server
+from tests.groups import GroupScheduling, in_order
 from tests.mapreduce.hadoop_cluster import hadoop_cluster, package_folder
 from tests.services import Service
 from tests.table.hbase_server import hbase, hbase_server
@@ -27,6 +28,17 @@ CASES = Path(os.environ.get("NUTCH2PY_CASES", ROOT.parent / "shared" / "cases"))
 MAP_SIZE = str(1 << 30)
 """Bytes of address space a table may take: hundreds of tables are open in one test run."""
 RECORDING = Path(os.environ.get("NUTCH2PY_RECORDING", CASES.parent / "recording"))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupScheduling:
+    """Divide the tests among the workers of ``pytest -n 2``, if there are any."""
+    return GroupScheduling(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Give workers their tests in the order of the groups."""
+    if hasattr(config, "workerinput"):
+        in_order(items)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -7,7 +7,7 @@ from nutch2py.search.search import search
 from tests.search.near_misses import MENTIONED, PAGES, QUERIES, documents, name_of
 
 
-@pytest.fixture(params=["embedded", "solr"], scope="module")
+@pytest.fixture(params=["embedded", pytest.param("solr", marks=pytest.mark.server("solr_server"))], scope="module")
 def indexed(request, tmp_path_factory):
     """Give the configuration of an index that has the pages."""
     from nutch2py.conf import Configuration

@@ -79,7 +79,7 @@ def server(conf):
         yield made
 
 
-@pytest.fixture(params=["embedded", "solr"], scope="module")
+@pytest.fixture(params=["embedded", pytest.param("solr", marks=pytest.mark.server("solr_server"))], scope="module")
 def either(request, tmp_path_factory):
     """Give a running server of the embedded index, and one of a real Solr; a module's tests share it."""
     folder = tmp_path_factory.mktemp("search")

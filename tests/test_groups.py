@@ -1,0 +1,51 @@
+"""Tests that run side by side do not get into one another's way: those of a server are with one worker."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.groups import GROUPS, group_of
+from tests.imports import ROOT
+from tests.services import needs_spark
+
+SERVERS = {
+    "hadoop_cluster": "hadoop",
+    "hbase_server": "hbase",
+    "solr_server": "solr",
+    "opensearch_server": "opensearch",
+}
+
+
+def servers(item: pytest.Item) -> list[str]:
+    """Return the groups of the servers that a test uses, in the order of the groups."""
+    used = {*getattr(item, "fixturenames", ()), *(mark.args[0] for mark in item.iter_markers("server"))}
+    spark = ["hbase"] if needs_spark.mark in item.own_markers else []
+    return [group for fixture, group in SERVERS.items() if fixture in used] + spark
+
+
+def test_who_uses_a_server_is_in_its_group(request: pytest.FixtureRequest) -> None:
+    """With several servers, in the group of the first; a worker starts its own of the others."""
+    wrong = {
+        (item.nodeid.partition("::")[0], used[0])
+        for item in request.session.items
+        if (used := servers(item)) and group_of(item.nodeid) != used[0]
+    }
+    assert wrong == set()
+
+
+def test_a_parameter_that_starts_a_server_is_marked(request: pytest.FixtureRequest) -> None:
+    for item in request.session.items:
+        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        for name in ("either", "indexed"):
+            if name in parameters:
+                assert servers(item) == (["solr"] if parameters[name] == "solr" else []), item.nodeid
+
+
+def test_modules_of_groups_are_there_and_in_one() -> None:
+    modules = Counter(module for found in GROUPS.values() for module in found)
+    assert [module for module in modules if not (ROOT / "tests" / f"{module}.py").is_file()] == []
+    assert set(modules.values()) == {1}
+    assert group_of("tests/table/test_hbase.py::test_x[a::b]") == "hbase"
+    assert group_of("tests/test_conf.py::test_x") == "tests/test_conf.py"
