@@ -27,7 +27,6 @@ PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(enco
 RUN_NOT_IMPORTED = {
     "pyspark": "its spark-submit is run; tasks speak with Spark by mrjob's program",
     "setuptools": "that program imports distutils",
-    "pytest-xdist": "pytest's option -n",
     "mypy": "a command",
     "ruff": "a command",
     "import-linter": "a command",
@@ -171,24 +170,21 @@ def test_what_travels_to_the_nodes_is_what_tasks_import() -> None:
     tasks = {of for name in modules_of_tasks() for module in imported(known[name]) if (of := distribution_of(module))}
     travelling = {canonical(name) for name in package_archive._libraries()}
     assert sorted(tasks - travelling) == []
+    requirements = {name: [Requirement(text) for text in distribution(name).requires or ()] for name in travelling}
+    extras = {
+        (canonical(one.name), extra) for wanted in requirements.values() for one in wanted for extra in one.extras
+    }
     needed, waiting = set(), [*tasks]
     while waiting:
         name = waiting.pop()
         if name in travelling and name not in needed:
             needed.add(name)
-            wanted = [Requirement(text) for text in distribution(name).requires or ()]
-            waiting += [canonical(one.name) for one in wanted if one.marker is None or _wanted(one, name)]
+            asked = ["", *(extra for of, extra in extras if of == name)]
+            waiting += [canonical(one.name) for one in requirements[name] if _holds(one, asked)]
     assert sorted(travelling - needed - {"setuptools"}) == []
 
 
-def _wanted(requirement: Requirement, of: str) -> bool:
-    """Tell whether a requirement holds here; of extras, those that any package asks for."""
-    assert requirement.marker is not None
-    extras = {
-        extra
-        for name in package_archive._libraries()
-        for text in distribution(name).requires or ()
-        for extra in Requirement(text).extras
-        if canonical(Requirement(text).name) == of
-    }
-    return any(requirement.marker.evaluate({"extra": extra}) for extra in ("", *extras))
+def _holds(requirement: Requirement, extras: list[str]) -> bool:
+    """Tell whether a requirement holds here, with any of some extras."""
+    marker = requirement.marker
+    return marker is None or any(marker.evaluate({"extra": extra}) for extra in extras)

@@ -85,7 +85,7 @@ def test_a_server_dies_in_the_middle(job: str, part: str, before: Stages, hbase:
             copy = on_hbase(stage, hbase, tmp_path / f"disturbed-{number}")
             process = copy.start(JOBS[job])
             with suppress(subprocess.TimeoutExpired):
-                process.wait(moment * whole)
+                process.wait(moment * whole / 2)  # until the server is dead, more time passes
             hbase.crash(part)
             kills.count(process.poll() is None)
             time.sleep(0.5)

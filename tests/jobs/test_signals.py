@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from nutch2py.conf import Configuration
 from nutch2py.jobs.generate import generate
 from nutch2py.webpage import Mark
 from tests.jobs.rows import marked, put
+from tests.kills import strike
 from tests.processes import wait_until
 from tests.site.server import Reply, ScriptedSite
 
@@ -66,7 +66,7 @@ def test_a_fetch_that_is_stopped_keeps_what_it_has_and_says_so(
     wait_until(lambda: sum(site.gets(f"/{page}") for page in range(PAGES)) == PAGES or process.poll() is not None)
     time.sleep(0.3)  # the ten answers are on their way
     began = time.monotonic()
-    (os.killpg if group else os.kill)(process.pid, number)
+    assert strike(process, number, group=group)
     out, err = process.communicate(timeout=60)
     assert process.returncode == code, err.decode()
     assert time.monotonic() - began < 30  # the answers that did not come would take a minute

@@ -143,7 +143,7 @@ def test_a_mapper_a_reducer_and_a_writer_of_updatedb(
         killer.join(60)
     crawl.updatedb(reference, BATCH)
     said = re.findall(r"(DbUpdaterJob.*): application_\S+: .*, (\d+) of them failed", capfd.readouterr().out)
-    assert said == [("DbUpdaterJob", "2"), ("DbUpdaterJob: writing", "1")]
+    assert said == [(f"DbUpdaterJob {BATCH}", "2"), (f"DbUpdaterJob: writing {BATCH}", "1")]
     rows_then = crawl.table(conf)
     assert len(rows_then) == PAGES * (1 + LINKS)
     assert rows_then == crawl.table(reference)
