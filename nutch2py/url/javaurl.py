@@ -14,8 +14,12 @@ DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
 KNOWN_PROTOCOLS = frozenset({"http", "https", "ftp", "file", "mailto", "jar"})
 """Protocols that Java has a handler for; all others are malformed URLs to Nutch, as ``javascript:`` and ``tel:``."""
 
+MAX_LENGTH = 32_768
+"""Characters of the longest URL that is read at all, whatever ``http.url.limit`` allows: HBase has no longer row key."""
+
 _SPACE = "".join(map(chr, range(33)))  # what Java trims from both ends
-_PROTOCOL = re.compile(r"[^\W\d_][^\W_]*(?:[.+\-]+[^\W_]*)*")
+_PROTOCOL = re.compile(r"[^\W\d_](?:[^\W_]|[.+\-])*")
+_SHOWN = 100  # characters of a long URL in messages
 _PORT = re.compile(r"[+-]?[0-9]{1,10}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SIMPLE = re.compile(r"(https?)://([A-Za-z0-9._\-]+)(?::([0-9]{1,9}))?(/[^?#\x00-\x20]*)?(?:\?([^#\x00-\x20]*))?")
@@ -58,8 +62,15 @@ def compose(protocol: str, host: str, port: int, file: str) -> str:
     return f"{protocol}://{authority}{file}" if authority else f"{protocol}:{file}"
 
 
+def check_length(url: str, limit: int = MAX_LENGTH) -> None:
+    """Raise ValueError when ``url`` is longer than ``limit`` characters: it is no URL, and nothing else looks at it."""
+    if len(url) > limit:
+        raise ValueError(f"a URL of {len(url)} characters, the limit is {limit}: {url[:_SHOWN]}...")
+
+
 def parse_url(url: str) -> JavaURL:
     """Part an absolute URL; raise ValueError with the text of Java's MalformedURLException when it is none."""
+    check_length(url)
     match = _SIMPLE.fullmatch(url)
     if match is not None:
         protocol, host, port, path, query = match.groups()
@@ -70,6 +81,7 @@ def parse_url(url: str) -> JavaURL:
 
 def parse_relative(base: JavaURL, href: str) -> JavaURL:
     """Part ``href``, taken as relative to ``base``, as ``new URL(base, href)`` does; ValueError when malformed."""
+    check_length(href)
     return _parse(base, href)
 
 
@@ -170,26 +182,25 @@ def _parse_port(port: str) -> int:
 
 def _without_dots(path: str) -> str:
     """Take ``.`` and ``..`` segments out of a joined path; a ``..`` with nothing before it stays, as in Java."""
-    while (at := path.find("/./")) >= 0:
-        path = path[:at] + path[at + 2 :]
-    at = 0
-    while (at := path.find("/../", at)) >= 0:
-        start = path.rfind("/", 0, at) if at > 0 else -1
-        if start >= 0 and path.find("/../", start) != 0:
-            path, at = path[:start] + path[at + 3 :], 0
+    segments: list[str] = []
+    *folders, name = _HERE.sub("/", path).split("/")
+    for segment in folders:
+        # Java never takes away what is before the first slash, nor a ".." at the begin of a rooted path; others it does
+        if segment == ".." and len(segments) > 1 and (len(segments) > 2 or segments != ["", ".."]):
+            segments.pop()
         else:
-            at += 3
-    while path.endswith("/.."):
-        # Java looks for the first "/..", not the last, and stops when nothing stands before it
-        start = path.rfind("/", 0, max(path.find("/.."), 0))
-        if start < 0:
-            break
-        path = path[: start + 1]
+            segments.append(segment)
+    path = "/".join([*segments, name])
+    if path.endswith("/.."):
+        # Java looks for the first "/..", not the last, and leaves it when nothing stands before it
+        start = path.rfind("/", 0, path.find("/.."))
+        path = path if start < 0 else path[: start + 1]
     if path.startswith("./") and len(path) > 2:
         path = path[2:]
     return path[:-1] if path.endswith("/.") else path
 
 
+_HERE = re.compile(r"/(?:\./)+")
 _ABSOLUTE = re.compile(r"https?://[A-Za-z0-9._\-]+(?::[0-9]{1,9})?(?:/[^#\x00-\x20]*)?(?:#[^\x00-\x20]*)?")
 _PLAIN = re.compile(r"/?[\w\-~%]+(?:[/.][\w\-~%=,&+@!$]+)*/?(?:\?[^#\x00-\x20]*)?|/", re.ASCII)
 
@@ -199,6 +210,7 @@ def resolve(base: str | JavaURL, href: str) -> str:
 
     Unlike ``new URL(base, href)``, a href that is a query only keeps the last path segment of the base.
     """
+    check_length(href)
     if _ABSOLUTE.fullmatch(href):
         return href
     parsed = parse_url(base) if isinstance(base, str) else base
