@@ -20,7 +20,8 @@ MAX_LENGTH = 32_768
 _SPACE = "".join(map(chr, range(33)))  # what Java trims from both ends
 _PROTOCOL = re.compile(r"[^\W\d_](?:[^\W_]|[.+\-])*")
 _SHOWN = 100  # characters of a long URL in messages
-_PORT = re.compile(r"[+-]?[0-9]{1,10}")
+_PORT = re.compile(r"[+-]?[0-9]+")
+_PORT_DIGITS = 10  # of an int of Java's, without zeros before it
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SIMPLE = re.compile(r"(https?)://([A-Za-z0-9._\-]+)(?::([0-9]{1,9}))?(/[^?#\x00-\x20]*)?(?:\?([^#\x00-\x20]*))?")
 
@@ -173,11 +174,15 @@ def _parse_authority(authority: str) -> tuple[str | None, str, int]:
 def _parse_port(port: str) -> int:
     if not port:
         return -1
-    if not _PORT.fullmatch(port) or not -(2**31) <= int(port) < 2**31:
+    digits = port.lstrip("+-").lstrip("0") or "0"
+    if not _PORT.fullmatch(port) or len(digits) > _PORT_DIGITS:
         raise ValueError(f'For input string: "{port}"')
-    if int(port) < -1:
+    number = -int(digits) if port[0] == "-" else int(digits)
+    if not -(2**31) <= number < 2**31:
+        raise ValueError(f'For input string: "{port}"')
+    if number < -1:
         raise ValueError(f"Invalid port number :{port}")
-    return int(port)
+    return number
 
 
 def _without_dots(path: str) -> str:
