@@ -1,6 +1,7 @@
 """URLs as ``java.net.URL`` reads them: the reading on which Nutch's row keys, links and error texts rest.
 
-Nothing is escaped, lower-cased (but the protocol) or checked beyond its form; that is the normalizers' work. Other
+Nothing is escaped, lower-cased (but the protocol) or checked beyond its form and its length; that is the normalizers'
+work. All of it takes time that grows with the length of the URL, no more: the URLs are those of strangers. Other
 readers of URLs (WHATWG, RFC 3986) part some URLs at other places, and so would give other row keys.
 """
 
@@ -10,16 +11,14 @@ import ipaddress
 import re
 from typing import NamedTuple
 
+from nutch2py.url.length import check_length
+
 DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
 KNOWN_PROTOCOLS = frozenset({"http", "https", "ftp", "file", "mailto", "jar"})
 """Protocols that Java has a handler for; all others are malformed URLs to Nutch, as ``javascript:`` and ``tel:``."""
 
-MAX_LENGTH = 32_768
-"""Characters of the longest URL that is read at all, whatever ``http.url.limit`` allows: HBase has no longer row key."""
-
 _SPACE = "".join(map(chr, range(33)))  # what Java trims from both ends
 _PROTOCOL = re.compile(r"[^\W\d_](?:[^\W_]|[.+\-])*")
-_SHOWN = 100  # characters of a long URL in messages
 _PORT = re.compile(r"[+-]?[0-9]+")
 _PORT_DIGITS = 10  # of an int of Java's, without zeros before it
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -61,12 +60,6 @@ def compose(protocol: str, host: str, port: int, file: str) -> str:
         host = f"[{host}]"
     authority = host if port == -1 else f"{host}:{port}"
     return f"{protocol}://{authority}{file}" if authority else f"{protocol}:{file}"
-
-
-def check_length(url: str, limit: int = MAX_LENGTH) -> None:
-    """Raise ValueError when ``url`` is longer than ``limit`` characters: it is no URL, and nothing else looks at it."""
-    if len(url) > limit:
-        raise ValueError(f"a URL of {len(url)} characters, the limit is {limit}: {url[:_SHOWN]}...")
 
 
 def parse_url(url: str) -> JavaURL:
