@@ -1,7 +1,7 @@
 """Does the work of a function grow faster than its input? Answered by ratios of CPU time, never by a time.
 
-``assert_linear(function, shapes)`` runs a function on inputs of n, 2n and 4n characters. Linear work takes four times
-as long for 4n as for n, quadratic work sixteen times; the bound lies between. A machine that is busy with other things
+``assert_linear(function, shapes)`` runs a function on inputs of n, 2n and 4n characters. Linear work takes four times as
+long for 4n as for n, quadratic work sixteen times; the bound lies between. A machine that is busy with other things
 makes single runs slow, never fast: the fastest of several counts, and one attempt below the bound is enough.
 
 Shapes are functions from a length to an input, as ``repeated("a/", head="http://h/")`` makes them: repeated and
