@@ -89,20 +89,20 @@ class BasicURLNormalizer(URLNormalizer):
         if self._nutch1:
             file = _escape(_unescape(file))
         if protocol in _WEB or (protocol == "file" and self._nutch1):
-            file = self._normalize_path(parsed, host, port, file)
+            file = self._normalize_path(protocol, host, port, file)
         if not changed and file == parsed.file:
             return url
         return _compose(parsed, host, port, file)
 
-    def _normalize_path(self, parsed: JavaURL, host: str, port: int, file: str) -> str:
+    def _normalize_path(self, protocol: str, host: str, port: int, file: str) -> str:
         """Take empty segments and dot segments out of the path (RFC 3986 5.2.4); a query is left alone."""
         path, mark, query = file.partition("?")
         if not path.startswith("/") or not _ODD_PATH.search(path):
             return file
-        if self._nutch1:  # it asks java.net.URI about the URL as it is by now, Nutch 2 about the URL as it came
-            authority = host if port == -1 else f"{host}:{port}"
-            parsed = JavaURL(parsed.protocol, host, port, path, query if mark else None, None, None, authority)
-        if not is_uri(parsed):
+        # Nutch 2 asks java.net.URI about the URL as it came, with its fragment; when the row is generated it asks again,
+        # about what was left. This is the answer that stays.
+        authority = host if port == -1 else f"{host}:{port}"
+        if not is_uri(JavaURL(protocol, host, port, path, query if mark else None, None, None, authority)):
             return file
         segments: list[str] = []
         parts = path.split("/")
