@@ -26,8 +26,8 @@ _NAMED: dict[str, tuple[str, ...]] = {
     "loopback": ("127.0.0.0/8", "::1/128", "0.0.0.0/8", "::/128"),
     "localhost": ("127.0.0.0/8", "::1/128", "0.0.0.0/8", "::/128"),
     # and what IANA's special-purpose registries say is not reachable from the open web: shared (RFC 6598), unique local
-    # (RFC 4193), benchmarks (RFC 2544, 5180), protocol assignments (RFC 6890, 2928), documentation (RFC 5737, 3849,
-    # 9637), reserved and broadcast (RFC 1112), local translation (RFC 8215), discard and dummy (RFC 6666, 9780), segment
+    # (RFC 4193), benchmarks (RFC 2544, 5180), protocol assignments (RFC 6890), documentation (RFC 5737, 3849, 9637),
+    # reserved and broadcast (RFC 1112), local translation (RFC 8215), discard and dummy (RFC 6666, 9780), segment
     # routing (RFC 9602), ORCHID (RFC 4843); groups (RFC 5771, 4291) have no server
     "sitelocal": (
         "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "198.18.0.0/15", "192.0.0.0/24",

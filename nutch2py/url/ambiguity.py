@@ -1,10 +1,10 @@
 """How the time of a regular expression grows with the URL that it is tried on.
 
 :mod:`re` goes back and tries again. An expression that can read one text in several ways may try them all before it
-fails: ``(a+)+$`` doubles with each character, ``a+b`` tries every ``a`` as the first one and takes the square. Nothing of
-this needs a clock: the expression's positions and what may follow each (Glushkov's automaton) show whether there is a
-word that leads from a repeat back to itself in two ways (exponential), or from one repeat into a later one while it
-leads each back to itself (the square). The begin of a search counts as a repeat, since it may be anywhere.
+fails: ``(a+)+$`` doubles with each character, ``a+b`` tries every ``a`` as the first one and takes the square. Nothing
+of this needs a clock: the positions of an expression and what may follow each (Glushkov's automaton) show whether there
+is a word that leads from a repeat back to itself in two ways (exponential), or from one repeat into a later one while
+it leads each back to itself (the square). The begin of a search counts as a repeat, since it may be anywhere.
 
 The answer may name too much, as behind a look-ahead. It does not count repeats with a bound of their own, ``{1,3}``.
 """
@@ -23,7 +23,7 @@ _constants: Any = importlib.import_module("re._constants")
 _CHARACTERS = 129  # ASCII, and one bit for all others
 _ANY = (1 << _CHARACTERS) - 1
 _END = 1 << _CHARACTERS  # what "$" takes: no character
-_MOST_POSITIONS, _MOST_STEPS, _COPIES = 400, 300_000, 4
+_MOST_POSITIONS, _MOST_STEPS, _COPIES, _NEAR = 400, 300_000, 4, 64
 
 
 class Growth(IntEnum):
@@ -132,8 +132,9 @@ class _Automaton:
             return self._sequence(list(argument), flags)
         if operation in {_constants.ASSERT, _constants.ASSERT_NOT}:
             inside = argument[1]
-            # one character more or less is nothing; what goes further is one more way to read the text
-            return _NOTHING if inside.getwidth()[1] <= 1 else self._sequence(list(inside), flags)._replace(empty=True)
+            # a look of a few characters costs the same everywhere; what goes further is one more way to read the text
+            near = inside.getwidth()[1] <= _NEAR
+            return _NOTHING if near else self._sequence(list(inside), flags)._replace(empty=True)
         if operation == _constants.GROUPREF:
             return self._sequence(*self.groups[argument]) if argument in self.groups else _NOTHING
         if operation == _constants.AT:
@@ -145,7 +146,7 @@ class _Automaton:
 
     def _repeat(self, operation: Any, argument: Any, flags: int) -> _Part:
         least, most, inside = argument[0], argument[1], list(argument[2])
-        endless = most == _constants.MAXREPEAT or (len(inside) > 1 or inside[0][0] not in _SINGLE) and most > _COPIES
+        endless = most == _constants.MAXREPEAT or (most > _COPIES and [item[0] for item in inside] not in _SINGLE)
         copies = max(min(least, _COPIES), 1) if endless else min(int(most), _COPIES)
         whole = _NOTHING
         for number in range(copies):
@@ -208,14 +209,16 @@ class _Automaton:
         return False
 
     def is_square(self) -> bool:
-        """Tell whether a word leads from one repeat, or from the begin of a search, into another and both to themselves."""
+        """Tell whether a word leads from one repeat, or the begin of a search, into another and both to themselves."""
         loops = self._loops()
         for at, loop in enumerate(loops):
             if not loop:
                 continue
             if self.searches and self._meets(-1, at, 0, loop):
                 return True
-            if any(before and other != at and self._meets(other, at, before, loop) for other, before in enumerate(loops)):
+            if any(
+                before and other != at and self._meets(other, at, before, loop) for other, before in enumerate(loops)
+            ):
                 return True
         return False
 
@@ -226,7 +229,10 @@ class _Automaton:
         while todo:
             one, way, two = todo.pop()
             for onward in _bits(self._next(two) & second_loop):
-                for step in [*_bits(self._next(way) if way >= 0 else self.first & self.open), *([-1] if way < 0 else [])]:
+                for step in [
+                    *_bits(self._next(way) if way >= 0 else self.first & self.open),
+                    *([-1] if way < 0 else []),
+                ]:
                     common = self.sets[onward] & (self.sets[step] if step >= 0 else _ANY)
                     if not common:
                         continue
@@ -249,7 +255,7 @@ class _Automaton:
 
 
 _REPEATS = {_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT}
-_SINGLE = {_constants.LITERAL, _constants.NOT_LITERAL, _constants.IN, _constants.ANY}
+_SINGLE = ([_constants.LITERAL], [_constants.NOT_LITERAL], [_constants.IN], [_constants.ANY])
 
 
 def _bits(value: int) -> list[int]:

@@ -58,9 +58,7 @@ class RegexURLFilter(URLFilter):
         rules = read_rules(conf, "urlfilter.regex", "regex-urlfilter.txt")
         signed = [(rule, self._compile(rules, rule)) for rule in signed_rules(rules)]
         check_growth(conf, rules.name, ((f"line {rule.number}", pattern) for rule, pattern in signed))
-        self._rules = [
-            _Rule(rule.accepts, may_match(pattern), pattern.search, rule.scope) for rule, pattern in signed
-        ]
+        self._rules = [_Rule(rule.accepts, may_match(pattern), pattern.search, rule.scope) for rule, pattern in signed]
         self._scoped = any(rule.scope is not None for rule in self._rules)
 
     @staticmethod

@@ -24,7 +24,10 @@ _GROUP = re.compile(r"\$(?:\{(\w+)\}|([0-9]+))|\\(.)|([^$\\]+)", re.DOTALL)
 
 def compile_java(pattern: str) -> re.Pattern[str]:
     """Compile a Java pattern; raise ValueError with the reason when :mod:`re` has nothing like it."""
-    translated = _Translator(pattern).translate()
+    try:
+        translated = _Translator(pattern).translate()
+    except RecursionError:
+        raise ValueError("character classes are nested too deep") from None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of set operations that a later re may read otherwise
         try:

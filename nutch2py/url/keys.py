@@ -13,7 +13,6 @@ from nutch2py.url.length import MAX_LENGTH
 
 _MAX_HEADS, _MAX_HEAD = 65_536, 300  # remembered heads, and the characters of one: DNS has no longer names
 _CLEAN_HEAD = re.compile(r"(https?)://([A-Za-z0-9\-_]+(?:\.[A-Za-z0-9\-_]+)*)(:[0-9]{1,9})?")
-_CLEAN_FILE = re.compile(r"/[^#\x00-\x20]*")
 _KEY_HEAD = re.compile(r"(\[[^/]*\]|[^:/]*):([a-z][a-z0-9+.\-]*)(?::([0-9]+))?")
 
 # "http://foo.com" -> "com.foo:http", and back: most URLs share their host with many others
@@ -62,7 +61,7 @@ def _reverse(url: str, head: str) -> str:
 
 
 def unreverse_url(key: str) -> str:
-    """Return the URL of a row key; raise ValueError, which names the key, when it is not one or longer than URLs are."""
+    """Return the URL of a row key; raise ValueError, which names the key, when it is none or longer than URLs are."""
     if len(key) > MAX_LENGTH:
         raise ValueError(f"not a row key: {key[:_MAX_HEAD]!r}... has {len(key)} characters, the limit is {MAX_LENGTH}")
     slash = key.find("/")

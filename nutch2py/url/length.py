@@ -1,8 +1,8 @@
 """How long a URL may be. A longer one is no URL, wherever it came from, and nothing else looks at it.
 
 Two limits: :data:`MAX_LENGTH` holds where a URL is read or resolved (:mod:`nutch2py.url.javaurl`), which is before
-anything else can be done with it; ``http.url.limit``, which is lower, where one enters the table or is asked for: in the
-normalizers, the filters and the fetcher.
+anything else can be done with it; ``http.url.limit``, which is lower, where one enters the table or is asked for: in
+the normalizers, the filters and the fetcher.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """urlnormalizer-basic: the forms that are the same URL by the rules of the URL itself.
 
 Protocol and host in lower case, no default port, no user info (http and https), no fragment, a path that begins with a
-slash and has no ``.``, ``..`` and empty segments; a path of a URL that ``java.net.URI`` refuses keeps them, as in Nutch,
-since the row keys of its tables do. Two things are asked for by properties:
+slash and has no ``.``, ``..`` and empty segments; the path of a URL that ``java.net.URI`` refuses keeps them, as in
+Nutch, since the row keys of its tables do. Two things are asked for by properties:
 
 ``urlnormalizer.basic.host.idn``, ``.host.idna2008``, ``.host.trim-trailing-dot``
     the form of international host names, and of those that end with a dot.
@@ -99,8 +99,8 @@ class BasicURLNormalizer(URLNormalizer):
         path, mark, query = file.partition("?")
         if not path.startswith("/") or not _ODD_PATH.search(path):
             return file
-        # Nutch 2 asks java.net.URI about the URL as it came, with its fragment; when the row is generated it asks again,
-        # about what was left. This is the answer that stays.
+        # Nutch 2 asks java.net.URI about the URL as it came, with its fragment; when the row is generated it asks
+        # again, about what was left. This is the answer that stays.
         authority = host if port == -1 else f"{host}:{port}"
         if not is_uri(JavaURL(protocol, host, port, path, query if mark else None, None, None, authority)):
             return file

@@ -85,8 +85,24 @@ def test_a_proxy_is_not_asked_for_the_loopback(host: str) -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["example.org", "1.example.org", "0x7g.1", "256.0.0.1", "127.0.0.256", "1.2.3.4.5", "08.0.0.1", "a b", "", "%zz"]
-    + ["134744072", "0x8.8.8.8", "[2001:4860:4860::8888]", "9" * 5000, "0x" + "f" * 5000, "localhost.example.org"],
+    [
+        "example.org",
+        "1.example.org",
+        "0x7g.1",
+        "256.0.0.1",
+        "127.0.0.256",
+        "1.2.3.4.5",
+        "08.0.0.1",
+        "a b",
+        "",
+        "%zz",
+        "134744072",
+        "0x8.8.8.8",
+        "[2001:4860:4860::8888]",
+        "9" * 5000,
+        "0x" + "f" * 5000,
+        "localhost.example.org",
+    ],
 )
 def test_a_proxy_may_be_asked_for_other_names(host: str) -> None:
     assert AddressGate.from_conf(Configuration.load()).accepts_name(host)
