@@ -11,7 +11,7 @@ import ipaddress
 import re
 from typing import NamedTuple
 
-from nutch2py.url.length import check_length
+from nutch2py.url.length import MAX_LENGTH, check_length
 
 DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
 KNOWN_PROTOCOLS = frozenset({"http", "https", "ftp", "file", "mailto", "jar"})
@@ -64,7 +64,8 @@ def compose(protocol: str, host: str, port: int, file: str) -> str:
 
 def parse_url(url: str) -> JavaURL:
     """Part an absolute URL; raise ValueError with the text of Java's MalformedURLException when it is none."""
-    check_length(url)
+    if len(url) > MAX_LENGTH:
+        check_length(url)
     match = _SIMPLE.fullmatch(url)
     if match is not None:
         protocol, host, port, path, query = match.groups()
@@ -75,7 +76,8 @@ def parse_url(url: str) -> JavaURL:
 
 def parse_relative(base: JavaURL, href: str) -> JavaURL:
     """Part ``href``, taken as relative to ``base``, as ``new URL(base, href)`` does; ValueError when malformed."""
-    check_length(href)
+    if len(href) > MAX_LENGTH:
+        check_length(href)
     return _parse(base, href)
 
 
@@ -180,6 +182,8 @@ def _parse_port(port: str) -> int:
 
 def _without_dots(path: str) -> str:
     """Take ``.`` and ``..`` segments out of a joined path; a ``..`` with nothing before it stays, as in Java."""
+    if "/." not in path:
+        return path[2:] if path.startswith("./") and len(path) > 2 else path
     segments: list[str] = []
     *folders, name = _HERE.sub("/", path).split("/")
     for segment in folders:
@@ -208,7 +212,8 @@ def resolve(base: str | JavaURL, href: str) -> str:
 
     Unlike ``new URL(base, href)``, a href that is a query only keeps the last path segment of the base.
     """
-    check_length(href)
+    if len(href) > MAX_LENGTH:
+        check_length(href)
     if _ABSOLUTE.fullmatch(href):
         return href
     parsed = parse_url(base) if isinstance(base, str) else base

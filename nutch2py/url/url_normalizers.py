@@ -69,10 +69,10 @@ class URLNormalizers:
                 found = normalizer.normalize(url, self.scope)
                 if found is None:
                     return None
-                check_length(found, self._limit)  # an escaped character has up to twelve
                 url = found
             if url == before:
                 break
+            check_length(url, self._limit)  # where a character is escaped, up to twelve stand for it
         return url
 
 
