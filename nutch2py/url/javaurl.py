@@ -18,7 +18,7 @@ KNOWN_PROTOCOLS = frozenset({"http", "https", "ftp", "file", "mailto", "jar"})
 """Protocols that Java has a handler for; all others are malformed URLs to Nutch, as ``javascript:`` and ``tel:``."""
 
 _SPACE = "".join(map(chr, range(33)))  # what Java trims from both ends
-_PROTOCOL = re.compile(r"[^\W\d_](?:[^\W_]|[.+\-])*")
+_PROTOCOL = re.compile(r"[^\W\d_](?:[^\W_]++|[.+\-]++)*+")
 _PORT = re.compile(r"[+-]?[0-9]+")
 _PORT_DIGITS = 10  # of an int of Java's, without zeros before it
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from nutch2py.conf import Configuration, warn
+from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
+from nutch2py.reporting import Reporter, reporter, warn
 from nutch2py.url.ambiguity import Growth, growth_of
 from nutch2py.url.java_regex import compile_java
 
@@ -59,7 +60,7 @@ def check_growth(
         if places and mode == "refuse":
             raise ConfigurationError(f"{name}, {places}: {what}: {_REMEDY}, or set url.regex.unsafe to warn")
         if places:
-            _warn_once(f"{name}, {places}: {what}: {_REMEDY}")
+            _warn_once(reporter(), f"{name}, {places}: {what}: {_REMEDY}")
 
 
 _GROWS = (
@@ -70,7 +71,9 @@ _REMEDY = "let no two repeats read the same text, begin with ^, or give repeats 
 
 
 @lru_cache(maxsize=1024)
-def _warn_once(message: str) -> None:
+def _warn_once(taken: Reporter | None, message: str) -> None:
+    """Warn, once for each who takes it: every scope and every task of a process reads the same files."""
+    del taken
     warn(message)
 
 
