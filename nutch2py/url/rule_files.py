@@ -1,7 +1,7 @@
 """The rule files of normalizers and filters: where their text comes from, and how an error in them is told.
 
-Expressions that can take much longer than their URL is long are named when they are read (``url.regex.unsafe``): a page
-can hold a link that was made for them.
+Expressions that can take much longer than their URL is long are named when they are read
+(``urlfilter.regex.unsafe``): a page can hold a link that was made for them.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ def check_growth(
 ) -> None:
     """Name the patterns whose time can grow faster than a URL; each comes with its place, as ``line 7``.
 
-    ``url.regex.unsafe`` says how: ``warn``, or ``refuse`` as a ConfigurationError. ``whole``: they have to match the
-    whole of a URL.
+    ``urlfilter.regex.unsafe`` says how: ``warn``, or ``refuse`` as a ConfigurationError. ``whole``: they have to match
+    the whole of a URL.
     """
-    mode = conf.get_trimmed("url.regex.unsafe", "warn").lower()
+    mode = conf.get_trimmed("urlfilter.regex.unsafe", "warn").lower()
     if mode not in {"warn", "refuse"}:
-        raise ConfigurationError(f"property url.regex.unsafe is {mode!r}: set it to warn or refuse")
+        raise ConfigurationError(f"property urlfilter.regex.unsafe is {mode!r}: set it to warn or refuse")
     grown = [(place, growth_of(pattern, whole)) for place, pattern in patterns]
     for growth, what in _GROWS:
         places = ", ".join(place for place, found in grown if found == growth)
         if places and mode == "refuse":
-            raise ConfigurationError(f"{name}, {places}: {what}: {_REMEDY}, or set url.regex.unsafe to warn")
+            raise ConfigurationError(f"{name}, {places}: {what}: {_REMEDY}, or set urlfilter.regex.unsafe to warn")
         if places:
             _warn_once(reporter(), f"{name}, {places}: {what}: {_REMEDY}")
 

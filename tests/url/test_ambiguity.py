@@ -90,12 +90,12 @@ def test_the_rules_are_named(
 
 @pytest.mark.parametrize(("plugin", "name", "rules", "places"), PLUGINS)
 def test_the_rules_are_refused(plugin: str, name: str, rules: str, places: list[str]) -> None:
-    conf = Configuration({name: rules, "url.regex.unsafe": "refuse"})
+    conf = Configuration({name: rules, "urlfilter.regex.unsafe": "refuse"})
     with pytest.raises(ConfigurationError, match=f"{name}, {places[0]}: the time"):
         named(conf, plugin.partition("-")[0], plugin)
 
 
 def test_the_property_is_checked() -> None:
-    conf = Configuration({"urlfilter.regex.rules": "+.", "url.regex.unsafe": "off"})
-    with pytest.raises(ConfigurationError, match=r"url\.regex\.unsafe is 'off'"):
+    conf = Configuration({"urlfilter.regex.rules": "+.", "urlfilter.regex.unsafe": "off"})
+    with pytest.raises(ConfigurationError, match=r"urlfilter\.regex\.unsafe is 'off'"):
         named(conf, "urlfilter", "urlfilter-regex")

@@ -167,11 +167,11 @@ def test_every_pattern_is_linear(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["automaton", "fast", "regex"])
 def test_the_shipped_rules_of_filters_are_linear(name: str) -> None:
-    named(Configuration.load(overrides={"url.regex.unsafe": "refuse"}), "urlfilter", f"urlfilter-{name}")
+    named(Configuration.load(overrides={"urlfilter.regex.unsafe": "refuse"}), "urlfilter", f"urlfilter-{name}")
 
 
 def test_the_shipped_substitutions_are_linear() -> None:
-    named(Configuration.load(overrides={"url.regex.unsafe": "refuse"}), "urlnormalizer", "urlnormalizer-regex")
+    named(Configuration.load(overrides={"urlfilter.regex.unsafe": "refuse"}), "urlnormalizer", "urlnormalizer-regex")
 
 
 @pytest.mark.parametrize("scope", ["default", "outlink"])
