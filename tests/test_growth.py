@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests import growth
+import nutch2py.url
 from tests.growth import assert_linear, patterns_of, repeated, repetitions
 
 SHAPES = {"a": repeated("a"), "ab!": repeated("ab", tail="!")}
@@ -47,8 +47,6 @@ def test_shapes_have_the_length_asked_for() -> None:
 
 
 def test_patterns_are_found_by_module_and_name() -> None:
-    import tests
-
-    assert all(":" in name for name in patterns_of(tests))
-    assert patterns_of(tests).get("growth:_STEP") is None
-    assert growth.__name__ == "tests.growth"
+    found = patterns_of(nutch2py.url)
+    assert found["javaurl:_PORT"].fullmatch("80")
+    assert all(isinstance(pattern, re.Pattern) for pattern in found.values())
