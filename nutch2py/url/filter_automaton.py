@@ -8,14 +8,13 @@ intersection ``&``, intervals ``<1-9>`` and empty language ``#`` have no counter
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from nutch2py.conf import Configuration
 from nutch2py.contracts import URLFilter
 from nutch2py.url.filter_regex import SignedRule, signed_rules
 from nutch2py.url.javaurl import parse_url
 from nutch2py.url.parts import domain_of_host
-from nutch2py.url.rule_files import Rules, read_rules
+from nutch2py.url.rule_files import Rules, check_growth, read_rules
 
 _REPEAT = re.compile(r"[?*+]|\{[0-9]+(?:,[0-9]*)?\}")
 _CLASS = re.compile(r"\[(\^?)((?:\\.|[^\]\\])+)\]", re.DOTALL)
@@ -89,12 +88,14 @@ class AutomatonURLFilter(URLFilter):
 
     def __init__(self, conf: Configuration) -> None:
         rules = read_rules(conf, "urlfilter.automaton", "automaton-urlfilter.txt")
-        self._rules = [(rule.accepts, self._compile(rules, rule), rule.scope) for rule in signed_rules(rules)]
+        signed = [(rule, self._compile(rules, rule)) for rule in signed_rules(rules)]
+        check_growth(conf, rules.name, ((f"line {rule.number}", pattern) for rule, pattern in signed), whole=True)
+        self._rules = [(rule.accepts, pattern.fullmatch, rule.scope) for rule, pattern in signed]
 
     @staticmethod
-    def _compile(rules: Rules, rule: SignedRule) -> Callable[[str], object]:
+    def _compile(rules: Rules, rule: SignedRule) -> re.Pattern[str]:
         try:
-            return re.compile(translate(rule.expression)).fullmatch
+            return re.compile(translate(rule.expression))
         except (ValueError, re.error, OverflowError) as error:
             raise rules.error(
                 rule.number, f"{rule.expression!r} is not a usable automaton expression ({error})"

@@ -1,13 +1,15 @@
 """urlfilter-domain and urlfilter-domaindenylist: crawl only, or never, what is listed.
 
 A line of domain-urlfilter.txt (domaindenylist-urlfilter.txt) is a public suffix (``org``, ``co.uk``), a domain
-(``apache.org``) or a host (``www.apache.org``).
+(``apache.org``) or a host (``www.apache.org``). International names may be written in either form on both sides:
+``flå.no`` is ``xn--fl-zia.no``.
 """
 
 from __future__ import annotations
 
 from nutch2py.conf import Configuration
 from nutch2py.contracts import URLFilter
+from nutch2py.url.idn import host_to_ascii
 from nutch2py.url.javaurl import parse_url
 from nutch2py.url.parts import domain_of_host, suffix_of_host
 from nutch2py.url.rule_files import read_rules
@@ -16,12 +18,21 @@ from nutch2py.url.rule_files import read_rules
 class _DomainSet:
     def __init__(self, conf: Configuration, point: str, default: str) -> None:
         rules = read_rules(conf, point, default)
-        self.names = frozenset(line.strip().lower() for _, line in rules.lines())
+        self.names = frozenset(_ascii(line.strip().lower()) for _, line in rules.lines())
 
     def holds(self, url: str) -> bool:
         """Tell whether suffix, domain or host of the URL is listed; raise ValueError when it is malformed."""
-        host = parse_url(url).host.lower()
+        host = _ascii(parse_url(url).host.lower())
         return host in self.names or domain_of_host(host) in self.names or suffix_of_host(host) in self.names
+
+
+def _ascii(host: str) -> str:
+    if host.isascii():
+        return host
+    try:
+        return host_to_ascii(host)
+    except ValueError:
+        return host
 
 
 class DomainURLFilter(URLFilter):

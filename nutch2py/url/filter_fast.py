@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +19,8 @@ from nutch2py.conf import Configuration
 from nutch2py.contracts import URLFilter
 from nutch2py.errors import ConfigurationError
 from nutch2py.url.javaurl import JavaURL, parse_url
-from nutch2py.url.rule_files import Rules, read_rules
+from nutch2py.url.parts import domains_above
+from nutch2py.url.rule_files import Rules, check_growth, read_rules
 
 _CATCH_ALL = frozenset({".*", ".?"})
 
@@ -39,7 +41,11 @@ class FastURLFilter(URLFilter):
         self._max_query = conf.get_int("urlfilter.fast.url.query.max.length", -1)
         self._hosts: dict[str, list[_Rule]] = {}
         self._domains: dict[str, list[_Rule]] = {}
-        self._parse(_read(conf))
+        rules = _read(conf)
+        self._patterns: list[tuple[str, re.Pattern[str]]] = []
+        self._parse(rules)
+        check_growth(conf, rules.name, self._patterns)
+        self._longest = max(map(len, self._domains), default=0)
 
     def _parse(self, rules: Rules) -> None:
         current: list[_Rule] | None = None
@@ -57,7 +63,11 @@ class FastURLFilter(URLFilter):
             elif current is None:
                 raise rules.error(number, f"{word} stands before any Host or Domain")
             else:
-                matches = None if value in _CATCH_ALL else rules.compile(number, value).search
+                matches = None
+                if value not in _CATCH_ALL:
+                    pattern = rules.compile(number, value)
+                    self._patterns.append((f"line {number}", pattern))
+                    matches = pattern.search
                 current.append(_Rule(matches, word == "DenyPathQuery"))
 
     def filter(self, url: str) -> str | None:
@@ -78,11 +88,11 @@ class FastURLFilter(URLFilter):
     def _rules_for(self, host: str) -> Iterator[list[_Rule]]:
         if host in self._hosts:
             yield self._hosts[host]
-        domain = host
-        while domain:
-            if domain in self._domains:
+        if host in self._domains:
+            yield self._domains[host]
+        for domain in domains_above(host, self._longest):
+            if domain and domain in self._domains:
                 yield self._domains[domain]
-            domain = domain.partition(".")[2]
         if "." in self._domains:
             yield self._domains["."]
 

@@ -15,7 +15,7 @@ from nutch2py.contracts import URLFilter
 from nutch2py.url.javaurl import parse_url
 from nutch2py.url.necessity import Test, may_match
 from nutch2py.url.parts import domain_of_host
-from nutch2py.url.rule_files import Rules, read_rules
+from nutch2py.url.rule_files import Rules, check_growth, read_rules
 
 
 class SignedRule(NamedTuple):
@@ -56,17 +56,19 @@ class RegexURLFilter(URLFilter):
 
     def __init__(self, conf: Configuration) -> None:
         rules = read_rules(conf, "urlfilter.regex", "regex-urlfilter.txt")
-        self._rules = [self._compile(rules, rule) for rule in signed_rules(rules)]
+        signed = [(rule, self._compile(rules, rule)) for rule in signed_rules(rules)]
+        check_growth(conf, rules.name, ((f"line {rule.number}", pattern) for rule, pattern in signed))
+        self._rules = [_Rule(rule.accepts, may_match(pattern), pattern.search, rule.scope) for rule, pattern in signed]
         self._scoped = any(rule.scope is not None for rule in self._rules)
 
     @staticmethod
-    def _compile(rules: Rules, rule: SignedRule) -> _Rule:
+    def _compile(rules: Rules, rule: SignedRule) -> re.Pattern[str]:
         pattern = rules.compile(rule.number, rule.expression)
         # ".*" before the rest of a search changes nothing but the time it takes
         shorter = re.sub(r"^(?:\.\*)+(?![?+*{])", "", rule.expression)
         if shorter != rule.expression:
             pattern = rules.compile(rule.number, shorter)
-        return _Rule(rule.accepts, may_match(pattern), pattern.search, rule.scope)
+        return pattern
 
     def filter(self, url: str) -> str | None:
         """Return the URL if the first rule that matches accepts it, else None."""

@@ -14,10 +14,10 @@ from nutch2py.contracts import URLFilter
 _URL = re.compile(
     r"[A-Za-z]+://"
     r"(?:([0-9]{1,3}(?:\.[0-9]{1,3}){3}(?=[:/?#]|\Z))|(?:[A-Za-z0-9\-]+\.)+([A-Za-z][A-Za-z0-9\-]+))(?::[0-9]{1,5})?"
-    r"(/[\-\w:@&?=+,.!/~*'%$;()]*)?"
-    r"(?:\?[!\"$-~]*)?(?:#[!-~]*)?",
+    r"(/[\-\w:@&=+,.!/~*'%$;()]*)?(\?[!\"$-~]*)?(?:#[!-~]*)?",
     re.ASCII,
 )
+_PATH_LIKE = re.compile(r"[\-\w:@&?=+,.!/~*'%$;()]*", re.ASCII)
 _DOTS, _SLASHES = re.compile(r"(?=\.\.)"), re.compile(r"(?=//)")
 
 
@@ -34,7 +34,10 @@ class UrlValidator(URLFilter):
         match = _URL.fullmatch(url)
         if match is None:
             return None
-        address, tld, path = match.groups()
+        address, tld, path, query = match.groups()
+        if path is not None and query is not None:  # as Nutch has it, a path goes on to the last "?" that one may hold
+            like = _PATH_LIKE.match(query)
+            path += query if like is None or like[0] == query else like[0][: like[0].rfind("?")]
         if address is not None and any(int(part) > 255 for part in address.split(".")):
             return None
         if tld is not None and 2 < self._max_tld < len(tld):

@@ -15,6 +15,7 @@ from nutch2py.url.javaurl import compose, parse_url
 
 _DOTS = re.compile("[.\u3002\uff0e\uff61]")
 _MAX_LABEL, _MAX_NAME = 63, 253  # octets, RFC 1035
+_MAX_CHARACTERS = 1024  # of a name before it is mapped, which may take characters away; no longer one is looked at
 
 
 def host_to_ascii(host: str) -> str:
@@ -28,11 +29,17 @@ def host_to_unicode(host: str) -> str:
     return ".".join(_decode_label(label) for label in ascii_host.split("."))
 
 
+def _check_characters(host: str) -> None:
+    if len(host) > _MAX_CHARACTERS:
+        raise ValueError(f"Invalid IDN {host[:_MAX_NAME]}: it has {len(host)} characters")
+
+
 @lru_cache(maxsize=4096)
 def _uts46(host: str) -> str:
     """Map, check and encode with the WHATWG host parser, which is UTS 46, non-transitional; then check the lengths."""
     import url as whatwg
 
+    _check_characters(host)
     if any(character in host for character in ":/?#@%[]\\ "):
         raise ValueError(f"Invalid IDNA2008 host {host}: DISALLOWED")
     try:
@@ -60,6 +67,7 @@ def _decode_label(label: str) -> str:
 
 def host_to_ascii_2003(host: str, *, strict: bool = False) -> str:
     """Return the ``xn--`` form by IDNA 2003; ``strict`` refuses characters that Unicode 3.2 does not assign."""
+    _check_characters(host)
     labels = [_label_to_ascii_2003(host, label, strict) if label else "" for label in _DOTS.split(host)]
     ascii_host = ".".join(labels)
     if any(len(label) > _MAX_LABEL for label in labels):
@@ -80,6 +88,8 @@ def _label_to_ascii_2003(host: str, label: str, strict: bool) -> str:
 
 def host_to_unicode_2003(host: str, *, strict: bool = False) -> str:
     """Return the Unicode form by IDNA 2003; a label that cannot be read back stays as it is (RFC 3490 4.2)."""
+    if len(host) > _MAX_CHARACTERS:
+        return host
     return ".".join(_label_to_unicode_2003(label, strict) for label in _DOTS.split(host))
 
 

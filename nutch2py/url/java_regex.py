@@ -24,7 +24,10 @@ _GROUP = re.compile(r"\$(?:\{(\w+)\}|([0-9]+))|\\(.)|([^$\\]+)", re.DOTALL)
 
 def compile_java(pattern: str) -> re.Pattern[str]:
     """Compile a Java pattern; raise ValueError with the reason when :mod:`re` has nothing like it."""
-    translated = _Translator(pattern).translate()
+    try:
+        translated = _Translator(pattern).translate()
+    except RecursionError:
+        raise ValueError("character classes are nested too deep") from None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of set operations that a later re may read otherwise
         try:
@@ -104,19 +107,20 @@ class _Translator:
         self.at += 1
 
     def _escape(self) -> None:
-        rest = self.pattern[self.at :]
-        if rest.startswith("\\Q"):
-            end = rest.find("\\E")
-            self.out.append(re.escape(rest[2:] if end < 0 else rest[2:end]))
-            self.at += len(rest) if end < 0 else end + 2
-        elif match := _PROPERTY.match(rest):
+        letter = self.pattern[self.at + 1 : self.at + 2]
+        if letter == "Q":
+            end = self.pattern.find("\\E", self.at)
+            self.out.append(re.escape(self.pattern[self.at + 2 : end if end >= 0 else None]))
+            self.at = end + 2 if end >= 0 else len(self.pattern)
+        elif match := _PROPERTY.match(self.pattern, self.at):
             self.out.append(_property(match, in_class=False))
-            self.at += match.end()
-        elif rest.startswith("\\k<"):
-            self.out.append("(?P=" + rest[3:].partition(">")[0] + ")")
-            self.at += rest.find(">") + 1
-        elif rest[1:2] in _ESCAPES:
-            self.out.append(_ESCAPES[rest[1]])
+            self.at = match.end()
+        elif self.pattern.startswith("\\k<", self.at):
+            name = self.pattern[self.at + 3 :].partition(">")[0]
+            self.out.append(f"(?P={name})")
+            self.at += len(name) + 4
+        elif letter in _ESCAPES:
+            self.out.append(_ESCAPES[letter])
             self.at += 2
         else:
             self._simple_escape(self.out)

@@ -1,6 +1,7 @@
 """URLs as ``java.net.URL`` reads them: the reading on which Nutch's row keys, links and error texts rest.
 
-Nothing is escaped, lower-cased (but the protocol) or checked beyond its form; that is the normalizers' work. Other
+Nothing is escaped, lower-cased (but the protocol) or checked beyond its form and its length; that is the normalizers'
+work. All of it takes time that grows with the length of the URL, no more: the URLs are those of strangers. Other
 readers of URLs (WHATWG, RFC 3986) part some URLs at other places, and so would give other row keys.
 """
 
@@ -10,13 +11,16 @@ import ipaddress
 import re
 from typing import NamedTuple
 
+from nutch2py.url.length import MAX_LENGTH, check_length
+
 DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
 KNOWN_PROTOCOLS = frozenset({"http", "https", "ftp", "file", "mailto", "jar"})
 """Protocols that Java has a handler for; all others are malformed URLs to Nutch, as ``javascript:`` and ``tel:``."""
 
 _SPACE = "".join(map(chr, range(33)))  # what Java trims from both ends
-_PROTOCOL = re.compile(r"[^\W\d_][^\W_]*(?:[.+\-]+[^\W_]*)*")
-_PORT = re.compile(r"[+-]?[0-9]{1,10}")
+_PROTOCOL = re.compile(r"[^\W\d_](?:[^\W_]++|[.+\-]++)*+")
+_PORT = re.compile(r"[+-]?[0-9]+")
+_PORT_DIGITS = 10  # of an int of Java's, without zeros before it
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SIMPLE = re.compile(r"(https?)://([A-Za-z0-9._\-]+)(?::([0-9]{1,9}))?(/[^?#\x00-\x20]*)?(?:\?([^#\x00-\x20]*))?")
 
@@ -60,6 +64,8 @@ def compose(protocol: str, host: str, port: int, file: str) -> str:
 
 def parse_url(url: str) -> JavaURL:
     """Part an absolute URL; raise ValueError with the text of Java's MalformedURLException when it is none."""
+    if len(url) > MAX_LENGTH:
+        check_length(url)
     match = _SIMPLE.fullmatch(url)
     if match is not None:
         protocol, host, port, path, query = match.groups()
@@ -70,6 +76,8 @@ def parse_url(url: str) -> JavaURL:
 
 def parse_relative(base: JavaURL, href: str) -> JavaURL:
     """Part ``href``, taken as relative to ``base``, as ``new URL(base, href)`` does; ValueError when malformed."""
+    if len(href) > MAX_LENGTH:
+        check_length(href)
     return _parse(base, href)
 
 
@@ -161,35 +169,40 @@ def _parse_authority(authority: str) -> tuple[str | None, str, int]:
 def _parse_port(port: str) -> int:
     if not port:
         return -1
-    if not _PORT.fullmatch(port) or not -(2**31) <= int(port) < 2**31:
+    digits = port.lstrip("+-").lstrip("0") or "0"
+    if not _PORT.fullmatch(port) or len(digits) > _PORT_DIGITS:
         raise ValueError(f'For input string: "{port}"')
-    if int(port) < -1:
+    number = -int(digits) if port[0] == "-" else int(digits)
+    if not -(2**31) <= number < 2**31:
+        raise ValueError(f'For input string: "{port}"')
+    if number < -1:
         raise ValueError(f"Invalid port number :{port}")
-    return int(port)
+    return number
 
 
 def _without_dots(path: str) -> str:
     """Take ``.`` and ``..`` segments out of a joined path; a ``..`` with nothing before it stays, as in Java."""
-    while (at := path.find("/./")) >= 0:
-        path = path[:at] + path[at + 2 :]
-    at = 0
-    while (at := path.find("/../", at)) >= 0:
-        start = path.rfind("/", 0, at) if at > 0 else -1
-        if start >= 0 and path.find("/../", start) != 0:
-            path, at = path[:start] + path[at + 3 :], 0
+    if "/." not in path:
+        return path[2:] if path.startswith("./") and len(path) > 2 else path
+    segments: list[str] = []
+    *folders, name = _HERE.sub("/", path).split("/")
+    for segment in folders:
+        # Java never takes away what is before the first slash, nor a ".." at the begin of a rooted path; others it does
+        if segment == ".." and len(segments) > 1 and (len(segments) > 2 or segments != ["", ".."]):
+            segments.pop()
         else:
-            at += 3
-    while path.endswith("/.."):
-        # Java looks for the first "/..", not the last, and stops when nothing stands before it
-        start = path.rfind("/", 0, max(path.find("/.."), 0))
-        if start < 0:
-            break
-        path = path[: start + 1]
+            segments.append(segment)
+    path = "/".join([*segments, name])
+    if path.endswith("/.."):
+        # Java looks for the first "/..", not the last, and leaves it when nothing stands before it
+        start = path.rfind("/", 0, path.find("/.."))
+        path = path if start < 0 else path[: start + 1]
     if path.startswith("./") and len(path) > 2:
         path = path[2:]
     return path[:-1] if path.endswith("/.") else path
 
 
+_HERE = re.compile(r"/(?:\./)+")
 _ABSOLUTE = re.compile(r"https?://[A-Za-z0-9._\-]+(?::[0-9]{1,9})?(?:/[^#\x00-\x20]*)?(?:#[^\x00-\x20]*)?")
 _PLAIN = re.compile(r"/?[\w\-~%]+(?:[/.][\w\-~%=,&+@!$]+)*/?(?:\?[^#\x00-\x20]*)?|/", re.ASCII)
 
@@ -199,6 +212,8 @@ def resolve(base: str | JavaURL, href: str) -> str:
 
     Unlike ``new URL(base, href)``, a href that is a query only keeps the last path segment of the base.
     """
+    if len(href) > MAX_LENGTH:
+        check_length(href)
     if _ABSOLUTE.fullmatch(href):
         return href
     parsed = parse_url(base) if isinstance(base, str) else base

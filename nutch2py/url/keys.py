@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 
 from nutch2py.url.javaurl import parse_url
+from nutch2py.url.length import MAX_LENGTH
 
-_MAX_HEADS = 65_536
+_MAX_HEADS, _MAX_HEAD = 65_536, 300  # remembered heads, and the characters of one: DNS has no longer names
 _CLEAN_HEAD = re.compile(r"(https?)://([A-Za-z0-9\-_]+(?:\.[A-Za-z0-9\-_]+)*)(:[0-9]{1,9})?")
-_CLEAN_FILE = re.compile(r"/[^#\x00-\x20]*")
 _KEY_HEAD = re.compile(r"(\[[^/]*\]|[^:/]*):([a-z][a-z0-9+.\-]*)(?::([0-9]+))?")
 
 # "http://foo.com" -> "com.foo:http", and back: most URLs share their host with many others
@@ -34,6 +34,8 @@ def unreverse_host(reversed_host: str) -> str:
 def reverse_url(url: str) -> str:
     """Return the row key of a URL; raise ValueError, with Java's text, when it is malformed."""
     slash = url.find("/", 8)  # behind "https://"
+    if len(url) > MAX_LENGTH:
+        return _reverse(url, url)
     head = _reversed_heads.get(url[:slash] if slash > 0 else url)
     if head is not None:
         if slash < 0:
@@ -50,7 +52,7 @@ def _reverse(url: str, head: str) -> str:
     reversed_host = host if host.startswith("[") else reverse_host(host)
     port = "" if parsed.port == -1 else f":{parsed.port}"
     reversed_head = f"{reversed_host}:{parsed.protocol}{port}"
-    if _CLEAN_HEAD.fullmatch(head) and ":0" not in head:
+    if len(head) <= _MAX_HEAD and _CLEAN_HEAD.fullmatch(head) and ":0" not in head:
         if len(_reversed_heads) >= _MAX_HEADS:
             _reversed_heads.clear()
         _reversed_heads[head] = reversed_head
@@ -59,7 +61,9 @@ def _reverse(url: str, head: str) -> str:
 
 
 def unreverse_url(key: str) -> str:
-    """Return the URL of a row key; raise ValueError, which names the key, when it is not one."""
+    """Return the URL of a row key; raise ValueError, which names the key, when it is none or longer than URLs are."""
+    if len(key) > MAX_LENGTH:
+        raise ValueError(f"not a row key: {key[:_MAX_HEAD]!r}... has {len(key)} characters, the limit is {MAX_LENGTH}")
     slash = key.find("/")
     if slash < 0:
         slash = len(key)
@@ -74,9 +78,10 @@ def _unreverse_head(key: str, reversed_head: str) -> str:
     reversed_host, protocol, port = match.groups()
     host = reversed_host if reversed_host.startswith("[") else reverse_host(reversed_host)
     head = f"{protocol}://{host}" if port is None else f"{protocol}://{host}:{port}"
-    if len(_heads) >= _MAX_HEADS:
-        _heads.clear()
-    _heads[reversed_head] = head
+    if len(head) <= _MAX_HEAD:
+        if len(_heads) >= _MAX_HEADS:
+            _heads.clear()
+        _heads[reversed_head] = head
     return head
 
 

@@ -1,14 +1,16 @@
 """urlnormalizer-basic: the forms that are the same URL by the rules of the URL itself.
 
 Protocol and host in lower case, no default port, no user info (http and https), no fragment, a path that begins with a
-slash and has no ``.``, ``..`` and empty segments. Two things are asked for by properties:
+slash and has no ``.``, ``..`` and empty segments; the path of a URL that ``java.net.URI`` refuses keeps them, as in
+Nutch, since the row keys of its tables do. Two things are asked for by properties:
 
 ``urlnormalizer.basic.host.idn``, ``.host.idna2008``, ``.host.trim-trailing-dot``
     the form of international host names, and of those that end with a dot.
 ``urlnormalizer.basic.nutch1.rules``
     true also writes percent-escapes in one way (``%7e`` is ``~``, a space ``%20``, ``é`` is ``%C3%A9``) and a slash
-    before a query (``http://a?b`` is ``http://a/?b``), as Nutch 1 does. False leaves both, as Nutch 2 does: the row
-    keys and links of a table that it wrote hold them as they came.
+    before a query (``http://a?b`` is ``http://a/?b``), and looks at the paths of ``file:``, as Nutch 1 does. False
+    leaves these, and a last ``..`` with nothing before it, as Nutch 2 does: the row keys and links of a table that it
+    wrote hold them as they came.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from nutch2py.conf import Configuration
 from nutch2py.contracts import URLNormalizer
 from nutch2py.errors import ConfigurationError
 from nutch2py.url.idn import host_to_ascii, host_to_ascii_2003, host_to_unicode, host_to_unicode_2003
+from nutch2py.url.javauri import is_uri
 from nutch2py.url.javaurl import JavaURL, compose, parse_url
 
 _WEB = frozenset({"http", "https", "ftp"})
@@ -72,28 +75,55 @@ class BasicURLNormalizer(URLNormalizer):
         parsed = parse_url(url)
         protocol, host, port, file = parsed.protocol, parsed.host, parsed.port, parsed.file
         changed = not url.startswith(protocol)
-        if parsed.ref is not None and not self._nutch1:
-            file = file.rstrip(_SPACE)  # a space before the fragment is one at the end without it
         if protocol in _WEB:
+            if parsed.ref is not None and not self._nutch1:
+                file = file.rstrip(_SPACE)  # a space before the fragment is one at the end without it
             host = self._normalize_host(host)
-            changed = changed or not parsed.authority or parsed.authority != host or parsed.ref is not None
+            changed = changed or parsed.authority != host or parsed.ref is not None
             if port == parsed.default_port:
                 port = -1
-            if not file.startswith("/") and (self._nutch1 or not file.startswith("?")):
+            if not file.startswith("/") and (self._nutch1 or not file):
                 file, changed = f"/{file}", True
+        elif protocol == "file" and self._nutch1 and not file.startswith("/"):
+            file = f"/{file}"
         if self._nutch1:
             file = _escape(_unescape(file))
-        if protocol in _WEB or protocol == "file":
-            file = _normalize_path(file)
+        if protocol in _WEB or (protocol == "file" and self._nutch1):
+            file = self._normalize_path(protocol, host, port, file)
         if not changed and file == parsed.file:
             return url
         return _compose(parsed, host, port, file)
+
+    def _normalize_path(self, protocol: str, host: str, port: int, file: str) -> str:
+        """Take empty segments and dot segments out of the path (RFC 3986 5.2.4); a query is left alone."""
+        path, mark, query = file.partition("?")
+        if not path.startswith("/") or not _ODD_PATH.search(path):
+            return file
+        # Nutch 2 asks java.net.URI about the URL as it came, with its fragment; when the row is generated it asks
+        # again, about what was left. This is the answer that stays.
+        authority = host if port == -1 else f"{host}:{port}"
+        if not is_uri(JavaURL(protocol, host, port, path, query if mark else None, None, None, authority)):
+            return file
+        segments: list[str] = []
+        parts = path.split("/")
+        for part in parts:
+            if part == "..":
+                del segments[-1:]
+            elif part not in {"", "."}:
+                segments.append(part)
+        end = "/" if segments and parts[-1] in {"", ".", ".."} else ""
+        if parts[-1] == ".." and not segments and not self._nutch1 and _goes_above(parts):
+            end = ".."
+        return "/" + "/".join(segments) + end + mark + query
 
     def _normalize_host(self, host: str) -> str:
         if "%" in host:
             if _BAD_ESCAPE.search(host):
                 raise ValueError(f"Invalid percent-encoded host name {host}")
-            host = unquote(host)
+            try:
+                host = unquote(host, errors="strict")
+            except UnicodeDecodeError:
+                raise ValueError(f"Invalid percent-encoded host name {host}") from None
             if _NO_HOST.search(host):
                 raise ValueError(f"Invalid percent-encoded host name {host}")
         host = host.lower()
@@ -111,20 +141,12 @@ def _compose(parsed: JavaURL, host: str, port: int, file: str) -> str:
     return compose(parsed.protocol, host, port, file)
 
 
-def _normalize_path(file: str) -> str:
-    """Take empty segments and dot segments out of the path (RFC 3986 5.2.4); a query is left alone."""
-    path, mark, query = file.partition("?")
-    if _ODD_PATH.search(path) or path.endswith("/.."):
-        segments: list[str] = []
-        parts = path.split("/")
-        for part in parts:
-            if part == "..":
-                del segments[-1:]
-            elif part not in {"", "."}:
-                segments.append(part)
-        end = "/" if segments and parts[-1] in {"", ".", ".."} else ""
-        path = "/" + "/".join(segments) + end
-    return path + mark + query
+def _goes_above(parts: list[str]) -> bool:
+    """Tell whether the last of the segments, a ``..``, has none before it that it could take away."""
+    depth = 0
+    for part in parts[:-1]:
+        depth = max(depth - 1, 0) if part == ".." else depth + (part not in {"", "."})
+    return depth == 0
 
 
 def _unescape(file: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from nutch2py.conf import Configuration
 from nutch2py.contracts import URLNormalizer
 from nutch2py.url.javaurl import parse_url
+from nutch2py.url.parts import domains_above
 from nutch2py.url.rule_files import read_rules
 
 
@@ -21,18 +22,18 @@ class HostURLNormalizer(URLNormalizer):
             if len(words) != 2:
                 raise rules.error(number, f"{line.strip()!r} is not a host and the host to replace it")
             self._targets[words[0]] = words[1]
+        self._longest = max(map(len, self._targets), default=0)
 
     def normalize(self, url: str, scope: str) -> str:
         """Return the URL with its host replaced; raise ValueError when it is malformed."""
         del scope
         host = parse_url(url).host
         target = self._targets.get(host)
-        labels = host.split(".")
-        # "*.com" first, then "*.example.com", never the host itself: the order of Nutch
-        for start in range(len(labels) - 2, 0, -1):
-            if target is not None:
-                break
-            target = self._targets.get("*." + ".".join(labels[start:]))
+        if target is None:
+            # "*.example.com" first, never "*.com" nor the host itself: the order of Nutch
+            for domain in reversed([*domains_above(host, self._longest)]):
+                if "." in domain and (target := self._targets.get(f"*.{domain}")) is not None:
+                    break
         if target is None or not host:
             return url
         at = url.index(host, url.index("//") + 2)

@@ -8,6 +8,7 @@ from nutch2py.conf import Configuration
 from nutch2py.contracts import URLNormalizer
 from nutch2py.reporting import warn
 from nutch2py.url.javaurl import compose, parse_url
+from nutch2py.url.parts import domains_above
 from nutch2py.url.rule_files import read_rules
 
 _PROTOCOL = re.compile(r"[a-z](?:[a-z0-9$\-_@.&!*\"'(),]|%[0-9a-f]{2})*", re.IGNORECASE)  # RFC 1630
@@ -33,6 +34,7 @@ class ProtocolURLNormalizer(URLNormalizer):
                 self._hosts[name[2:]] = protocol
             else:
                 self._hosts[name] = protocol
+        self._longest = max(map(len, self._domains), default=0)
 
     def normalize(self, url: str, scope: str) -> str:
         """Return the URL with the protocol of its host; raise ValueError when it is malformed."""
@@ -41,10 +43,9 @@ class ProtocolURLNormalizer(URLNormalizer):
         if parsed.port != -1:
             return url
         protocol = self._hosts.get(parsed.host)
-        domain = parsed.host
-        while protocol is None and "." in domain:  # the longest domain first
-            domain = domain.partition(".")[2]
-            protocol = self._domains.get(domain)
+        if protocol is None:
+            found = (self._domains.get(domain) for domain in domains_above(parsed.host, self._longest))
+            protocol = next(filter(None, found), None)
         if protocol is None or protocol == parsed.protocol:
             return url
         return compose(protocol, parsed.host, -1, parsed.file)

@@ -16,7 +16,7 @@ from nutch2py.contracts import URLNormalizer
 from nutch2py.errors import ConfigurationError
 from nutch2py.url.java_regex import compile_java, substitution
 from nutch2py.url.necessity import Test, may_match
-from nutch2py.url.rule_files import Rules, read_rules, read_rules_file
+from nutch2py.url.rule_files import Rules, check_growth, read_rules, read_rules_file
 
 
 class _Rule(NamedTuple):
@@ -32,7 +32,7 @@ class RegexURLNormalizer(URLNormalizer):
 
     def __init__(self, conf: Configuration) -> None:
         self._conf = conf
-        self._default = _parse(read_rules(conf, "urlnormalizer.regex", "regex-normalize.xml"))
+        self._default = _parse(conf, read_rules(conf, "urlnormalizer.regex", "regex-normalize.xml"))
         self._scopes: dict[str, list[_Rule]] = {}
 
     def normalize(self, url: str, scope: str) -> str:
@@ -51,17 +51,17 @@ class RegexURLNormalizer(URLNormalizer):
     def _rules_of(self, scope: str) -> list[_Rule]:
         name = f"urlnormalizer.regex.file.{scope}"
         file = self._conf.get_trimmed(name)
-        return _parse(read_rules_file(self._conf, name, file)) if file else self._default
+        return _parse(self._conf, read_rules_file(self._conf, name, file)) if file else self._default
 
 
-def _parse(rules: Rules) -> list[_Rule]:
+def _parse(conf: Configuration, rules: Rules) -> list[_Rule]:
     try:
         root = ET.fromstring(rules.text)
     except ET.ParseError as error:
         raise ConfigurationError(f"{rules.name} is not XML: {error}: repair it (& is written &amp;)") from None
     if root.tag != "regex-normalize":
         raise ConfigurationError(f"{rules.name} begins with <{root.tag}>: its rules belong in <regex-normalize>")
-    found = []
+    found, patterns = [], []
     for number, element in enumerate(root.iter("regex"), 1):
         pattern, replacement = element.findtext("pattern"), element.findtext("substitution")
         if not pattern or replacement is None:
@@ -71,8 +71,10 @@ def _parse(rules: Rules) -> list[_Rule]:
             template = substitution(replacement, compiled.groups)
             compiled.sub(template, "")
             found.append(_Rule(may_match(compiled), compiled.sub, template))
+            patterns.append((f"rule {number}", compiled))
         except (ValueError, IndexError, re.error) as error:
             raise ConfigurationError(
                 f"{rules.name}, rule {number}: {pattern!r} cannot be used ({error}): correct or remove it"
             ) from None
+    check_growth(conf, rules.name, patterns)
     return found

@@ -8,6 +8,7 @@ their own domain.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ __all__ = [
     "compose",
     "domain_of",
     "domain_of_host",
+    "domains_above",
     "host_of",
     "parse_relative",
     "parse_url",
@@ -64,6 +66,17 @@ def tld_of(url: str) -> str | None:
     """Return the last label of the public suffix, None where there is none."""
     suffix = suffix_of(url)
     return None if suffix is None else suffix.rpartition(".")[2]
+
+
+def domains_above(host: str, longest: int) -> Iterator[str]:
+    """Yield what stands behind each dot of a host, the longest first; none with more than ``longest`` characters.
+
+    A table of domains knows its longest name; without that bound a host of many dots costs the square of its length.
+    """
+    at = host.find(".", max(len(host) - longest - 1, 0))
+    while at >= 0:
+        yield host[at + 1 :]
+        at = host.find(".", at + 1)
 
 
 def segments_of(url: str) -> list[str]:

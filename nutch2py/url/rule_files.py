@@ -1,13 +1,20 @@
-"""The rule files of normalizers and filters: where their text comes from, and how an error in them is told."""
+"""The rule files of normalizers and filters: where their text comes from, and how an error in them is told.
+
+Expressions that can take much longer than their URL is long are named when they are read
+(``urlfilter.regex.unsafe``): a page can hold a link that was made for them.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
+from nutch2py.reporting import Reporter, reporter, warn
+from nutch2py.url.ambiguity import Growth, growth_of
 from nutch2py.url.java_regex import compile_java
 
 
@@ -34,6 +41,40 @@ class Rules(NamedTuple):
             return compile_java(pattern)
         except ValueError as error:
             raise self.error(number, f"{pattern!r} is not a usable regular expression ({error})") from None
+
+
+def check_growth(
+    conf: Configuration, name: str, patterns: Iterable[tuple[str, re.Pattern[str]]], *, whole: bool = False
+) -> None:
+    """Name the patterns whose time can grow faster than a URL; each comes with its place, as ``line 7``.
+
+    ``urlfilter.regex.unsafe`` says how: ``warn``, or ``refuse`` as a ConfigurationError. ``whole``: they have to match
+    the whole of a URL.
+    """
+    mode = conf.get_trimmed("urlfilter.regex.unsafe", "warn").lower()
+    if mode not in {"warn", "refuse"}:
+        raise ConfigurationError(f"property urlfilter.regex.unsafe is {mode!r}: set it to warn or refuse")
+    grown = [(place, growth_of(pattern, whole)) for place, pattern in patterns]
+    for growth, what in _GROWS:
+        places = ", ".join(place for place, found in grown if found == growth)
+        if places and mode == "refuse":
+            raise ConfigurationError(f"{name}, {places}: {what}: {_REMEDY}, or set urlfilter.regex.unsafe to warn")
+        if places:
+            _warn_once(reporter(), f"{name}, {places}: {what}: {_REMEDY}")
+
+
+_GROWS = (
+    (Growth.EXPONENTIAL, "the time that the expression takes can double with each character of a URL"),
+    (Growth.SQUARE, "the time that the expression takes can grow with the square of a URL's length"),
+)
+_REMEDY = "let no two repeats read the same text, begin with ^, or give repeats a bound"
+
+
+@lru_cache(maxsize=1024)
+def _warn_once(taken: Reporter | None, message: str) -> None:
+    """Warn, once for each who takes it: every scope and every task of a process reads the same files."""
+    del taken
+    warn(message)
 
 
 def read_rules(conf: Configuration, point: str, default: str) -> Rules:

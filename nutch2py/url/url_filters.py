@@ -1,4 +1,4 @@
-"""The enabled URL filters as one: a URL belongs to the crawl when every filter accepts it."""
+"""The enabled URL filters as one: a URL belongs to the crawl when it is not too long and every filter accepts it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from nutch2py.conf import Configuration
 from nutch2py.plugins import enabled, ordered
+from nutch2py.url.length import limit_of
 
 if TYPE_CHECKING:
     from nutch2py.contracts import URLFilter
@@ -20,10 +21,13 @@ class URLFilters:
         if order:
             named = {plugin.made_of for plugin in enabled(conf, "urlfilter").values() if plugin.names & set(order)}
             self.filters = [found for found in self.filters if type(found) in named]
+        self._limit = limit_of(conf)
         self._calls = [found.filter for found in self.filters]
 
     def filter(self, url: str) -> str | None:
-        """Return the URL, or None when a filter rejects it."""
+        """Return the URL, or None when it is longer than ``http.url.limit`` or a filter rejects it."""
+        if len(url) > self._limit:
+            return None
         found: str | None = url
         for call in self._calls:
             if found is None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from nutch2py.conf import Configuration
 from nutch2py.plugins import enabled, in_order
+from nutch2py.url.length import check_length, limit_of
 
 if TYPE_CHECKING:
     from nutch2py.contracts import URLNormalizer
@@ -26,7 +27,7 @@ OUTLINK = "outlink"
 INDEXER = "indexer"
 SCOPES = (DEFAULT, PARTITION, GENERATE_HOST_COUNT, FETCHER, CRAWLDB, LINKDB, INJECT, OUTLINK, INDEXER)
 
-_REMEMBERED = 16_384
+_REMEMBERED, _REMEMBERED_LENGTH = 16_384, 1024  # URLs, and the characters of one
 
 
 class URLNormalizers:
@@ -36,15 +37,18 @@ class URLNormalizers:
         self.scope = scope
         self.normalizers: list[URLNormalizer] = _of_scope(conf, scope)
         self._loops = max(conf.get_int("urlnormalizer.loop.count", 1), 0)
+        self._limit = limit_of(conf)
         self._remembered: dict[str, str | None] = {}
 
     def normalize(self, url: str) -> str | None:
-        """Return the canonical URL, or None when it is malformed or a normalizer drops it."""
+        """Return the canonical URL, or None when it is malformed, too long, or a normalizer drops it."""
         try:
             return self._remembered[url]
         except KeyError:
             pass
         found = self._normalize(url)
+        if len(url) > _REMEMBERED_LENGTH:
+            return found
         if len(self._remembered) >= _REMEMBERED:
             self._remembered.clear()
         self._remembered[url] = found
@@ -57,7 +61,8 @@ class URLNormalizers:
             return None
 
     def normalize_or_raise(self, url: str) -> str | None:
-        """Return the canonical URL or None; raise ValueError, which says why, when the URL is malformed."""
+        """Return the canonical URL or None; raise ValueError, which says why, when the URL is malformed or too long."""
+        check_length(url, self._limit)
         for _ in range(self._loops):
             before = url
             for normalizer in self.normalizers:
@@ -67,6 +72,7 @@ class URLNormalizers:
                 url = found
             if url == before:
                 break
+            check_length(url, self._limit)  # where a character is escaped, up to twelve stand for it
         return url
 
 

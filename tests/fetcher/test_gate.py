@@ -10,7 +10,7 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
-from nutch2py.fetcher.gate import AddressGate
+from nutch2py.fetcher.gate import AddressGate, address_of
 from nutch2py.url.resolve import HostsFile
 from nutch2py.webpage import CrawlStatus, WebPage
 from nutch2py.webpage import ProtocolStatusCode as Code
@@ -23,8 +23,16 @@ PRIVATE = (
     "192.168.1.1", "169.254.169.254", "100.64.0.1", "100.127.255.255", "198.18.0.1", "192.0.0.8", "240.0.0.1",
     "255.255.255.255", "::1", "::", "fe80::1", "fc00::1", "fd12:3456::1", "fec0::1", "::ffff:127.0.0.1",
     "::ffff:10.0.0.1", "::ffff:a9fe:a9fe", "2002:7f00:1::", "2002:a00:1::1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe",
+    "::127.0.0.1", "::a9fe:a9fe", "::ffff:0:127.0.0.1", "::ffff:0:10.0.0.1", "64:ff9b:1::7f00:1", "64:ff9b:1::1",
+    "2001::a:b:c:80ff:fffe", "2001:0:7f00:1:0:0:f7f7:f7f7", "2001:470::5efe:7f00:1", "2001:470:0:1:200:5efe:a00:1",
+    "100::1", "2001:db8::1", "2001:2::1", "3fff::1", "5f00::1", "ff02::1", "224.0.0.1", "192.0.2.1",
 )  # fmt: skip
-PUBLIC = ("93.184.216.34", "8.8.8.8", "172.32.0.1", "100.128.0.1", "192.0.1.1", "2606:2800:220:1::1", "::ffff:8.8.8.8")
+PUBLIC = (
+    "93.184.216.34", "8.8.8.8", "172.32.0.1", "100.128.0.1", "192.0.1.1", "2606:2800:220:1::1", "::ffff:8.8.8.8",
+    "::8.8.8.8", "::ffff:0:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1", "2001:0:808:808:0:0:f7f7:f7f7",
+    "2001:470::5efe:808:808", "2001:4860:4860::8888", "2001:20::1", "101::1",
+)  # fmt: skip
+LOCAL_NAT64 = ("64:ff9b:1:7f00:0:100::", "64:ff9b:1:7f:0:1::", "64:ff9b:1:0:7f:0:100:0", "64:ff9b:1::7f00:1")
 
 
 @pytest.fixture
@@ -47,11 +55,64 @@ def test_a_name_that_stands_for_an_excluded_address(gated: Crawl, tmp_path: Any,
     assert gated.report.counters["exception_address_excluded"] == 1
 
 
+@pytest.mark.parametrize("address", LOCAL_NAT64)
+def test_an_address_behind_any_translation_of_a_networks_own(address: str) -> None:
+    """RFC 6052 2.2: where the IPv4 address stands depends on the length of a prefix that only the network knows."""
+    assert not AddressGate.from_conf(Configuration({"http.filter.ipaddress.exclude": "127.0.0.1"})).accepts(address)
+
+
+def test_the_whole_of_an_embedding_form_can_be_excluded() -> None:
+    gate = AddressGate.from_conf(Configuration({"http.filter.ipaddress.exclude": "2002::/16"}))
+    assert not gate.accepts("2002:808:808::1")
+    assert gate.accepts("8.8.8.8")
+
+
 NOTATIONS = (
     "127.0.0.1", "2130706433", "0x7f000001", "0x7f.1", "017700000001", "0177.0.0.1", "127.1", "127.0.1", "0", "0.0.0.0",
     "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[0:0:0:0:0:0:0:1]", "[::]", "localhost", "LOCALHOST",
     "localhost.", "①②⑦.⓪.⓪.①", "127。0。0。1",
 )  # fmt: skip
+
+
+WRITTEN = (*NOTATIONS, "%31%32%37.0.0.1", "127.0.0.1.", "１２７.0.0.1", "0x7f.0x0.0x0.0x1", "0x7F.1", "017700000001.",
+    "[::127.0.0.1]", "a.localhost", "00000000000000000177.1", "%5B::1%5D")  # fmt: skip
+
+
+@pytest.mark.parametrize("host", WRITTEN)
+def test_a_proxy_is_not_asked_for_the_loopback(host: str) -> None:
+    assert not AddressGate.from_conf(Configuration.load()).accepts_name(host)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "example.org",
+        "1.example.org",
+        "0x7g.1",
+        "256.0.0.1",
+        "127.0.0.256",
+        "1.2.3.4.5",
+        "08.0.0.1",
+        "a b",
+        "",
+        "%zz",
+        "134744072",
+        "0x8.8.8.8",
+        "[2001:4860:4860::8888]",
+        "9" * 5000,
+        "0x" + "f" * 5000,
+        "localhost.example.org",
+    ],
+)
+def test_a_proxy_may_be_asked_for_other_names(host: str) -> None:
+    assert AddressGate.from_conf(Configuration.load()).accepts_name(host)
+
+
+@pytest.mark.parametrize(
+    ("host", "address"), [("8.8.2056", "8.8.8.8"), ("010.8.0x808", "8.8.8.8"), ("0", "0.0.0.0"), ("4294967296", None)]
+)
+def test_numbers_are_read_as_inet_aton_does(host: str, address: str | None) -> None:
+    assert address_of(host) == address
 
 
 @pytest.mark.parametrize("host", NOTATIONS)

@@ -143,3 +143,20 @@ def test_fast_rules_may_be_gzipped(tmp_path: Path) -> None:
 def test_the_validator(url: str, valid: bool) -> None:
     found = named(Configuration(), "urlfilter", "urlfilter-validator")
     assert (found.filter(url) is not None) == valid
+
+
+@pytest.mark.parametrize("listed", ["flå.no", "FLÅ.no", "xn--fl-zia.no", "a.flå.no", "www.a.flå.no"])
+@pytest.mark.parametrize("host", ["www.a.flå.no", "www.a.FLÅ.no", "www.a.xn--fl-zia.no"])
+def test_international_names_are_one_name_in_either_form(listed: str, host: str) -> None:
+    url, other = f"http://{host}/", "http://www.a.no/"
+    allows = named(Configuration({"urlfilter.domain.rules": listed}), "urlfilter", "urlfilter-domain")
+    assert (allows.filter(url), allows.filter(other)) == (url, None)
+    denies = named(Configuration({"urlfilter.domaindenylist.rules": listed}), "urlfilter", "urlfilter-domaindenylist")
+    assert (denies.filter(url), denies.filter(other)) == (None, other)
+
+
+def test_a_url_beyond_the_limit_passes_no_filter() -> None:
+    values = {"plugin.includes": "urlfilter-suffix", "urlfilter.suffix.rules": "+\n.gif", "http.url.limit": "9"}
+    filters = URLFilters(Configuration(values))
+    assert filters.filter("http://ab") == "http://ab"
+    assert filters.filter("http://abc") is None

@@ -89,6 +89,42 @@ def test_a_url_without_a_host_name_is_malformed(url: str) -> None:
         NUTCH_2.normalize(url, "default")
 
 
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [  # what the class of Nutch 2.4 gave
+        ("http://a.org/a/c/../b/search?q=foobar|", "http://a.org/a/c/../b/search?q=foobar|"),
+        ("http://a.org/a/c/../b/search?q=foobar%", "http://a.org/a/c/../b/search?q=foobar%"),
+        ("http://a.org/a/../b\\c", "http://a.org/a/../b\\c"),
+        ("http://a.org//a b", "http://a.org//a b"),
+        ("http://a.org//a\u3000", "http://a.org//a\u3000"),
+        ("http://a.org//a\u4e2d", "http://a.org/a\u4e2d"),
+        ("http://a|b.org//a", "http://a|b.org//a"),
+        ("http://A_b.org//a?[]", "http://a_b.org/a?[]"),
+        ("http://a.org//[", "http://a.org//["),
+        ("http://[::1]//a", "http://[::1]/a"),
+        ("http://a.org/..", "http://a.org/.."),
+        ("http://a.org/..?x", "http://a.org/..?x"),
+        ("http://a.org/a/../..", "http://a.org/.."),
+        ("http://a.org/../..", "http://a.org/.."),
+        ("http://a.org/../a/..", "http://a.org/"),
+        ("http://a.org/../../a", "http://a.org/a"),
+        ("http:///path", "http:///path"),
+        ("http:a/../b", "http:a/../b"),
+        ("file:/a/../b", "file:/a/../b"),
+        ("file:///a//b", "file:///a//b"),
+        ("http://a.org:00000000000080/", "http://a.org/"),
+    ],
+)
+def test_what_becomes_of_odd_urls_as_in_nutch_2(url: str, expected: str) -> None:
+    assert NUTCH_2.normalize(url, "default") == expected
+
+
+@pytest.mark.parametrize("normalizer", [NUTCH_2, NUTCH_1])
+def test_a_host_that_is_no_utf_8_is_malformed(normalizer: BasicURLNormalizer) -> None:
+    with pytest.raises(ValueError, match="Invalid percent-encoded host name"):
+        normalizer.normalize("https://abc%FEdef.org/", "default")
+
+
 def test_a_space_before_a_fragment_goes_with_it() -> None:
     assert NUTCH_2.normalize("http://a.org/b #c", "default") == "http://a.org/b"
     assert NUTCH_1.normalize("http://a.org/b #c", "default") == "http://a.org/b%20"

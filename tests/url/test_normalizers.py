@@ -8,6 +8,7 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.url.keys import unreverse_url
+from nutch2py.url.length import limit_of
 from nutch2py.url.url_normalizers import FETCHER, INJECT, URLNormalizers
 
 
@@ -63,3 +64,27 @@ def test_recorded_urls_are_canonical(conf: Configuration, recording: Path) -> No
     changed = {url for url in urls if normalizers.normalize(url) != url}
     print(f"recorded URLs {len(urls) - len(changed)}/{len(urls)}")
     assert changed == set()
+
+
+def test_a_url_beyond_the_limit_is_none(conf: Configuration) -> None:
+    conf.set("http.url.limit", "40")
+    normalizers = URLNormalizers(conf)
+    url = "http://a.org/".ljust(40, "a")
+    assert normalizers.normalize(url) == url
+    assert normalizers.normalize(f"{url}a") is None
+    with pytest.raises(ValueError, match="a URL of 41 characters, the limit is 40"):
+        normalizers.normalize_or_raise(f"{url}a")
+
+
+def test_a_url_that_a_normalizer_makes_too_long_is_none(conf: Configuration) -> None:
+    conf.set("http.url.limit", "40")
+    conf.set("urlnormalizer.basic.nutch1.rules", "true")
+    normalizers = URLNormalizers(conf)
+    assert normalizers.normalize("http://a.org/ééé") == "http://a.org/%C3%A9%C3%A9%C3%A9"
+    assert normalizers.normalize("http://a.org/" + "é" * 5) is None
+
+
+@pytest.mark.parametrize(("limit", "most"), [("-1", 32_800), ("1000000", 32_800), ("0", 0)])
+def test_no_limit_is_above_that_of_row_keys(conf: Configuration, limit: str, most: int) -> None:
+    conf.set("http.url.limit", limit)
+    assert limit_of(conf) == most

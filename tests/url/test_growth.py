@@ -1,0 +1,230 @@
+"""The work for a URL grows with its length, no more: strangers make the URLs. Every function and every pattern."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nutch2py.url
+from nutch2py.conf import Configuration
+from nutch2py.plugins import named
+from nutch2py.url import idn, javaurl, keys, parts
+from nutch2py.url.ambiguity import Growth, growth_of
+from nutch2py.url.java_regex import compile_java, substitution
+from nutch2py.url.length import MAX_LENGTH
+from nutch2py.url.partition import URLPartitioner, java_hash
+from nutch2py.url.url_filters import URLFilters
+from nutch2py.url.url_normalizers import URLNormalizers
+from tests.growth import Shape, assert_linear, patterns_of, repeated, repetitions
+
+Text = Callable[[str], object]
+
+PIECES = ["a", ".", "a.", "/", "./", "../", "/a/..", "?", "&", "#", "%", "%41", "sid=", ";sid=", "=", "é", "é.", ":"]
+PIECES += ["@", "[", "]", "xn--", "-", "\\", "1.", "\x01", "!*", "://"]
+HEADS = ["http://", "http://h/", "http://h/a?", "http://h/#!", "", "mailto:a?"]
+SHAPES = repetitions(PIECES, HEADS, ["", "\n!"])
+SHAPES["dots before a colon"] = repeated(".", head="a", tail="!:x")
+BASE = javaurl.parse_url("http://h/a/b?c")
+
+RULES = {
+    "urlnormalizer-host": ("urlnormalizer.hosts.rules", "*.example.com www.example.com"),
+    "urlnormalizer-slash": ("urlnormalizer.slashes.rules", "h +"),
+    "urlnormalizer-protocol": ("urlnormalizer.protocols.rules", "*.example.com https"),
+    "urlfilter-domain": ("urlfilter.domain.rules", "example.com"),
+    "urlfilter-domaindenylist": ("urlfilter.domaindenylist.rules", "example.com"),
+    "urlfilter-fast": ("urlfilter.fast.rules", "Domain example.com\nDenyPath ^/a\nDomain .\nDenyPathQuery ^/b.*"),
+}
+NORMALIZERS = ["ajax", "basic", "host", "pass", "protocol", "querystring", "regex", "slash"]
+FILTERS = ["automaton", "domain", "domaindenylist", "fast", "prefix", "regex", "suffix", "validator"]
+
+
+def _conf(plugin_id: str, **properties: str) -> Configuration:
+    conf = Configuration.load()
+    if plugin_id in RULES:
+        conf.set(*RULES[plugin_id])
+    for name, value in properties.items():
+        conf.set(name.replace("__", "-").replace("_", "."), value)
+    return conf
+
+
+def _normalizer(name: str, scope: str = "default", **properties: str) -> Text:
+    plugin_id = f"urlnormalizer-{name}"
+    plugin = named(_conf(plugin_id, **properties), "urlnormalizer", plugin_id)
+    return lambda url: plugin.normalize(url, scope)
+
+
+def _filter(name: str) -> Text:
+    plugin_id = f"urlfilter-{name}"
+    accept: Text = named(_conf(plugin_id), "urlfilter", plugin_id).filter
+    return accept
+
+
+FUNCTIONS: dict[str, Callable[[], Text]] = {
+    "parse_url": lambda: javaurl.parse_url,
+    "parse_relative": lambda: lambda href: javaurl.parse_relative(BASE, href),
+    "resolve": lambda: lambda href: javaurl.resolve(BASE, href),
+    "resolve against": lambda: lambda base: javaurl.resolve(base, "../x"),
+    "reverse_url": lambda: keys.reverse_url,
+    "unreverse_url": lambda: keys.unreverse_url,
+    "reverse_host": lambda: keys.reverse_host,
+    "host_of_key": lambda: keys.host_of_key,
+    "host_to_ascii": lambda: lambda url: idn._uts46.__wrapped__(url[7:]),
+    "host_to_ascii_2003": lambda: lambda url: idn.host_to_ascii_2003(url[7:]),
+    "host_to_unicode_2003": lambda: lambda url: idn.host_to_unicode_2003(url[7:]),
+    "to_ascii": lambda: idn.to_ascii,
+    "to_unicode": lambda: idn.to_unicode,
+    "suffix_of_host": lambda: lambda url: parts.suffix_of_host.__wrapped__(url[7:]),
+    "domain_of_host": lambda: lambda url: parts.domain_of_host.__wrapped__(url[7:]),
+    "domains_above": lambda: lambda url: [*parts.domains_above(url[7:], 20)],
+    "segments_of": lambda: parts.segments_of,
+    "choose_repr": lambda: lambda url: parts.choose_repr(url, url, True),
+    "java_hash": lambda: java_hash.__wrapped__,
+    "normalize_basic, Nutch 1": lambda: _normalizer("basic", urlnormalizer_basic_nutch1_rules="true"),
+    "normalize_basic, IDN": lambda: _normalizer("basic", urlnormalizer_basic_host_idn="toAscii"),
+    "normalize_ajax, index": lambda: _normalizer("ajax", "indexer"),
+    **{f"normalize_{name}": lambda name=name: _normalizer(name) for name in NORMALIZERS},  # type: ignore[misc]
+    **{f"filter_{name}": lambda name=name: _filter(name) for name in FILTERS},  # type: ignore[misc]
+    "substitution": lambda: lambda text: substitution(text, 3),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_is_linear(name: str) -> None:
+    assert_linear(FUNCTIONS[name](), SHAPES, 16_384)
+
+
+class Case(NamedTuple):
+    """How a pattern is used, and shapes that nearly match it."""
+
+    method: str
+    pieces: list[str]
+    head: str = ""
+
+
+PATTERNS: dict[str, Case] = {
+    "filter_automaton:_REPEAT": Case("match", ["1", "{1", "*"], "{"),
+    "filter_automaton:_CLASS": Case("match", ["a", "\\", "\\]", "[", "^"], "["),
+    "filter_validator:_URL": Case("fullmatch", ["a", "a.", "1.", "-", "/", "?", "/?", "#", ".."], "http://a.bc"),
+    "filter_validator:_PATH_LIKE": Case("match", ["a", "?", "/"]),
+    "filter_validator:_DOTS": Case("findall", [".", "..a"]),
+    "filter_validator:_SLASHES": Case("findall", ["/", "//a"]),
+    "idn:_DOTS": Case("split", [".", "a.", "a"]),
+    "java_regex:_FLAGS": Case("match", ["a", "-", "i-"], "(?"),
+    "java_regex:_PROPERTY": Case("match", ["a", "{", "^"], "\\p{"),
+    "java_regex:_CODE_POINT": Case("match", ["a", "1", "{"], "\\x{"),
+    "java_regex:_GROUP": Case("findall", ["$", "\\", "a", "${", "$1", "${a"], "${"),
+    "javauri:_PATH": Case("fullmatch", ["a", "%41", "%", "é", "/"]),
+    "javauri:_URIC": Case("fullmatch", ["a", "%41", "%", "é", "?"]),
+    "javauri:_REGISTRY": Case("fullmatch", ["a", "%41", "%", "é", "@"]),
+    "javauri:_USERINFO": Case("fullmatch", ["a", "%41", "%", "é", ":"]),
+    "javaurl:_PROTOCOL": Case("fullmatch", ["a", ".", "a.", "-+", "a-"], "a"),
+    "javaurl:_PORT": Case("fullmatch", ["0", "1", "+"]),
+    "javaurl:_CONTROL": Case("search", ["a", "é"]),
+    "javaurl:_SIMPLE": Case("fullmatch", ["a", ".", ":", "1", "/", "?", "#"], "http://a"),
+    "javaurl:_HERE": Case("sub", ["/", "/.", "./", "/./", "/./."]),
+    "javaurl:_ABSOLUTE": Case("fullmatch", ["a", ".", ":", "1", "/", "#"], "http://a"),
+    "javaurl:_PLAIN": Case("fullmatch", ["a", "/", ".", "a/", "a.", "/a", "?", "a/."], "a"),
+    "keys:_CLEAN_HEAD": Case("fullmatch", ["a", ".", "a.", ":", "1"], "http://a"),
+    "keys:_KEY_HEAD": Case("fullmatch", ["]", "]:", "]:a", ":", "a", "1", "[", "]:a:1"], "["),
+    "normalize_ajax:_TO_ESCAPE": Case("findall", ["a", "é", "#"]),
+    "normalize_ajax:_PARAMETER": Case("search", ["&", "&_escaped_fragment_", "_escaped_fragment_=", "a"]),
+    "normalize_basic:_CLEAN": Case("fullmatch", ["a", "a.", ".", ":1", "/", "é"], "http://a"),
+    "normalize_basic:_CLEAN_ESCAPED": Case("fullmatch", ["a", "%C3", "%", "é", "/"], "http://a/"),
+    "normalize_basic:_ODD_PATH": Case("search", ["a", "/a", "."]),
+    "normalize_basic:_ESCAPE": Case("findall", ["%", "%4", "%41"]),
+    "normalize_basic:_TO_ESCAPE": Case("findall", ["%", "%4", "%41", "é", " "]),
+    "normalize_basic:_BAD_ESCAPE": Case("search", ["%41", "a"]),
+    "normalize_basic:_NO_HOST": Case("search", ["a", "é"]),
+    "normalize_protocol:_PROTOCOL": Case("fullmatch", ["a", "%41", "%", "%4"], "a"),
+    "parts:_IPV4": Case("fullmatch", ["1", "1.", "."]),
+}
+
+
+def _shapes(case: Case) -> dict[str, Shape]:
+    return repetitions(case.pieces, sorted({"", case.head}), ["", "\n", "!:x", "\x01"])
+
+
+def _run(pattern: re.Pattern[str], case: Case) -> Text:
+    return (lambda text: pattern.sub("/", text)) if case.method == "sub" else getattr(pattern, case.method)
+
+
+def test_every_pattern_of_the_package_has_a_case() -> None:
+    assert set(patterns_of(nutch2py.url)) == set(PATTERNS)
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_every_pattern_is_linear(name: str) -> None:
+    pattern, case = patterns_of(nutch2py.url)[name], PATTERNS[name]
+    assert_linear(_run(pattern, case), _shapes(case), 16_384)
+    if case.method in {"fullmatch", "search"}:
+        assert growth_of(pattern, case.method == "fullmatch") == Growth.LINEAR
+
+
+@pytest.mark.parametrize("name", ["automaton", "fast", "regex"])
+def test_the_shipped_rules_of_filters_are_linear(name: str) -> None:
+    named(Configuration.load(overrides={"urlfilter.regex.unsafe": "refuse"}), "urlfilter", f"urlfilter-{name}")
+
+
+def test_the_shipped_substitutions_are_linear() -> None:
+    named(Configuration.load(overrides={"urlfilter.regex.unsafe": "refuse"}), "urlnormalizer", "urlnormalizer-regex")
+
+
+@pytest.mark.parametrize("scope", ["default", "outlink"])
+def test_all_normalizers_and_filters_together(scope: str) -> None:
+    """Beyond the limit a URL costs nothing; below it, all that the shipped configuration does to one is linear."""
+    conf = Configuration.load(overrides={"http.url.limit": "-1"})
+    normalizers, filters = URLNormalizers(conf, scope), URLFilters(conf)
+
+    def take(url: str) -> None:
+        found = normalizers._normalize(url)
+        if found is not None:
+            filters.filter(found)
+
+    assert_linear(take, SHAPES, 16_384)
+
+
+def _all() -> list[Text]:
+    conf = Configuration.load()
+    made = [make() for make in FUNCTIONS.values()]
+    return [*made, URLPartitioner(conf).key, URLNormalizers(conf).normalize, compile_java]
+
+
+EVERY_FUNCTION = _all()
+_TEXT = st.one_of(
+    st.text(max_size=40),
+    st.builds(
+        "".join, st.lists(st.sampled_from([*PIECES, *HEADS, "80", "\ud800", "\u3002", "[::1]", "%FE"]), max_size=9)
+    ),
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(_TEXT)
+def test_every_function_returns_or_raises_value_error(text: str) -> None:
+    for function in EVERY_FUNCTION:
+        try:
+            function(text)
+        except ValueError:
+            continue
+
+
+@pytest.mark.parametrize("length", [MAX_LENGTH + 1, 3_000_000])
+def test_too_long_a_url_is_none(length: int) -> None:
+    url = "http://a.org/".ljust(length, "a")
+    for function in (javaurl.parse_url, keys.reverse_url, FUNCTIONS["resolve"](), FUNCTIONS["parse_relative"]()):
+        with pytest.raises(
+            ValueError, match=f"a URL of {length} characters, the limit is {MAX_LENGTH}: http://a.org/aa"
+        ):
+            function(url)
+    with pytest.raises(ValueError, match=f"not a row key: .* has {length} characters"):
+        keys.unreverse_url("org.a:http/".ljust(length, "a"))
+
+
+def test_the_longest_row_key_of_hbase_is_a_url() -> None:
+    key = "org.a:http:80/".ljust(32_767, "a")
+    assert keys.reverse_url(keys.unreverse_url(key)) == key
