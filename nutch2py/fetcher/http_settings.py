@@ -13,6 +13,7 @@ from nutch2py.fetcher.body import ENCODINGS
 from nutch2py.fetcher.gate import AddressGate
 from nutch2py.fetcher.local_files import Files
 from nutch2py.reporting import warn
+from nutch2py.url.length import limit_of
 from nutch2py.url.resolve import HostsFile
 
 SETTING = "NUTCH2PY_HTTP"
@@ -194,7 +195,7 @@ class HttpSettings:
             protocols=protocols(conf),
             files=Files.from_conf(conf),
             ftp=Ftp.from_conf(conf),
-            url_limit=conf.get_int("http.url.limit", 8192),
+            url_limit=limit_of(conf),
             keep_exchange=keep_exchange,
             connections=max(2 * threads, 64),
         )

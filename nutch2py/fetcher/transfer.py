@@ -200,7 +200,7 @@ class Transfer:
             return
         # the proxy opens the connection, so only an address that is known here can be judged here
         for address in addresses or [host]:
-            if gate and _is_address(address) and not gate.accepts(address):
+            if gate and not gate.accepts_name(address):
                 raise AddressExcludedError(f"address excluded by http.filter.ipaddress: {address}")
         if gate:
             self.curl.setopt(pycurl.OPENSOCKETFUNCTION, _open_any_socket)
@@ -342,14 +342,6 @@ class Transfer:
 def cause_of(code: int, message: str) -> Cause:
     """Return what libcurl's code and message say of another try."""
     return next((cause for words, cause in _CAUSES.get(code, ()) if words in message), Cause.OTHER)
-
-
-def _is_address(text: str) -> bool:
-    try:
-        socket.getaddrinfo(text.strip("[]"), None, flags=socket.AI_NUMERICHOST)
-    except OSError:
-        return False
-    return True
 
 
 class _OpenedSocket:

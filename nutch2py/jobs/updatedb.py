@@ -101,9 +101,18 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
     def map_side(self, split: SideSplit) -> Iterator[Pair]:
         """Yield the links that pages of the batch no longer have, under the row key of their target."""
         for key, urls in BatchLists(self.conf).dropped(split.range):
-            source = orjson.dumps(unreverse_url(key)).decode()
+            try:
+                source = orjson.dumps(unreverse_url(key)).decode()
+            except ValueError:
+                self.count("updatedb", "malformed_keys")
+                continue
             for url in urls:
-                yield reverse_url(url), f"{_DROPPED}{source}"
+                try:
+                    target = reverse_url(url)
+                except ValueError:
+                    self.count("updatedb", "malformed_links")
+                    continue
+                yield target, f"{_DROPPED}{source}"
 
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[Pair]:
         """Compute the changes of each row into the journal."""

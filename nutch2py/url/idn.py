@@ -2,6 +2,11 @@
 
 IDNA 2008 is the one that browsers and registries use and the default here; IDNA 2003 (RFC 3490), which writes ``ß``
 as ``ss`` and knows Unicode 3.2 only, is what ``urlnormalizer.basic.host.idna2008 = false`` asks for.
+
+The library is url-py, Servo's host parser: it reads a name as browsers do (UTS 46 with the exceptions of the WHATWG's
+URL standard, such as ``_`` and emoji, which the stricter package idna refuses though such hosts are linked and
+answer), in compiled code of linear time, and its tables are of today's Unicode, where Python's own codec has IDNA 2003.
+It parses hosts only: row keys need URLs as ``java.net.URL`` reads them.
 """
 
 from __future__ import annotations

@@ -234,3 +234,15 @@ def test_several_addresses_of_a_name_are_each_judged(site: ScriptedSite, crawl: 
     page = crawl(site.url("/p", "two.test"), http_hosts_file=str(names), http_filter_ipaddress_exclude="127.0.0.1")
     assert page.status == CrawlStatus.RETRY
     assert site.seen == []
+
+
+@pytest.mark.parametrize("host", ["%31%32%37.0.0.1", "0x7f.1", "2130706433", "127.0.0.1."])
+def test_the_proxy_is_not_asked_for_a_name_that_is_a_refused_address(
+    site: ScriptedSite, gated: Crawl, host: str
+) -> None:
+    """The proxy would open the connection, and a redirect of robots.txt is never normalized."""
+    proxy = {"http_proxy_host": "127.0.0.1", "http_proxy_port": str(site.port), "http_hosts_file": ""}
+    page = gated(f"http://{host}/p", **proxy)
+    assert page.content is None
+    assert site.seen == []
+    assert gated.report.counters["exception_address_excluded"] == 1
