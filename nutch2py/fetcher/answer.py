@@ -58,7 +58,7 @@ class Answer:
     content encodings and cut at the limit; ``truncated`` then says why (``length``, ``time``, ``disconnect``), else it
     is empty. ``ip``: the address that answered, when it is wanted. ``elapsed``: milliseconds from the connection to
     the last byte. ``request`` and ``status_line``: both as sent, where they are wanted (WARC). With ``failure`` set
-    nothing else holds.
+    nothing else holds but ``ip``, of a connection that was made.
     """
 
     url: str

@@ -69,7 +69,9 @@ class PycurlDownloadHandler(BaseDownloadHandler):
         if answer.cause is Cause.BAD_LENGTH and self._http.lenient:
             answer = await self._get(request.url, limit, headers, ignore_length=True)
         elif answer.cause is Cause.BAD_HEAD and self._http.proxy is None:
+            address = answer.ip
             answer = await lenient.get(self._http, answer.url, parse_url(answer.url), limit, headers)
+            answer.ip = answer.ip or address
         response = AnswerResponse(request.url, answer.status or 200, None, answer.content, request=request)
         response.answer = answer
         return response

@@ -141,13 +141,13 @@ class Outcome:
         """
         if status is None:
             status = protocol_status(url, answer)
+        if answer.ip and self._store_ip:  # also of an answer that was none: it tells which server does so
+            page.metadata[MetadataKey.IP] = answer.ip.encode("ascii", "replace")
         if answer.failure is None:
             headers = canonical_headers(answer.fields())
             page.headers = headers
             if self._store_time:
                 page.metadata[MetadataKey.RESPONSE_TIME] = encode_int(min(answer.elapsed, 0x7FFFFFFF))
-            if answer.ip and self._store_ip:
-                page.metadata[MetadataKey.IP] = answer.ip.encode("ascii", "replace")
             if status.code in _WITH_CONTENT:
                 page.content = answer.content
                 page.content_type = content_type(headers.get("Content-Type"), url, answer.content, self._conf)

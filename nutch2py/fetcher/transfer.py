@@ -257,14 +257,16 @@ class Transfer:
 
     def answer(self, code: int, message: str) -> Answer:
         """Return what the transfer came to; ``code`` and ``message`` are libcurl's, 0 for a good end."""
-        if self._ftp:
-            return self._ftp_answer(code, message)
+        answer = self._ftp_answer(code, message) if self._ftp else self._http_answer(code, message)
+        if self._http.store_ip:
+            answer.ip = self.curl.getinfo(pycurl.PRIMARY_IP) or ""
+        return answer
+
+    def _http_answer(self, code: int, message: str) -> Answer:
         status = int(self.curl.getinfo(pycurl.RESPONSE_CODE))
         body = self.body
         answer = Answer(self.url, status, self.lines, body.content() if body is not None else b"")
         answer.elapsed = int((time.monotonic() - self.started) * 1000)
-        if self._http.store_ip:
-            answer.ip = self.curl.getinfo(pycurl.PRIMARY_IP) or ""
         answer.request, answer.status_line = self.sent, self.status_line
         if body is not None and body.truncated:
             answer.truncated = "length"

@@ -16,7 +16,7 @@ import zstandard
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.body import Body, encoding_of
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
-from nutch2py.webpage import CrawlStatus
+from nutch2py.webpage import CrawlStatus, MetadataKey
 from nutch2py.webpage import ProtocolStatusCode as Code
 from tests.fetcher.conftest import item
 from tests.memory import peak_megabytes
@@ -115,8 +115,16 @@ def cases() -> dict[str, tuple[Reply, Expected]]:
 CASES = cases()
 
 
-def fetch_all(url: str, names: list[str]) -> tuple[dict[str, tuple[int, int, int | None]], float]:
-    """Fetch the pages, a good one of the same server after each; return what the rows say, and the memory in MB."""
+class Fetched(NamedTuple):
+    """``rows``: status, code and length by name; ``addresses``: by name, of rows that have one; ``memory`` in MB."""
+
+    rows: dict[str, tuple[int, int, int | None]]
+    addresses: dict[str, bytes]
+    memory: float
+
+
+def fetch_all(url: str, names: list[str]) -> Fetched:
+    """Fetch the pages, a good one of the same server after each."""
     overrides = {
         "http.agent.name": "probe",
         "http.filter.ipaddress.exclude": "",
@@ -125,23 +133,27 @@ def fetch_all(url: str, names: list[str]) -> tuple[dict[str, tuple[int, int, int
         "http.timeout": "1000",
         "http.time.limit": "2",
         "http.content.limit": str(LIMIT),
+        "store.ip.address": "true",
     }
-    rows = {}
+    rows, addresses = {}, {}
 
     def sink(done: FetchItem) -> None:
         page = done.page
         assert page.protocol_status is not None
         length = None if page.content is None else len(page.content)
-        rows[done.url.rpartition("/")[2]] = (page.status, page.protocol_status.code, length)
+        name = done.url.rpartition("/")[2]
+        rows[name] = (page.status, page.protocol_status.code, length)
+        if MetadataKey.IP in page.metadata:
+            addresses[name] = page.metadata[MetadataKey.IP]
 
     paths = [path for name in names for path in (name, f"after-{name}")]
     fetcher = Fetcher(Configuration.load(overrides=overrides), 8, log=lambda _: None)
     fetcher.run((item(url + path) for path in paths), sink)
-    return rows, peak_megabytes()
+    return Fetched(rows, addresses, peak_megabytes())
 
 
 @pytest.fixture(scope="module")
-def fetched() -> tuple[dict[str, tuple[int, int, int | None]], float]:
+def fetched() -> Fetched:
     with ScriptedSite() as site:
         for name, (reply, _) in CASES.items():
             site.on(f"/{name}", reply)
@@ -151,9 +163,9 @@ def fetched() -> tuple[dict[str, tuple[int, int, int | None]], float]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_row_says_what_came_of_it(fetched: tuple[dict[str, tuple[int, int, int | None]], float], name: str) -> None:
-    status, code, length = fetched[0][name]
-    assert fetched[0][f"after-{name}"] == GOOD
+def test_the_row_says_what_came_of_it(fetched: Fetched, name: str) -> None:
+    status, code, length = fetched.rows[name]
+    assert fetched.rows[f"after-{name}"] == GOOD
     expected = CASES[name][1]
     if expected is None:  # good or not: it has a status
         assert (status, code) in {(2, 1), (34, 16), (4, 13)}
@@ -166,9 +178,14 @@ def test_the_row_says_what_came_of_it(fetched: tuple[dict[str, tuple[int, int, i
         assert length == expected.length
 
 
-def test_memory_is_bounded(fetched: tuple[dict[str, tuple[int, int, int | None]], float]) -> None:
-    print(f"{fetched[1]:.0f} MB, bombs of {BOMB / 1e6:.0f} MB each")
-    assert fetched[1] < MEMORY
+@pytest.mark.parametrize("name", CASES)
+def test_the_row_names_the_server_whatever_it_answered(fetched: Fetched, name: str) -> None:
+    assert fetched.addresses[name] == fetched.addresses[f"after-{name}"] == b"127.0.0.1"
+
+
+def test_memory_is_bounded(fetched: Fetched) -> None:
+    print(f"{fetched.memory:.0f} MB, bombs of {BOMB / 1e6:.0f} MB each")
+    assert fetched.memory < MEMORY
 
 
 @pytest.mark.parametrize(

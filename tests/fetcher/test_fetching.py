@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import socket
 import time
 import zlib
 from collections.abc import Iterator
@@ -284,6 +285,14 @@ def test_address_gate_includes(site: ScriptedSite, crawl: Crawl) -> None:
 def test_ip_address_is_stored_when_wanted(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/p", Reply(body=PAGE))
     assert crawl(site.url("/p", "b.test"), store_ip_address="true").metadata[MetadataKey.IP] == b"127.0.0.1"
+
+
+def test_no_address_is_stored_without_a_connection(crawl: Crawl) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        page = crawl(f"http://127.0.0.1:{closed.getsockname()[1]}/", store_ip_address="true")
+    assert crawl.report.counters["exception_connection_refused"] == 1
+    assert MetadataKey.IP not in page.metadata
 
 
 def test_content_is_not_stored_when_not_wanted(site: ScriptedSite, crawl: Crawl) -> None:
