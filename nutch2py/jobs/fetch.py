@@ -30,7 +30,7 @@ from nutch2py.mapreduce.protocol import SortedTextProtocol
 from nutch2py.reporting import warn
 from nutch2py.table import WriteBatch, open_store
 from nutch2py.url.keys import reverse_host, unreverse_url
-from nutch2py.url.partition import URLPartitioner
+from nutch2py.url.partition import URLPartitioner, seed_of
 from nutch2py.webpage import INJECTED_SITEMAP, CrawlStatus, Host, Mark, WebPage
 
 _ROWS = 100  # rows read at once for the queues
@@ -44,9 +44,9 @@ class FetchParameters(BatchParameters):
 
     ``threads``: requests at a time in a task. ``resume``: leave out what is fetched. ``sitemap``: sitemaps, and only
     these; ``detect_sitemaps``: note those that robots.txt names. ``deadline``: when it ends, seconds since 1970, None
-    for never. ``partitions``: fetch tasks, ``partition_mode``: what they hold together ("": as the property says).
-    ``listed``: rows come through the batch's list, whose order is to be kept. ``expected``: pages of a task, about.
-    ``warc``: a folder for WARC files, "" for none.
+    for never. ``partitions``: fetch tasks, ``partition_mode``: what they hold together ("": as the property says),
+    ``partition_seed``: which of these meet. ``listed``: rows come through the batch's list, whose order is to be kept.
+    ``expected``: pages of a task, about. ``warc``: a folder for WARC files, "" for none.
     """
 
     threads: int = 10
@@ -57,6 +57,7 @@ class FetchParameters(BatchParameters):
     deadline: float | None = None
     partitions: int = 1
     partition_mode: str = ""
+    partition_seed: int = 0
     listed: bool = False
     expected: int = 0
     warc: str = ""
@@ -94,7 +95,7 @@ class FetcherJob(TableJob[FetchParameters]):
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
         """Yield (partition, place and row key); places follow the list, or spread hosts by a hash without one."""
         asked = self.parameters
-        partitioner = URLPartitioner(self.conf, asked.partition_mode)
+        partitioner = URLPartitioner(self.conf, asked.partition_mode, asked.partition_seed)
         for number, (key, page) in enumerate(pages):
             if (page.markers.get(Mark.INJECT) == INJECTED_SITEMAP) != asked.sitemap:
                 continue
@@ -248,6 +249,8 @@ def fetch(
         partitions=tasks,
         # else two tasks would ask the servers of a domain, or of an address, at the same time
         partition_mode="" if queues == BY_HOST else queues,
+        # that of the list, so that its order stays; rows of every batch are put together anew each time
+        partition_seed=seed_of(conf, str(time.time_ns()) if batch_id == ALL else batch_id),
         listed=batch_id != ALL and lists.complete(batch_id),
         expected=(expected or 0) // tasks,
         warc=str(Path(warc).absolute()) if warc else "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from zlib import crc32
 
 from nutch2py.conf import Configuration
 from nutch2py.reporting import warn
@@ -24,18 +25,36 @@ def java_hash(text: str) -> int:
     return value - (1 << 32) if value >> 31 else value
 
 
+def seed_of(conf: Configuration, batch_id: str) -> int:
+    """Return ``partition.url.seed``; where that is 0, a number of the batch, the same for every task and every rerun.
+
+    Hosts then meet others in each batch, so that none is slow for ever for standing beside a slow one.
+    """
+    return conf.get_int("partition.url.seed", 0) or crc32(batch_id.encode("utf-8", "surrogateescape"))
+
+
+def _mixed(value: int) -> int:
+    """Return 32 bits of which each depends on each of ``value``'s (the last step of MurmurHash3)."""
+    value &= 0xFFFFFFFF
+    value = ((value ^ value >> 16) * 0x85EBCA6B) & 0xFFFFFFFF
+    value = ((value ^ value >> 13) * 0xC2B2AE35) & 0xFFFFFFFF
+    return value ^ value >> 16
+
+
 class URLPartitioner:
     """Partitions by ``mode``, else by ``partition.url.mode``.
 
-    ``partition.url.seed`` moves hosts to other partitions from run to run.
+    ``seed``, else ``partition.url.seed``, moves hosts to other partitions. With 0 partitions are those of Nutch; with
+    another number hash and seed are mixed, where Nutch's "exclusive or" has the same hosts meet in another partition
+    whenever there are 2, 4, 8, … of them.
     """
 
-    def __init__(self, conf: Configuration, mode: str = "") -> None:
+    def __init__(self, conf: Configuration, mode: str = "", seed: int | None = None) -> None:
         self.mode = mode or conf.get_trimmed("partition.url.mode", BY_HOST)
         if self.mode not in {BY_HOST, BY_DOMAIN, BY_IP}:
             warn(f"partition.url.mode is {self.mode}, which is not byHost, byDomain or byIP: byHost is taken")
             self.mode = BY_HOST
-        self.seed = conf.get_int("partition.url.seed", 0)
+        self.seed = conf.get_int("partition.url.seed", 0) if seed is None else seed
         self._normalize = URLNormalizers(conf, PARTITION).normalize
         self._resolve = Resolver(HostsFile.from_conf(conf)).resolve
 
@@ -59,4 +78,5 @@ class URLPartitioner:
         """Return the number of the partition, 0 to ``count`` - 1."""
         if count <= 1:
             return 0
-        return ((java_hash(self.key(url)) ^ self.seed) & 0x7FFFFFFF) % count
+        value = java_hash(self.key(url))
+        return ((_mixed(value ^ self.seed) if self.seed else value) & 0x7FFFFFFF) % count

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nutch2py.conf import Configuration
-from nutch2py.url.partition import URLPartitioner, java_hash
+from nutch2py.url.partition import URLPartitioner, java_hash, seed_of
 
 
 def _partitioner(conf: Configuration, **properties: str | int) -> URLPartitioner:
@@ -48,6 +48,42 @@ def test_keys_by_mode(conf: Configuration, tmp_path: Path) -> None:
     assert _partitioner(conf, mode="byHost").key(url) == "www.example.org"
     assert _partitioner(conf, mode="byDomain").key(url) == "example.org"
     assert _partitioner(conf, mode="byIP").key(url) == "127.0.7.1"
+
+
+HOSTS = [f"http://host{number}.example/" for number in range(64)]
+
+
+def groups(conf: Configuration, seed: int, count: int) -> list[int]:
+    partitioner = URLPartitioner(conf, seed=seed)
+    return [partitioner.partition(url, count) for url in HOSTS]
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 8])
+def test_another_seed_lets_other_hosts_meet(conf: Configuration, count: int) -> None:
+    """ "Exclusive or" alone would give the same groups other numbers when ``count`` is a power of two."""
+    together = {
+        frozenset(
+            frozenset(place for place, number in enumerate(numbers) if number == wanted) for wanted in range(count)
+        )
+        for numbers in (groups(conf, seed, count) for seed in range(20))
+    }
+    assert len(together) == 20
+
+
+def test_partitions_are_of_about_the_same_size_whatever_the_seed(conf: Configuration) -> None:
+    sizes = [groups(conf, seed, 4).count(0) for seed in range(1, 200)]
+    assert 15 < sum(sizes) / len(sizes) < 17
+
+
+def test_without_a_seed_partitions_are_those_of_nutch(conf: Configuration) -> None:
+    expected = [(java_hash(url[7:-1]) & 0x7FFFFFFF) % 7 for url in HOSTS]
+    assert groups(conf, 0, 7) == expected
+
+
+def test_the_seed_is_of_the_batch_unless_the_property_says_one(conf: Configuration) -> None:
+    assert seed_of(conf, "1600000001-1") == seed_of(conf, "1600000001-1") != seed_of(conf, "1600000001-2")
+    conf.set("partition.url.seed", 7)
+    assert seed_of(conf, "1600000001-1") == seed_of(conf, "1600000001-2") == 7
 
 
 def test_an_unknown_mode_is_warned_of(conf: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
