@@ -146,7 +146,7 @@ class Transport:
             headers: list[tuple[str, str]] = [] if self._own else http.request_headers()
             own: list[tuple[str, str]] = []
             if http.if_modified_since:
-                if modified_time > 0:
+                if 0 < modified_time <= time.time() * 1000:  # ahead: the answer would be 304 until then
                     own.append(("If-Modified-Since", formatdate(modified_time / 1000, usegmt=True)))
                 if etag:
                     own.append(("If-None-Match", etag))

@@ -30,12 +30,12 @@ from nutch2py.mapreduce.parameters import BatchParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
 from nutch2py.mapreduce.splits import RangeSplit
 from nutch2py.reporting import warn
-from nutch2py.schedule.fetch_schedule import fetch_schedule
+from nutch2py.schedule.fetch_schedule import check_schedule, fetch_schedule
 from nutch2py.scoring.scoring_filters import ScoringFilters
 from nutch2py.table import Query
 from nutch2py.table.store import now_ms
 from nutch2py.url.keys import reverse_url, unreverse_url
-from nutch2py.url.partition import URLPartitioner
+from nutch2py.url.partition import URLPartitioner, seed_of
 from nutch2py.url.parts import domain_of, host_of
 from nutch2py.url.url_filters import URLFilters
 from nutch2py.url.url_normalizers import URLNormalizers
@@ -51,7 +51,7 @@ class GenerateParameters(BatchParameters):
 
     ``now``: the time by which rows are due, ms since 1970. ``top_n``: URLs at most, 0 for any number. ``partitions``:
     how many fetch tasks the list is laid out for. ``sitemap``: sitemaps, and only these. ``resuming``: rows that carry
-    the batch's mark are of an interrupted run of it, and may be chosen.
+    the batch's mark are of an interrupted run of it, and may be chosen. ``seed``: which hosts meet in a partition.
     """
 
     now: int
@@ -61,6 +61,7 @@ class GenerateParameters(BatchParameters):
     sitemap: bool = False
     resuming: bool = False
     partitions: int = 1
+    seed: int = 0
 
     @property
     def limit(self) -> int:
@@ -219,7 +220,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
         counts: Counter[str] = Counter()
         seen: set[str] = set()
         limit, partition_count = self.parameters.limit, self.parameters.partitions
-        partitioner = URLPartitioner(self.conf)
+        partitioner = URLPartitioner(self.conf, seed=self.parameters.seed)
         partitions: defaultdict[int, defaultdict[str, list[tuple[str, str]]]] = defaultdict(lambda: defaultdict(list))
         for _, texts in groups:
             for text in texts:
@@ -335,6 +336,7 @@ def generate(
         conf.set("generate.count.mode", "host")
     if conf.get_int("generate.max.count", -1) == 0:
         raise ConfigurationError("generate.max.count is 0, which lets no URL through: set it to -1 for no limit")
+    check_schedule(conf)
     log = JobLog("GeneratorJob")
     log.line("Selecting best-scoring urls due for fetch.")
     log.line("starting")
@@ -366,6 +368,7 @@ def generate(
         sitemap=sitemap,
         resuming=resuming,
         partitions=reduce_tasks(conf),
+        seed=seed_of(conf, batch_id),
     )
     splits = [RangeSplit(r) for r in store.key_ranges(Query(generator_fields(conf)), map_tasks(conf))]
     result = run_job(GeneratorJob, conf, splits, parameters, title="GeneratorJob", expected=store.row_estimate())

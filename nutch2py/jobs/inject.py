@@ -24,6 +24,8 @@ from nutch2py.mapreduce.job import Pair, TableJob
 from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.splits import FileSplit, read_lines, split_files
 from nutch2py.schedule.abstract import FIXED_INTERVAL_KEY
+from nutch2py.schedule.fetch_schedule import check_schedule
+from nutch2py.schedule.intervals import FetchIntervals
 from nutch2py.scoring.scoring_filters import ScoringFilters
 from nutch2py.table import WriteBatch
 from nutch2py.table.store import now_ms
@@ -51,7 +53,7 @@ class _Rules:
         self.overwrite = conf.get_bool("db.injector.overwrite")
         self.update = conf.get_bool("db.injector.update")
         self.score = conf.get_float("db.score.injected", 1.0)
-        self.interval = conf.get_int("db.fetch.interval.default", 2592000)
+        self.interval = FetchIntervals.of(conf).default
 
 
 class InjectorJob(TableJob[InjectParameters]):
@@ -148,6 +150,7 @@ def inject(conf: Configuration, seed_dir: str) -> JobResult:
         for file in files:
             log.raw(f"Injecting seed URL file {file}")
         _Rules(conf)  # before there is a table: a mistake leaves everything as it was
+        check_schedule(conf)
         runner_name(conf)
         begin(conf, makes=True)
         parameters = InjectParameters(now=now_ms())

@@ -26,7 +26,7 @@ from nutch2py.mapreduce.parameters import ALL, BatchParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
 from nutch2py.mapreduce.splits import SideSplit, Split
 from nutch2py.record import Field
-from nutch2py.schedule.fetch_schedule import fetch_schedule
+from nutch2py.schedule.fetch_schedule import check_schedule, fetch_schedule
 from nutch2py.schedule.transition import FIELDS, TransitionLimits, apply_fetch, initialize_page
 from nutch2py.scoring.scoring_filters import ScoringFilters
 from nutch2py.table.store import now_ms
@@ -217,6 +217,7 @@ def giving_fields(conf: Configuration) -> frozenset[Any]:
 
 def updatedb(conf: Configuration, batch_id: str) -> JobResult:
     """Update the table from a batch, or from all (``-all``); return the counters (group ``updatedb``)."""
+    check_schedule(conf)
     log = JobLog("DbUpdaterJob")
     log.line("updating all" if batch_id == ALL else f"batchId: {batch_id}")
     store, lists, _ = begin(conf, batch_id=batch_id, mark=Mark.GENERATE)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import time
 from typing import Any
 
-from nutch2py.cells import decode_text, float32
+from nutch2py.cells import decode_text
 from nutch2py.conf import Configuration
 from nutch2py.contracts import FetchSchedule
 from nutch2py.record import Field
+from nutch2py.schedule.intervals import FetchIntervals, shortened, times32
 from nutch2py.webpage import CrawlStatus, WebPage
 
 SECONDS_PER_DAY = 86400
@@ -17,11 +17,7 @@ UNKNOWN, MODIFIED, NOTMODIFIED = 0, 1, 2
 """The ``state`` of a fetched page, compared with the fetch before."""
 FIXED_INTERVAL_KEY = "nutch.fetchInterval.fixed"
 """Seed metadata: an interval in seconds, in decimal, that no schedule may change."""
-
-
-def times32(seconds: int, factor: float) -> float:
-    """Multiply as Java multiplies an int by a float of four bytes."""
-    return float32(float32(seconds) * float32(factor))
+_CLOCKS_DIFFER = SECONDS_PER_DAY * 1000  # ms by which a fetch may seem to lie ahead
 
 
 def fixed_interval(page: WebPage) -> int | None:
@@ -37,7 +33,7 @@ def fixed_interval(page: WebPage) -> int | None:
 
 
 class AbstractFetchSchedule(FetchSchedule):
-    """Base of the schedules; :meth:`set_fetch_schedule` is theirs. ``db.fetch.interval.default`` and ``.max`` in s."""
+    """Base of the schedules; :meth:`set_fetch_schedule` is theirs. ``default_interval``, ``max_interval`` in s."""
 
     fields: frozenset[Field[Any]] = frozenset(
         {WebPage.fetch_time, WebPage.fetch_interval, WebPage.retries_since_fetch, WebPage.metadata}
@@ -47,8 +43,7 @@ class AbstractFetchSchedule(FetchSchedule):
     """What :meth:`should_fetch` alone reads: it runs on every row of the table."""
 
     def __init__(self, conf: Configuration) -> None:
-        self.default_interval = conf.get_int("db.fetch.interval.default", 30 * SECONDS_PER_DAY)
-        self.max_interval = conf.get_int("db.fetch.interval.max", 90 * SECONDS_PER_DAY)
+        self.default_interval, self.max_interval = FetchIntervals.of(conf)
 
     def initialize(self, url: str, page: WebPage, now: int) -> None:
         """Make a page that was found by a link due at ``now`` (ms), with the default interval and no retries."""
@@ -87,10 +82,16 @@ class AbstractFetchSchedule(FetchSchedule):
     def should_fetch(self, url: str, page: WebPage, now: int) -> bool:
         """Tell whether the page is due at ``now``.
 
-        A page due later than ``db.fetch.interval.max`` from now is made due at once and its interval cut, so that no
-        page is forgotten. (Nutch 2 changes such a row too, but then answers by the old time; Nutch 1 does as here.)
+        updatedb writes no time that lies further ahead than ``db.fetch.interval.max``; a row can have one all the same,
+        of Nutch 2 or of a time when the property was greater. It waits until so long after its last fetch, which is its
+        interval before its time. Where that cannot be, since Nutch 2 had cut the interval and left the time, the page
+        is due at once, so that none is forgotten. (Nutch 2 changes such a row too, but then answers by the old time.)
         """
-        if page.fetch_time - now > self.max_interval * 1000:
+        longest = self.max_interval * 1000
+        if page.fetch_time - now > longest:
+            since_fetch = now - (page.fetch_time - page.fetch_interval * 1000)
+            if -_CLOCKS_DIFFER <= since_fetch < longest:
+                return False
             self._cut_interval(page)
             page.fetch_time = now
         return page.fetch_time <= now
@@ -109,4 +110,4 @@ class AbstractFetchSchedule(FetchSchedule):
 
     def _cut_interval(self, page: WebPage) -> None:
         if page.fetch_interval > self.max_interval:
-            page.fetch_interval = math.floor(times32(self.max_interval, 0.9) + 0.5)
+            page.fetch_interval = shortened(self.max_interval)

@@ -6,23 +6,43 @@ import math
 
 from nutch2py.cells import float32
 from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
 from nutch2py.schedule.abstract import (
     MODIFIED,
     NOTMODIFIED,
     SECONDS_PER_DAY,
     AbstractFetchSchedule,
     fixed_interval,
-    times32,
 )
 from nutch2py.schedule.host_intervals import HostIntervals
+from nutch2py.schedule.intervals import times32
 from nutch2py.webpage import WebPage
+
+_GREATEST_INC_RATE = 1000.0  # from a second to a week in two fetches: what is more is a slip
+
+
+def _rate(conf: Configuration, name: str, default: float, greatest: float) -> float:
+    """Return a rate; one out of its range would turn longer into shorter, or a time to come into one that has been."""
+    rate = conf.get_float(name, default)
+    if not 0 <= rate <= greatest:
+        raise ConfigurationError(f"{name} is {rate:g}: set it to 0 to {greatest:g}")
+    return rate
+
+
+def _seconds(conf: Configuration, name: str, default: int) -> int:
+    seconds = conf.get_float(name, default)
+    if not 1 <= seconds < 2**31:
+        raise ConfigurationError(f"{name} is {seconds:g}: set it to 1 second or more, at most {2**31 - 1}")
+    return int(seconds)
 
 
 class AdaptiveFetchSchedule(AbstractFetchSchedule):
     """Shortens the interval by ``dec_rate`` after a change and lengthens it by ``inc_rate`` without one.
 
     Properties ``db.fetch.schedule.adaptive.*``; intervals in s, bounds by host in
-    ``adaptive-host-specific-intervals.txt``. With ``sync_delta`` the next fetch moves towards the time of change: by
+    ``adaptive-host-specific-intervals.txt``. ``max_interval`` counts up to ``db.fetch.interval.max``, so that a page
+    that waits longest is still a fetched one, and not one that has to be forced. Properties that contradict each other
+    raise ConfigurationError. With ``sync_delta`` the next fetch moves towards the time of change: by
     ``sync_delta_rate`` of the time since the change, but of no more than the interval, and never to less than the
     shortest interval from now. (NUTCH-1564: Nutch 2 let the whole time since the change count, so that pages unchanged
     for long were due at once for ever; 1.22 bounds it.) A page that changed counts as modified when it was fetched, as
@@ -34,13 +54,19 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
     def __init__(self, conf: Configuration) -> None:
         super().__init__(conf)
         name = "db.fetch.schedule.adaptive."
-        self.inc_rate = conf.get_float(f"{name}inc_rate", 0.4)
-        self.dec_rate = conf.get_float(f"{name}dec_rate", 0.2)
-        self.min_interval = int(conf.get_float(f"{name}min_interval", 60))
-        self.greatest_interval = int(conf.get_float(f"{name}max_interval", 365 * SECONDS_PER_DAY))
+        self.inc_rate = _rate(conf, f"{name}inc_rate", 0.4, _GREATEST_INC_RATE)
+        self.dec_rate = _rate(conf, f"{name}dec_rate", 0.2, 1)
+        self.min_interval = _seconds(conf, f"{name}min_interval", 60)
+        self.greatest_interval = _seconds(conf, f"{name}max_interval", 365 * SECONDS_PER_DAY)
         self.sync_delta = conf.get_bool(f"{name}sync_delta", True)
-        self.sync_delta_rate = conf.get_float(f"{name}sync_delta_rate", 0.3)
+        self.sync_delta_rate = _rate(conf, f"{name}sync_delta_rate", 0.3, 1)
         self.hosts = HostIntervals.load(conf, self.min_interval, self.greatest_interval)
+        least = max([self.min_interval, *(shortest for shortest, _ in self.hosts.hosts.values())])
+        if least > self.max_interval:
+            raise ConfigurationError(
+                f"the adaptive schedule's min_interval {least} is above db.fetch.interval.max {self.max_interval}: "
+                "correct one"
+            )
 
     def set_fetch_schedule(
         self, url: str, page: WebPage, prev_fetch: int, prev_modified: int, fetched: int, modified: int, state: int
@@ -63,6 +89,7 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         elif state == NOTMODIFIED:
             interval = int(times32(interval, float32(1.0 + float32(self.inc_rate))))
         shortest, longest = self.hosts.bounds(url)
+        longest = min(longest, self.max_interval)
         if self.sync_delta:
             interval = max(interval, delta // 1000)
         interval = min(max(interval, shortest), longest)

@@ -9,6 +9,7 @@ from nutch2py.contracts import FetchSchedule
 from nutch2py.record import Field
 from nutch2py.schedule.abstract import MODIFIED, NOTMODIFIED, UNKNOWN
 from nutch2py.schedule.http_date import parse_http_date
+from nutch2py.schedule.intervals import FetchIntervals, shortened
 from nutch2py.webpage import CrawlStatus, Mark, WebPage
 
 FIELDS: frozenset[Field[Any]] = frozenset(
@@ -40,7 +41,7 @@ class TransitionLimits(NamedTuple):
     @classmethod
     def of(cls, conf: Configuration) -> TransitionLimits:
         """Read ``db.fetch.retry.max`` and ``db.fetch.interval.max``."""
-        return cls(conf.get_int("db.fetch.retry.max", 3), conf.get_int("db.fetch.interval.max", 7776000))
+        return cls(conf.get_int("db.fetch.retry.max", 3), FetchIntervals.of(conf).greatest)
 
 
 def initialize_page(url: str, page: WebPage, schedule: FetchSchedule, now: int) -> None:
@@ -55,24 +56,40 @@ def apply_fetch(url: str, page: WebPage, schedule: FetchSchedule, limits: Transi
     ``page.status`` and ``page.fetch_time`` are what the fetcher wrote. A row without the fetch mark was generated but
     not fetched (time limit, crash) and is left alone; Nutch 2 postpones such a row as if it had been fetched again.
     Since updatedb takes the mark away, a row is never moved on twice.
+
+    A page that has failed too often is gone, and waits as such a page does, though its interval stays (Nutch 1
+    lengthens that for good, and in Nutch 2 the page is due daily for ever). Whatever the schedule says, the next fetch
+    is at most ``max_interval`` after this one; Nutch 2 cuts the interval only, and leaves the page to wait.
     """
     if page.markers.get(Mark.FETCH) is None:
         return False
     fetched = page.fetch_time
     if page.status in _ANSWERED:
-        modified, prev_modified = _modified_times(page)
-        schedule.set_fetch_schedule(
-            url, page, page.prev_fetch_time, prev_modified, fetched, modified, modified_state(page)
-        )
+        state = modified_state(page)
+        modified, prev_modified = _modified_times(page, fetched, state)
+        schedule.set_fetch_schedule(url, page, page.prev_fetch_time, prev_modified, fetched, modified, state)
         if page.fetch_interval > limits.max_interval:
             schedule.force_refetch(url, page, asap=False)
     elif page.status == CrawlStatus.RETRY:
         schedule.set_page_retry_schedule(url, page, 0, page.prev_modified_time, fetched)
-        failed = page.retries_since_fetch >= limits.retry_max
-        page.status = CrawlStatus.GONE if failed else CrawlStatus.UNFETCHED
+        page.status = CrawlStatus.UNFETCHED
+        if page.retries_since_fetch >= limits.retry_max:
+            page.status, interval = CrawlStatus.GONE, page.fetch_interval
+            schedule.set_page_gone_schedule(url, page, 0, page.prev_modified_time, fetched)
+            page.fetch_interval = interval  # that of the page, by which it goes again once its server answers
     elif page.status == CrawlStatus.GONE:
         schedule.set_page_gone_schedule(url, page, 0, page.prev_modified_time, fetched)
+    _keep_within(page, fetched, limits.max_interval)
     return True
+
+
+def _keep_within(page: WebPage, fetched: int, max_interval: int) -> None:
+    """Let the next fetch be at most ``max_interval`` (s) after the one at ``fetched`` (ms)."""
+    if page.fetch_time - fetched <= max_interval * 1000:
+        return
+    if not 0 < page.fetch_interval <= max_interval:
+        page.fetch_interval = shortened(max_interval)
+    page.fetch_time = fetched + page.fetch_interval * 1000
 
 
 def modified_state(page: WebPage) -> int:
@@ -89,12 +106,18 @@ def modified_state(page: WebPage) -> int:
     return NOTMODIFIED if before == now else MODIFIED
 
 
-def _modified_times(page: WebPage) -> tuple[int, int]:
-    """Return modified and previous modified time (ms): those of the row, unless the answer says Last-Modified."""
+def _modified_times(page: WebPage, fetched: int, state: int) -> tuple[int, int]:
+    """Return modified and previous modified time (ms).
+
+    The answer's Last-Modified goes before. Without one, a page that has changed was modified when it was fetched, and
+    the times of any other stay.
+    """
     header = page.headers.get("Last-Modified")
     if header is not None:
         try:
             return parse_http_date(header), page.modified_time
         except ValueError:
             pass
+    if state == MODIFIED:
+        return fetched, page.modified_time
     return page.modified_time, page.prev_modified_time

@@ -53,6 +53,13 @@ def test_validators_are_not_sent_when_not_wanted(site: ScriptedSite, fetch_conf:
     assert not {"if-none-match", "if-modified-since"} & site.seen[-1].headers.keys()
 
 
+def test_a_modified_time_ahead_is_not_sent(site: ScriptedSite, fetch_conf: Configuration) -> None:
+    site.on("/p", Reply(body=PAGE))
+    known = item(site.url("/p"), status=2, modified_time=4_102_444_800_000)
+    Fetcher(fetch_conf, log=lambda _: None).run(iter([known]), lambda _: None)
+    assert "if-modified-since" not in site.seen[-1].headers
+
+
 def logins(folder: Path, text: str) -> str:
     path = folder / "auth.xml"
     path.write_text(f"<auth-configuration>{text}</auth-configuration>", encoding="utf-8")

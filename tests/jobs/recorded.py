@@ -12,6 +12,7 @@ from pathlib import Path
 
 import orjson
 
+from nutch2py.cells import decode_int, decode_long, encode_long
 from nutch2py.conf import Configuration
 from nutch2py.jobs.batchlist import BatchLists, State, put_entry
 from nutch2py.table import MarkCondition, Query, open_store
@@ -115,6 +116,33 @@ def keep_inlinks(before: Dump) -> Callable[[Dump], None]:
 
 FAR_OFF = "test.interop.i:http/bigint.html"
 """A page whose seed asks for an interval of three years."""
+
+
+def keep_within(before: Dump) -> Callable[[Dump], None]:
+    """Updatedb has a page wait for the interval that it cuts at db.fetch.interval.max; Nutch 2 lets the time stand."""
+
+    def change(after: Dump) -> None:
+        cells = before[FAR_OFF]
+        if "mk:_ftcmrk_" in cells:
+            fetched = decode_long(base64.b64decode(str(cells["f:ts"][0])))
+            interval = decode_int(base64.b64decode(str(after[FAR_OFF]["f:fi"][0])))
+            cell = base64.b64encode(encode_long(fetched + interval * 1000)).decode()
+            after[FAR_OFF]["f:ts"] = [cell, *after[FAR_OFF]["f:ts"][1:]]
+
+    return change
+
+
+def modified_when_changed(before: Dump) -> Callable[[Dump], None]:
+    """A page that has changed, without a Last-Modified, was modified when it was fetched; Nutch 2 keeps the old."""
+
+    def change(after: Dump) -> None:
+        for key, cells in before.items():
+            parsed = "mk:_ftcmrk_" in cells and "mk:__prsmrk__" in cells and "p:sig" in cells and "p:psig" in cells
+            if parsed and cells["p:sig"][0] != cells["p:psig"][0] and "h:Last-Modified" not in cells:
+                for column, old in (("f:mod", "f:ts"), ("f:pmod", "f:mod")):
+                    after[key][column] = [cells[old][0], *after[key][column][1:]]
+
+    return change
 
 
 def force_refetch(round_number: int) -> Callable[[Dump], None]:

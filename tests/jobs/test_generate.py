@@ -6,8 +6,10 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 from zlib import crc32
 
 import pytest
@@ -17,8 +19,12 @@ from hypothesis import strategies as st
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.jobs.batchlist import BatchLists, State
+from nutch2py.jobs.fetch import fetch
 from nutch2py.jobs.generate import Entry, Selection, generate, spread
 from nutch2py.jobs.inject import inject
+from nutch2py.jobs.updatedb import updatedb
+from nutch2py.mapreduce.driver import JobResult
+from nutch2py.mapreduce.parameters import ALL
 from nutch2py.mapreduce.protocol import descending
 from nutch2py.url.partition import URLPartitioner
 from nutch2py.url.parts import domain_of, host_of
@@ -184,6 +190,74 @@ def test_hosts_whose_hashes_collide_lose_nothing(conf: Configuration) -> None:
     assert len({partitioner.partition(url, 2) for url in rows}) == 2
     assert chosen(conf) == set(rows)
     assert sorted(url for urls in fetchlist(conf, "b").values() for url in urls) == sorted(rows)
+
+
+class TestWhichHostsMeet:
+    ROWS: ClassVar = {f"http://h{number}.example/": {"score": 1.0} for number in range(40)}
+
+    @pytest.fixture
+    def conf(self, conf: Configuration) -> Configuration:
+        conf.set("mapreduce.job.reduces", "2")
+        put(conf, self.ROWS)
+        return conf
+
+    @staticmethod
+    def groups(conf: Configuration, batch: str) -> set[frozenset[str]]:
+        return {frozenset(urls) for urls in fetchlist(conf, batch).values()}
+
+    def test_others_in_each_batch(self, conf: Configuration) -> None:
+        now = int(time.time() * 1000)
+        assert chosen(conf, "one", now=now) == chosen(conf, "two", now=now + 8 * DAY) == set(self.ROWS)
+        assert len(self.groups(conf, "one")) == len(self.groups(conf, "two")) == 2
+        assert self.groups(conf, "one") != self.groups(conf, "two")
+
+    def test_the_same_when_a_batch_is_taken_up_again(self, conf: Configuration) -> None:
+        chosen(conf, "one")
+        before = fetchlist(conf, "one")
+        BatchLists(conf).set_state("one", State.GENERATING)
+        assert chosen(conf, "one") == set(self.ROWS)
+        assert fetchlist(conf, "one") == before
+
+    def test_a_fetch_cuts_the_batch_as_its_list_is_cut(
+        self, conf: Configuration, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        chosen(conf, "one")
+        seeds = []
+
+        def run_job(*arguments: Any, **_: Any) -> JobResult:
+            seeds.append(arguments[3].partition_seed)
+            return JobResult({})
+
+        monkeypatch.setattr("nutch2py.jobs.fetch.run_job", run_job)
+        conf.set("http.agent.name", "probe")
+        for batch in ("one", "one", ALL, ALL):
+            fetch(conf, batch)
+        partitioner = URLPartitioner(conf, seed=seeds[0])
+        lists = fetchlist(conf, "one")
+        assert all(partitioner.partition(url, 2) == int(number) for number, urls in lists.items() for url in urls)
+        assert seeds[0] == seeds[1]
+        assert len(set(seeds)) == 3
+
+
+@pytest.mark.parametrize("job", ["inject", "generate", "updatedb"])
+def test_contradictions_of_the_schedule_are_named_before_a_job_begins(
+    conf: Configuration, tmp_path: Path, job: str
+) -> None:
+    (tmp_path / "seeds.txt").write_text("http://b.example/\n")
+    put(conf, {"http://a.example/": {}})
+    chosen(conf, "before")
+    conf.set("db.fetch.schedule.class", "AdaptiveFetchSchedule")
+    conf.set("db.fetch.schedule.adaptive.sync_delta_rate", "1.5")
+    jobs = {
+        "inject": partial(inject, conf, str(tmp_path / "seeds.txt")),
+        "generate": partial(generate, conf, batch_id="b"),
+        "updatedb": partial(updatedb, conf, "before"),
+    }
+    with pytest.raises(ConfigurationError, match=r"sync_delta_rate is 1\.5: set it to 0 to 1"):
+        jobs[job]()
+    assert pages(conf).keys() == {"http://a.example/"}
+    state = BatchLists(conf).state("before")
+    assert (state is not None and state.state, BatchLists(conf).state("b")) == (State.GENERATED, None)
 
 
 class TestMarks:

@@ -56,8 +56,13 @@ def test_updatedb(conf: Configuration, recording: Path, tmp_path: Path, number: 
     if listed:
         recorded.make_list(conf, recorded.batch_id(number))
     updatedb(conf, recorded.batch_id(number))
+    rows = recorded.read(before)
     expected = recorded.adjusted(
-        recording / "dumps" / f"round{number}-updatedb.jsonl.gz", tmp_path, recorded.keep_inlinks(recorded.read(before))
+        recording / "dumps" / f"round{number}-updatedb.jsonl.gz",
+        tmp_path,
+        recorded.keep_inlinks(rows),
+        recorded.keep_within(rows),
+        recorded.modified_when_changed(rows),
     )
     assert recorded.differences(recording, expected, conf, tmp_path) == ""
 

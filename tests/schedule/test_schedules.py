@@ -14,7 +14,7 @@ from nutch2py.schedule import abstract as base
 from nutch2py.schedule.abstract import FIXED_INTERVAL_KEY
 from nutch2py.schedule.adaptive import AdaptiveFetchSchedule
 from nutch2py.schedule.default import DefaultFetchSchedule
-from nutch2py.schedule.fetch_schedule import fetch_schedule
+from nutch2py.schedule.fetch_schedule import check_schedule, fetch_schedule
 from nutch2py.webpage import CrawlStatus, WebPage
 
 URL = "http://www.example.com/"
@@ -142,6 +142,20 @@ def test_a_time_too_far_ahead_is_due_at_once() -> None:
     assert (page.fetch_time, page.fetch_interval) == (NOW, 6998400)
 
 
+def test_a_row_of_a_time_when_the_greatest_interval_was_greater_waits_for_the_new_one() -> None:
+    schedule, page = DefaultFetchSchedule(Configuration({"db.fetch.interval.max": str(7 * DAY)})), page_with(30 * DAY)
+    page.fetch_time = NOW + 30 * DAY * 1000
+    assert [schedule.should_fetch(URL, page, NOW + day * DAY * 1000) for day in (0, 3, 6)] == [False] * 3
+    assert page.fetch_time == NOW + 30 * DAY * 1000
+    assert schedule.should_fetch(URL, page, NOW + 7 * DAY * 1000)
+
+
+def test_a_row_whose_interval_was_cut_without_its_time_is_due_at_once() -> None:
+    page = page_with(81 * DAY)
+    page.fetch_time = NOW + 1000 * DAY * 1000
+    assert DefaultFetchSchedule(Configuration()).should_fetch(URL, page, NOW)
+
+
 def test_due_reads_no_more_than_it_names() -> None:
     schedule = DefaultFetchSchedule(Configuration())
     assert schedule.should_fetch(URL, WebPage({}, schedule.due_fields), NOW)
@@ -215,3 +229,43 @@ def test_a_malformed_host_line_is_named(tmp_path: Path, line: str) -> None:
 def test_bounds_that_exclude_each_other_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="min_interval 100 is above max_interval 10"):
         adaptive(min_interval=100, max_interval=10)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("db.fetch.interval.default", "0"),
+        ("db.fetch.interval.default", "-1"),
+        ("db.fetch.interval.max", "0"),
+        (f"{ADAPTIVE}inc_rate", "-0.1"),
+        (f"{ADAPTIVE}inc_rate", "inf"),
+        (f"{ADAPTIVE}dec_rate", "1.1"),
+        (f"{ADAPTIVE}dec_rate", "-0.1"),
+        (f"{ADAPTIVE}sync_delta_rate", "1.01"),
+        (f"{ADAPTIVE}sync_delta_rate", "nan"),
+        (f"{ADAPTIVE}min_interval", "0"),
+        (f"{ADAPTIVE}max_interval", "inf"),
+        (f"{ADAPTIVE}min_interval", str(91 * DAY)),
+    ],
+)
+def test_what_has_no_meaning_is_refused_by_name(name: str, value: str) -> None:
+    conf = Configuration({name: value, "db.fetch.schedule.class": "AdaptiveFetchSchedule"})
+    with pytest.raises(ConfigurationError, match=name.removeprefix(ADAPTIVE)):
+        check_schedule(conf)
+
+
+def test_a_host_cannot_wait_longer_than_the_greatest_interval(tmp_path: Path) -> None:
+    (tmp_path / "adaptive-host-specific-intervals.txt").write_text(f"a.com {91 * DAY} 0\n")
+    with pytest.raises(ConfigurationError, match=r"is above db\.fetch\.interval\.max"):
+        adaptive(tmp_path)
+
+
+def test_rates_of_a_schedule_that_is_not_used_do_not_matter() -> None:
+    check_schedule(Configuration({f"{ADAPTIVE}dec_rate": "7"}))
+
+
+def test_a_default_above_the_greatest_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+    check_schedule(Configuration({"db.fetch.interval.default": str(180 * DAY)}))
+    assert "db.fetch.interval.default 15552000 is above db.fetch.interval.max 7776000" in capsys.readouterr().err
+    check_schedule(Configuration())
+    assert capsys.readouterr().err == ""

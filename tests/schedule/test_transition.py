@@ -8,7 +8,7 @@ import pytest
 from nutch2py.conf import Configuration
 from nutch2py.contracts import FetchSchedule
 from nutch2py.record import Record
-from nutch2py.schedule.abstract import MODIFIED, NOTMODIFIED, UNKNOWN
+from nutch2py.schedule.abstract import FIXED_INTERVAL_KEY, MODIFIED, NOTMODIFIED, UNKNOWN
 from nutch2py.schedule.adaptive import AdaptiveFetchSchedule
 from nutch2py.schedule.default import DefaultFetchSchedule
 from nutch2py.schedule.transition import FIELDS, TransitionLimits, apply_fetch, initialize_page, modified_state
@@ -133,8 +133,42 @@ def test_an_interval_past_the_greatest_is_cut_and_the_page_unfetched() -> None:
     page.modified_time = 7
     apply_fetch(URL, page, default(), LIMITS)
     assert page.fetch_interval == 6998400
-    assert page.fetch_time == NOW + 400 * DAY * 1000
+    assert page.fetch_time == NOW + 6998400 * 1000
     assert (page.status, page.modified_time) == (CrawlStatus.UNFETCHED, 0)
+
+
+@pytest.mark.parametrize("status", [CrawlStatus.FETCHED, CrawlStatus.GONE, CrawlStatus.RETRY])
+@pytest.mark.parametrize("interval", [0, 3600, 400 * DAY])
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_no_time_lies_further_ahead_than_the_greatest_interval(name: str, interval: int, status: CrawlStatus) -> None:
+    conf = Configuration({"db.fetch.interval.max": "36000"})
+    page = fetched_page(status, interval)
+    page.metadata[FIXED_INTERVAL_KEY] = str(400 * DAY).encode()
+    for _ in range(4):
+        page.status, page.fetch_time = status, NOW
+        apply_fetch(URL, page, SCHEDULES[name](conf), TransitionLimits.of(conf))
+        assert NOW < page.fetch_time <= NOW + 36_000_000
+
+
+def test_a_page_that_fails_too_often_waits_and_keeps_its_interval() -> None:
+    page, waits = fetched_page(CrawlStatus.RETRY, 10 * DAY), []
+    for _ in range(5):
+        page.status, page.fetch_time = CrawlStatus.RETRY, NOW
+        apply_fetch(URL, page, default(), LIMITS)
+        waits.append((page.fetch_time - NOW) // (DAY * 1000))
+    assert waits == [1, 1, 15, 15, 15]
+    assert (page.status, page.retries_since_fetch, page.fetch_interval) == (CrawlStatus.GONE, 5, 10 * DAY)
+    page.status, page.fetch_time = CrawlStatus.FETCHED, NOW
+    apply_fetch(URL, page, default(), LIMITS)
+    assert (page.fetch_time, page.retries_since_fetch) == (NOW + 10 * DAY * 1000, 0)
+
+
+def test_a_changed_page_without_last_modified_was_modified_when_it_was_fetched() -> None:
+    page = fetched_page(CrawlStatus.FETCHED)
+    page.modified_time, page.prev_modified_time = 5, 4
+    page.markers[Mark.PARSE], page.prev_signature, page.signature = "b", b"a", b"b"
+    apply_fetch(URL, page, default(), LIMITS)
+    assert (page.modified_time, page.prev_modified_time) == (NOW, 5)
 
 
 def test_last_modified_becomes_the_modified_time() -> None:

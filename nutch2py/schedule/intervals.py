@@ -1,0 +1,39 @@
+"""FetchIntervals: ``db.fetch.interval.*``, which every schedule and the transition of rows share."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from nutch2py.cells import float32
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+
+
+def times32(seconds: int, factor: float) -> float:
+    """Multiply as Java multiplies an int by a float of four bytes."""
+    return float32(float32(seconds) * float32(factor))
+
+
+def shortened(greatest: int) -> int:
+    """Return what an interval above the greatest is cut to: 0.9 of that, in s."""
+    return math.floor(times32(greatest, 0.9) + 0.5)
+
+
+class FetchIntervals(NamedTuple):
+    """``default``: of a page of which nothing is known; ``greatest``: within which every page is fetched again. In s.
+
+    Both are at least a second: with 0, each page would be due in every round, for ever.
+    """
+
+    default: int
+    greatest: int
+
+    @classmethod
+    def of(cls, conf: Configuration) -> FetchIntervals:
+        """Read the properties; raise ConfigurationError for what is no interval."""
+        found = cls(conf.get_int("db.fetch.interval.default", 2592000), conf.get_int("db.fetch.interval.max", 7776000))
+        for name, seconds in (("default", found.default), ("max", found.greatest)):
+            if seconds < 1:
+                raise ConfigurationError(f"db.fetch.interval.{name} is {seconds}: set it to 1 second or more")
+        return found
