@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -36,14 +35,22 @@ RUNNERS = ("inline", "local", "hadoop", "spark")
 
 @dataclass
 class JobResult:
-    """Counters by group and name, and the pairs that the last step put out."""
+    """What a job did.
+
+    ``counters``: how many, by group and name, as ``{"injector": {"urls_new": 3}}``; only what was counted is there.
+    ``output``: the pairs that the last step put out, which few jobs do.
+    """
 
     counters: dict[str, dict[str, int]] = field(default_factory=dict)
-    output: list[tuple[str, Any]] = field(default_factory=list)
+    output: list[tuple[str, Any]] = field(default_factory=list, repr=False)
 
     def count(self, group: str, name: str) -> int:
         """Return a counter, 0 when nothing was counted."""
         return self.counters.get(group, {}).get(name, 0)
+
+    def group(self, name: str) -> dict[str, int]:
+        """Return the counters of a group by name; empty when nothing was counted."""
+        return dict(self.counters.get(name, {}))
 
     def add_counters(self, counters: Mapping[str, Mapping[str, int]]) -> None:
         """Add counters by group and name; Hadoop's group names end in a blank, which is left out."""
@@ -105,7 +112,8 @@ def run_job(
         monitor = ProgressMonitor(channel, f"{title} {asked.batch}".rstrip(), expected)
         file = JobFile.of(conf, asked, runner)
         arguments = ["-r", runner, "--no-conf", "--quiet", "--configuration", str(work / "configuration.json")]
-        arguments += ["--cleanup", "ALL", "--cleanup-on-failure", "ALL"]
+        # mrjob keeps its files in the job's own folder, which goes with the job
+        arguments += ["--cleanup", "ALL", "--cleanup-on-failure", "ALL", "--local-tmp-dir", str(work)]
         launch: yarn.Launch | None = None
         if runner == "hadoop":
             from nutch2py.mapreduce import yarn
@@ -116,7 +124,7 @@ def run_job(
             if not yarn.installed_on_nodes(conf):
                 file.folders = [f"{PACKAGE_FOLDER}/conf", f"{PACKAGE_FOLDER}/lib/nutch2py/_data/conf"]
         else:
-            file.channel, file.driver = str(channel), os.getpid()
+            file.channel, file.driver, file.working_folder = str(channel), os.getpid(), str(Path.cwd())
             if output is not None:
                 arguments += ["--output-dir", str(output.absolute())]
         if runner == "spark":
@@ -130,7 +138,7 @@ def run_job(
         (work / "splits").write_bytes(b"".join(encode_split(split) + b"\n" for split in splits))
         logging.getLogger("mrjob").setLevel(logging.CRITICAL)
         job = job_class(args=[*arguments, str(work / "splits")])
-        with monitor, _stoppable(), _scratch_folder(work), job.make_runner() as mrjob:
+        with monitor, _stoppable(), job.make_runner() as mrjob:
             if launch is not None:
                 launch.set_up(mrjob, reducers or reduce_tasks(conf), monitor)
             else:
@@ -181,31 +189,25 @@ def check_reach(conf: Configuration, runner: str, job_class: type[TableJob[Any]]
 
 
 @contextmanager
-def _scratch_folder(work: Path) -> Iterator[None]:
-    """Let mrjob keep its files in the job's own folder, which goes with the job."""
-    before = tempfile.tempdir
-    tempfile.tempdir = str(work)
-    try:
-        yield
-    finally:
-        tempfile.tempdir = before
-
-
-@contextmanager
 def _stoppable() -> Iterator[None]:
-    """Turn SIGTERM into an exception, so that tasks are ended and files removed before the driver goes."""
-    if threading.current_thread() is not threading.main_thread():
+    """Turn SIGTERM into an exception, so that tasks are ended and files removed before the driver goes.
+
+    Not where a program has said itself what SIGTERM shall do: then it is for it to end the job. Afterwards all is as
+    it was.
+    """
+    ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if not ours:
         yield
         return
 
     def stop(number: int, frame: object) -> None:
         raise SystemExit(128 + number)
 
-    before = signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGTERM, stop)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def merge_counters(results: Iterable[JobResult]) -> JobResult:

@@ -8,11 +8,8 @@ that know mrjob's inner side.
 
 from __future__ import annotations
 
-import hashlib
-import io
 import os
 import sys
-import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -21,13 +18,13 @@ from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TextIO, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
 import msgspec
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import NutchError
-from nutch2py.mapreduce import NLINE, PACKAGE_FOLDER, WARNING
+from nutch2py.mapreduce import NLINE, PACKAGE_FOLDER
 from nutch2py.mapreduce.job_file import JobFile, read_job_file
 from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.progress import TASK_ERROR, TaskChannel, stop_when_told, watch_driver
@@ -103,15 +100,12 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
     def __init__(self, args: list[str] | None = None) -> None:
         super().__init__(args)
         self._counts: Counter[tuple[str, str]] = Counter()
-        if self.is_task():
-            # inline puts binary files in place of sys.stdout and sys.stderr: a print or a warning would be a TypeError
-            for name in ("stdout", "stderr"):
-                stream = getattr(sys, name)
-                if not isinstance(stream, io.TextIOBase):
-                    setattr(sys, name, _Text(stream, sys.__stderr__ if name == "stderr" else None))
-            if self.file.driver not in (0, os.getpid()):
-                watch_driver(self.file.driver, self.file.channel)
-                stop_when_told()
+        if self.is_task() and self.file.driver not in (0, os.getpid()):
+            watch_driver(self.file.driver, self.file.channel)
+            stop_when_told()
+            if self.file.runner == "local":  # where a relative path of a property means what it means to the driver
+                self.options.configuration = os.path.abspath(self.options.configuration)  # noqa: PTH100
+                os.chdir(self.file.working_folder)
 
     @classmethod
     def local_outputs(cls, conf: Configuration, parameters: P) -> str:
@@ -318,25 +312,27 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
 
     # what makes mrjob run it everywhere
 
-    @classmethod
-    def mr_job_script(cls) -> str:
-        """Return a stub that imports the job from its package: mrjob would copy the module alone and run it as main."""
-        name = cls.__name__
-        text = _STUB.format(
-            module=cls.__module__,
-            name=name,
-            folder=PACKAGE_FOLDER,
-            python=tuple(sys.version_info[:2]),
-            marker=TASK_ERROR,
-        ).encode()
-        folder = Path(tempfile.gettempdir(), f"nutch2py-{os.getuid()}", hashlib.sha256(text).hexdigest()[:16])
-        path = folder / f"run_{name}.py"
+    def mr_job_script(self) -> str:
+        """Return a stub that imports the job from its package: mrjob would copy the module alone and run it as main.
+
+        It stands beside the job's file, and goes with it.
+        """
+        name = type(self).__name__
+        path = Path(self.options.configuration).with_name(f"run_{name}.py")
         if not path.exists():
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            part = path.with_suffix(f".{os.getpid()}")
-            part.write_bytes(text)
-            part.replace(path)
+            text = _STUB.format(
+                module=type(self).__module__,
+                name=name,
+                folder=PACKAGE_FOLDER,
+                python=tuple(sys.version_info[:2]),
+                marker=TASK_ERROR,
+            )
+            path.write_text(text, encoding="utf-8")
         return str(path)
+
+    def make_runner(self) -> Any:
+        """Return what runs the job; mrjob's own refuses words like ``--spark`` among those of the whole program."""
+        return self._runner_class()(**self._runner_kwargs())
 
     def _runner_class(self) -> type[Any]:
         # a task needs none of them, and each brings half of mrjob
@@ -357,24 +353,3 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
                 from nutch2py.mapreduce.spark import SparkRunner
 
                 return SparkRunner
-
-
-class _Text(io.TextIOBase):
-    """A text face for a binary file, which it does not close. Warnings go to ``shown``, too: nobody reads the file."""
-
-    encoding = "utf-8"
-
-    def __init__(self, raw: Any, shown: TextIO | None) -> None:
-        self.buffer, self.shown = raw, shown
-
-    def write(self, text: str) -> int:
-        """Write text as UTF-8."""
-        if self.shown is not None and text.startswith(WARNING):
-            print(text.rstrip("\n"), file=self.shown)
-        self.buffer.write(text.encode("utf-8", "backslashreplace"))
-        self.buffer.flush()
-        return len(text)
-
-    def writable(self) -> bool:
-        """Tell that it can be written."""
-        return True

@@ -122,13 +122,16 @@ def _every_second(action: Callable[[], None]) -> Iterator[None]:
     Beside it, for a wait with a time limit would look for the end of a task every 50 ms.
     """
     done = threading.Event()
-
     taken = reporter()
+    failures: list[Exception] = []
 
     def repeat() -> None:
         adopt(taken)
-        while not done.wait(1.0):
-            action()
+        try:
+            while not done.wait(1.0):
+                action()
+        except Exception as error:  # noqa: BLE001 - of a callback: raised below
+            failures.append(error)
 
     thread = threading.Thread(target=repeat)
     thread.start()
@@ -137,11 +140,25 @@ def _every_second(action: Callable[[], None]) -> Iterator[None]:
     finally:
         done.set()
         thread.join()
+        if failures:
+            raise failures[0]
         action()
 
 
 class InlineRunner(_OneLinePerMap, InlineMRJobRunner):  # type: ignore[misc]
-    """All tasks in this process, one after the other."""
+    """All tasks in this process and thread, one after the other.
+
+    mrjob would change the process for each of them: its folder, environment, path of modules and standard streams. What
+    else runs in the process, another job as well, would be changed with it; tasks need none of that.
+    """
+
+    def _invoke_task_func(self, task_type: str, step_num: int, task_num: int) -> Callable[..., None]:
+        words = [f"--step-num={step_num}", f"--{task_type}", *self._mr_job_extra_args(local=True)]
+
+        def invoke(stdin: Any, stdout: Any, stderr: Any, wd: str, env: Any) -> None:
+            self._mrjob_cls(words).sandbox(stdin, stdout, stderr).execute()
+
+        return invoke
 
 
 class LocalRunner(_OneLinePerMap, LocalMRJobRunner):  # type: ignore[misc]
