@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
+from weakref import finalize
 
 from nutch2py.cells import encode_text
 from nutch2py.conf import Configuration
@@ -47,6 +48,7 @@ class EmbeddedStore(DataStore[R]):
         self._most_rows = conf.get_int("gora.buffer.write.limit", 10_000)
         self._most_bytes = conf.get_int("storage.buffer.write.bytes", 32 << 20)
         self._files: files.TableFiles | None = None
+        self._let_go: finalize[[files.TableFiles], Any] | None = None
 
     @classmethod
     def open(cls, conf: Configuration, record: type[R], table_name: str, path: str) -> Self:
@@ -72,9 +74,10 @@ class EmbeddedStore(DataStore[R]):
             raise StoreError(
                 f"there is no table {self._where}: inject seeds first, or correct storage.data.store or -crawlId"
             )
-        if found is not None:
-            files.release(found)
+        self.close()
         self._files = found = files.acquire(self._path, self._map_size, self._where)
+        self._let_go = finalize(self, files.release, found)  # jobs leave their stores to whoever collects them
+        self._let_go.atexit = False
         try:
             with files.explained(self._where), found.reading() as txn:
                 version = found.get_state(txn, files.VERSION)
@@ -133,9 +136,9 @@ class EmbeddedStore(DataStore[R]):
 
     def close(self) -> None:
         """Give back the files; the last store of this process that uses them closes them."""
-        found, self._files = self._files, None
-        if found is not None:
-            files.release(found)
+        self._files = None
+        if self._let_go is not None:
+            self._let_go()  # once: called again, it does nothing
 
     def _select(self, fields: Iterable[Field[Any]] | None) -> Selection:
         with files.explained(self._where):

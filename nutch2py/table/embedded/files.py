@@ -227,14 +227,16 @@ def acquire(path: Path, map_size: int, where: str) -> TableFiles:
     """Return the environments of the table in ``path``, opened at most once in this process."""
     key = str(path.resolve())
     with _lock, explained(where):
-        files = _open.get(key)
-        if files is not None and not files.alive():
-            files.close()
-            files = None
-        if files is None:
-            files = _open[key] = TableFiles(path, map_size)
-        files.users += 1
-        return files
+        while True:
+            files = _open.get(key)
+            if files is not None and not files.alive():
+                files.close()
+                files = None
+            if files is None:
+                files = _open[key] = TableFiles(path, map_size)
+            files.users += 1
+            if not files.closed:  # as a collected store, their last user, may have done just now
+                return files
 
 
 def release(files: TableFiles) -> None:
