@@ -11,14 +11,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import RLock
 from typing import NamedTuple
 
 
 class Progress(NamedTuple):
-    """How far a step of a job is: ``rows`` done, of about ``expected`` (None: not known), after ``seconds``.
+    """How far a job is: ``rows`` done, of about ``expected`` (None: not known), ``seconds`` after its beginning.
 
-    ``notes``: what tasks say of themselves, in a few words.
+    ``title``: the job, and the batch if it works on one. ``notes``: what tasks say of themselves, in a few words.
     """
 
     title: str
@@ -30,11 +31,33 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True)
 class Reporter:
-    """Takes what jobs say; None for what nobody wants to hear. ``progress`` is called from another thread."""
+    """Takes what jobs say; None for what nobody wants to hear.
+
+    The callbacks are called from the thread that runs the job and from those that it starts, never two at a time.
+    """
 
     line: Callable[[str], None] | None = None
     warning: Callable[[str], None] | None = None
     progress: Callable[[Progress], None] | None = None
+    _one: RLock = field(default_factory=RLock, repr=False, compare=False)
+
+    def take_line(self, text: str) -> None:
+        """Take a line of a job's log."""
+        if self.line is not None:
+            with self._one:
+                self.line(text)
+
+    def take_warning(self, message: str) -> None:
+        """Take a warning."""
+        if self.warning is not None:
+            with self._one:
+                self.warning(message)
+
+    def take_progress(self, progress: Progress) -> None:
+        """Take word of how far a job is."""
+        if self.progress is not None:
+            with self._one:
+                self.progress(progress)
 
 
 _reporter: ContextVar[Reporter | None] = ContextVar("reporter", default=None)
@@ -51,8 +74,8 @@ def adopt(taken: Reporter | None) -> None:
 
 
 @contextmanager
-def reporting_to(taken: Reporter) -> Iterator[None]:
-    """Give what the jobs of the block say to ``taken``, and print none of it."""
+def reporting_to(taken: Reporter | None) -> Iterator[None]:
+    """Give what the jobs of the block say to ``taken``, and print none of it; print it when that is None."""
     token = _reporter.set(taken)
     try:
         yield
@@ -66,8 +89,8 @@ def say(text: str) -> None:
     if taken is None:
         print(text)
         sys.stdout.flush()
-    elif taken.line is not None:
-        taken.line(text)
+    else:
+        taken.take_line(text)
 
 
 def warn(message: str) -> None:
@@ -75,5 +98,5 @@ def warn(message: str) -> None:
     taken = _reporter.get()
     if taken is None:
         print(f"WARN {message}", file=sys.stderr)
-    elif taken.warning is not None:
-        taken.warning(message)
+    else:
+        taken.take_warning(message)

@@ -129,22 +129,32 @@ class ProgressMonitor:
         self._drawn = False
         self._note = ""
         self._stop = threading.Event()
+        self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._stop.set()
         self._thread.join()
+        if self._failure is not None:  # a callback has failed: it is asked no more
+            if kind is None:
+                raise self._failure
+            return
         self._relay()
         self._erase()
+        if kind is None and self._taken is not None:
+            self._taken.take_progress(self._progress())
 
     def _run(self) -> None:
-        while not self._stop.wait(0.1):
-            self._relay()
-            self._show()
+        try:
+            while not self._stop.wait(0.1):
+                self._relay()
+                self._show()
+        except Exception as error:  # noqa: BLE001 - of a callback: raised where the job was called
+            self._failure = error
 
     def _relay(self) -> None:
         with contextlib.suppress(FileNotFoundError), (self.folder / "log").open("rb") as log:
@@ -160,9 +170,9 @@ class ProgressMonitor:
             self._erase()
             self._out.write(text)
             self._out.flush()
-        elif self._taken.line is not None:
+        else:
             for line in text.splitlines():
-                self._taken.line(line)
+                self._taken.take_line(line)
 
     def rows(self) -> int:
         """Return how many rows the tasks have done."""
@@ -195,12 +205,10 @@ class ProgressMonitor:
         if now - max(self._shown, self._started) < interval:
             return
         self._shown = now
-        rows = self.rows()
         if self._taken is not None:
-            if self._taken.progress is not None:
-                notes = (self._note,) if self._note else tuple(self.notes())
-                self._taken.progress(Progress(self._title, rows, self._expected, now - self._started, notes))
+            self._taken.take_progress(self._progress())
             return
+        rows = self.rows()
         rate = rows / (now - self._started)
         text = f"{self._title}: {rows:,} rows, {rate:,.0f} rows/s"
         if self._expected and rows <= self._expected:
@@ -220,6 +228,10 @@ class ProgressMonitor:
         elif rows or self._note:
             self._err.write(text + "\n")
         self._err.flush()
+
+    def _progress(self) -> Progress:
+        notes = (self._note,) if self._note else tuple(self.notes())
+        return Progress(self._title, self.rows(), self._expected, time.monotonic() - self._started, notes)
 
     def _erase(self) -> None:
         if self._drawn:
