@@ -1,96 +1,53 @@
 """Crawl: a crawl as a Python object. Every job is a method that takes its parameters and returns what it did.
 
     with Crawl("embedded:crawldata", {"http.agent.name": "my-crawler"}) as crawl:
-        crawl.inject("seeds.txt")
-        batch, urls = crawl.generate(top_n=1000)
+        crawl.inject(["https://www.example.org/"])
+        batch = crawl.generate(top_n=1000)
 
-Nothing is printed; what the jobs say goes to the callbacks of :class:`nutch2py.reporting.Reporter`. Failures are the
-errors of :mod:`nutch2py.errors`. The command line is written on this class, so what a command does a program can do.
+Nothing is printed; what jobs say goes to callbacks. Failures are the errors of :mod:`nutch2py.errors`. The command line
+is written on this class, so what a command does a program can do. docs/python.md says what is promised.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Literal
 
-from nutch2py.conf import Configuration
-from nutch2py.reporting import Progress, Reporter, reporting_to
+from nutch2py.reading import CrawlReader
 
 if TYPE_CHECKING:
-    from nutch2py.jobs.batchlist import BatchState
     from nutch2py.jobs.generate import GenerateResult
     from nutch2py.jobs.pagerank import PageRankResult
-    from nutch2py.jobs.readdb_stats import StatsCollector
     from nutch2py.mapreduce.driver import JobResult
-    from nutch2py.record import Field, Record
-    from nutch2py.search.results import SearchResult
-    from nutch2py.search.searcher import EmbeddedSearcher
-    from nutch2py.table import DataStore
-    from nutch2py.webpage import Host, Mark, WebPage
-
-    R = TypeVar("R", bound=Record)
-
-PRINTING = None
-"""In the place of a reporter: jobs print, as commands do."""
 
 
-class Crawl:
+class Crawl(CrawlReader):
     """One crawl: its tables, its jobs, its index. A context manager that closes what it has opened.
 
     ``where``: a Configuration, or what stands in ``storage.data.store`` (``embedded:FOLDER``, ``hbase://HOST:PORT``)
-    over the shipped defaults and ``NUTCH_CONF_DIR``; ``properties`` go before both. ``crawl_id`` names the tables.
-    ``on_line``, ``on_warning`` and ``on_progress`` take what jobs say; progress comes from another thread, twice a
-    second.
+    over the shipped defaults and ``NUTCH_CONF_DIR``; without it, what these say. ``properties`` go before all.
+    ``crawl_id`` names the tables. Nothing is opened or made before a method needs it.
+
+    ``on_line``, ``on_warning`` and ``on_progress`` take what jobs say. They are called from the calling thread and from
+    those that a job starts, never two at a time; an exception of theirs is raised by the method that was called.
+    ``on_progress`` is called twice a second, and at the end of each MapReduce job.
+
+    One thread at a time may use a crawl; any number of crawls can be used, each in its own thread.
     """
-
-    def __init__(
-        self,
-        where: Configuration | str,
-        properties: Mapping[str, str | float | bool] | None = None,
-        *,
-        crawl_id: str = "",
-        on_line: Callable[[str], None] | None = None,
-        on_warning: Callable[[str], None] | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
-    ) -> None:
-        self.conf = where.copy() if isinstance(where, Configuration) else Configuration.load()
-        if isinstance(where, str):
-            self.conf.set("storage.data.store", where)
-        for name, value in (properties or {}).items():
-            self.conf.set(name, value)
-        if crawl_id:
-            self.conf.set("storage.crawl.id", crawl_id)
-        from nutch2py.table.opening import fix_location
-
-        fix_location(self.conf)
-        self._reporter: Reporter | None = Reporter(on_line, on_warning, on_progress)
-        self._open = ExitStack()
-        self._searcher: EmbeddedSearcher | None = None
-
-    @classmethod
-    def printing(cls, conf: Configuration) -> Crawl:
-        """Return a crawl whose jobs print their lines, warnings and progress, as the commands do."""
-        crawl = cls(conf)
-        crawl._reporter = PRINTING
-        return crawl
-
-    def _reporting(self) -> AbstractContextManager[None]:
-        return nullcontext() if self._reporter is None else reporting_to(self._reporter)
 
     # the jobs of a round
 
     def inject(self, seeds: str | Path | Iterable[str]) -> JobResult:
         """Put seeds into the table, which is made if need be: a file, a folder, ``hdfs://…``, or an iterable of lines.
 
-        Counters are in the group ``injector``. Raise :class:`~nutch2py.errors.InputError` when nothing is there.
+        Counters are in the group ``injector``. Raise :class:`~nutch2py.errors.InputError` when no file is there.
         """
         from nutch2py.jobs.inject import inject
 
-        with self._reporting(), _seed_path(seeds) as path:
+        with self._reporting(), _path_of(seeds) as path:
             return inject(self.conf, path)
 
     def generate(
@@ -103,9 +60,12 @@ class Crawl:
         sitemap: bool = False,
         batch_id: str = "",
     ) -> GenerateResult:
-        """Make a batch of what is due; unpacks as its id and the number of URLs, which is 0 when nothing is due.
+        """Make a batch of what is due; the number of its URLs is 0 when nothing is.
 
-        ``top_n``: URLs at most, 0 for any number; ``add_days``: as if it were so many days later.
+        ``top_n``: URLs at most, 0 for any number; ``add_days``: as if it were so many days later; ``filter_urls``,
+        ``normalize``: whether filters and normalizers see them once more; ``sitemap``: sitemaps, and only these;
+        ``batch_id``: its id, "" for a new one. Made again, a batch that is open is left as it is. Counters are in the
+        group ``generator``.
         """
         from nutch2py.jobs.generate import generate
 
@@ -131,9 +91,11 @@ class Crawl:
         detect_sitemaps: bool = False,
         warc: str | Path = "",
     ) -> JobResult:
-        """Fetch a batch (``-all``: every batch); counters are in the group ``FetcherStatus``.
+        """Fetch a batch (:data:`nutch2py.ALL`: every batch); counters are in the group ``FetcherStatus``.
 
-        ``threads``: requests at a time in a task, 0 for ``fetcher.threads.fetch``; ``warc``: a folder for WARC files.
+        ``threads``: requests at a time in a task, 0 for ``fetcher.threads.fetch``; ``resume``: leave out what an
+        interrupted fetch has done; ``num_tasks``: fetch tasks, 0 for as many as reduce tasks; ``sitemap``: sitemaps,
+        and only these; ``detect_sitemaps``: note those that robots.txt names; ``warc``: a folder for WARC files.
         Raise :class:`~nutch2py.errors.UnknownBatchError` when there is no such batch, here and in the jobs after it.
         """
         from nutch2py.jobs.fetch import fetch
@@ -151,21 +113,28 @@ class Crawl:
             )
 
     def parse(self, batch_id: str, *, resume: bool = False, force: bool = False, sitemap: bool = False) -> JobResult:
-        """Parse a batch (``-all``: every batch); counters are in the group ``ParserStatus``."""
+        """Parse a batch (:data:`nutch2py.ALL`: every batch); counters are in the group ``ParserStatus``.
+
+        ``resume``: leave out what an interrupted parse has done, with ``force`` only what no parse has; ``sitemap``:
+        sitemaps, and only these.
+        """
         from nutch2py.jobs.parse import parse
 
         with self._reporting():
             return parse(self.conf, batch_id, resume=resume, force=force, sitemap=sitemap)
 
     def updatedb(self, batch_id: str) -> JobResult:
-        """Take what a batch found into the table (``-all``: every batch); counters are in the group ``updatedb``."""
+        """Take what a batch found into the table (:data:`nutch2py.ALL`: every batch); group ``updatedb``."""
         from nutch2py.jobs.updatedb import updatedb
 
         with self._reporting():
             return updatedb(self.conf, batch_id)
 
     def index(self, batch_id: str) -> JobResult:
-        """Index a batch, every updated row (``-all``) or every parsed one (``-reindex``); group ``IndexerStatus``."""
+        """Send a batch to the index; counters are in the group ``IndexerStatus``.
+
+        :data:`nutch2py.ALL`: every row that was updated and not indexed; :data:`nutch2py.REINDEX`: every parsed one.
+        """
         from nutch2py.jobs.index import index
 
         with self._reporting():
@@ -173,145 +142,110 @@ class Crawl:
 
     # the whole table
 
-    def pagerank(self) -> PageRankResult:
-        """Compute the PageRank of every page, as ``pagerank.*`` say."""
+    def pagerank(
+        self, *, model: Literal["site", "classic", "linkrank"] | None = None, iterations: int | None = None
+    ) -> PageRankResult:
+        """Compute the PageRank of every page.
+
+        What is None is as ``pagerank.model`` says, and ``pagerank.iterations`` (``link.analyze.num.iterations`` of
+        ``linkrank``).
+        """
         from nutch2py.jobs.pagerank import pagerank
 
+        conf = self.conf.copy()
+        if model is not None:
+            conf.set("pagerank.model", model)
+        if iterations is not None:
+            linkrank = conf.get_trimmed("pagerank.model") == "linkrank"
+            conf.set("link.analyze.num.iterations" if linkrank else "pagerank.iterations", iterations)
         with self._reporting():
-            return pagerank(self.conf)
+            return pagerank(conf)
 
-    def dedup(self, *, near: bool = False) -> JobResult:
-        """Mark pages that are equal to a better one, with ``near`` those nearly equal, too."""
+    def dedup(
+        self,
+        *,
+        group: Literal["none", "host", "domain"] | None = None,
+        order: Iterable[str] | None = None,
+        near: bool = False,
+        threshold: int | None = None,
+    ) -> JobResult:
+        """Mark pages that are equal to a better one, with ``near`` those nearly equal, too; group ``DeduplicationJob``.
+
+        ``group``: compare the pages of a host, of a domain, or all (none); ``order``: what decides which stays;
+        ``threshold``: bits by which SimHashes may differ. What is None is as ``deduplication.*`` say.
+        """
         from nutch2py.jobs.dedup import dedup
 
+        conf = self.conf.copy()
+        if group is not None:
+            conf.set("deduplication.group.mode", group)
+        if order is not None:
+            conf.set("deduplication.compare.order", ",".join(order))
+        if threshold is not None:
+            conf.set("deduplication.simhash.threshold", threshold)
         with self._reporting():
-            return dedup(self.conf, near=near)
+            return dedup(conf, near=near)
 
     def clean(self, *, commit: bool = True) -> JobResult:
-        """Delete from the index what is gone, redirected, duplicate or not to be indexed."""
+        """Delete from the index what is gone, redirected, duplicate or not to be indexed; group ``CleaningJob``.
+
+        Without ``commit`` deletes are sent, and the commit is left to others.
+        """
         from nutch2py.jobs.clean import clean
 
         with self._reporting():
             return clean(self.conf, commit=commit)
 
-    def hostinject(self, hosts: str | Path) -> JobResult:
-        """Put settings of hosts into the host table: a file or a folder."""
-        from nutch2py.jobs.hostdb import hostinject
+    def solrdedup(self) -> int:
+        """Delete duplicates from the Solr of ``solr.server.url``; return how many documents were deleted."""
+        from nutch2py.jobs.solrdedup import solrdedup
 
         with self._reporting():
-            return hostinject(self.conf, str(hosts))
+            return solrdedup(self.conf)
+
+    def hostinject(self, hosts: str | Path | Iterable[str]) -> JobResult:
+        """Put settings of hosts into the host table: a file, a folder, or lines; group ``hostinject``."""
+        from nutch2py.jobs.hostdb import hostinject
+
+        with self._reporting(), _path_of(hosts) as path:
+            return hostinject(self.conf, path)
 
     def updatehostdb(self, *, links: bool = False) -> JobResult:
-        """Count the pages of every host, with ``links`` the links between hosts, too."""
+        """Count the pages of every host, with ``links`` the links between hosts, too; group ``updatehostdb``."""
         from nutch2py.jobs.hostdb import updatehostdb
 
         with self._reporting():
             return updatehostdb(self.conf, links)
 
-    # what is there
-
-    def pages(
-        self,
-        *,
-        fields: Iterable[Field[Any]] | None = None,
-        start: str = "",
-        stop: str = "",
-        host: str = "",
-        mark: Mark | None = None,
-        batch_id: str | None = None,
-    ) -> Iterator[tuple[str, WebPage]]:
-        """Yield the row key and the row of pages, in key order; :func:`nutch2py.url.keys.unreverse_url` gives the URL.
-
-        ``fields``: what is read (all when None); another field of the row raises ``FieldNotReadError``. Rows with keys
-        from ``start`` up to ``stop`` (excluded), or those of one ``host``, with the ``mark``, of the batch if it is
-        named.
-        """
-        from nutch2py.table import KeyRange, MarkCondition, Query, prefix_range
-        from nutch2py.url.keys import reverse_host
-        from nutch2py.webpage import WebPage
-
-        condition = None if mark is None else MarkCondition(mark, batch_id)
-        key_range = prefix_range(f"{reverse_host(host)}:") if host else KeyRange(start, stop)
-        wanted = None if fields is None else frozenset(fields)
-        return self._table(WebPage).scan(Query(wanted, key_range, condition))
-
-    def page(self, url: str, fields: Iterable[Field[Any]] | None = None) -> WebPage | None:
-        """Return the row of a URL, None when there is none; raise ValueError when it is no URL."""
-        from nutch2py.url.keys import reverse_url
-        from nutch2py.webpage import WebPage
-
-        return self._table(WebPage).get(reverse_url(url), fields)
-
-    def hosts(self) -> Iterator[tuple[str, Host]]:
-        """Yield the name and the row of every host that the host table has, in the order of reversed names."""
-        from nutch2py.table import Query
-        from nutch2py.url.keys import unreverse_host
-        from nutch2py.webpage import Host
-
-        store = self._opened(Host)
-        for key, host in store.scan(Query()) if store.exists() else ():
-            yield unreverse_host(key), host
-
-    def stats(self, *, by_host: bool = False) -> StatsCollector:
-        """Count the rows by status, retries, protocol and parse status, with bounds of the score."""
-        from nutch2py.jobs.readdb import collect_stats
+    def export(self, file: str | Path) -> int:
+        """Write every cell of the table to a file of JSON lines (gzip: ``.gz``); return the number of rows."""
+        from nutch2py.jobs.tables import export_to
 
         with self._reporting():
-            return collect_stats(self.conf, by_host)
+            return export_to(self.conf, Path(file))
 
-    def batches(self) -> list[BatchState]:
-        """Return the batches that are open: id, state, since when, how many rows."""
-        from nutch2py.jobs.beginning import begin
-
-        with self._reporting():
-            return begin(self.conf).lists.states()
-
-    def search(self, query: str, *, start: int = 0, rows: int = 10) -> SearchResult:
-        """Ask the index; raise :class:`~nutch2py.errors.IndexingError` when there is none or it is empty."""
-        from nutch2py.search.search import search, search_backend
-        from nutch2py.search.searcher import EmbeddedSearcher
+    def import_(self, file: str | Path) -> int:
+        """Read cells that :meth:`export` wrote into the table, which is made if need be; return the number of rows."""
+        from nutch2py.jobs.tables import import_from
 
         with self._reporting():
-            if self._searcher is None and search_backend(self.conf) == "embedded":
-                self._searcher = EmbeddedSearcher(self.conf)
-            return search(self.conf, query, start, rows, self._searcher)
+            return import_from(self.conf, Path(file))
 
-    def close(self) -> None:
-        """Give back connections and files; the crawl can be used again."""
-        self._open.close()
-        self._searcher = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _opened(self, record: type[R]) -> DataStore[R]:
-        from nutch2py.table import open_store
-
-        store = open_store(self.conf, record)
-        self._open.callback(store.close)
-        return store
-
-    def _table(self, record: type[R]) -> DataStore[R]:
-        """Return a table of the crawl, whatever a killed job left finished."""
-        from nutch2py.jobs.beginning import begin
+    def copy_to(self, store: str) -> int:
+        """Copy every cell to the table of the same name in another store; return the number of rows."""
+        from nutch2py.jobs.tables import copy_to
 
         with self._reporting():
-            begin(self.conf)
-        return self._opened(record)
+            return copy_to(self.conf, store)
 
 
 @contextmanager
-def _seed_path(seeds: str | Path | Iterable[str]) -> Iterator[str]:
-    """Give the path of seeds; lines are written into a file for as long as the block takes."""
-    if isinstance(seeds, str | Path):
-        yield str(seeds)
+def _path_of(lines: str | Path | Iterable[str]) -> Iterator[str]:
+    """Give the path of lines; those of an iterable are written into a file for as long as the block takes."""
+    if isinstance(lines, str | Path):
+        yield str(lines)
         return
-    with tempfile.TemporaryDirectory(prefix="nutch2py-seeds-") as folder:
-        path = Path(folder, "seeds.txt")
-        path.write_text("".join(f"{line.rstrip()}\n" for line in seeds), encoding="utf-8")
+    with tempfile.TemporaryDirectory(prefix="nutch2py-lines-") as folder:
+        path = Path(folder, "lines.txt")
+        path.write_text("".join(f"{line.rstrip()}\n" for line in lines), encoding="utf-8")
         yield str(path)

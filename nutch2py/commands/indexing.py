@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from nutch2py.commands.command import Arguments, Command, batch_options, chosen_batch, printing
 
@@ -31,11 +31,8 @@ def _pagerank_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _pagerank(args: Arguments, conf: Configuration) -> int:
-    if args.classic or args.linkrank:
-        conf.set("pagerank.model", "linkrank" if args.linkrank else "classic")
-    if args.iterations is not None:
-        conf.set("link.analyze.num.iterations" if args.linkrank else "pagerank.iterations", args.iterations)
-    printing(conf).pagerank()
+    model: Literal["linkrank", "classic"] | None = "linkrank" if args.linkrank else "classic" if args.classic else None
+    printing(conf).pagerank(model=model, iterations=args.iterations)
     return 0
 
 
@@ -67,11 +64,8 @@ def _dedup_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _dedup(args: Arguments, conf: Configuration) -> int:
-    given = {"group.mode": args.group, "compare.order": args.compare_order, "simhash.threshold": args.threshold}
-    for name, value in given.items():
-        if value is not None:
-            conf.set(f"deduplication.{name}", value)
-    printing(conf).dedup(near=args.simhash)
+    order = None if args.compare_order is None else args.compare_order.split(",")
+    printing(conf).dedup(group=args.group, order=order, near=args.simhash, threshold=args.threshold)
     return 0
 
 
@@ -80,14 +74,12 @@ def _solrdedup_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _solrdedup(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.jobs.solrdedup import solrdedup
-
     if args.solr_url:
         conf.set("solr.server.url", args.solr_url)
     if not conf.get_trimmed("solr.server.url"):
         print("Usage: SolrDeleteDuplicates <solr url>", file=sys.stderr)
         return 1
-    solrdedup(conf)
+    printing(conf).solrdedup()
     return 0
 
 

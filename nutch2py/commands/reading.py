@@ -70,15 +70,13 @@ def _file_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _exporttable(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.jobs.tables import export_to
-
-    return export_to(conf, Path(args.file))
+    printing(conf).export(args.file)
+    return 0
 
 
 def _importtable(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.jobs.tables import import_from
-
-    return import_from(conf, Path(args.file))
+    printing(conf).import_(args.file)
+    return 0
 
 
 def _createtable_options(parser: argparse.ArgumentParser) -> None:
@@ -99,9 +97,8 @@ def _copytable_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _copytable(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.jobs.tables import copy_to
-
-    return copy_to(conf, args.target)
+    printing(conf).copy_to(args.target)
+    return 0
 
 
 COMMANDS: dict[str, Command] = {

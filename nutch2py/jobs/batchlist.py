@@ -51,7 +51,11 @@ UNLISTED = -1
 
 @dataclass(frozen=True)
 class BatchState:
-    """State of a batch: since when (ms), how many rows were generated (UNLISTED when the list does not tell)."""
+    """A batch that is known by its ``batch_id``.
+
+    ``state``: one of :class:`State`, and ``time`` since when it is in it (ms since 1970). ``count``: how many rows were
+    generated, :data:`UNLISTED` when the list does not tell.
+    """
 
     batch_id: str
     state: str

@@ -305,7 +305,10 @@ def new_batch_id() -> str:
 
 @dataclass
 class GenerateResult(JobResult):
-    """A batch that was made: ``batch_id``, and ``urls``, how many it has, 0 when none is due. Unpacks as these two."""
+    """A batch that was made.
+
+    ``batch_id``: its id. ``urls``: how many it has, 0 when none is due: there is no batch then. Unpacks as these two.
+    """
 
     batch_id: str = ""
     urls: int = 0

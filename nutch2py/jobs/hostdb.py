@@ -24,6 +24,7 @@ from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.splits import FileSplit, RangeSplit, read_lines, split_files
+from nutch2py.reporting import say
 from nutch2py.table import Query, open_store
 from nutch2py.url.keys import host_of_key, reverse_host, unreverse_host
 from nutch2py.url.parts import host_of
@@ -165,12 +166,12 @@ def readhostdb(conf: Configuration, name: str | None) -> int:
         wanted = host_of(name if "://" in name else f"http://{name}")
         host = store.get(reverse_host(wanted)) if store.exists() else None
         if host is None:
-            print(f"{wanted} not found")
+            say(f"{wanted} not found")
             return 1
-        print(host_text(wanted, host), end="")
+        say(host_text(wanted, host))
         return 0
     for key, host in store.scan(Query()) if store.exists() else ():
-        print(host_text(unreverse_host(key), host), end="")
+        say(host_text(unreverse_host(key), host))
     return 0
 
 
@@ -180,4 +181,4 @@ def host_text(name: str, host: Host) -> str:
     lines += [f"metadata {key} : \t{bytes_text(value)}" for key, value in sorted(host.metadata.decoded())]
     lines += [f"inlink:\t{key}\t{count}" for key, count in sorted(host.inlinks.decoded())]
     lines += [f"outlink:\t{key}\t{count}" for key, count in sorted(host.outlinks.decoded())]
-    return "\n".join(lines) + "\n\n"
+    return "\n".join(lines) + "\n"

@@ -20,7 +20,12 @@ from nutch2py.webpage import BatchEntry, WebPage
 
 
 class PageRankResult(NamedTuple):
-    """Size of the graph, iterations done, the last change, and how many rows got another rank."""
+    """What PageRank was computed of, and how.
+
+    ``method``: memory or mapreduce; ``pages``, ``links``: the size of the graph; ``iterations``: how many were done;
+    ``change``: what the last of them changed, ``mean`` and ``greatest``; ``written``: rows that got another rank;
+    ``mean``: the mean rank.
+    """
 
     method: str
     pages: int

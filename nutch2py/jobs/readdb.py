@@ -17,6 +17,7 @@ from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.splits import RangeSplit
+from nutch2py.reporting import say
 from nutch2py.table import Query
 from nutch2py.url.keys import reverse_url, unreverse_url
 
@@ -92,8 +93,8 @@ def collect_stats(conf: Configuration, sort: bool) -> StatsCollector:
 def print_stats(conf: Configuration, sort: bool) -> int:
     """Print what :func:`collect_stats` counts."""
     begin(conf)  # what it has to say comes first
-    print("WebTable statistics start")
-    print(collect_stats(conf, sort).text(), end="")
+    say("WebTable statistics start")
+    say(collect_stats(conf, sort).text().removesuffix("\n"))
     return 0
 
 
@@ -106,9 +107,9 @@ def print_page(conf: Configuration, url: str, shown: Shown) -> int:
         raise UsageError(f"{url} is not a URL: {error}") from error
     page = store.get(key, page_fields(**shown))
     if page is None:
-        print(f"{url} not found")
+        say(f"{url} not found")
         return 1
-    print(page_text(url, page, **shown))
+    say(page_text(url, page, **shown))
     return 0
 
 
@@ -122,13 +123,13 @@ def dump(conf: Configuration, folder: Path, regex: str, shown: Shown) -> int:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} exists already: name a folder that does not")
     parameters = DumpParameters(regex=regex, shown=dict(shown))
-    print("WebTable dump: starting")
+    say("WebTable dump: starting")
     query = Query(page_fields(**shown))
     splits = [RangeSplit(key_range) for key_range in store.key_ranges(query, map_tasks(conf))]
     rows = store.row_estimate()
     result = run_job(DumpJob, conf, splits, parameters, title="WebTable dump", expected=rows, output=folder)
-    print(f"WebTable dump: {result.count('WebTableReader', 'dumped')} rows")
-    print("WebTable dump: done")
+    say(f"WebTable dump: {result.count('WebTableReader', 'dumped')} rows")
+    say("WebTable dump: done")
     return 0
 
 
@@ -136,5 +137,5 @@ def print_batches(conf: Configuration) -> int:
     """Print the batches that are open: id, state, since when, number of rows (``-`` when it has no complete list)."""
     for state in begin(conf).lists.states():
         count = str(state.count) if state.count >= 0 else "-"
-        print(f"{state.batch_id}\t{state.state}\t{clock(state.time / 1000)}\t{count}")
+        say(f"{state.batch_id}\t{state.state}\t{clock(state.time / 1000)}\t{count}")
     return 0

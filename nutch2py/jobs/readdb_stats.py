@@ -22,7 +22,14 @@ def _thousandths(score: float) -> int:
 
 
 class StatsCollector:
-    """Counts rows by status, retries, protocol and parse status, and by host when ``sort`` is set; score bounds."""
+    """Counts rows by status, retries, protocol and parse status, and by host when ``sort`` is set; score bounds.
+
+    ``total``: all rows. ``status``: rows by :class:`~nutch2py.webpage.CrawlStatus`, 0 for those that were never fetched
+    nor linked to. ``hosts``: rows by status and host. ``retries``: by how often the fetch has failed since.
+    ``protocol``, ``parse``: by the names of the protocol status and the parse status. ``score_sum``, ``score_min``,
+    ``score_max``: of the scores, in whole thousandths; the bounds are None when there is no row. ``FIELDS``: what a row
+    must have been read with.
+    """
 
     FIELDS: frozenset[Field[Any]] = frozenset(
         {

@@ -67,7 +67,7 @@ class PageRankModel(NamedTuple):
 
 
 class Change(NamedTuple):
-    """How much an iteration changed the ranks: mean and greatest difference of a page's rank."""
+    """How much an iteration changed the ranks: ``mean`` and ``greatest`` difference of a page's rank."""
 
     mean: float
     greatest: float

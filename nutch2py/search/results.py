@@ -13,7 +13,11 @@ MAX_START = 100_000
 
 
 class Hit(NamedTuple):
-    """One result. ``title`` and ``snippet`` know which words to mark; ``fields`` are the document's, as JSON types."""
+    """One document that was found.
+
+    ``id``, ``url``: the document's. ``title``, ``snippet``: texts (``text``) that know which words to mark (``marks``).
+    ``score``: higher is better, within one query. ``fields``: those of the document, as JSON types.
+    """
 
     id: str
     url: str
@@ -35,7 +39,10 @@ class Hit(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """``total`` documents match; ``hits`` are those from ``start`` on; the search took ``millis``."""
+    """What was found: ``total`` documents match ``query``.
+
+    ``hits``: those from ``start`` on, the best first. ``millis``: how long the search took.
+    """
 
     query: str
     start: int

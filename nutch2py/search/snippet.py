@@ -12,7 +12,7 @@ _CONTEXT = 40
 
 
 class Snippet(NamedTuple):
-    """A piece of text and the parts of it to mark, as ``(start, end)``, in order and apart."""
+    """A piece of ``text`` and the parts of it to mark: ``marks`` are ``(start, end)``, in order and apart."""
 
     text: str
     marks: tuple[tuple[int, int], ...] = ()

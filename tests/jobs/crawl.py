@@ -109,6 +109,17 @@ SETTINGS = {
 }
 
 
+def properties(runner: str = "inline") -> dict[str, str | float | bool]:
+    """Return the settings for a runner; not for more tasks at once than two."""
+    tasks = {} if runner == "inline" else {"mapreduce.job.maps": 2, "mapreduce.job.reduces": 2}
+    return {**SETTINGS, "mapreduce.runner": runner, **tasks}
+
+
+def seeds(url: str) -> list[str]:
+    """Return every third page of the site."""
+    return [f"{url}/{number}" for number in range(0, PAGES, 3)]
+
+
 def rounds(conf: Configuration, seed_file: str, count: int = 4) -> None:
     """Inject, and run ``count`` rounds of 20 pages at most."""
     inject(conf, seed_file)

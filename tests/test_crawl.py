@@ -1,0 +1,307 @@
+"""The Python interface: a crawl by :class:`nutch2py.Crawl`, what it returns, says and raises."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nutch2py
+from nutch2py import ALL, REINDEX, Configuration, Crawl, CrawlStatus, Host, Mark, Progress, WebPage
+from nutch2py.errors import (
+    ConfigurationError,
+    IndexingError,
+    InputError,
+    NutchError,
+    StoreError,
+    UnknownBatchError,
+    UsageError,
+)
+from nutch2py.record import FieldNotReadError
+from nutch2py.url.keys import reverse_url
+from tests.jobs.crawl import properties, seeds, site
+
+RUNNERS = ("inline", "local")
+UNKNOWN_MODE = "partition.url.mode is bogus, which is not byHost, byDomain or byIP: byHost is taken"
+
+
+@pytest.fixture(scope="module")
+def site_url() -> Iterator[str]:
+    with site() as url:
+        yield url
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_a_whole_crawl(tmp_path: Path, site_url: str, runner: str, capfd: pytest.CaptureFixture[str]) -> None:
+    lines: list[str] = []
+    warnings: list[str] = []
+    progress: list[Progress] = []
+    settings = {**properties(runner), "partition.url.mode": "bogus"}
+    with Crawl(
+        f"embedded:{tmp_path / 'crawldata'}",
+        settings,
+        on_line=lines.append,
+        on_warning=warnings.append,
+        on_progress=progress.append,
+    ) as crawl:
+        assert crawl.inject(seeds(site_url)).group("injector") == {
+            "urls_injected": 20,
+            "urls_new": 20,
+            "urls_filtered": 0,
+        }
+        batch = crawl.generate(top_n=20, batch_id="b-1")
+        assert (batch.batch_id, batch.urls) == ("b-1", 20) == tuple(batch)
+        fetched = crawl.fetch(batch.batch_id)
+        assert [fetched.count("FetcherStatus", name) for name in ("SUCCESS", "MOVED", "GONE", "EXCEPTION", "no")] == [
+            *(16, 2, 1, 1, 0)
+        ]
+        assert crawl.parse(batch.batch_id).group("ParserStatus") == {"success": 16, "notfetched": 4}
+        updated = crawl.updatedb(batch.batch_id)
+        assert [updated.count("updatedb", name) for name in ("pages", "links", "rows_new")] == [20, 40, 18]
+        assert crawl.index(batch.batch_id).group("IndexerStatus") == {"added": 16}
+        ranked = crawl.pagerank(model="classic", iterations=3)
+        assert (ranked.method, ranked.links, ranked.iterations) == ("memory", 40, 3)
+        assert ranked.pages == ranked.written == 37
+        assert crawl.dedup(group="host", order=["score", "fetchTime", "urlLength"]).group("DeduplicationJob") == {}
+        assert crawl.clean().group("CleaningJob") == {"redirected": 2, "gone": 1}
+        assert crawl.updatehostdb(links=True).count("updatehostdb", "hosts") == 1
+        assert crawl.generate(batch_id="b-2").urls == 18
+        assert crawl.stats().total == 38
+        assert crawl.search("text").total == 16
+    assert capfd.readouterr() == ("", "")
+    assert "InjectorJob: total number of urls injected after normalization and filtering: 20" in lines
+    assert any("0 errors" in line or "fetching" in line for line in lines)  # of a task
+    assert set(warnings) == {UNKNOWN_MODE}
+    last = {each.title: each for each in progress}
+    assert last["InjectorJob"].rows == 20
+    assert (last["FetcherJob b-1"].rows, last["FetcherJob b-1"].expected) == (40, 40)  # read, and fetched
+    assert {"GeneratorJob b-1", "ParserJob b-1", "IndexingJob b-1", "HostDbUpdateJob"} <= last.keys()
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory, site_url: str) -> Path:
+    """Give the folder of a crawl of one round, with a second batch generated and not fetched."""
+    folder = tmp_path_factory.mktemp("crawled") / "crawldata"
+    with Crawl(f"embedded:{folder}", properties()) as crawl:
+        crawl.inject(seeds(site_url))
+        batch = crawl.generate().batch_id
+        for job in (crawl.fetch, crawl.parse, crawl.updatedb, crawl.index):
+            job(batch)
+        crawl.updatehostdb()
+        crawl.generate(batch_id="second")
+    return folder
+
+
+@pytest.fixture
+def crawl(crawled: Path) -> Iterator[Crawl]:
+    with Crawl(f"embedded:{crawled}", properties()) as opened:
+        yield opened
+
+
+def test_pages_come_in_the_order_of_their_keys(crawl: Crawl, site_url: str) -> None:
+    urls = [url for url, _ in crawl.pages(fields={WebPage.status})]
+    assert len(urls) == 38
+    assert urls == sorted(urls, key=reverse_url)
+    assert set(seeds(site_url)) < set(urls)
+
+
+def test_pages_of_a_range_and_of_a_host(crawl: Crawl, site_url: str) -> None:
+    start, stop = reverse_url(f"{site_url}/3"), reverse_url(f"{site_url}/33")
+    found = [url.rpartition("/")[2] for url, _ in crawl.pages(start=start, stop=stop)]
+    assert found[:2] == ["3", "30"]
+    assert "33" not in found
+    assert len(list(crawl.pages(host="127.0.0.1"))) == 38
+    assert list(crawl.pages(host="127.0.0.10")) == list(crawl.pages(host="0.0.1")) == []
+    with pytest.raises(ValueError, match="give host, or start and stop"):
+        crawl.pages(host="127.0.0.1", start=start)
+
+
+def test_pages_with_a_mark(crawl: Crawl) -> None:
+    marked = list(crawl.pages(mark=Mark.GENERATE, fields={WebPage.markers}))
+    assert len(marked) == 18
+    assert {page.markers[Mark.GENERATE] for _, page in marked} == {"second"}
+    assert [url for url, _ in marked] == [url for url, _ in crawl.pages(mark=Mark.GENERATE, batch_id="second")]
+    assert list(crawl.pages(mark=Mark.GENERATE, batch_id="first")) == []
+    with pytest.raises(ValueError, match="name the mark, too"):
+        crawl.pages(batch_id="second")
+
+
+def test_only_fields_that_were_named_are_there(crawl: Crawl, site_url: str) -> None:
+    _, page = next(crawl.pages(fields=[WebPage.status]))
+    assert page.status == CrawlStatus.FETCHED
+    for row in (page, crawl.page(f"{site_url}/0", fields=[WebPage.status])):
+        assert row is not None
+        with pytest.raises(FieldNotReadError, match="title"):
+            _ = row.title
+    whole = crawl.page(f"{site_url}/0")
+    assert whole is not None
+    assert whole.title == "Page 0"
+    _, host = next(crawl.hosts(fields=[Host.metadata]))
+    with pytest.raises(FieldNotReadError, match="inlinks"):
+        dict(host.inlinks)
+
+
+def test_one_page_and_one_host(crawl: Crawl, site_url: str) -> None:
+    assert crawl.page(f"{site_url}/none") is None
+    with pytest.raises(InputError, match="no-url is not a URL"):
+        crawl.page("no-url")
+    host = crawl.host("127.0.0.1")
+    assert host is not None
+    assert host.metadata["p"] == b"38"
+    assert crawl.host("example.org") is None
+    assert [name for name, _ in crawl.hosts()] == ["127.0.0.1"]
+    assert list(crawl.hosts(start="127.0.0.2")) == list(crawl.hosts(stop="0")) == []
+
+
+def test_stats_batches_and_search(crawl: Crawl, site_url: str) -> None:
+    stats = crawl.stats(by_host=True)
+    assert stats.status[CrawlStatus.FETCHED] == stats.hosts[CrawlStatus.FETCHED, "127.0.0.1"] == 16
+    assert stats.parse == {"success/ok": 16}
+    assert [(each.batch_id, each.state, each.count) for each in crawl.batches()] == [("second", "generated", 18)]
+    found = crawl.search("text", start=3, rows=2)
+    assert (found.query, found.total, found.start, len(found.hits)) == ("text", 16, 3, 2)
+    assert all(hit.url.startswith(site_url) and hit.fields["content"] for hit in found.hits)
+    assert crawl.search("nowhere").hits == []
+
+
+def test_search_sees_what_was_indexed_since(tmp_path: Path, site_url: str) -> None:
+    with Crawl(f"embedded:{tmp_path}", properties()) as crawl:
+        for number, total in ((0, 1), (6, 2)):
+            crawl.inject([f"{site_url}/{number}"])
+            batch = crawl.generate(top_n=1, batch_id=f"b-{number}").batch_id
+            for job in (crawl.fetch, crawl.parse, crawl.updatedb, crawl.index):
+                job(batch)
+            assert crawl.search("text").total == total
+            crawl.conf.set("generate.min.score", 0.9)  # of links the second round shall take none
+
+
+def test_tables_are_exported_imported_and_copied(crawl: Crawl, tmp_path: Path) -> None:
+    said: list[str] = []
+    assert crawl.export(tmp_path / "rows.jsonl.gz") == 38
+    with Crawl(f"embedded:{tmp_path / 'other'}", properties(), crawl_id="c", on_line=said.append) as other:
+        assert other.import_(tmp_path / "rows.jsonl.gz") == 38
+        assert other.copy_to(f"embedded:{tmp_path / 'third'}") == 38
+        assert [url for url, _ in other.pages()] == [url for url, _ in crawl.pages()]
+        assert repr(other) == f"Crawl('embedded:{tmp_path / 'other'}', crawl_id='c')"
+    assert [line.partition(" of ")[0] for line in said][1] == "copytable: 38 rows"
+    assert (tmp_path / "third" / "c_webpage").is_dir()
+
+
+def test_hosts_are_injected(tmp_path: Path) -> None:
+    with Crawl(f"embedded:{tmp_path}", properties()) as crawl:
+        assert crawl.hostinject(["www.example.org\tq_mt=3"]).group("hostinject") == {"hosts_injected": 1}
+        assert [(name, host.metadata["q_mt"]) for name, host in crawl.hosts()] == [("www.example.org", b"3")]
+
+
+READING: dict[str, Callable[[Crawl], Any]] = {
+    "generate": lambda crawl: crawl.generate(),
+    "fetch": lambda crawl: crawl.fetch(ALL),
+    "parse": lambda crawl: crawl.parse(ALL),
+    "updatedb": lambda crawl: crawl.updatedb(ALL),
+    "index": lambda crawl: crawl.index(REINDEX),
+    "pagerank": lambda crawl: crawl.pagerank(),
+    "dedup": lambda crawl: crawl.dedup(near=True),
+    "clean": lambda crawl: crawl.clean(),
+    "updatehostdb": lambda crawl: crawl.updatehostdb(),
+    "export": lambda crawl: crawl.export("rows.jsonl"),
+    "copy_to": lambda crawl: crawl.copy_to("embedded:copy"),
+    "pages": lambda crawl: crawl.pages(),
+    "page": lambda crawl: crawl.page("http://example.org/"),
+    "hosts": lambda crawl: crawl.hosts(),
+    "host": lambda crawl: crawl.host("example.org"),
+    "stats": lambda crawl: crawl.stats(),
+    "batches": lambda crawl: crawl.batches(),
+}
+MAKING = {"inject", "import_", "hostinject"}
+ELSEWHERE = {"search", "solrdedup", "close", "printing"}
+"""What asks the index, or nothing."""
+
+
+def public(described: type) -> set[str]:
+    return {name for name in dir(described) if not name.startswith("_") and callable(getattr(described, name))}
+
+
+def test_every_method_is_tried_on_a_crawl_that_is_not_there() -> None:
+    assert READING.keys() | MAKING | ELSEWHERE == public(Crawl)
+
+
+@pytest.mark.parametrize("method", READING)
+def test_a_crawl_that_is_not_there_is_refused_and_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Crawl("embedded:crawldata", properties()) as crawl, pytest.raises(StoreError, match="there is no table"):
+        READING[method](crawl)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_errors_say_what_is_wrong(crawl: Crawl, tmp_path: Path) -> None:
+    for job in (crawl.fetch, crawl.parse, crawl.updatedb, crawl.index):
+        with pytest.raises(UnknownBatchError, match="there is no batch none"):
+            job("none")
+        with pytest.raises(UsageError, match="BatchId not set"):
+            job("")
+    with pytest.raises(InputError):
+        crawl.inject(tmp_path / "none")
+    with pytest.raises(ConfigurationError, match=r"pagerank\.iterations"):
+        crawl.pagerank(iterations="many")  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match=r"deduplication\.group\.mode"):
+        crawl.dedup(group="town")  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="names no store"):
+        next(Crawl("tables").pages())
+    with pytest.raises(IndexingError, match="there is no index"):
+        Crawl(f"embedded:{tmp_path}").search("text")
+    with pytest.raises(ConfigurationError, match=r"http\.agent\.name"):
+        Crawl(crawl.conf, {"http.agent.name": ""}).fetch("second")
+    assert all(issubclass(kind, NutchError) for kind in (StoreError, InputError, UnknownBatchError))
+
+
+def test_an_error_of_a_task_is_raised_as_it_was(tmp_path: Path) -> None:
+    with Crawl(f"embedded:{tmp_path}", {**properties(), "fetcher.queue.mode": "byMood"}) as crawl:
+        crawl.inject(["http://127.0.0.1:9/"])
+        batch = crawl.generate().batch_id
+        crawl.conf.set("mapreduce.runner", "local")
+        with pytest.raises(ConfigurationError, match="byMood"):
+            crawl.fetch(batch)
+
+
+def test_the_configuration_is_a_copy(tmp_path: Path) -> None:
+    conf = Configuration.load(overrides={"storage.data.store": f"embedded:{tmp_path}"})
+    crawl = Crawl(conf, {"fetcher.parse": True, "fetcher.server.delay": 0.5}, crawl_id="c")
+    given = [crawl.conf.get(name) for name in ("storage.crawl.id", "fetcher.parse", "fetcher.server.delay")]
+    assert given == ["c", "true", "0.5"]
+    assert conf.get_trimmed("storage.crawl.id") == ""
+
+
+PRINTERS = {
+    "cli.py",
+    "commands/checking.py",
+    "commands/indexing.py",
+    "jobs/checkers.py",
+    "jobs/package.py",
+    "mapreduce/progress.py",
+    "reporting.py",
+    "search/evaluation.py",
+    "server/serve.py",
+}
+"""Modules that print: commands, what only commands call, and what asks first whether somebody takes it."""
+
+
+def test_no_other_module_prints() -> None:
+    package = Path(nutch2py.__file__).parent
+    printing = set()
+    for path in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("print", "warnings.warn", "sys.stderr.write"):
+                printing.add(path.relative_to(package).as_posix())
+    assert printing == PRINTERS
+
+
+def test_every_name_of_the_package_is_there() -> None:
+    assert set(nutch2py.__all__) <= set(dir(nutch2py))
+    assert all(getattr(nutch2py, name) is not None for name in nutch2py.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'none'"):
+        _ = nutch2py.none
