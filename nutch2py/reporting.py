@@ -29,7 +29,7 @@ class Progress(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reporter:
     """Takes what jobs say; None for what nobody wants to hear.
 
@@ -39,7 +39,7 @@ class Reporter:
     line: Callable[[str], None] | None = None
     warning: Callable[[str], None] | None = None
     progress: Callable[[Progress], None] | None = None
-    _one: RLock = field(default_factory=RLock, repr=False, compare=False)
+    _one: RLock = field(default_factory=RLock, repr=False)
 
     def take_line(self, text: str) -> None:
         """Take a line of a job's log."""
