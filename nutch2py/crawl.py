@@ -21,7 +21,7 @@ from nutch2py.conf import Configuration
 from nutch2py.reporting import Progress, Reporter, reporting_to
 
 if TYPE_CHECKING:
-    from nutch2py.jobs.batchlist import BatchState
+    from nutch2py.jobs.batch_report import BatchReport
     from nutch2py.jobs.generate import GenerateResult
     from nutch2py.jobs.pagerank import PageRankResult
     from nutch2py.jobs.readdb_stats import StatsCollector
@@ -259,12 +259,12 @@ class Crawl:
         with self._reporting():
             return collect_stats(self.conf, by_host)
 
-    def batches(self) -> list[BatchState]:
-        """Return the batches that are open: id, state, since when, how many rows."""
-        from nutch2py.jobs.beginning import begin
+    def batches(self) -> list[BatchReport]:
+        """Return the batches that are open: state, since when, how many rows, how many of them done, who is at work."""
+        from nutch2py.jobs.batch_report import open_batches
 
         with self._reporting():
-            return begin(self.conf).lists.states()
+            return open_batches(self.conf)
 
     def search(self, query: str, *, start: int = 0, rows: int = 10) -> SearchResult:
         """Ask the index; raise :class:`~nutch2py.errors.IndexingError` when there is none or it is empty."""
@@ -299,9 +299,10 @@ class Crawl:
     def _table(self, record: type[R]) -> DataStore[R]:
         """Return a table of the crawl, whatever a killed job left finished."""
         from nutch2py.jobs.beginning import begin
+        from nutch2py.jobs.works import READ
 
-        with self._reporting():
-            begin(self.conf)
+        with self._reporting(), begin(self.conf, READ):
+            pass
         return self._opened(record)
 
 

@@ -8,6 +8,7 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import InputError, UsageError
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.seeds import parse_seed_line, seed_files
+from nutch2py.jobs.works import IMPORTTABLE, READ
 from nutch2py.table import Query, open_store
 from nutch2py.table.dump import copy_table, export_table, import_table
 from nutch2py.url.keys import reverse_url
@@ -16,25 +17,28 @@ from nutch2py.webpage import WebPage
 
 def export_to(conf: Configuration, path: Path) -> int:
     """Write every cell of the crawl's table to a file of JSON lines."""
-    store = begin(conf).store
-    print(f"exporttable: {export_table(store, path)} rows of {store.name} to {path}")
-    return 0
+    with begin(conf, READ) as tables:
+        store = tables.store
+        print(f"exporttable: {export_table(store, path)} rows of {store.name} to {path}")
+        return 0
 
 
 def import_from(conf: Configuration, path: Path) -> int:
     """Read cells from a file of JSON lines into the crawl's table, which is made if need be."""
-    store = begin(conf, makes=True).store
-    print(f"importtable: {import_table(store, path)} rows from {path} to {store.name}")
-    return 0
+    with begin(conf, IMPORTTABLE, makes=True) as tables:
+        store = tables.store
+        print(f"importtable: {import_table(store, path)} rows from {path} to {store.name}")
+        return 0
 
 
 def copy_to(conf: Configuration, target: str) -> int:
     """Copy every cell of the crawl's table to the table of the same name in another store."""
-    source = begin(conf).store
-    store = open_store(conf, WebPage, location=target)
-    store.create()
-    print(f"copytable: {copy_table(source, store)} rows of {source.name} from {source.location} to {target}")
-    return 0
+    with begin(conf, READ) as tables:
+        source = tables.store
+        store = open_store(conf, WebPage, location=target)
+        store.create()
+        print(f"copytable: {copy_table(source, store)} rows of {source.name} from {source.location} to {target}")
+        return 0
 
 
 def create_table(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, NutchError
 from nutch2py.mapreduce import PACKAGE_FOLDER
+from nutch2py.mapreduce.held import HOLDING
 from nutch2py.mapreduce.job import P, TableJob
 from nutch2py.mapreduce.job_file import JobFile
 from nutch2py.mapreduce.parameters import JobParameters
@@ -104,6 +105,7 @@ def run_job(
         channel.mkdir()
         monitor = ProgressMonitor(channel, f"{title} {asked.batch}".rstrip(), expected)
         file = JobFile.of(conf, asked, runner)
+        file.lock = HOLDING.get()
         arguments = ["-r", runner, "--no-conf", "--quiet", "--configuration", str(work / "configuration.json")]
         arguments += ["--cleanup", "ALL", "--cleanup-on-failure", "ALL"]
         launch: yarn.Launch | None = None

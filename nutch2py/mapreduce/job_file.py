@@ -16,7 +16,7 @@ class JobFile(msgspec.Struct):
     """What the driver hands to tasks in a file. ``parameters``: those of the job, as JSON that ``takes`` decodes.
 
     ``channel``: the folder through which tasks talk to the driver, "" where they cannot; ``driver``: its process id, 0
-    when it is on another machine.
+    when it is on another machine. ``lock``: the token of the lock under which they write, "" for none.
     """
 
     properties: dict[str, str]
@@ -25,6 +25,7 @@ class JobFile(msgspec.Struct):
     runner: str
     channel: str = ""
     driver: int = 0
+    lock: str = ""
 
     @classmethod
     def of(cls, conf: Configuration, parameters: JobParameters, runner: str) -> JobFile:
