@@ -1,0 +1,560 @@
+"""Which jobs run on a crawl at the same time: real processes, killed ones, and holders on machines not in sight."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import product
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError, LockedError, LockLostError
+from nutch2py.jobs import works
+from nutch2py.jobs.batch_report import age_text, open_batches
+from nutch2py.jobs.batchlist import BatchLists, State, put_entry
+from nutch2py.jobs.beginning import begin
+from nutch2py.jobs.generate import generate
+from nutch2py.jobs.index import index
+from nutch2py.jobs.inject import inject
+from nutch2py.jobs.journal import JournalWriter
+from nutch2py.jobs.locks import holding
+from nutch2py.jobs.parse import parse
+from nutch2py.jobs.updatedb import updatedb
+from nutch2py.jobs.works import Work
+from nutch2py.mapreduce.held import HOLDING, LOCKS, Holder, decode_holders, encode_holders
+from nutch2py.table import open_store
+from nutch2py.url.keys import reverse_url
+from nutch2py.webpage import BatchEntry, Mark, WebPage
+from tests.jobs import crawl
+
+A, B = "a-1", "b-2"
+JOBS = {
+    "inject": works.INJECT,
+    "generate A": works.GENERATE.on(A),
+    "generate B": works.GENERATE.on(B),
+    "fetch A": works.FETCH.on(A),
+    "fetch B": works.FETCH.on(B),
+    "fetch -all": works.FETCH.on("-all"),
+    "parse A": works.PARSE.on(A),
+    "parse -sitemap B": works.PARSE_SITEMAPS.on(B),
+    "updatedb A": works.UPDATEDB.on(A),
+    "updatedb B": works.UPDATEDB.on(B),
+    "updatedb -all": works.UPDATEDB.on("-all"),
+    "index A": works.INDEX_BATCH.on(A),
+    "index B": works.INDEX_BATCH.on(B),
+    "index -all": works.INDEX_ALL.on("-all"),
+    "clean": works.CLEAN,
+    "dedup": works.DEDUP,
+    "pagerank": works.PAGERANK,
+    "pagerank with scores": works.PAGERANK_SCORES,
+    "updatehostdb": works.UPDATEHOSTDB,
+    "importtable": works.IMPORTTABLE,
+}
+VALUES = {"inject", "parse -sitemap B", "updatedb A", "updatedb B", "updatedb -all", "pagerank with scores"}
+OF_A = {"generate A", "fetch A", "parse A", "updatedb A", "index A"}
+OF_B = {"generate B", "fetch B", "parse -sitemap B", "updatedb B", "index B"}
+EVERY = {"fetch -all", "updatedb -all"}
+
+
+def may_run(one: str, other: str) -> bool:
+    """Say what docs/operations.md says, in the words of a reader of it."""
+    pair = {one, other}
+    if one == other or "importtable" in pair:
+        return False
+    groups = (VALUES, OF_A | EVERY, OF_B | EVERY, {"generate A", "generate B"}, {"pagerank", "pagerank with scores"})
+    if any(pair <= group for group in groups):
+        return False
+    return not ({"index -all", "clean"} & pair and pair <= {"index A", "index B", "index -all", "clean"})
+
+
+def test_the_table_of_what_runs_beside_what() -> None:
+    for one, other in product(JOBS, repeat=2):
+        first, second = JOBS[one], JOBS[other]
+        met = works.meet(first.alone, first.shared, second.alone, second.shared)
+        assert met != may_run(one, other), (one, other)
+
+
+@pytest.fixture
+def lists(conf: Configuration) -> BatchLists:
+    open_store(conf, WebPage).create()
+    lists = BatchLists(conf)
+    lists.store.create()
+    return lists
+
+
+def holders(lists: BatchLists) -> list[Holder]:
+    row = lists.store.get(LOCKS, {BatchEntry.data})
+    return decode_holders(row.data if row is not None else None)
+
+
+def set_holders(lists: BatchLists, wanted: list[Holder]) -> None:
+    row = lists.store.get(LOCKS, {BatchEntry.data})
+    data = (row.data if row is not None else None) or None
+    assert lists.store.compare_and_set(LOCKS, BatchEntry.data, data, encode_holders(wanted))
+
+
+def moved(lists: BatchLists, **changes: Any) -> None:
+    """Change what stands in the row of the one job at work."""
+    (holder,) = holders(lists)
+    set_holders(lists, [replace(holder, **changes)])
+
+
+class TestALock:
+    def test_it_is_held_in_the_block_and_given_back(self, conf: Configuration, lists: BatchLists) -> None:
+        with holding(conf, lists, works.FETCH.on(A)):
+            (holder,) = holders(lists)
+            assert (holder.job, holder.batch, holder.pid) == ("fetch", A, os.getpid())
+            assert HOLDING.get() == holder.token
+        assert holders(lists) == []
+        assert HOLDING.get() == ""
+        with pytest.raises(KeyError), holding(conf, lists, works.FETCH.on(A)):
+            raise KeyError
+        assert holders(lists) == []
+
+    def test_another_thread_is_refused_and_told_by_whom(self, conf: Configuration, lists: BatchLists) -> None:
+        refused = []
+
+        def second() -> None:
+            try:
+                with holding(conf, lists, works.UPDATEDB.on(B)):
+                    refused.append("nobody")
+            except LockedError as error:
+                refused.append(f"{error.exit_code} {error}")
+
+        with holding(conf, lists, works.UPDATEDB.on(A)):
+            thread = threading.Thread(target=second)
+            thread.start()
+            thread.join()
+        assert refused[0].startswith(f"6 updatedb {A} is at work on ")
+        assert f"(process {os.getpid()})" in refused[0]
+        assert f"and updatedb {B} cannot run beside it: wait until it has ended" in refused[0]
+
+    def test_of_many_at_once_one_gets_it(self, conf: Configuration, lists: BatchLists) -> None:
+        got: list[int] = []
+        barrier, over = threading.Barrier(6), threading.Event()
+
+        def run(number: int) -> None:
+            barrier.wait()
+            try:
+                with holding(conf, lists, works.INJECT):
+                    got.append(number)
+                    over.wait(30)
+            except LockedError:
+                got.append(-1)
+                if got.count(-1) == 5:
+                    over.set()
+
+        threads = [threading.Thread(target=run, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(got)[:5] == [-1] * 5
+        assert max(got) >= 0
+
+    def test_the_beat_goes_on(self, lists: BatchLists) -> None:
+        quick = lists.conf.copy()
+        quick.set("crawl.lock.lease", "0.15")
+        with holding(quick, lists, works.DEDUP):
+            wait_for(lambda: holders(lists)[0].beat > 3)
+
+    def test_a_lease_is_a_time(self, conf: Configuration, lists: BatchLists) -> None:
+        conf.set("crawl.lock.lease", "0")
+        with pytest.raises(ConfigurationError, match=r"crawl\.lock\.lease"), holding(conf, lists, works.DEDUP):
+            pass
+
+
+def wait_for(true: Callable[[], object], seconds: float = 60) -> None:
+    until = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+class TestTheDead:
+    @pytest.fixture
+    def left(self, conf: Configuration, lists: BatchLists) -> Holder:
+        """Give what a job left that died in the middle of an inject, by another process that has ended."""
+        with holding(conf, lists, works.INJECT):
+            (holder,) = holders(lists)
+        gone = subprocess.Popen([sys.executable, "-c", ""])
+        gone.wait()
+        holder = replace(holder, pid=gone.pid, lease=0.4)
+        set_holders(lists, [holder])
+        return holder
+
+    def test_a_process_that_is_gone_holds_nothing(self, conf: Configuration, lists: BatchLists, left: Holder) -> None:
+        set_holders(lists, [replace(left, lease=1e9)])
+        with holding(conf, lists, works.INJECT):
+            assert [holder.pid for holder in holders(lists)] == [os.getpid()]
+
+    def test_nor_does_one_whose_number_another_has_got(
+        self, conf: Configuration, lists: BatchLists, left: Holder
+    ) -> None:
+        set_holders(lists, [replace(left, pid=os.getppid(), started="1", lease=1e9)])
+        with holding(conf, lists, works.INJECT):
+            assert len(holders(lists)) == 1
+
+    def test_what_this_process_could_not_give_back(self, conf: Configuration, lists: BatchLists, left: Holder) -> None:
+        set_holders(lists, [replace(left, pid=os.getpid(), lease=1e9)])
+        with holding(conf, lists, works.INJECT):
+            assert len(holders(lists)) == 1
+
+    @pytest.mark.parametrize("where", [{"host": "elsewhere"}, {"machine": "started anew"}])
+    def test_elsewhere_it_must_have_been_silent_for_a_lease(
+        self, conf: Configuration, lists: BatchLists, left: Holder, where: dict[str, str]
+    ) -> None:
+        set_holders(lists, [replace(left, **where)])
+        started = time.monotonic()
+        with holding(conf, lists, works.INJECT):
+            assert time.monotonic() - started >= left.lease
+            assert [holder.host for holder in holders(lists)] != ["elsewhere"]
+
+    def test_elsewhere_a_beat_is_a_sign_of_life(self, conf: Configuration, lists: BatchLists, left: Holder) -> None:
+        """However wrong the clock there is."""
+        set_holders(lists, [replace(left, host="elsewhere", lease=30.0, since=0, seen=0)])
+        timer = threading.Timer(0.3, lambda: moved(lists, beat=left.beat + 1))
+        timer.start()
+        with pytest.raises(LockedError, match="inject is at work on elsewhere"), holding(conf, lists, works.INJECT):
+            pass
+        timer.join()
+        assert [holder.host for holder in holders(lists)] == ["elsewhere"]
+
+    def test_elsewhere_one_that_is_not_in_the_way_is_left_alone(
+        self, conf: Configuration, lists: BatchLists, left: Holder
+    ) -> None:
+        set_holders(lists, [replace(left, host="elsewhere", lease=1e9)])
+        with holding(conf, lists, works.FETCH.on(A)):
+            assert len(holders(lists)) == 2
+
+
+class TestALostLock:
+    """A machine that was paused for longer than its lease finds another job in its place."""
+
+    def test_a_job_writes_nothing_more(
+        self, conf: Configuration, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from nutch2py.jobs import inject as module
+
+        def lose(self: Any, seed: Any) -> Any:
+            set_holders(BatchLists(conf), [])
+            return before(self, seed)
+
+        before = module.InjectorJob._metadata
+        monkeypatch.setattr(module.InjectorJob, "_metadata", lose)
+        (tmp_path / "seeds").write_text("http://a.example/\n")
+        with pytest.raises(LockLostError, match="nothing more is written") as caught:
+            inject(conf, str(tmp_path / "seeds"))
+        assert caught.value.exit_code == 6
+        assert list(open_store(conf, WebPage).scan_cells()) == []
+
+    def test_an_updatedb_does_not_commit(self, conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
+        make_batch(conf, A, "http://a.example/")
+        monkeypatch.setattr("nutch2py.jobs.updatedb.run_job", lambda *_, **__: set_holders(BatchLists(conf), []))
+        with pytest.raises(LockLostError):
+            updatedb(conf, A)
+        state = BatchLists(conf).state(A)
+        assert state is not None
+        assert state.state == State.GENERATED
+
+    def test_in_the_thread_of_the_beat_it_ends_in_silence(self, conf: Configuration, lists: BatchLists) -> None:
+        conf.set("crawl.lock.lease", "0.1")
+        with holding(conf, lists, works.DEDUP) as held:
+            set_holders(lists, [])
+            wait_for(lambda: not held._thread.is_alive())
+            with pytest.raises(LockLostError):
+                held.check()
+        assert holders(lists) == []
+
+
+def make_batch(conf: Configuration, batch: str, *urls: str, **marks: str) -> None:
+    """Put a batch into the table, its list and its state."""
+    store, lists = open_store(conf, WebPage), BatchLists(conf)
+    store.create()
+    lists.set_state(batch, State.GENERATED, len(urls))
+    with store.batch() as rows, lists.store.batch() as entries:
+        for number, url in enumerate(urls):
+            page = WebPage()
+            page.fetch_interval = 1000
+            page.markers = {Mark.DISTANCE: "0", Mark.GENERATE: batch, **marks}
+            rows.put(reverse_url(url), page)
+            put_entry(entries, batch, "00000", number, reverse_url(url))
+
+
+class TestAWaitingJournal:
+    @pytest.fixture
+    def waiting(self, conf: Configuration) -> Configuration:
+        """Give a crawl with a journal that is committed: a score of 7."""
+        make_batch(conf, A, "http://a.example/")
+        make_batch(conf, B, "http://b.example/")
+        lists, page = BatchLists(conf), WebPage()
+        page.score = 7.0
+        with JournalWriter(lists.store, A) as journal:
+            journal.add(reverse_url("http://c.example/"), page.mutation())
+        lists.set_state(A, State.APPLYING, 1)
+        return conf
+
+    def is_written(self, conf: Configuration) -> bool:
+        return open_store(conf, WebPage).get(reverse_url("http://c.example/")) is not None
+
+    @contextmanager
+    def at_work(self, conf: Configuration, work: Work) -> Iterator[None]:
+        """Let another process, as far as anybody can tell, be at work."""
+        lists = BatchLists(conf)
+        with holding(conf, lists, work):
+            token = HOLDING.set("")
+            yield
+            HOLDING.reset(token)
+
+    def test_the_next_job_finishes_it(self, waiting: Configuration) -> None:
+        with begin(waiting, works.FETCH, batch_id=B):
+            assert self.is_written(waiting)
+            assert len(holders(BatchLists(waiting))) == 1
+
+    @pytest.mark.parametrize("work", [works.DEDUP, works.FETCH.on(B), works.READ], ids=["dedup", "fetch", "reader"])
+    def test_one_that_may_run_beside_updatedb_leaves_it_to_who_applies_it(
+        self, waiting: Configuration, work: Work
+    ) -> None:
+        with self.at_work(waiting, works.UPDATEDB.on(A)), begin(waiting, work):
+            assert not self.is_written(waiting)
+
+    @pytest.mark.parametrize(
+        "work", [works.INJECT, works.UPDATEDB.on(B), works.FETCH.on(A)], ids=["inject", "updatedb", "fetch"]
+    )
+    def test_one_that_may_not_is_refused(self, waiting: Configuration, work: Work) -> None:
+        with self.at_work(waiting, works.UPDATEDB.on(A)):
+            with pytest.raises(LockedError), begin(waiting, work):
+                pass
+            assert not self.is_written(waiting)
+
+    def test_no_values_are_computed_while_it_waits_for_a_batch_that_is_in_use(self, waiting: Configuration) -> None:
+        with (
+            self.at_work(waiting, works.PARSE.on(A)),
+            pytest.raises(LockedError, match=f"parse {A} is at work"),
+            begin(waiting, works.INJECT),
+        ):
+            pass
+        assert holders(BatchLists(waiting)) == []
+
+
+class TestBatches:
+    def test_states_after_every_job_with_all(self, conf: Configuration, tmp_path: Any) -> None:
+        with crawl.site() as url:
+            for name, value in crawl.SETTINGS.items():
+                conf.set(name, value)
+            conf.set("index.embedded.path", str(tmp_path / "index"))
+            (tmp_path / "seeds").write_text(f"{url}/0\n{url}/1\n")
+            inject(conf, str(tmp_path / "seeds"))
+            generate(conf, batch_id=A)
+            assert self.states(conf) == [(A, "generated", 2, 2)]
+            from nutch2py.jobs.fetch import fetch
+
+            fetch(conf, "-all")
+            assert self.states(conf) == [(A, "fetched", 2, 2)]
+            parse(conf, "-all")
+            assert self.states(conf) == [(A, "parsed", 2, 2)]
+            updatedb(conf, "-all")
+            assert self.states(conf) == [(A, "updated", 2, 2)]
+            index(conf, "-all")
+            assert self.states(conf) == []
+
+    def states(self, conf: Configuration) -> list[tuple[str, str, int, int | None]]:
+        return [(batch.batch_id, batch.state, batch.count, batch.done) for batch in open_batches(conf)]
+
+    def test_a_part_that_is_done_and_who_is_at_work(
+        self, conf: Configuration, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        from nutch2py.jobs.readdb import print_batches
+
+        make_batch(conf, A, "http://a.example/", "http://a.example/2", "http://a.example/3")
+        make_batch(conf, "c d/3", "http://a.example/2", **{Mark.FETCH: "c d/3"})
+        with begin(conf, works.FETCH, batch_id=A):
+            print_batches(conf)
+            plain = capsys.readouterr().out.splitlines()
+            print_batches(conf, as_json=True)
+            told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert [line.split("\t")[:2] + line.split("\t")[3:5] for line in plain] == [
+            [A, "generated", "3", "2"],
+            ["c d/3", "fetched", "1", "1"],
+        ]
+        assert f"({os.getpid()})" in plain[0].split("\t")[6]
+        assert plain[1].split("\t")[6] == "-"
+        assert (told[0]["done"], told[0]["count"], told[1]["state"]) == (2, 3, "fetched")
+        assert told[0]["at_work"][0].startswith("fetch on ")
+
+    def test_a_generate_that_died_is_interrupted_and_one_at_work_is_not(self, conf: Configuration) -> None:
+        open_store(conf, WebPage).create()
+        BatchLists(conf).set_state(A, State.GENERATING)
+        assert self.states(conf) == [(A, "interrupted", 0, None)]
+        with begin(conf, works.GENERATE, batch_id=A):
+            assert self.states(conf) == [(A, "generating", 0, None)]
+
+    def test_ages(self) -> None:
+        assert [age_text(seconds) for seconds in (7, 907, 7_261, 273_600)] == ["0m7s", "15m7s", "2h1m", "3d4h"]
+
+    def test_index_all_leaves_a_batch_alone_at_which_another_job_works(
+        self, conf: Configuration, tmp_path: Any
+    ) -> None:
+        conf.set("index.embedded.path", str(tmp_path / "index"))
+        make_batch(conf, A, "http://a.example/")
+        make_batch(conf, B, "http://b.example/")
+        for batch in (A, B):
+            BatchLists(conf).set_state(batch, State.UPDATED, 1)
+        with holding(conf, BatchLists(conf), works.UPDATEDB.on(B)):
+            token = HOLDING.set("")
+            index(conf, "-all")
+            HOLDING.reset(token)
+        assert [state.batch_id for state in BatchLists(conf).states()] == [B]
+
+
+class _Slow(BaseHTTPRequestHandler):
+    """Answers robots.txt at once, and pages when it is let."""
+
+    def do_GET(self) -> None:
+        if self.path != "/robots.txt":
+            self.server.asked.append(self.path)  # type: ignore[attr-defined]
+            self.server.let.wait(60)  # type: ignore[attr-defined]
+        body = b"" if self.path == "/robots.txt" else b"<html><title>T</title><p>text</p></html>"
+        self.send_response_only(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Say nothing."""
+
+
+class _Site(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Slow)
+        self.asked: list[str] = []
+        self.let = threading.Event()
+        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+@pytest.fixture
+def slow() -> Iterator[_Site]:
+    server = _Site()
+    try:
+        yield server
+    finally:
+        server.let.set()
+        server.shutdown()
+        server.server_close()
+
+
+class Commands:
+    """Commands over one crawl, as processes."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.conf = conf
+        for name, value in crawl.SETTINGS.items():
+            conf.set(name, value)
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        names = {*crawl.SETTINGS, "storage.data.store", "storage.crawl.id", "index.embedded.path"}
+        options = [word for name in names for word in ("-D", f"{name}={self.conf.get(name, '')}")]
+        command = [sys.executable, "-m", "nutch2py.cli", *words, *options]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    def run(self, *words: str) -> tuple[int, str]:
+        process = self.start(*words)
+        _, errors = process.communicate(timeout=120)
+        return process.returncode, errors
+
+
+def beside_a_fetch(conf: Configuration, slow: _Site, other_host: str) -> None:
+    """Hold a fetch of batch A at a slow server; try others beside it; kill it, and fetch again."""
+    commands = Commands(conf)
+    make_batch(conf, A, f"{slow.url}/1")
+    make_batch(conf, B, f"{slow.url}/2")
+    make_batch(conf, "c", f"{other_host}/3")
+    fetch = commands.start("fetch", A)
+    try:
+        wait_for(lambda: slow.asked)
+        for words in (["fetch", A], ["parse", A], ["updatedb", A], ["index", A], ["fetch", "-all"]):
+            code, errors = commands.run(*words)
+            assert (code, f"fetch {A} is at work on " in errors) == (6, True), (words, errors)
+        code, errors = commands.run("fetch", B)
+        assert (code, "both would ask 127.0.0.1" in errors) == (6, True), errors
+        assert commands.run("fetch", "c")[0] == 0
+        assert commands.run("readdb", "-batches")[0] == 0
+        assert slow.asked == ["/1"]
+        fetch.send_signal(signal.SIGKILL)
+    finally:
+        fetch.kill()
+        fetch.communicate()
+    slow.let.set()
+    code, errors = commands.run("fetch", A)
+    assert code == 0, errors
+    assert slow.asked == ["/1", "/1"]
+    assert holders(BatchLists(conf)) == []
+
+
+def test_processes_beside_a_fetch_that_is_killed_at_last(conf: Configuration, slow: _Site) -> None:
+    beside_a_fetch(conf, slow, "http://localhost:1")
+
+
+def generates_at_once(conf: Configuration, slow: _Site) -> None:
+    """Start several generates together: those that are not refused are one after the other, no row has two batches."""
+    commands = Commands(conf)
+    store = open_store(conf, WebPage)
+    store.create()
+    with store.batch() as batch:
+        for number in range(40):
+            page = WebPage()
+            page.fetch_interval, page.score, page.markers = 1000, 1.0, {Mark.DISTANCE: "0"}
+            batch.put(reverse_url(f"{slow.url}/{number}"), page)
+    names = ["g-1", "g-2", "g-3"]
+    running = [commands.start("generate", "-batchId", name, "-topN", "15") for name in names]
+    ended = [
+        (name, process.communicate(timeout=120)[1], process.returncode)
+        for name, process in zip(names, running, strict=True)
+    ]
+    assert {code for _, _, code in ended} <= {0, 6}, ended
+    done = [name for name, _, code in ended if code == 0]
+    assert done
+    lists, seen = BatchLists(conf), set()
+    for name in done:
+        keys = set(lists.row_keys(name))
+        assert keys
+        assert not keys & seen
+        seen |= keys
+        rows = store.get_many(sorted(keys), {WebPage.markers})
+        assert {row.markers.get(Mark.GENERATE) for row in rows if row is not None} == {name}
+    assert [state.batch_id for state in lists.states()] == done
+
+
+def test_generates_at_once(conf: Configuration, slow: _Site) -> None:
+    generates_at_once(conf, slow)
+
+
+@pytest.fixture
+def on_hbase(conf: Configuration, hbase: Any) -> Configuration:
+    conf.set("storage.data.store", hbase.address())
+    conf.set("storage.crawl.id", f"locks{time.time_ns()}")
+    return conf
+
+
+def test_on_hbase(on_hbase: Configuration, slow: _Site) -> None:
+    generates_at_once(on_hbase, slow)
+    on_hbase.set("storage.crawl.id", f"locks{time.time_ns()}")
+    beside_a_fetch(on_hbase, slow, "http://localhost:1")
