@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,6 +84,15 @@ def test_the_table_of_what_runs_beside_what() -> None:
         first, second = JOBS[one], JOBS[other]
         met = works.meet(first.alone, first.shared, second.alone, second.shared)
         assert met != may_run(one, other), (one, other)
+
+
+def test_the_table_in_the_docs() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+    rows = text.partition("| job | has alone | shares |\n|---|---|---|\n")[2].partition("\n\n")[0].splitlines()
+    told = [[set(filter(None, cell.strip().split(", "))) for cell in row.split("|")[2:4]] for row in rows]
+    declared = [work for work in vars(works).values() if isinstance(work, Work) and work is not works.READ]
+    assert told == [[{*work.alone, *(["its batch"] * work.of_batch)}, set(work.shared)] for work in declared]
+    assert [row.split("|")[1].split()[0] for row in rows] == [work.name for work in declared]
 
 
 @pytest.fixture
