@@ -23,7 +23,7 @@ from nutch2py.fetcher.queues import BY_HOST, HostSettings
 from nutch2py.jobs.batchlist import BatchLists, mark_condition, put_redirected, rows_of_batch
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
-from nutch2py.jobs.works import FETCH
+from nutch2py.jobs.works import FETCH, FETCH_REDIRECTS
 from nutch2py.mapreduce.driver import JobResult, map_tasks, reduce_tasks, run_job
 from nutch2py.mapreduce.held import Holder
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
@@ -257,7 +257,8 @@ def fetch(
     log.line("fetching all" if batch_id == ALL else f"batchId: {batch_id}")
     queues = conf.get_trimmed("fetcher.queue.mode", BY_HOST)
     objection = partial(_shared_host, conf, batch_id, queues)
-    with begin(conf, FETCH, batch_id=batch_id, mark=Mark.GENERATE, objection=objection) as tables:
+    work = FETCH_REDIRECTS if conf.get_int("http.redirect.max", 0) > 0 else FETCH
+    with begin(conf, work, batch_id=batch_id, mark=Mark.GENERATE, objection=objection) as tables:
         store, lists = tables.store, tables.lists
         ends, tasks = deadline(conf), num_tasks or reduce_tasks(conf)
         splits, expected = rows_of_batch(conf, store, FetcherJob.fields, Mark.GENERATE, batch_id, map_tasks(conf))

@@ -46,6 +46,7 @@ JOBS = {
     "generate B": works.GENERATE.on(B),
     "fetch A": works.FETCH.on(A),
     "fetch B": works.FETCH.on(B),
+    "fetch with redirects B": works.FETCH_REDIRECTS.on(B),
     "fetch -all": works.FETCH.on("-all"),
     "parse A": works.PARSE.on(A),
     "parse -sitemap B": works.PARSE_SITEMAPS.on(B),
@@ -62,9 +63,17 @@ JOBS = {
     "updatehostdb": works.UPDATEHOSTDB,
     "importtable": works.IMPORTTABLE,
 }
-VALUES = {"inject", "parse -sitemap B", "updatedb A", "updatedb B", "updatedb -all", "pagerank with scores"}
+VALUES = {
+    "inject",
+    "fetch with redirects B",
+    "parse -sitemap B",
+    "updatedb A",
+    "updatedb B",
+    "updatedb -all",
+    "pagerank with scores",
+}
 OF_A = {"generate A", "fetch A", "parse A", "updatedb A", "index A"}
-OF_B = {"generate B", "fetch B", "parse -sitemap B", "updatedb B", "index B"}
+OF_B = {"generate B", "fetch B", "fetch with redirects B", "parse -sitemap B", "updatedb B", "index B"}
 EVERY = {"fetch -all", "updatedb -all"}
 
 
