@@ -60,14 +60,17 @@ def _report(store: DataStore[WebPage], lists: BatchLists, state: BatchState, hol
     return BatchReport(state.batch_id, name, state.time, state.count, done, age, work)
 
 
-def _progress(store: DataStore[WebPage], lists: BatchLists, state: BatchState) -> tuple[str, int]:
+def _progress(store: DataStore[WebPage], lists: BatchLists, state: BatchState) -> tuple[str, int | None]:
     """Return what was done last with any row of a batch, and with how many."""
-    generated = fetched = parsed = 0
+    listed = generated = fetched = parsed = 0
     for markers in _markers(store, lists, state.batch_id):
+        listed += 1
         if markers.get(Mark.GENERATE) == state.batch_id:
             generated += 1
             fetched += markers.get(Mark.FETCH) == state.batch_id
             parsed += markers.get(Mark.PARSE) == state.batch_id
+    if listed < state.count:  # the list was thrown away
+        return state.state, None
     if not generated:  # updatedb takes the marks off
         return State.UPDATED, state.count
     if parsed:
