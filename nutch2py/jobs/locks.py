@@ -29,22 +29,29 @@ from nutch2py.errors import ConfigurationError, LockedError, NutchError
 from nutch2py.jobs.batchlist import BatchLists, BatchState
 from nutch2py.jobs.joblog import clock
 from nutch2py.jobs.works import Work, meet
-from nutch2py.mapreduce.held import HOLDING, LOCKS, Holder, check_held, decode_holders, encode_holders
+from nutch2py.mapreduce.held import (
+    HOLDING,
+    LOCKS,
+    SIGHTINGS,
+    Holder,
+    Sighting,
+    check_held,
+    decode_holders,
+    encode_holders,
+)
 from nutch2py.reporting import say, warn
 from nutch2py.table.store import now_ms
 from nutch2py.webpage import BatchEntry
 
 _LOOK = 0.5  # seconds between two looks at a holder of which we do not know whether it lives
 Objection = Callable[[Holder], str]
-_living: set[str] = set()
-"""Tokens that this process holds. Another one that names this process was left when it could not be given back."""
 
 
 class Held:
     """A lock that a job holds, until :meth:`release`; a thread of its own counts up the beat."""
 
-    def __init__(self, lists: BatchLists, holder: Holder, states: list[BatchState]) -> None:
-        self._lists, self._store = lists, lists.store
+    def __init__(self, lists: BatchLists, holder: Holder, states: list[BatchState], data: bytes | None) -> None:
+        self._store, self._data = lists.store, data
         self.token, self._lease = holder.token, holder.lease
         self.states = states
         self._over = threading.Event()
@@ -53,13 +60,16 @@ class Held:
 
     def check(self) -> None:
         """Raise :class:`nutch2py.errors.LockLostError` when another job has taken this one's place."""
-        check_held(self._store, self.token)
+        check_held(self.token, lambda: self._store)
 
     def _beats(self) -> None:
         while not self._over.wait(self._lease / 3):
             with suppress(NutchError):  # the store is away: the next beat tries again, and the job finds out by itself
-                if not _change(self._lists, self._beaten):
+                seen = Sighting.now(self._lease)  # before we ask: an answer may be read long after it was true
+                if not self._change(self._beaten):
+                    SIGHTINGS.pop(self.token, None)
                     return  # taken: whoever writes finds out
+                SIGHTINGS[self.token] = seen
 
     def _beaten(self, holders: list[Holder]) -> list[Holder] | None:
         if all(holder.token != self.token for holder in holders):
@@ -73,15 +83,28 @@ class Held:
         """Give the lock back; that this cannot be done is warned of, for the job itself is done."""
         self._over.set()
         self._thread.join()
-        _living.discard(self.token)
+        SIGHTINGS.pop(self.token, None)
         try:
-            _change(self._lists, self._without)
+            self._change(self._without)
         except NutchError as error:
             warn(f"the lock of this job cannot be given back, it goes when this process ends ({error})")
 
     def _without(self, holders: list[Holder]) -> list[Holder] | None:
         left = [holder for holder in holders if holder.token != self.token]
         return None if len(left) == len(holders) else left
+
+    def _change(self, change: Callable[[list[Holder]], list[Holder] | None]) -> bool:
+        """Change who is at work; return False when ``change`` gives None, as there is nothing to change."""
+        while True:
+            holders = change(decode_holders(self._data))
+            data = None if holders is None else encode_holders(holders)
+            if holders is not None and self._store.compare_and_set(LOCKS, BatchEntry.data, self._data, data):
+                self._data = data
+                return True
+            before, row = self._data, self._store.get(LOCKS, {BatchEntry.data})  # another job has come or gone, or beat
+            self._data = (row.data if row is not None else None) or None
+            if holders is None and self._data == before:
+                return False
 
 
 @contextmanager
@@ -93,7 +116,13 @@ def holding(conf: Configuration, lists: BatchLists, work: Work, objection: Objec
     :class:`nutch2py.errors.LockedError` when a living job works on the same thing. Whether a job of another machine
     lives takes up to its lease to find out.
     """
-    held = _take(conf, lists, work, objection)
+    mine = _myself(conf, work)
+    SIGHTINGS[mine.token] = Sighting.now(mine.lease)  # other threads of this process see that it is not left over
+    try:
+        held = _take(lists, mine, work, objection)
+    except BaseException:
+        SIGHTINGS.pop(mine.token, None)
+        raise
     before = HOLDING.set(held.token)
     try:
         yield held
@@ -102,8 +131,8 @@ def holding(conf: Configuration, lists: BatchLists, work: Work, objection: Objec
         held.release()
 
 
-def _take(conf: Configuration, lists: BatchLists, work: Work, objection: Objection | None) -> Held:
-    mine, ours = _myself(conf, work), HOLDING.get()
+def _take(lists: BatchLists, mine: Holder, work: Work, objection: Objection | None) -> Held:
+    ours = HOLDING.get()
     reasons: dict[str, str] = {}  # token -> what objects to running beside it
 
     def is_blocking(holder: Holder) -> bool:
@@ -121,7 +150,7 @@ def _take(conf: Configuration, lists: BatchLists, work: Work, objection: Objecti
         data, states = lists.jobs_and_states()
         holders = decode_holders(data)
         if any(holder.token == mine.token for holder in holders):  # an answer was lost that said so
-            return Held(lists, mine, lists.states())
+            return Held(lists, mine, lists.states(), data)
         living = [holder for holder in holders if not (_gone(holder) or _silent(holder, watched))]
         blocking = [holder for holder in living if is_blocking(holder)]
         for holder in blocking:
@@ -134,24 +163,12 @@ def _take(conf: Configuration, lists: BatchLists, work: Work, objection: Objecti
             waiting = True
             time.sleep(min(_LOOK, blocking[0].lease / 10))
             continue
-        _living.add(mine.token)
-        if lists.store.compare_and_set(LOCKS, BatchEntry.data, data, encode_holders([*living, mine])):
+        taken, seen = encode_holders([*living, mine]), Sighting.now(mine.lease)
+        if lists.store.compare_and_set(LOCKS, BatchEntry.data, data, taken):
             if len(living) < len(holders):  # one may have died between its last write and our look at it
                 states = lists.states()
-            return Held(lists, mine, states)
-        _living.discard(mine.token)
-
-
-def _change(lists: BatchLists, change: Callable[[list[Holder]], list[Holder] | None]) -> bool:
-    """Change who is at work; return False when ``change`` gives None, as there is nothing to change."""
-    while True:
-        row = lists.store.get(LOCKS, {BatchEntry.data})
-        data = (row.data if row is not None else None) or None
-        holders = change(decode_holders(data))
-        if holders is None:
-            return False
-        if lists.store.compare_and_set(LOCKS, BatchEntry.data, data, encode_holders(holders)):
-            return True
+            SIGHTINGS[mine.token] = seen
+            return Held(lists, mine, states, taken)
 
 
 def excludes(work: Work, holder: Holder) -> bool:
@@ -219,7 +236,7 @@ def _gone(holder: Holder) -> bool:
     if not _is_here(holder):
         return False
     if holder.pid == os.getpid():
-        return holder.started != _started(holder.pid) or holder.token not in _living
+        return holder.started != _started(holder.pid) or holder.token not in SIGHTINGS
     try:
         os.kill(holder.pid, 0)
     except ProcessLookupError:

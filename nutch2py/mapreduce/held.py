@@ -7,7 +7,10 @@ that another job has taken over, and on a cluster tasks may outlive their driver
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from contextvars import ContextVar
+from typing import NamedTuple
 
 import msgspec
 
@@ -58,13 +61,50 @@ def decode_holders(data: bytes | None) -> list[Holder]:
     return _DECODER.decode(data) if data else []
 
 
-def check_held(batches: DataStore[BatchEntry], token: str) -> None:
-    """Raise :class:`LockLostError` when the job that has ``token`` does not hold its lock any more; "" is no lock."""
-    if not token:
+class Sighting(NamedTuple):
+    """When a lock of this process was last known to be its own, by two clocks, and its lease (seconds)."""
+
+    wall: float
+    running: float
+    lease: float
+
+    @classmethod
+    def now(cls, lease: float) -> Sighting:
+        """Return a sighting of this moment."""
+        return cls(time.time(), _running(), lease)
+
+    def is_fresh(self) -> bool:
+        """Tell whether nobody can have taken the lock since: that takes a whole lease of silence."""
+        now = self.now(self.lease)
+        return all(0 <= later - then < self.lease * FRESH for later, then in zip(now[:2], self[:2], strict=True))
+
+
+def _running() -> float:
+    """Return the seconds since the machine was started; those count, too, in which it slept."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
+FRESH = 1 / 6
+"""The part of a lease after a sighting in which the process that holds the lock does not look again."""
+SIGHTINGS: dict[str, Sighting] = {}
+"""The locks that this process holds, by their tokens."""
+
+
+def check_held(token: str, batches: Callable[[], DataStore[BatchEntry]]) -> None:
+    """Raise :class:`LockLostError` when the job that has ``token`` does not hold its lock any more; "" is no lock.
+
+    ``batches`` gives the derived table. Tasks of another process than their driver's always look: its lock goes at once
+    when it dies.
+    """
+    sighting = SIGHTINGS.get(token)
+    if not token or (sighting is not None and sighting.is_fresh()):
         return
-    row = batches.get(LOCKS, {BatchEntry.data})
+    now = Sighting.now(sighting.lease) if sighting is not None else None
+    row = batches().get(LOCKS, {BatchEntry.data})
     if not any(holder.token == token for holder in decode_holders(row.data if row is not None else None)):
         raise LockLostError(
             "this job was silent for so long that another has taken its place: nothing more is written; run it again "
             "when readdb -batches shows nobody at work"
         )
+    if now is not None:
+        SIGHTINGS[token] = now

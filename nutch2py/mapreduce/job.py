@@ -284,7 +284,7 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
 
     def check_held(self) -> None:
         """Raise :class:`nutch2py.errors.LockLostError` when another job has taken the place of this one."""
-        check_held(self.batches, self.file.lock)
+        check_held(self.file.lock, lambda: self.batches)
 
     def count(self, group: str, name: str, amount: int = 1) -> None:
         """Add to a counter; sent once, at the end of the task."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -20,22 +19,18 @@ from msgspec.structs import replace
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, LockedError, LockLostError
 from nutch2py.jobs import works
-from nutch2py.jobs.batch_report import age_text, open_batches
 from nutch2py.jobs.batchlist import BatchLists, State
 from nutch2py.jobs.beginning import begin
-from nutch2py.jobs.generate import generate
-from nutch2py.jobs.index import index
 from nutch2py.jobs.inject import inject
 from nutch2py.jobs.journal import JournalWriter
 from nutch2py.jobs.locks import holding
-from nutch2py.jobs.parse import parse
 from nutch2py.jobs.updatedb import updatedb
 from nutch2py.jobs.works import Work
+from nutch2py.mapreduce import held
 from nutch2py.mapreduce.held import HOLDING, LOCKS, Holder, encode_holders
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import BatchEntry, Mark, WebPage
-from tests.jobs import crawl
+from nutch2py.webpage import BatchEntry, WebPage
 from tests.jobs.beside import A, B, holders, make_batch, wait_for
 
 JOBS = {
@@ -247,6 +242,10 @@ class TestTheDead:
 class TestALostLock:
     """A machine that was paused for longer than its lease finds another job in its place."""
 
+    @pytest.fixture(autouse=True)
+    def _paused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(held, "FRESH", 0)
+
     def test_a_job_writes_nothing_more(
         self, conf: Configuration, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -275,12 +274,26 @@ class TestALostLock:
 
     def test_in_the_thread_of_the_beat_it_ends_in_silence(self, conf: Configuration, lists: BatchLists) -> None:
         conf.set("crawl.lock.lease", "0.1")
-        with holding(conf, lists, works.DEDUP) as held:
+        with holding(conf, lists, works.DEDUP) as lock:
             set_holders(lists, [])
-            wait_for(lambda: not held._thread.is_alive())
+            wait_for(lambda: not lock._thread.is_alive())
             with pytest.raises(LockLostError):
-                held.check()
+                lock.check()
         assert holders(lists) == []
+
+
+@pytest.mark.parametrize("pause", [(-30.0, -30.0), (0.0, -30.0), (-30.0, 0.0), (5000.0, 0.0)])
+def test_a_process_looks_again_when_a_clock_has_moved(
+    conf: Configuration, lists: BatchLists, pause: tuple[float, float]
+) -> None:
+    with holding(conf, lists, works.DEDUP) as lock:
+        set_holders(lists, [])
+        lock.check()
+        last = held.SIGHTINGS[lock.token]
+        held.SIGHTINGS[lock.token] = last._replace(wall=last.wall + pause[0], running=last.running + pause[1])
+        with pytest.raises(LockLostError):
+            lock.check()
+    assert lock.token not in held.SIGHTINGS
 
 
 class TestAWaitingJournal:
@@ -337,73 +350,3 @@ class TestAWaitingJournal:
         ):
             pass
         assert holders(BatchLists(waiting)) == []
-
-
-class TestBatches:
-    def test_states_after_every_job_with_all(self, conf: Configuration, tmp_path: Any) -> None:
-        with crawl.site() as url:
-            for name, value in crawl.SETTINGS.items():
-                conf.set(name, value)
-            conf.set("index.embedded.path", str(tmp_path / "index"))
-            (tmp_path / "seeds").write_text(f"{url}/0\n{url}/1\n")
-            inject(conf, str(tmp_path / "seeds"))
-            generate(conf, batch_id=A)
-            assert self.states(conf) == [(A, "generated", 2, 2)]
-            from nutch2py.jobs.fetch import fetch
-
-            fetch(conf, "-all")
-            assert self.states(conf) == [(A, "fetched", 2, 2)]
-            parse(conf, "-all")
-            assert self.states(conf) == [(A, "parsed", 2, 2)]
-            updatedb(conf, "-all")
-            assert self.states(conf) == [(A, "updated", 2, 2)]
-            index(conf, "-all")
-            assert self.states(conf) == []
-
-    def states(self, conf: Configuration) -> list[tuple[str, str, int, int | None]]:
-        return [(batch.batch_id, batch.state, batch.count, batch.done) for batch in open_batches(conf)]
-
-    def test_a_part_that_is_done_and_who_is_at_work(
-        self, conf: Configuration, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        from nutch2py.jobs.readdb import print_batches
-
-        make_batch(conf, A, "http://a.example/", "http://a.example/2", "http://a.example/3")
-        make_batch(conf, "c d/3", "http://a.example/2", **{Mark.FETCH: "c d/3"})
-        with begin(conf, works.FETCH, batch_id=A):
-            print_batches(conf)
-            plain = capsys.readouterr().out.splitlines()
-            print_batches(conf, as_json=True)
-            told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-        assert [line.split("\t")[:2] + line.split("\t")[3:5] for line in plain] == [
-            [A, "generated", "3", "2"],
-            ["c d/3", "fetched", "1", "1"],
-        ]
-        assert f"({os.getpid()})" in plain[0].split("\t")[6]
-        assert plain[1].split("\t")[6] == "-"
-        assert (told[0]["done"], told[0]["count"], told[1]["state"]) == (2, 3, "fetched")
-        assert told[0]["at_work"][0].startswith("fetch on ")
-
-    def test_a_generate_that_died_is_interrupted_and_one_at_work_is_not(self, conf: Configuration) -> None:
-        open_store(conf, WebPage).create()
-        BatchLists(conf).set_state(A, State.GENERATING)
-        assert self.states(conf) == [(A, "interrupted", 0, None)]
-        with begin(conf, works.GENERATE, batch_id=A):
-            assert self.states(conf) == [(A, "generating", 0, None)]
-
-    def test_ages(self) -> None:
-        assert [age_text(seconds) for seconds in (7, 907, 7_261, 273_600)] == ["0m7s", "15m7s", "2h1m", "3d4h"]
-
-    def test_index_all_leaves_a_batch_alone_at_which_another_job_works(
-        self, conf: Configuration, tmp_path: Any
-    ) -> None:
-        conf.set("index.embedded.path", str(tmp_path / "index"))
-        make_batch(conf, A, "http://a.example/")
-        make_batch(conf, B, "http://b.example/")
-        for batch in (A, B):
-            BatchLists(conf).set_state(batch, State.UPDATED, 1)
-        with holding(conf, BatchLists(conf), works.UPDATEDB.on(B)):
-            token = HOLDING.set("")
-            index(conf, "-all")
-            HOLDING.reset(token)
-        assert [state.batch_id for state in BatchLists(conf).states()] == [B]
