@@ -62,3 +62,13 @@ class IndexingError(NutchError):
     """The index cannot be opened, read or written."""
 
     exit_code = 5
+
+
+class LockedError(NutchError):
+    """Another job is at work on what this one would change."""
+
+    exit_code = 6
+
+
+class LockLostError(LockedError):
+    """A job was silent for so long that another one has taken its place."""

@@ -14,8 +14,7 @@ from nutch2py.reporting import Progress, Reporter, adopt, reporting_to
 from nutch2py.table.opening import fix_location
 
 if TYPE_CHECKING:
-    from nutch2py.jobs.batchlist import BatchState
-    from nutch2py.jobs.beginning import CrawlTables
+    from nutch2py.jobs.batch_report import BatchReport
     from nutch2py.jobs.readdb_stats import StatsCollector
     from nutch2py.record import Field, Record
     from nutch2py.search.results import SearchResult
@@ -145,11 +144,12 @@ class CrawlReader:
         with self._reporting():
             return collect_stats(self.conf, by_host)
 
-    def batches(self) -> list[BatchState]:
-        """Return the batches that are open, in the order of their ids."""
-        tables = self._begin()
+    def batches(self) -> list[BatchReport]:
+        """Return the batches that are open, in the order of their ids: how far each is, and who is at work on it."""
+        from nutch2py.jobs.batch_report import open_batches
+
         with self._reporting():
-            return tables.lists.states()
+            return open_batches(self.conf)
 
     def search(self, query: str, *, start: int = 0, rows: int = 10) -> SearchResult:
         """Ask the index for ``rows`` hits from ``start`` on, in the language of the command search.
@@ -182,12 +182,13 @@ class CrawlReader:
     ) -> None:
         self.close()
 
-    def _begin(self) -> CrawlTables:
-        """Make the crawl ready to be read: it is there, and what a killed job had finished is written."""
+    def _begin(self) -> None:
+        """Make the crawl ready to be read: it is there, and what a killed job had finished is written. Nothing is held."""
         from nutch2py.jobs.beginning import begin
+        from nutch2py.jobs.works import READ
 
-        with self._reporting():
-            return begin(self.conf)
+        with self._reporting(), begin(self.conf, READ):
+            pass
 
     def _table(self, record: type[R]) -> DataStore[R]:
         """Return a table, which stays open until :meth:`close`."""

@@ -17,7 +17,7 @@ GROUPS = {
     ),
     "hbase": (
         "jobs/test_hbase_crawl", "jobs/test_recording_hbase", "table/test_hbase", "table/test_hbase_cells",
-        "table/test_hbase_dump", "table/test_hbase_failures", "table/test_hbase_services",
+        "table/test_hbase_dump", "table/test_hbase_failures", "table/test_hbase_services", "jobs/test_beside_hbase",
         # two Sparks at once would see each other's files, and one module uses HBase, too
         "jobs/test_pagerank_runners", "mapreduce/test_spark",
     ),

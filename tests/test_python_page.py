@@ -18,7 +18,7 @@ from xml.sax.saxutils import escape
 import pytest
 
 from nutch2py import Crawl, Progress, errors
-from nutch2py.jobs.batchlist import BatchState
+from nutch2py.jobs.batch_report import BatchReport
 from nutch2py.jobs.generate import GenerateResult
 from nutch2py.jobs.pagerank import PageRankResult
 from nutch2py.jobs.readdb_stats import StatsCollector
@@ -36,7 +36,7 @@ RESULTS: list[type] = [
     PageRankResult,
     Change,
     StatsCollector,
-    BatchState,
+    BatchReport,
     SearchResult,
     Hit,
     Snippet,

@@ -18,6 +18,7 @@ def _readdb_options(parser: argparse.ArgumentParser) -> None:
     what.add_argument("-url", "--url", metavar="url", help="print one row")
     what.add_argument("-dump", "--dump", metavar="out_dir", help="print every row into a folder")
     what.add_argument("-batches", "--batches", action="store_true", help="list the batches that are open")
+    parser.add_argument("-json", "--json", action="store_true", help="with -batches: one JSON object a line")
     parser.add_argument("-sort", "--sort", action="store_true", help="with -stats: counts by host, too")
     parser.add_argument("-regex", "--regex", default="", metavar="regex", help="with -dump: only URLs that match")
     for name in ("content", "headers", "links", "text"):
@@ -29,7 +30,7 @@ def _readdb(args: Arguments, conf: Configuration) -> int:
 
     shown = {name: getattr(args, name) for name in ("content", "headers", "links", "text")}
     if args.batches:
-        return readdb.print_batches(conf)
+        return readdb.print_batches(conf, args.json)
     if args.stats:
         return readdb.print_stats(conf, args.sort)
     if args.url:

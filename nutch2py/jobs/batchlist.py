@@ -8,7 +8,9 @@ Keys, the batch id being percent-encoded:
 - ``l/<batch>/<partition>/<order>``: an entry, ``key`` naming the row;
 - ``l/<batch>/redirected/<row key>``: the same for a row that came into the batch while it was fetched;
 - ``u/<batch>/<row key>``: links that a parsed page no longer has (``data``, a JSON list), for updatedb to drop;
-- ``j/<batch>/…``: the journal of updatedb, see :mod:`nutch2py.jobs.journal`.
+- ``j/<batch>/…``: the journal of updatedb, see :mod:`nutch2py.jobs.journal`;
+- ``run/jobs``: the jobs that are at work, see :mod:`nutch2py.jobs.locks`; one scan reads it and all states;
+- ``r/…`` and ``m/…``: what pagerank keeps, see :mod:`nutch2py.jobs.pagerank_blocks`.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from urllib.parse import quote, unquote
 import orjson
 
 from nutch2py.conf import Configuration
+from nutch2py.mapreduce.held import LOCKS
 from nutch2py.mapreduce.parameters import ALL, REINDEX
 from nutch2py.mapreduce.splits import ListSplit, RangeSplit, Split
 from nutch2py.record import Field
@@ -73,12 +76,26 @@ class BatchLists:
 
     # states
 
+    def jobs_and_states(self) -> tuple[bytes | None, list[BatchState]]:
+        """Return what the row :data:`nutch2py.mapreduce.held.LOCKS` holds, None for nothing, then the states.
+
+        They are read in this order, so that a job that is not at work any more has left its last state.
+        """
+        data = None
+        states = []
+        for key, row in self.store.scan(Query(_STATE | {BatchEntry.data}, KeyRange(LOCKS, "s0"))):
+            if key == LOCKS:
+                data = row.data or None
+            elif key.startswith("s/"):
+                states.append(_state(key, row))
+        return data, states
+
     def states(self) -> list[BatchState]:
         """Return the states of all batches that are known, in the order of their ids."""
         if not self.store.exists():
             return []
         rows = self.store.scan(Query(_STATE, prefix_range("s/")))
-        return [BatchState(unquote(key[2:]), row.state or "", row.time, row.count) for key, row in rows]
+        return [_state(key, row) for key, row in rows]
 
     def state(self, batch_id: str) -> BatchState | None:
         """Return the state of one batch, None when nothing is known of it."""
@@ -114,6 +131,13 @@ class BatchLists:
         """Cut a list into about ``count`` parts, in the order of the list."""
         whole = Query(frozenset({BatchEntry.key}), prefix_range(f"l/{_name(batch_id)}/"))
         return [ListSplit(key_range) for key_range in self.store.key_ranges(whole, count)]
+
+    def row_keys(self, batch_id: str) -> Iterator[str]:
+        """Yield the keys of the rows that a list names."""
+        whole = prefix_range(f"l/{_name(batch_id)}/")
+        for _, entry in self.store.scan(Query(frozenset({BatchEntry.key}), whole)):
+            if entry.key is not None:
+                yield entry.key
 
     def forget(self, batch_id: str) -> None:
         """Delete all that is held of a batch."""
@@ -152,6 +176,10 @@ class BatchLists:
         for key, entry in self.store.scan(Query(frozenset({BatchEntry.data}), key_range)):
             if entry.data:
                 yield key.split("/", 2)[2], orjson.loads(entry.data)
+
+
+def _state(key: str, row: BatchEntry) -> BatchState:
+    return BatchState(unquote(key[2:]), row.state or "", row.time, row.count)
 
 
 def pack(data: bytes) -> bytes:

@@ -11,6 +11,7 @@ from nutch2py.indexer.building import duplicate_of, is_noindex, should_index
 from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.works import CLEAN
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import JobParameters
@@ -92,11 +93,17 @@ def clean(conf: Configuration, commit: bool = True) -> JobResult:
     """Delete from every index; return the counters."""
     log = JobLog("CleaningJob", announce=False)
     log.line("starting")
-    store = begin(conf).store
-    splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(_FIELDS), map_tasks(conf))]
-    result = run_job(
-        CleaningJob, conf, splits, CleanParameters(commit=commit), title="CleaningJob", expected=store.row_estimate()
-    )
-    log.line(f"deleted a total of {result.count('SolrClean', 'DELETED')} documents")
-    log.line("done")
-    return result
+    with begin(conf, CLEAN) as tables:
+        store = tables.store
+        splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(_FIELDS), map_tasks(conf))]
+        result = run_job(
+            CleaningJob,
+            conf,
+            splits,
+            CleanParameters(commit=commit),
+            title="CleaningJob",
+            expected=store.row_estimate(),
+        )
+        log.line(f"deleted a total of {result.count('SolrClean', 'DELETED')} documents")
+        log.line("done")
+        return result

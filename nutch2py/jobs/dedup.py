@@ -8,7 +8,7 @@ documents of marked pages out of the index.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cmp_to_key
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from nutch2py.indexer.building import duplicate_of, should_index
 from nutch2py.indexer.filters.index_basic import fetch_time_of
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.works import DEDUP
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import JobParameters
@@ -242,21 +243,24 @@ def dedup(conf: Configuration, near: bool = False) -> JobResult:
         raise ConfigurationError(f"deduplication.simhash.threshold is {threshold}: write 0 to {_MAX_THRESHOLD}")
     log = JobLog("DeduplicationJob", announce=False)
     log.line("starting")
-    store = begin(conf).store
-    expected = store.row_estimate()
-    splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(_FIELDS), map_tasks(conf))]
-    result = run_job(DeduplicationJob, conf, splits, title="DeduplicationJob", expected=expected)
-    log.raw(f"Deduplication: {result.count('DeduplicationJob', 'duplicates')} documents marked as duplicates")
-    if near:
-        pairs = run_job(NearDuplicatesJob, conf, splits, title="DeduplicationJob: near-duplicates", expected=expected)
-        count = _mark_near(conf, pairs.output)
-        result.counters.setdefault("DeduplicationJob", {})["near_duplicates"] = count
-        log.raw(f"Deduplication: {count} documents marked as near-duplicates")
-    log.finished("Deduplication", "elapsed")
-    return result
+    with begin(conf, DEDUP) as tables:
+        store = tables.store
+        expected = store.row_estimate()
+        splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(_FIELDS), map_tasks(conf))]
+        result = run_job(DeduplicationJob, conf, splits, title="DeduplicationJob", expected=expected)
+        log.raw(f"Deduplication: {result.count('DeduplicationJob', 'duplicates')} documents marked as duplicates")
+        if near:
+            pairs = run_job(
+                NearDuplicatesJob, conf, splits, title="DeduplicationJob: near-duplicates", expected=expected
+            )
+            count = _mark_near(conf, pairs.output, tables.check)
+            result.counters.setdefault("DeduplicationJob", {})["near_duplicates"] = count
+            log.raw(f"Deduplication: {count} documents marked as near-duplicates")
+        log.finished("Deduplication", "elapsed")
+        return result
 
 
-def _mark_near(conf: Configuration, pairs: list[tuple[str, Any]]) -> int:
+def _mark_near(conf: Configuration, pairs: list[tuple[str, Any]], check: Callable[[], None]) -> int:
     """Go through pages from the best down: one that is near a page already kept is its duplicate; return how many."""
     _, order = settings(conf)
     rows: dict[str, list[Any]] = {}
@@ -268,7 +272,7 @@ def _mark_near(conf: Configuration, pairs: list[tuple[str, Any]]) -> int:
     ranked = by_rank(((Candidate(unreverse_url(row[0]), row[1], row[2]), row[0]) for row in rows.values()), order)
     kept: dict[str, int] = {}
     count = 0
-    with open_store(conf, WebPage).batch() as batch:
+    with open_store(conf, WebPage).batch(check) as batch:
         for _, key in ranked:
             stands = near[key] & kept.keys()
             if stands:

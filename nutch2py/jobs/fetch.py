@@ -23,7 +23,9 @@ from nutch2py.fetcher.queues import BY_HOST, HostSettings
 from nutch2py.jobs.batchlist import BatchLists, mark_condition, put_redirected, rows_of_batch
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.works import FETCH, FETCH_REDIRECTS
 from nutch2py.mapreduce.driver import JobResult, map_tasks, reduce_tasks, run_job
+from nutch2py.mapreduce.held import Holder
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import ALL, BatchParameters, JobParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol
@@ -174,7 +176,7 @@ class _PageSink:
         self._parsing = job.parameters.parse
         self._side: WriteBatch = self._lists.store.batch()
         # first the notes of links that are dropped, which the pages have lost once they are written, and list entries
-        self._batch: WriteBatch = job.store.batch(before=self._side.flush)
+        self._batch: WriteBatch = job.store.batch(before=self._before)
         self._flushed = time.monotonic()
 
     def __call__(self, item: FetchItem) -> None:
@@ -189,6 +191,10 @@ class _PageSink:
         self._job.channel.advance()
         if time.monotonic() - self._flushed > _FLUSH_SECONDS:
             self._flush()
+
+    def _before(self) -> None:
+        self._job.check_held()
+        self._side.flush()
 
     def _dropped(self, item: FetchItem) -> set[str]:
         """Return the links that the row loses: to a redirect, which replaces them unread, or to a parse."""
@@ -215,6 +221,22 @@ class _PageSink:
             self._job.count("table", "rows_refused", len(self._batch.refused))
 
 
+def _shared_host(conf: Configuration, batch_id: str, queues: str, other: Holder) -> str:
+    """Say which host (domain, address) another fetch would ask, too; "" for none.
+
+    Each fetch is polite by itself: a server that both ask is asked at twice its rate.
+    """
+    if other.job != FETCH.name:
+        return ""
+    lists = BatchLists(conf)
+    if not (lists.complete(batch_id) and lists.complete(other.batch)):
+        return "what hosts both ask is not known without lists of their batches"
+    key = URLPartitioner(conf, queues).key
+    ours = {key(unreverse_url(row)) for row in lists.row_keys(batch_id)}
+    shared = next((host for row in lists.row_keys(other.batch) if (host := key(unreverse_url(row))) in ours), "")
+    return shared and f"both would ask {shared}"
+
+
 def fetch(
     conf: Configuration,
     batch_id: str,
@@ -233,35 +255,38 @@ def fetch(
     check_agent(conf)
     log = JobLog("FetcherJob")
     log.line("fetching all" if batch_id == ALL else f"batchId: {batch_id}")
-    store, lists, _ = begin(conf, batch_id=batch_id, mark=Mark.GENERATE)
-    ends, tasks = deadline(conf), num_tasks or reduce_tasks(conf)
     queues = conf.get_trimmed("fetcher.queue.mode", BY_HOST)
-    splits, expected = rows_of_batch(conf, store, FetcherJob.fields, Mark.GENERATE, batch_id, map_tasks(conf))
-    warc = warc or conf.get_trimmed("fetcher.warc.dir")
-    parameters = FetchParameters(
-        batch_id=batch_id,
-        threads=max(1, threads or conf.get_int("fetcher.threads.fetch", 10)),
-        resume=resume,
-        sitemap=sitemap,
-        detect_sitemaps=detect_sitemaps,
-        parse=conf.get_bool("fetcher.parse"),
-        deadline=None if ends == float("inf") else ends,
-        partitions=tasks,
-        # else two tasks would ask the servers of a domain, or of an address, at the same time
-        partition_mode="" if queues == BY_HOST else queues,
-        # that of the list, so that its order stays; rows of every batch are put together anew each time
-        partition_seed=seed_of(conf, str(time.time_ns()) if batch_id == ALL else batch_id),
-        listed=batch_id != ALL and lists.complete(batch_id),
-        expected=(expected or 0) // tasks,
-        warc=str(Path(warc).absolute()) if warc else "",
-    )
-    log.line(f"threads: {parameters.threads}")
-    log.line(f"parsing: {str(parameters.parse).lower()}")
-    log.line(f"resuming: {str(resume).lower()}")
-    log.raw(f"FetcherJob : timelimit set for : {-1 if parameters.deadline is None else int(ends * 1000)}")
-    result = run_job(
-        FetcherJob, conf, splits, parameters, title="FetcherJob", expected=expected and 2 * expected, reducers=tasks
-    )
-    log.line(result.summary("FetcherStatus") or "nothing to fetch")
-    log.finished()
-    return result
+    objection = partial(_shared_host, conf, batch_id, queues)
+    work = FETCH_REDIRECTS if conf.get_int("http.redirect.max", 0) > 0 else FETCH
+    with begin(conf, work, batch_id=batch_id, mark=Mark.GENERATE, objection=objection) as tables:
+        store, lists = tables.store, tables.lists
+        ends, tasks = deadline(conf), num_tasks or reduce_tasks(conf)
+        splits, expected = rows_of_batch(conf, store, FetcherJob.fields, Mark.GENERATE, batch_id, map_tasks(conf))
+        warc = warc or conf.get_trimmed("fetcher.warc.dir")
+        parameters = FetchParameters(
+            batch_id=batch_id,
+            threads=max(1, threads or conf.get_int("fetcher.threads.fetch", 10)),
+            resume=resume,
+            sitemap=sitemap,
+            detect_sitemaps=detect_sitemaps,
+            parse=conf.get_bool("fetcher.parse"),
+            deadline=None if ends == float("inf") else ends,
+            partitions=tasks,
+            # else two tasks would ask the servers of a domain, or of an address, at the same time
+            partition_mode="" if queues == BY_HOST else queues,
+            # that of the list, so that its order stays; rows of every batch are put together anew each time
+            partition_seed=seed_of(conf, str(time.time_ns()) if batch_id == ALL else batch_id),
+            listed=batch_id != ALL and lists.complete(batch_id),
+            expected=(expected or 0) // tasks,
+            warc=str(Path(warc).absolute()) if warc else "",
+        )
+        log.line(f"threads: {parameters.threads}")
+        log.line(f"parsing: {str(parameters.parse).lower()}")
+        log.line(f"resuming: {str(resume).lower()}")
+        log.raw(f"FetcherJob : timelimit set for : {-1 if parameters.deadline is None else int(ends * 1000)}")
+        result = run_job(
+            FetcherJob, conf, splits, parameters, title="FetcherJob", expected=expected and 2 * expected, reducers=tasks
+        )
+        log.line(result.summary("FetcherStatus") or "nothing to fetch")
+        log.finished()
+        return result

@@ -24,6 +24,7 @@ from nutch2py.errors import ConfigurationError
 from nutch2py.jobs.batchlist import UNLISTED, BatchLists, BatchState, State, put_entry
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.works import GENERATE
 from nutch2py.mapreduce.driver import JobResult, map_tasks, reduce_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import BatchParameters
@@ -245,7 +246,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
         batch_id = self.parameters.batch_id
         for partition, texts in groups:
             rows: list[tuple[str, str]] = []
-            with self.batches.batch() as batch:
+            with self.batches.batch(self.check_held) as batch:
                 for order, text in enumerate(texts):
                     url, moved = text[9:].split(_SEPARATOR, 1)
                     key = reverse_url(url)
@@ -349,41 +350,43 @@ def generate(
         log.line("sitemap: true")
     if top_n:
         log.line(f"topN: {top_n}")
-    store, batches = begin(conf)[:2]
     batch_id = batch_id or new_batch_id()
-    before = batches.state(batch_id)
-    if before is not None and _is_made(before, conf):
-        log.line(f"batch {batch_id} is there already, not updated yet: nothing was added to it")
-        log.finished()
-        log.line(f"generated batch id: {batch_id} containing {before.count} URLs")
-        return GenerateResult(batch_id=batch_id, urls=before.count)
-    resuming = before is not None and before.state == State.GENERATING
-    if resuming:
-        log.line(f"taking up batch {batch_id}, which was interrupted")
-    batches.forget(batch_id)
-    batches.set_state(batch_id, State.GENERATING)
-    parameters = GenerateParameters(
-        batch_id=batch_id,
-        now=(now or now_ms()) + int(add_days * 86400000),
-        top_n=top_n,
-        filter_urls=filter_urls,
-        normalize=normalize,
-        sitemap=sitemap,
-        resuming=resuming,
-        partitions=reduce_tasks(conf),
-        seed=seed_of(conf, batch_id),
-    )
-    splits = [RangeSplit(r) for r in store.key_ranges(Query(generator_fields(conf)), map_tasks(conf))]
-    result = run_job(GeneratorJob, conf, splits, parameters, title="GeneratorJob", expected=store.row_estimate())
-    count = result.count("generator", "generated")
-    foreign = not resuming and result.count("generator", "own_marks") > 0
-    if count or foreign:
-        batches.set_state(batch_id, State.GENERATED, UNLISTED if foreign else count)
-    else:
+    with begin(conf, GENERATE, batch_id=batch_id) as tables:
+        store, batches = tables.store, tables.lists
+        before = batches.state(batch_id)
+        if before is not None and _is_made(before, conf):
+            log.line(f"batch {batch_id} is there already, not updated yet: nothing was added to it")
+            log.finished()
+            log.line(f"generated batch id: {batch_id} containing {before.count} URLs")
+            return GenerateResult(batch_id=batch_id, urls=before.count)
+        resuming = before is not None and before.state == State.GENERATING
+        if resuming:
+            log.line(f"taking up batch {batch_id}, which was interrupted")
         batches.forget(batch_id)
-    log.finished()
-    log.line(f"generated batch id: {batch_id} containing {count} URLs")
-    return GenerateResult(result.counters, batch_id=batch_id, urls=count)
+        batches.set_state(batch_id, State.GENERATING)
+        parameters = GenerateParameters(
+            batch_id=batch_id,
+            now=(now or now_ms()) + int(add_days * 86400000),
+            top_n=top_n,
+            filter_urls=filter_urls,
+            normalize=normalize,
+            sitemap=sitemap,
+            resuming=resuming,
+            partitions=reduce_tasks(conf),
+            seed=seed_of(conf, batch_id),
+        )
+        splits = [RangeSplit(r) for r in store.key_ranges(Query(generator_fields(conf)), map_tasks(conf))]
+        result = run_job(GeneratorJob, conf, splits, parameters, title="GeneratorJob", expected=store.row_estimate())
+        count = result.count("generator", "generated")
+        foreign = not resuming and result.count("generator", "own_marks") > 0
+        tables.check()
+        if count or foreign:
+            batches.set_state(batch_id, State.GENERATED, UNLISTED if foreign else count)
+        else:
+            batches.forget(batch_id)
+        log.finished()
+        log.line(f"generated batch id: {batch_id} containing {count} URLs")
+        return GenerateResult(result.counters, batch_id=batch_id, urls=count)
 
 
 def _is_made(state: BatchState, conf: Configuration) -> bool:

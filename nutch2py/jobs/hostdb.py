@@ -20,6 +20,7 @@ from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
 from nutch2py.jobs.readdb_text import bytes_text
 from nutch2py.jobs.seeds import seed_files
+from nutch2py.jobs.works import UPDATEHOSTDB
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import JobParameters
@@ -148,15 +149,16 @@ def updatehostdb(conf: Configuration, links: bool) -> JobResult:
     """Count the pages of every host into the host table, with ``links`` also the links between hosts."""
     log = JobLog("HostDbUpdateJob")
     log.raw(f"Updating HostDb. Adding links:{str(links).lower()}")
-    store = begin(conf).store
-    open_store(conf, Host).create()
-    splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(host_fields(links)), map_tasks(conf))]
-    rows = store.row_estimate()
-    asked = HostDbParameters(links=links)
-    result = run_job(HostDbUpdateJob, conf, splits, asked, title="HostDbUpdateJob", expected=rows)
-    log.line(f"{result.count('updatehostdb', 'hosts')} hosts")
-    log.finished()
-    return result
+    with begin(conf, UPDATEHOSTDB) as tables:
+        store = tables.store
+        open_store(conf, Host).create()
+        splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(host_fields(links)), map_tasks(conf))]
+        rows = store.row_estimate()
+        asked = HostDbParameters(links=links)
+        result = run_job(HostDbUpdateJob, conf, splits, asked, title="HostDbUpdateJob", expected=rows)
+        log.line(f"{result.count('updatehostdb', 'hosts')} hosts")
+        log.finished()
+        return result
 
 
 def readhostdb(conf: Configuration, name: str | None) -> int:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from nutch2py.conf import Configuration
+from nutch2py.errors import LockedError
 from nutch2py.indexer.building import DocumentBuilder, IndexAction
 from nutch2py.indexer.index_writers import IndexWriters, chosen
-from nutch2py.jobs.batchlist import State
+from nutch2py.jobs.batchlist import BatchLists, BatchState, State
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.locks import holding
+from nutch2py.jobs.works import INDEX_ALL, INDEX_BATCH
 from nutch2py.mapreduce.driver import JobResult, map_tasks, merge_counters, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import ALL, REINDEX, BatchParameters, JobParameters
@@ -94,41 +98,54 @@ class IndexerJob(TableJob[IndexParameters]):
         self.count("IndexerStatus", "deleted")
 
 
+def _let_go(conf: Configuration, lists: BatchLists, batch_id: str, before: list[BatchState]) -> None:
+    """Forget the batches that are in the index now: those that were updated when the job began, and still are so.
+
+    One at which another job is at work is left as it is.
+    """
+    for state in before:
+        if state.state == State.UPDATED and batch_id in (ALL, REINDEX, state.batch_id):
+            with suppress(LockedError), holding(conf, lists, INDEX_BATCH.on(state.batch_id)):
+                if lists.state(state.batch_id) == state:
+                    lists.forget(state.batch_id)
+
+
 def index(conf: Configuration, batch_id: str) -> JobResult:
     """Index a batch, every updated row (``-all``) or every parsed row (``-reindex``); return the counters."""
     log = JobLog("IndexingJob", announce=False)
     log.line("starting")
     # pages that are gone carry no update mark: they are looked for before a batch is called unknown
-    store, lists, unknown = begin(conf, batch_id=batch_id, mark=Mark.UPDATEDB, lenient=True)
-    listed = batch_id not in (ALL, REINDEX) and lists.complete(batch_id)
-    parameters = IndexParameters(batch_id=batch_id, listed=listed)
-    writers = IndexWriters(conf)
-    writers.prepare(reindex=batch_id == REINDEX)
-    log.raw(writers.describe())
-    fields = DocumentBuilder(conf).fields | _STATE
-    splits: list[Split]
-    if listed:
-        splits = [*lists.splits(batch_id, map_tasks(conf))]
-    else:
-        query = Query(fields, mark=parameters.condition)
-        splits = [RangeSplit(key_range) for key_range in store.key_ranges(query, map_tasks(conf))]
-    state = lists.state(batch_id)
-    expected = state.count if listed and state is not None else store.row_estimate()
-    result = run_job(IndexerJob, conf, splits, parameters, title="IndexingJob", expected=expected)
-    if not listed and not parameters.every:
-        gone = replace(parameters, only_gone=True)  # without a list the update mark finds no page that is gone
-        splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(_STATE), map_tasks(conf))]
-        result = merge_counters([result, run_job(IndexerJob, conf, splits, gone, title="IndexingJob: gone pages")])
-    if state is not None and state.state == State.UPDATED:
-        lists.forget(batch_id)
-    counts = result.counters.get("IndexerStatus", {})
-    if unknown is not None and not counts:
-        raise unknown
-    added, deleted, skipped = (counts.get(name, 0) for name in ("added", "deleted", "skipped"))
-    refused = counts.get("refused", 0)
-    log.line(
-        f"{added - refused} documents added, {deleted} deleted, {skipped} skipped"
-        + (f", {refused} refused by the index" if refused else "")
-    )
-    log.line("done.")
-    return result
+    work = INDEX_ALL if batch_id in (ALL, REINDEX) else INDEX_BATCH
+    with begin(conf, work, batch_id=batch_id, mark=Mark.UPDATEDB, lenient=True) as tables:
+        store, lists, unknown = tables.store, tables.lists, tables.unknown
+        listed = batch_id not in (ALL, REINDEX) and lists.complete(batch_id)
+        parameters = IndexParameters(batch_id=batch_id, listed=listed)
+        writers = IndexWriters(conf)
+        writers.prepare(reindex=batch_id == REINDEX)
+        log.raw(writers.describe())
+        fields = DocumentBuilder(conf).fields | _STATE
+        splits: list[Split]
+        if listed:
+            splits = [*lists.splits(batch_id, map_tasks(conf))]
+        else:
+            query = Query(fields, mark=parameters.condition)
+            splits = [RangeSplit(key_range) for key_range in store.key_ranges(query, map_tasks(conf))]
+        state, known = lists.state(batch_id), lists.states()
+        expected = state.count if listed and state is not None else store.row_estimate()
+        result = run_job(IndexerJob, conf, splits, parameters, title="IndexingJob", expected=expected)
+        if not listed and not parameters.every:
+            gone = replace(parameters, only_gone=True)  # without a list the update mark finds no page that is gone
+            splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(_STATE), map_tasks(conf))]
+            result = merge_counters([result, run_job(IndexerJob, conf, splits, gone, title="IndexingJob: gone pages")])
+        _let_go(conf, lists, batch_id, known)
+        counts = result.counters.get("IndexerStatus", {})
+        if unknown is not None and not counts:
+            raise unknown
+        added, deleted, skipped = (counts.get(name, 0) for name in ("added", "deleted", "skipped"))
+        refused = counts.get("refused", 0)
+        log.line(
+            f"{added - refused} documents added, {deleted} deleted, {skipped} skipped"
+            + (f", {refused} refused by the index" if refused else "")
+        )
+        log.line("done.")
+        return result

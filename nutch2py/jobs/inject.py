@@ -18,6 +18,7 @@ from nutch2py.conf import Configuration
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
 from nutch2py.jobs.seeds import Seed, parse_seed_line, seed_files
+from nutch2py.jobs.works import INJECT
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job, runner_name
 from nutch2py.mapreduce.hadoop import local_copy
 from nutch2py.mapreduce.job import Pair, TableJob
@@ -152,9 +153,9 @@ def inject(conf: Configuration, seed_dir: str) -> JobResult:
         _Rules(conf)  # before there is a table: a mistake leaves everything as it was
         check_schedule(conf)
         runner_name(conf)
-        begin(conf, makes=True)
-        parameters = InjectParameters(now=now_ms())
-        result = run_job(InjectorJob, conf, split_files(files, map_tasks(conf)), parameters, title="InjectorJob")
+        with begin(conf, INJECT, makes=True):
+            splits, parameters = split_files(files, map_tasks(conf)), InjectParameters(now=now_ms())
+            result = run_job(InjectorJob, conf, splits, parameters, title="InjectorJob")
     log.line(f"total number of urls rejected by filters: {result.count('injector', 'urls_filtered')}")
     injected = result.count("injector", "urls_injected")
     log.line(f"total number of urls injected after normalization and filtering: {injected}")

@@ -9,7 +9,7 @@ kind writes the changes again, with the same timestamps, before it does anything
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -20,7 +20,7 @@ from nutch2py.conf import Configuration
 from nutch2py.jobs.batchlist import BatchLists, State, journal_prefix, pack, unpack
 from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pair, TableJob
-from nutch2py.mapreduce.parameters import BatchParameters
+from nutch2py.mapreduce.parameters import ALL, BatchParameters
 from nutch2py.mapreduce.splits import SideSplit
 from nutch2py.record import Mutation
 from nutch2py.reporting import say
@@ -37,8 +37,8 @@ _DECODER = msgspec.msgpack.Decoder(
 class JournalWriter:
     """Collects the changes of one reduce task; its entries are named by their first row, so a repeat replaces them."""
 
-    def __init__(self, store: DataStore[BatchEntry], batch_id: str) -> None:
-        self._batch, self._prefix = store.batch(), journal_prefix(batch_id)
+    def __init__(self, store: DataStore[BatchEntry], batch_id: str, before: Callable[[], object] | None = None) -> None:
+        self._batch, self._prefix = store.batch(before), journal_prefix(batch_id)
         self._changes: list[tuple[str, Any, Any, Any]] = []
 
     def add(self, key: str, mutation: Mutation | None) -> None:
@@ -93,8 +93,8 @@ class JournalJob(TableJob[JournalParameters]):
         yield from ()
 
 
-def apply(conf: Configuration, batch_id: str) -> None:
-    """Write the changes of a journal that is complete, then let it go."""
+def apply(conf: Configuration, batch_id: str, check: Callable[[], None]) -> None:
+    """Write the changes of a journal that is complete, then let it go; ``check`` tells that the lock is ours still."""
     lists = BatchLists(conf)
     state = lists.state(batch_id)
     assert state is not None
@@ -103,9 +103,21 @@ def apply(conf: Configuration, batch_id: str) -> None:
     ranges = lists.store.key_ranges(Query(frozenset({BatchEntry.data}), whole), map_tasks(conf))
     splits = [SideSplit(key_range) for key_range in ranges]
     run_job(JournalJob, conf, splits, parameters, title="DbUpdaterJob: writing")
+    check()
     lists.set_state(batch_id, State.UPDATED, state.count)
     discard(lists, batch_id)
     lists.delete(lists.dropped_range(batch_id))
+    if batch_id == ALL:
+        _settle(lists)
+
+
+def _settle(lists: BatchLists) -> None:
+    """Say of every batch that it is updated, as no row carries its mark; forget those that have no whole list."""
+    for state in lists.states():
+        if state.state == State.GENERATED and state.count >= 0:
+            lists.set_state(state.batch_id, State.UPDATED, state.count)
+        elif state.state != State.UPDATED or state.batch_id == ALL:
+            lists.forget(state.batch_id)
 
 
 def discard(lists: BatchLists, batch_id: str) -> None:
@@ -113,9 +125,7 @@ def discard(lists: BatchLists, batch_id: str) -> None:
     lists.delete(prefix_range(journal_prefix(batch_id)))
 
 
-def recover(conf: Configuration) -> None:
-    """Finish what a killed updatedb had committed; :func:`nutch2py.jobs.beginning.begin` calls it for every job."""
-    for state in BatchLists(conf).states():
-        if state.state == State.APPLYING:
-            say(f"DbUpdaterJob: finishing the interrupted update of batch {state.batch_id}")
-            apply(conf, state.batch_id)
+def finish(conf: Configuration, batch_id: str, check: Callable[[], None]) -> None:
+    """Write what a killed updatedb had committed; :func:`nutch2py.jobs.beginning.begin` calls it for every job."""
+    say(f"DbUpdaterJob: finishing the interrupted update of batch {batch_id}")
+    apply(conf, batch_id, check)

@@ -12,6 +12,7 @@ from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
 from nutch2py.jobs.pagerank_mapreduce import MapReduceRanks
 from nutch2py.jobs.pagerank_memory import TooLargeError, read_graph, write_ranks
+from nutch2py.jobs.works import PAGERANK, PAGERANK_SCORES
 from nutch2py.mapreduce.driver import runner_name
 from nutch2py.scoring.rank_model import Change, PageRankModel, choice
 from nutch2py.scoring.rank_model import pagerank as compute
@@ -43,12 +44,23 @@ def pagerank(conf: Configuration) -> PageRankResult:
     both give the same ranks. Killed and run again it computes them anew: nothing but ``s:pr`` is changed.
     """
     log = JobLog("PageRankJob")
-    begin(conf)
+    work = PAGERANK_SCORES if conf.get_bool("pagerank.update.score") else PAGERANK
+    with begin(conf, work) as tables:
+        result = _computed(conf, log, tables.check)
+    log.line(
+        f"{result.iterations} iterations, last change of a rank {result.change.mean:.3g} in the mean and "
+        f"{result.change.greatest:.3g} at most; mean rank {result.mean:.4f}; {result.written} rows written"
+    )
+    log.finished()
+    return result
+
+
+def _computed(conf: Configuration, log: JobLog, check: Callable[[], None]) -> PageRankResult:
     method = choice(conf, "pagerank.method", ("auto", "memory", "mapreduce"))
     result = None
     if method == "memory" or (method == "auto" and runner_name(conf) in ("inline", "local")):
         try:
-            result = _in_memory(conf, log)
+            result = _in_memory(conf, log, check)
         except TooLargeError:
             if method == "memory":
                 raise StoreError(
@@ -58,22 +70,17 @@ def pagerank(conf: Configuration) -> PageRankResult:
     if result is None:
         result = _by_mapreduce(conf, log)
     _keep_mean(conf, result.mean)
-    log.line(
-        f"{result.iterations} iterations, last change of a rank {result.change.mean:.3g} in the mean and "
-        f"{result.change.greatest:.3g} at most; mean rank {result.mean:.4f}; {result.written} rows written"
-    )
-    log.finished()
     return result
 
 
-def _in_memory(conf: Configuration, log: JobLog) -> PageRankResult:
+def _in_memory(conf: Configuration, log: JobLog, check: Callable[[], None]) -> PageRankResult:
     store = open_store(conf, WebPage)
     known = read_graph(conf, store)
     graph = known.build()
     log.line(f"{graph.pages} pages, {graph.links} links, in memory")
     iterations, tolerance = _ends(conf)
     ranks, done, change = compute(graph, PageRankModel.of(conf), iterations, tolerance, _reporter(log))
-    written = write_ranks(store, known, ranks, conf.get_bool("pagerank.update.score"))
+    written = write_ranks(store, known, ranks, conf.get_bool("pagerank.update.score"), check)
     mean = float(ranks.mean()) if graph.pages else 0.0
     return PageRankResult("memory", graph.pages, graph.links, done, change, written, mean)
 

@@ -88,7 +88,7 @@ class LinkGraphJob(TableJob[LinkGraphParameters]):
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
         """Yield the arrays of each block; a row that is no page loses its rank."""
         block = _PageBlock(self.digest, self.bits)
-        with self.store.batch() as batch:
+        with self.store.batch(self.check_held) as batch:
             for key, page in pages:
                 if not self.rules.is_page(page):
                     if page.page_rank:

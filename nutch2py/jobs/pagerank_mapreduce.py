@@ -139,7 +139,7 @@ class RankWriterJob(TableJob[IterationParameters]):
         blocks, iteration = BlockStore(self.batches), self.parameters.iteration
         initial, update_score = PageRankModel.of(self.conf).initial, self.conf.get_bool("pagerank.update.score")
         fields: set[Field[Any]] = {WebPage.page_rank, WebPage.score, WebPage.fetch_interval}
-        with self.store.batch() as batch:
+        with self.store.batch(self.check_held) as batch:
             for name, entry in self.batches.scan(Query(frozenset({BatchEntry.data}), split.range)):
                 keys = blocks.keys(entry)
                 ranks = blocks.ranks(name.removeprefix(KEYS), iteration, initial).tolist()

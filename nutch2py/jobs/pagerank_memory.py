@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from nutch2py.conf import Configuration
@@ -107,12 +107,21 @@ def read_graph(conf: Configuration, store: DataStore[WebPage]) -> MemoryGraph:
     return graph
 
 
-def write_ranks(store: DataStore[WebPage], graph: MemoryGraph, ranks: Any, update_score: bool) -> int:
-    """Write the ranks into the rows, those that changed; a row that is no page loses its rank. Return rows written."""
+def write_ranks(
+    store: DataStore[WebPage],
+    graph: MemoryGraph,
+    ranks: Any,
+    update_score: bool,
+    before: Callable[[], object] | None = None,
+) -> int:
+    """Write the ranks into the rows, those that changed; a row that is no page loses its rank. Return rows written.
+
+    ``before`` runs before each group of rows is written.
+    """
     import numpy as np
 
     written = 0
-    with store.batch() as batch:
+    with store.batch(before) as batch:
         for rows in _chunks(store):
             hashes = np.array([hash(key) for key, _ in rows], dtype=np.int64)
             numbers, found = graph.numbers(hashes)

@@ -9,6 +9,7 @@ from nutch2py.conf import Configuration
 from nutch2py.jobs.batchlist import BatchLists, mark_condition, rows_of_batch
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.works import PARSE, PARSE_SITEMAPS
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import ALL, BatchParameters
@@ -99,10 +100,13 @@ def parse(
     log.line(f"forced reparse:\t {str(force).lower()}")
     log.line("parsing all" if batch_id == ALL else f"batchId:\t{batch_id}")
     parameters = ParseParameters(batch_id=batch_id, resume=resume, force=force, sitemap=sitemap)
-    store = begin(conf, batch_id=batch_id, mark=Mark.FETCH).store
-    splits, expected = rows_of_batch(conf, store, Parsing(conf).fields, Mark.FETCH, batch_id, map_tasks(conf))
-    result = run_job(ParserJob, conf, splits, parameters, title="ParserJob", expected=expected)
-    log.line(result.summary("ParserStatus") or "nothing to parse")
-    log.line("success")
-    log.finished()
-    return result
+    work = PARSE_SITEMAPS if sitemap else PARSE
+    with begin(conf, work, batch_id=batch_id, mark=Mark.FETCH) as tables:
+        splits, expected = rows_of_batch(
+            conf, tables.store, Parsing(conf).fields, Mark.FETCH, batch_id, map_tasks(conf)
+        )
+        result = run_job(ParserJob, conf, splits, parameters, title="ParserJob", expected=expected)
+        log.line(result.summary("ParserStatus") or "nothing to parse")
+        log.line("success")
+        log.finished()
+        return result

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+import orjson
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import InputError, UsageError
+from nutch2py.jobs.batch_report import age_text, open_batches
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import clock
 from nutch2py.jobs.readdb_stats import StatsCollector
 from nutch2py.jobs.readdb_text import page_fields, page_text
+from nutch2py.jobs.works import READ
 from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.splits import RangeSplit
 from nutch2py.reporting import say
-from nutch2py.table import Query
+from nutch2py.table import DataStore, Query
 from nutch2py.url.keys import reverse_url, unreverse_url
+from nutch2py.webpage import WebPage
 
 Shown = Mapping[str, bool]
 """Which of content, headers, links and text to show beside the rest."""
@@ -78,9 +83,14 @@ class DumpJob(TableJob[DumpParameters]):
                 self.count("WebTableReader", "dumped")
 
 
+def _store(conf: Configuration) -> DataStore[WebPage]:
+    with begin(conf, READ) as tables:
+        return tables.store
+
+
 def collect_stats(conf: Configuration, sort: bool) -> StatsCollector:
     """Count the rows by status, retries, scores; with ``sort`` by host, too."""
-    store = begin(conf).store
+    store = _store(conf)
     splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(StatsJob.fields), map_tasks(conf))]
     parameters = StatsParameters(sort=sort)
     result = run_job(StatsJob, conf, splits, parameters, title="WebTableReader", expected=store.row_estimate())
@@ -92,7 +102,7 @@ def collect_stats(conf: Configuration, sort: bool) -> StatsCollector:
 
 def print_stats(conf: Configuration, sort: bool) -> int:
     """Print what :func:`collect_stats` counts."""
-    begin(conf)  # what it has to say comes first
+    _store(conf)  # what is said of a journal comes first
     say("WebTable statistics start")
     say(collect_stats(conf, sort).text().removesuffix("\n"))
     return 0
@@ -100,7 +110,7 @@ def print_stats(conf: Configuration, sort: bool) -> int:
 
 def print_page(conf: Configuration, url: str, shown: Shown) -> int:
     """Print the row of a URL; exit code 1 when there is none."""
-    store = begin(conf).store
+    store = _store(conf)
     try:
         key = reverse_url(url)
     except ValueError as error:
@@ -115,7 +125,7 @@ def print_page(conf: Configuration, url: str, shown: Shown) -> int:
 
 def dump(conf: Configuration, folder: Path, regex: str, shown: Shown) -> int:
     """Write every row whose URL matches ``regex`` whole into ``folder``, as part files."""
-    store = begin(conf).store
+    store = _store(conf)
     try:
         re.compile(regex)
     except re.error as error:
@@ -133,9 +143,18 @@ def dump(conf: Configuration, folder: Path, regex: str, shown: Shown) -> int:
     return 0
 
 
-def print_batches(conf: Configuration) -> int:
-    """Print the batches that are open: id, state, since when, number of rows (``-`` when it has no complete list)."""
-    for state in begin(conf).lists.states():
-        count = str(state.count) if state.count >= 0 else "-"
-        say(f"{state.batch_id}\t{state.state}\t{clock(state.time / 1000)}\t{count}")
+def print_batches(conf: Configuration, as_json: bool = False) -> int:
+    """Print the batches that are open, a line each: :class:`nutch2py.jobs.batch_report.BatchReport`.
+
+    Columns, between tabs: id, state, since when, rows, rows done, age, jobs at work; ``-`` for what is not known or not
+    there. As JSON one object a line, with times in ms since 1970 and ages in seconds.
+    """
+    for batch in open_batches(conf):
+        if as_json:
+            told = {**asdict(batch), "count": None if batch.count < 0 else batch.count}
+            say(orjson.dumps(told).decode())
+            continue
+        count, done = ("-" if number is None or number < 0 else number for number in (batch.count, batch.done))
+        columns = [batch.batch_id, batch.state, clock(batch.time / 1000), count, done, age_text(batch.age)]
+        say("\t".join(map(str, [*columns, ", ".join(batch.at_work) or "-"])))
     return 0

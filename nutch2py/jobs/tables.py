@@ -8,6 +8,7 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import InputError, UsageError
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.seeds import parse_seed_line, seed_files
+from nutch2py.jobs.works import IMPORTTABLE, READ
 from nutch2py.reporting import say
 from nutch2py.table import Query, open_store
 from nutch2py.table.dump import copy_table, export_table, import_table
@@ -17,28 +18,31 @@ from nutch2py.webpage import WebPage
 
 def export_to(conf: Configuration, path: Path) -> int:
     """Write every cell of the crawl's table to a file of JSON lines; return the number of rows."""
-    store = begin(conf).store
-    rows = export_table(store, path)
-    say(f"exporttable: {rows} rows of {store.name} to {path}")
-    return rows
+    with begin(conf, READ) as tables:
+        store = tables.store
+        rows = export_table(store, path)
+        say(f"exporttable: {rows} rows of {store.name} to {path}")
+        return rows
 
 
 def import_from(conf: Configuration, path: Path) -> int:
     """Read cells from a file of JSON lines into the crawl's table, which is made if need be; return the rows."""
-    store = begin(conf, makes=True).store
-    rows = import_table(store, path)
-    say(f"importtable: {rows} rows from {path} to {store.name}")
-    return rows
+    with begin(conf, IMPORTTABLE, makes=True) as tables:
+        store = tables.store
+        rows = import_table(store, path)
+        say(f"importtable: {rows} rows from {path} to {store.name}")
+        return rows
 
 
 def copy_to(conf: Configuration, target: str) -> int:
     """Copy every cell of the crawl's table to the table of the same name in another store; return the rows."""
-    source = begin(conf).store
-    store = open_store(conf, WebPage, location=target)
-    store.create()
-    rows = copy_table(source, store)
-    say(f"copytable: {rows} rows of {source.name} from {source.location} to {target}")
-    return rows
+    with begin(conf, READ) as tables:
+        source = tables.store
+        store = open_store(conf, WebPage, location=target)
+        store.create()
+        rows = copy_table(source, store)
+        say(f"copytable: {rows} rows of {source.name} from {source.location} to {target}")
+        return rows
 
 
 def create_table(

@@ -20,6 +20,7 @@ from nutch2py.jobs.batchlist import UNLISTED, BatchLists, State, mark_condition,
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
 from nutch2py.jobs.journal import JournalWriter, apply, discard
+from nutch2py.jobs.works import UPDATEDB
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import ALL, BatchParameters
@@ -117,7 +118,7 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[Pair]:
         """Compute the changes of each row into the journal."""
         pending: dict[str, _Group] = {}
-        with JournalWriter(self.batches, self.parameters.batch_id) as journal:
+        with JournalWriter(self.batches, self.parameters.batch_id, self.check_held) as journal:
             for key, values in groups:
                 pending[key] = self._collect(values)
                 if len(pending) >= _ROWS:
@@ -220,22 +221,24 @@ def updatedb(conf: Configuration, batch_id: str) -> JobResult:
     check_schedule(conf)
     log = JobLog("DbUpdaterJob")
     log.line("updating all" if batch_id == ALL else f"batchId: {batch_id}")
-    store, lists, _ = begin(conf, batch_id=batch_id, mark=Mark.GENERATE)
-    discard(lists, batch_id)
-    before = lists.state(batch_id)
-    parameters = UpdateParameters(batch_id=batch_id, now=now_ms())
-    splits: list[Split]
-    splits, expected = rows_of_batch(conf, store, giving_fields(conf), Mark.GENERATE, batch_id, map_tasks(conf))
-    splits.append(SideSplit(lists.dropped_range(batch_id)))
-    result = run_job(DbUpdaterJob, conf, splits, parameters, title="DbUpdaterJob", expected=expected)
-    lists.set_state(batch_id, State.APPLYING, before.count if before is not None else UNLISTED)
-    apply(conf, batch_id)
-    counts = result.counters.get("updatedb", {})
-    if batch_id == ALL or (before is None and not counts.get("pages")):
-        lists.forget(batch_id)
-    log.line(
-        f"{counts.get('pages', 0)} pages of the batch, {counts.get('links', 0)} links, "
-        f"{counts.get('rows_new', 0)} new rows, {counts.get('rows_linked', 0)} known rows linked to"
-    )
-    log.finished()
-    return result
+    with begin(conf, UPDATEDB, batch_id=batch_id, mark=Mark.GENERATE) as tables:
+        store, lists = tables.store, tables.lists
+        discard(lists, batch_id)
+        before = lists.state(batch_id)
+        parameters = UpdateParameters(batch_id=batch_id, now=now_ms())
+        splits: list[Split]
+        splits, expected = rows_of_batch(conf, store, giving_fields(conf), Mark.GENERATE, batch_id, map_tasks(conf))
+        splits.append(SideSplit(lists.dropped_range(batch_id)))
+        result = run_job(DbUpdaterJob, conf, splits, parameters, title="DbUpdaterJob", expected=expected)
+        tables.check()
+        lists.set_state(batch_id, State.APPLYING, before.count if before is not None else UNLISTED)
+        apply(conf, batch_id, tables.check)
+        counts = result.counters.get("updatedb", {})
+        if before is None and not counts.get("pages"):
+            lists.forget(batch_id)
+        log.line(
+            f"{counts.get('pages', 0)} pages of the batch, {counts.get('links', 0)} links, "
+            f"{counts.get('rows_new', 0)} new rows, {counts.get('rows_linked', 0)} known rows linked to"
+        )
+        log.finished()
+        return result

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, NutchError
 from nutch2py.mapreduce import PACKAGE_FOLDER
+from nutch2py.mapreduce.held import HOLDING
 from nutch2py.mapreduce.job import P, TableJob
 from nutch2py.mapreduce.job_file import JobFile
 from nutch2py.mapreduce.parameters import JobParameters
@@ -111,6 +112,7 @@ def run_job(
         channel.mkdir()
         monitor = ProgressMonitor(channel, f"{title} {asked.batch}".rstrip(), expected)
         file = JobFile.of(conf, asked, runner)
+        file.lock = HOLDING.get()
         arguments = ["-r", runner, "--no-conf", "--quiet", "--configuration", str(work / "configuration.json")]
         # mrjob keeps its files in the job's own folder, which goes with the job
         arguments += ["--cleanup", "ALL", "--cleanup-on-failure", "ALL", "--local-tmp-dir", str(work)]

@@ -25,6 +25,7 @@ import msgspec
 from nutch2py.conf import Configuration
 from nutch2py.errors import NutchError
 from nutch2py.mapreduce import NLINE, PACKAGE_FOLDER
+from nutch2py.mapreduce.held import check_held
 from nutch2py.mapreduce.job_file import JobFile, read_job_file
 from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.progress import TASK_ERROR, TaskChannel, stop_when_told, watch_driver
@@ -262,12 +263,22 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
     def writing(self, before: Callable[[], object] | None = None) -> Iterator[WriteBatch]:
         """Give a batch of writes to the crawl's table; rows that the store refuses are counted at its end.
 
-        ``before`` runs before it writes, whenever it writes: see :attr:`nutch2py.table.WriteBatch.before`.
+        ``before`` runs before it writes, whenever it writes: see :attr:`nutch2py.table.WriteBatch.before`. A job
+        that has lost its lock writes nothing more: see :meth:`check_held`.
         """
-        with self.store.batch(before) as batch:
+        with self.store.batch(lambda: self._before(before)) as batch:
             yield batch
         if batch.refused:
             self.count("table", "rows_refused", len(batch.refused))
+
+    def _before(self, before: Callable[[], object] | None) -> None:
+        self.check_held()
+        if before is not None:
+            before()
+
+    def check_held(self) -> None:
+        """Raise :class:`nutch2py.errors.LockLostError` when another job has taken the place of this one."""
+        check_held(self.file.lock, lambda: self.batches)
 
     def count(self, group: str, name: str, amount: int = 1) -> None:
         """Add to a counter; sent once, at the end of the task."""

@@ -16,7 +16,8 @@ class JobFile(msgspec.Struct):
     """What the driver hands to tasks in a file. ``parameters``: those of the job, as JSON that ``takes`` decodes.
 
     ``channel``: the folder through which tasks talk to the driver, "" where they cannot; ``driver``: its process id, 0
-    when it is on another machine. ``working_folder``: the one that the driver works in.
+    when it is on another machine. ``working_folder``: the one that the driver works in. ``lock``: the token of the lock
+    under which they write, "" for none.
     """
 
     properties: dict[str, str]
@@ -26,6 +27,7 @@ class JobFile(msgspec.Struct):
     channel: str = ""
     driver: int = 0
     working_folder: str = ""
+    lock: str = ""
 
     @classmethod
     def of(cls, conf: Configuration, parameters: JobParameters, runner: str) -> JobFile:

@@ -93,6 +93,14 @@ class WriteBatch(ABC):
             self.flush()
 
 
+def check_comparable(field: Field[Any], *values: bytes | None) -> None:
+    """Raise ``ValueError`` for what :meth:`DataStore.compare_and_set` cannot compare or set."""
+    if field.is_map or field.name == "content":
+        raise ValueError(f"{field.name} is no cell that can be compared")
+    if b"" in values:
+        raise ValueError("an empty value cannot be told from none: write None")
+
+
 class DataStore(ABC, Generic[R]):
     """One table of records of the class ``record``. ``location`` is what the user wrote, for messages.
 
@@ -144,6 +152,17 @@ class DataStore(ABC, Generic[R]):
     @abstractmethod
     def batch(self, before: Callable[[], object] | None = None) -> WriteBatch:
         """Return a new group of writes; ``before`` is its :attr:`WriteBatch.before`."""
+
+    @abstractmethod
+    def compare_and_set(self, key: str, field: Field[Any], expected: bytes | None, new: bytes | None) -> bool:
+        """Set one cell to the bytes ``new`` if it holds ``expected``, in one step; tell whether it was set.
+
+        None stands for a cell that is not there, and an empty one counts as such (HBase tells them not apart), so
+        empty bytes are a ``ValueError``, as are the column of a map and a page's content. Of any number of processes
+        that expect the same value, one succeeds; what it set is durable when this returns. A cell that is written so is
+        to be written in no other way, and every value is to be its writer's own: when the answer of a server is lost,
+        finding the value there is what tells that it was set.
+        """
 
     @abstractmethod
     def scan_cells(self, key_range: KeyRange = KeyRange()) -> Iterator[tuple[str, RowCells]]:  # noqa: B008

@@ -69,7 +69,7 @@ def test_dump_of_matching_rows(crawl: Configuration, tmp_path: Path, capsys: pyt
 def test_batches(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
     BatchLists(crawl).set_state("one two/3", State.GENERATED, 7)
     assert run(crawl, "readdb", "-batches") == 0
-    name, state, _, count = capsys.readouterr().out.rstrip("\n").split("\t")
+    name, state, _, count, *_ = capsys.readouterr().out.rstrip("\n").split("\t")
     assert (name, state, count) == ("one two/3", "generated", "7")
 
 

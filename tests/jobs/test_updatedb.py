@@ -13,8 +13,8 @@ import pytest
 from nutch2py.cells import decode_float, encode_float
 from nutch2py.conf import Configuration
 from nutch2py.errors import UnknownBatchError
-from nutch2py.jobs import journal
 from nutch2py.jobs.batchlist import BatchLists, State, journal_prefix, pack, put_entry, unpack
+from nutch2py.jobs.beginning import recover
 from nutch2py.jobs.clean import clean
 from nutch2py.jobs.dedup import dedup
 from nutch2py.jobs.fetch import fetch
@@ -240,7 +240,7 @@ class TestJournal:
         put(conf, {A: fetched({B: "b"})})
         listed(conf, [A])
 
-        def die(conf: Configuration, batch_id: str) -> None:
+        def die(conf: Configuration, batch_id: str, check: object) -> None:
             raise SystemExit(137)
 
         with monkeypatch.context() as patch:
@@ -291,14 +291,14 @@ class TestJournal:
         state = lists.state(BATCH)
         assert state is not None
         for _ in range(3):
-            journal.recover(killed)
+            recover(killed)
             with lists.store.batch() as batch:
                 for key, data in kept:
                     entry = BatchEntry()
                     entry.data = data
                     batch.put(key, entry)
             lists.set_state(BATCH, State.APPLYING, state.count)
-        journal.recover(killed)
+        recover(killed)
         assert pages(killed)[B].score == 1.0
 
     def test_a_journal_without_commit_is_thrown_away(self, conf: Configuration) -> None:

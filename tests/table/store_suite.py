@@ -4,6 +4,7 @@
 """
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import pytest
@@ -395,6 +396,51 @@ class StoreSuite:
         assert now[b"mk"][b"a"] == (b"1", 1_000)
 
     # splitting
+
+    def test_a_cell_is_set_when_it_holds_what_was_expected(self, store):
+        score = WebPage.score
+        one, two = (score.encode(number) for number in (1.0, 2.0))
+        for key in ("com.a:http/", LONG[3]):
+            assert not store.compare_and_set(key, score, two, one)
+            assert store.get(key, {score}) is None
+            assert store.compare_and_set(key, score, None, one)
+            assert not store.compare_and_set(key, score, None, two)
+            assert not store.compare_and_set(key, score, two, two)
+            assert store.get(key, {score}).score == 1.0
+            assert store.compare_and_set(key, score, one, two)
+            assert store.get(key, {score}).score == 2.0
+            assert store.compare_and_set(key, score, two, None)
+            assert not store.compare_and_set(key, score, two, one)
+            assert store.compare_and_set(key, score, None, one)
+            assert store.get(key, {score}).score == 1.0
+
+    def test_setting_a_cell_leaves_the_rest_of_the_row_alone(self, store):
+        write(store, {"a": page_at(3)})
+        before = store.get("a").status, store.get("a").fetch_interval
+        assert store.compare_and_set("a", WebPage.score, WebPage.score.encode(0.5), WebPage.score.encode(4.0))
+        row = store.get("a")
+        assert (row.status, row.fetch_interval) == before
+        assert (row.score, row.markers["dist"]) == (4.0, "3")
+
+    def test_of_many_that_expect_the_same_value_one_sets_it(self, store, make_store):
+        stores = [store, *(make_store(WebPage, "webpage") for _ in range(3))]
+
+        def race(number):
+            mine = f"{number}".encode()
+            return sum(stores[number % 4].compare_and_set(f"row{turn}", WebPage.title, None, mine) for turn in range(9))
+
+        with ThreadPoolExecutor(8) as pool:
+            assert sum(pool.map(race, range(8))) == 9
+        for each in stores[1:]:
+            each.close()
+
+    def test_what_cannot_be_compared_is_refused(self, store):
+        for field in (WebPage.content, WebPage.markers):
+            with pytest.raises(ValueError, match="compared"):
+                store.compare_and_set("a", field, None, b"x")
+        for expected, new in ((b"", b"x"), (b"x", b"")):
+            with pytest.raises(ValueError, match="empty"):
+                store.compare_and_set("a", WebPage.title, expected, new)
 
     def test_key_ranges_cover_the_range_in_order(self, store):
         write(store, {f"com.h{i:04d}:http/": page_at() for i in range(1_000)})

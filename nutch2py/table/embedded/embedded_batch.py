@@ -173,6 +173,27 @@ class EmbeddedBatch(WriteBatch):
             txn.put(garbage, b"", db=handles[GARBAGE])
 
 
+def compare_and_set(
+    files: TableFiles, where: str, place_of: tuple[bytes, bytes], key: str, expected: bytes | None, new: bytes | None
+) -> bool:
+    """Set the cell ``place_of`` (family, qualifier) of a row if it holds ``expected``, in one transaction."""
+    (family, qualifier), row = place_of, _row_key(key)
+    with explained(where), files.writing((family,)) as (txn, handles):
+        if not files.alive():
+            raise StoreError(f"table {where} was dropped while it was being written: start the job again")
+        handle = handles[family]
+        packed = txn.get(place(row), db=handle)
+        if packed is not None and len(row) > LONGEST_KEY:
+            packed = unpack_bucket(place(row), packed).get(row)
+        found = None if packed is None else columns(packed).get(qualifier)
+        if (found or None) != expected:
+            return False
+        put = _NOTHING if new is None else {qualifier: new}
+        change = Change(False, [qualifier] if new is None else (), put, now_ms() - 1, False)
+        apply_changes(txn, handle, {row: [change]})
+    return True
+
+
 def _row_key(key: str) -> bytes:
     if not key:
         raise ValueError("a row key cannot be empty")

@@ -17,12 +17,12 @@ from nutch2py.errors import ConfigurationError, StoreError
 from nutch2py.record import Field
 from nutch2py.table.embedded import files, schema
 from nutch2py.table.embedded.content import Contents
-from nutch2py.table.embedded.embedded_batch import EmbeddedBatch
+from nutch2py.table.embedded.embedded_batch import EmbeddedBatch, compare_and_set
 from nutch2py.table.embedded.packing import cell_times
 from nutch2py.table.embedded.reader import Bounds, read_rows, scan_rows
 from nutch2py.table.embedded.selection import CONTENT, Selection
 from nutch2py.table.query import KeyRange, Query
-from nutch2py.table.store import DataStore, R, RowCells, WriteBatch
+from nutch2py.table.store import DataStore, R, RowCells, WriteBatch, check_comparable
 
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _FEW_KEYS = 200_000
@@ -213,6 +213,12 @@ class EmbeddedStore(DataStore[R]):
         batch = EmbeddedBatch(self._live, self.record.SCHEMA, self._where, self._most_rows, self._most_bytes)
         batch.before = before
         return batch
+
+    def compare_and_set(self, key: str, field: Field[Any], expected: bytes | None, new: bytes | None) -> bool:
+        """Set one cell if it holds ``expected``, under the write lock of the table."""
+        check_comparable(field, expected, new)
+        place = field.family, field.qualifier
+        return compare_and_set(self._live(), self._where, place, key, expected, new)
 
     def scan_cells(self, key_range: KeyRange = KeyRange()) -> Iterator[tuple[str, RowCells]]:  # noqa: B008
         """Yield every cell with its timestamp, in key order."""

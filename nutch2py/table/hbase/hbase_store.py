@@ -14,15 +14,17 @@ from nutch2py.errors import ConfigurationError, StoreError
 from nutch2py.record import Field
 from nutch2py.table.hbase.admin import create_table, families_of
 from nutch2py.table.hbase.columns import Selection
+from nutch2py.table.hbase.connection import Link
 from nutch2py.table.hbase.failures import ANSWERS, explained, no_table, threw
 from nutch2py.table.hbase.gateways import Gateways
 from nutch2py.table.hbase.gora_mapping import ColumnMapping, column_mapping
 from nutch2py.table.hbase.hbase_batch import HBaseBatch
 from nutch2py.table.hbase.hbase_settings import Location, Settings
+from nutch2py.table.hbase.interface import ThriftMutation
 from nutch2py.table.hbase.regions import region_spans, span_of, split_points
 from nutch2py.table.hbase.scan import RowBudget, Scan, read_rows
 from nutch2py.table.query import KeyRange, Query
-from nutch2py.table.store import DataStore, R, RowCells, now_ms
+from nutch2py.table.store import DataStore, R, RowCells, check_comparable, now_ms
 
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
@@ -202,6 +204,33 @@ class HBaseStore(DataStore[R]):
         batch = HBaseBatch(self._gateways, self._table, self._mapping, self._refreshed, self._time)
         batch.before = before
         return batch
+
+    def compare_and_set(self, key: str, field: Field[Any], expected: bytes | None, new: bytes | None) -> bool:
+        """Set one cell if it holds ``expected``: ``checkAndPut``, which the region server does under the row's lock.
+
+        To HBase an empty cell is equal to none, so for None an empty one is put: a deletion's mark could hide what
+        another server, with a slower clock, sets next.
+        """
+        check_comparable(field, expected, new)
+        site, qualifier = self._mapping.scalars[field.family, field.qualifier]
+        column, row = b"%s:%s" % (site, qualifier), encode_text(key)
+        put = ThriftMutation(column=column, value=new or b"", writeToWAL=True)
+        asked = 0
+
+        def ask(link: Link) -> bool:
+            nonlocal asked
+            asked += 1
+            done: bool = link.client.checkAndPut(self._table, row, column, expected, put, {})
+            if done or asked == 1:
+                return done
+            # the answer to an earlier try was lost, perhaps with the word that it was done
+            cells = link.client.get(self._table, row, column, {})
+            return ((cells[0].value if cells else None) or None) == new
+
+        try:
+            return self._gateways.call(ask)
+        except ANSWERS as error:
+            raise explained(error, self._gateways.table, self.location) from error
 
     def _time(self) -> int:
         """Return now in ms, later than every time returned before: two writes of a row are never of one time."""

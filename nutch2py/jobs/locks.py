@@ -1,0 +1,276 @@
+"""Locks: which jobs are at work on a crawl, so that two do not work on the same thing.
+
+All stand in one cell of the derived table, which is only ever changed by comparing and setting: who reads it, finds
+nobody there who works on the same thing, and sets it with itself added, has its lock, whoever tries at the same time.
+:mod:`nutch2py.jobs.works` says what each job works on.
+
+The lock of a dead process goes by itself. On this host it is gone as soon as there is no such process, one that has
+got its number since not counting. Elsewhere its ``beat``, which a living one counts up every third of its lease, must
+not have changed for a whole lease while we looked on: clocks of two machines are never compared.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError, LockedError, NutchError
+from nutch2py.jobs.batchlist import BatchLists, BatchState
+from nutch2py.jobs.joblog import clock
+from nutch2py.jobs.works import Work, meet
+from nutch2py.mapreduce.held import (
+    HOLDING,
+    LOCKS,
+    SIGHTINGS,
+    Holder,
+    Sighting,
+    check_held,
+    decode_holders,
+    encode_holders,
+)
+from nutch2py.reporting import say, warn
+from nutch2py.table.store import now_ms
+from nutch2py.webpage import BatchEntry
+
+_LOOK = 0.5  # seconds between two looks at a holder of which we do not know whether it lives
+Objection = Callable[[Holder], str]
+
+
+class Held:
+    """A lock that a job holds, until :meth:`release`; a thread of its own counts up the beat."""
+
+    def __init__(self, lists: BatchLists, holder: Holder, states: list[BatchState], data: bytes | None) -> None:
+        self._store, self._data = lists.store, data
+        self.token, self._lease = holder.token, holder.lease
+        self.states = states
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beats, name="crawl lock", daemon=True)
+        self._thread.start()
+
+    def check(self) -> None:
+        """Raise :class:`nutch2py.errors.LockLostError` when another job has taken this one's place."""
+        check_held(self.token, lambda: self._store)
+
+    def _beats(self) -> None:
+        while not self._over.wait(self._lease / 3):
+            with suppress(NutchError):  # the store is away: the next beat tries again, and the job finds out by itself
+                seen = Sighting.now(self._lease)  # before we ask: an answer may be read long after it was true
+                if not self._change(self._beaten):
+                    SIGHTINGS.pop(self.token, None)
+                    return  # taken: whoever writes finds out
+                SIGHTINGS[self.token] = seen
+
+    def _beaten(self, holders: list[Holder]) -> list[Holder] | None:
+        if all(holder.token != self.token for holder in holders):
+            return None
+        return [
+            replace(holder, beat=holder.beat + 1, seen=now_ms()) if holder.token == self.token else holder
+            for holder in holders
+        ]
+
+    def release(self) -> None:
+        """Give the lock back; that this cannot be done is warned of, for the job itself is done."""
+        self._over.set()
+        self._thread.join()
+        SIGHTINGS.pop(self.token, None)
+        try:
+            self._change(self._without)
+        except NutchError as error:
+            warn(f"the lock of this job cannot be given back, it goes when this process ends ({error})")
+
+    def _without(self, holders: list[Holder]) -> list[Holder] | None:
+        left = [holder for holder in holders if holder.token != self.token]
+        return None if len(left) == len(holders) else left
+
+    def _change(self, change: Callable[[list[Holder]], list[Holder] | None]) -> bool:
+        """Change who is at work; return False when ``change`` gives None, as there is nothing to change."""
+        while True:
+            holders = change(decode_holders(self._data))
+            data = None if holders is None else encode_holders(holders)
+            if holders is not None and self._store.compare_and_set(LOCKS, BatchEntry.data, self._data, data):
+                self._data = data
+                return True
+            before, row = self._data, self._store.get(LOCKS, {BatchEntry.data})  # another job has come or gone, or beat
+            self._data = (row.data if row is not None else None) or None
+            if holders is None and self._data == before:
+                return False
+
+
+@contextmanager
+def holding(conf: Configuration, lists: BatchLists, work: Work, objection: Objection | None = None) -> Iterator[Held]:
+    """Hold the lock for ``work`` within the block; the derived table must be there.
+
+    Within the block the job may take another, which the first one does not exclude. ``objection`` says of a job that
+    what both work on does not exclude why it is not to run at the same time, "" when it may. Raises
+    :class:`nutch2py.errors.LockedError` when a living job works on the same thing. Whether a job of another machine
+    lives takes up to its lease to find out.
+    """
+    mine = _myself(conf, work)
+    SIGHTINGS[mine.token] = Sighting.now(mine.lease)  # other threads of this process see that it is not left over
+    try:
+        held = _take(lists, mine, work, objection)
+    except BaseException:
+        SIGHTINGS.pop(mine.token, None)
+        raise
+    before = HOLDING.set(held.token)
+    try:
+        yield held
+    finally:
+        HOLDING.reset(before)
+        held.release()
+
+
+def _take(lists: BatchLists, mine: Holder, work: Work, objection: Objection | None) -> Held:
+    ours = HOLDING.get()
+    reasons: dict[str, str] = {}  # token -> what objects to running beside it
+
+    def is_blocking(holder: Holder) -> bool:
+        if holder.token == ours:
+            return False
+        if excludes(work, holder):
+            return True
+        if objection is not None and holder.token not in reasons:
+            reasons[holder.token] = objection(holder)
+        return bool(reasons.get(holder.token))
+
+    watched: dict[str, tuple[int, float]] = {}  # token -> the beat, and since when we see it
+    waiting = False
+    while True:
+        data, states = lists.jobs_and_states()
+        holders = decode_holders(data)
+        if any(holder.token == mine.token for holder in holders):  # an answer was lost that said so
+            return Held(lists, mine, lists.states(), data)
+        living = [holder for holder in holders if not (_gone(holder) or _silent(holder, watched))]
+        blocking = [holder for holder in living if is_blocking(holder)]
+        for holder in blocking:
+            beat, _ = watched.setdefault(holder.token, (holder.beat, time.monotonic()))
+            if _is_here(holder) or holder.beat != beat:
+                raise LockedError(_refusal(work, holder, reasons.get(holder.token, "")))
+        if blocking:
+            if not waiting:
+                say(f"{_described(blocking[0])}: looking whether it lives, for {blocking[0].lease:g} s at most")
+            waiting = True
+            time.sleep(min(_LOOK, blocking[0].lease / 10))
+            continue
+        taken, seen = encode_holders([*living, mine]), Sighting.now(mine.lease)
+        if lists.store.compare_and_set(LOCKS, BatchEntry.data, data, taken):
+            if len(living) < len(holders):  # one may have died between its last write and our look at it
+                states = lists.states()
+            SIGHTINGS[mine.token] = seen
+            return Held(lists, mine, states, taken)
+
+
+def excludes(work: Work, holder: Holder) -> bool:
+    """Tell whether ``work`` may not be done while a job is at work."""
+    return meet(work.alone, work.shared, frozenset(holder.alone), frozenset(holder.shared))
+
+
+def at_work(holders: list[Holder]) -> list[Holder]:
+    """Return the jobs that live, as far as can be told at once."""
+    return [holder for holder in holders if not _gone(holder)]
+
+
+def _described(holder: Holder) -> str:
+    batch = f" {holder.batch}" if holder.batch else ""
+    return f"{holder.job}{batch} is at work on {holder.host} (process {holder.pid}) since {clock(holder.since / 1000)}"
+
+
+def _refusal(work: Work, holder: Holder, reason: str) -> str:
+    batch = f" {work.batch}" if work.batch else ""
+    why = f", for {reason}" if reason else ""
+    return (
+        f"{_described(holder)}, and {work.name}{batch} cannot run beside it{why}: wait until it has ended, or end it, "
+        "then run this again"
+    )
+
+
+def _silent(holder: Holder, watched: dict[str, tuple[int, float]]) -> bool:
+    """Tell whether we have seen the same beat for a whole lease."""
+    beat, since = watched.get(holder.token, (-1, 0.0))
+    return beat == holder.beat and time.monotonic() - since > holder.lease
+
+
+# processes
+
+
+def _myself(conf: Configuration, work: Work) -> Holder:
+    lease = conf.get_float("crawl.lock.lease", 60.0)
+    if lease <= 0:
+        raise ConfigurationError(f"crawl.lock.lease is {lease:g}: write a number of seconds above 0")
+    now = now_ms()
+    return Holder(
+        token=secrets.token_hex(8),
+        job=work.name,
+        batch=work.batch,
+        alone=sorted(work.alone),
+        shared=sorted(work.shared),
+        host=socket.gethostname(),
+        machine=_machine(),
+        pid=os.getpid(),
+        started=_started(os.getpid()),
+        since=now,
+        seen=now,
+        beat=0,
+        lease=lease,
+    )
+
+
+def _is_here(holder: Holder) -> bool:
+    """Tell whether a holder's process would be seen from this one."""
+    return (holder.host, holder.machine) == (socket.gethostname(), _machine())
+
+
+def _gone(holder: Holder) -> bool:
+    """Tell whether a process of this host is surely gone."""
+    if not _is_here(holder):
+        return False
+    if holder.pid == os.getpid():
+        return holder.started != _started(holder.pid) or holder.token not in SIGHTINGS
+    try:
+        os.kill(holder.pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:  # another user's
+        pass
+    return _started(holder.pid) not in ("", holder.started)
+
+
+@cache
+def _machine() -> str:
+    """Return what tells this machine, since it was started, and this space of process ids from others of its name."""
+    parts = []
+    with suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+    with suppress(OSError):
+        parts.append(os.readlink("/proc/self/ns/pid"))  # noqa: PTH115 - it leads to no path
+    return " ".join(parts)
+
+
+def _started(pid: int) -> str:
+    """Return when a process was started, in the system's own words; ``dead`` for one that only waits to be buried.
+
+    Empty when the system does not say so.
+    """
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return "" if Path("/proc/self/stat").exists() else _started_by_ps(pid)
+    return "dead" if fields[0] in "ZX" else fields[19]
+
+
+def _started_by_ps(pid: int) -> str:
+    with suppress(OSError):
+        told = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, check=False)
+        return told.stdout.decode("ascii", "replace").strip()
+    return ""

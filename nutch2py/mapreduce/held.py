@@ -1,0 +1,110 @@
+"""Who holds what of a crawl, as tasks see it: they write only while the job that started them holds its lock.
+
+The jobs that are at work stand in one row of the derived table, :data:`LOCKS`; :mod:`nutch2py.jobs.locks` writes it. A
+task looks into it before each group of rows that it writes: its driver may have been paused, or cut off, for so long
+that another job has taken over, and on a cluster tasks may outlive their driver.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import NamedTuple
+
+import msgspec
+
+from nutch2py.errors import LockLostError
+from nutch2py.table import DataStore
+from nutch2py.webpage import BatchEntry
+
+LOCKS = "run/jobs"
+"""The key of the row; the derived table keeps it beside the states of batches, so that one scan reads both."""
+HOLDING: ContextVar[str] = ContextVar("HOLDING", default="")
+"""The token of the lock that the job in this thread holds, "" for none: what its tasks look for."""
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """A job at work. ``token``: its own, never used again.
+
+    ``alone``: what no other job may work on meanwhile; ``shared``: what others may work on that share it, too.
+    ``machine`` tells hosts of one name apart; ``started`` processes of one id. ``since`` and ``seen`` are when the job
+    began and was last heard of, ms since 1970 by its own clock, for people; ``beat`` is counted up every third of
+    ``lease`` (seconds).
+    """
+
+    token: str
+    job: str
+    batch: str
+    alone: list[str]
+    shared: list[str]
+    host: str
+    machine: str
+    pid: int
+    started: str
+    since: int
+    seen: int
+    beat: int
+    lease: float
+
+
+_DECODER = msgspec.json.Decoder(list[Holder])
+
+
+def encode_holders(holders: list[Holder]) -> bytes | None:
+    """Return the bytes of the row, None when nobody is at work."""
+    return msgspec.json.encode(holders) if holders else None
+
+
+def decode_holders(data: bytes | None) -> list[Holder]:
+    """Return the jobs that the bytes of the row name."""
+    return _DECODER.decode(data) if data else []
+
+
+class Sighting(NamedTuple):
+    """When a lock of this process was last known to be its own, by two clocks, and its lease (seconds)."""
+
+    wall: float
+    running: float
+    lease: float
+
+    @classmethod
+    def now(cls, lease: float) -> Sighting:
+        """Return a sighting of this moment."""
+        return cls(time.time(), _running(), lease)
+
+    def is_fresh(self) -> bool:
+        """Tell whether nobody can have taken the lock since: that takes a whole lease of silence."""
+        now = self.now(self.lease)
+        return all(0 <= later - then < self.lease * FRESH for later, then in zip(now[:2], self[:2], strict=True))
+
+
+def _running() -> float:
+    """Return the seconds since the machine was started; those count, too, in which it slept."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
+FRESH = 1 / 6
+"""The part of a lease after a sighting in which the process that holds the lock does not look again."""
+SIGHTINGS: dict[str, Sighting] = {}
+"""The locks that this process holds, by their tokens."""
+
+
+def check_held(token: str, batches: Callable[[], DataStore[BatchEntry]]) -> None:
+    """Raise :class:`LockLostError` when the job that has ``token`` does not hold its lock any more; "" is no lock.
+
+    ``batches`` gives the derived table. Tasks of another process than their driver's always look: its lock goes at once
+    when it dies.
+    """
+    sighting = SIGHTINGS.get(token)
+    if not token or (sighting is not None and sighting.is_fresh()):
+        return
+    now = Sighting.now(sighting.lease) if sighting is not None else None
+    row = batches().get(LOCKS, {BatchEntry.data})
+    if not any(holder.token == token for holder in decode_holders(row.data if row is not None else None)):
+        raise LockLostError(
+            "this job was silent for so long that another has taken its place: nothing more is written; run it again "
+            "when readdb -batches shows nobody at work"
+        )
+    if now is not None:
+        SIGHTINGS[token] = now
