@@ -9,6 +9,7 @@ no library: an alarm that nothing handles ends the process when a page takes too
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import os
 import signal
@@ -132,6 +133,7 @@ def serve() -> None:
         return
     _send(sink, Answer(printed=_taken(printed)))
     requests = msgspec.msgpack.Decoder(Request)
+    gc.freeze()  # what is made from here on goes with its page: the rest need not be looked through again and again
     for number, body in enumerate(iter(lambda: _next(source), b""), 1):
         request = requests.decode(body)
         signal.setitimer(signal.ITIMER_REAL, request.seconds)
