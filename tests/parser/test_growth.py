@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import nutch2py.parser
+from nutch2py.parser import html_limits
 from nutch2py.parser.charset import sniff_label
 from nutch2py.parser.dom import collapse, parse_tree
 from nutch2py.parser.filters.creativecommons import _from_comments
@@ -56,8 +57,8 @@ def test_a_pattern(name: str) -> None:
 
 RDF = "<!-- RDF http://web.resource.org/cc/ "
 SCANS: dict[str, Callable[[str], object]] = {
-    "limits": HtmlLimits(attributes=100, copies=100_000, depth=100).apply,
-    "limits and tree": lambda html: parse_tree(HtmlLimits().apply(html)[0]),
+    "limits": HtmlLimits(attributes=100, copies=1, depth=100).apply,
+    "limits and tree": lambda html: parse_tree(HtmlLimits(attributes=100, copies=1, depth=100).apply(html)[0]),
     "licence": lambda html: _from_comments(f"{RDF}{html}-->{html}".encode()),
     "charset": lambda html: sniff_label(html.encode()),
     "script": lambda text: [*script_links(text, "http://h.test/")],
@@ -68,5 +69,7 @@ SCANS: dict[str, Callable[[str], object]] = {
 
 
 @pytest.mark.parametrize("name", SCANS)
-def test_a_scan(name: str) -> None:
-    assert_linear(SCANS[name], repetitions(PIECES, [""], [""]), 32_768)
+def test_a_scan(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for size in ("_SHORT", "_MANY_TAGS"):  # below which a page is not looked over
+        monkeypatch.setattr(html_limits, size, 0)
+    assert_linear(SCANS[name], repetitions(PIECES, [""], [""]))
