@@ -105,7 +105,6 @@ def formats() -> Iterable[Measurement]:
         bare = _BARE.get(kind)
         if bare is not None:
             yield _repeated(f"{kind}, {size}: {bare[0]} bare", lambda call=bare[1], b=body: call(b))  # type: ignore[misc]
-    parsing.close()
 
 
 def _repeated(work: str, call: Callable[[], Any]) -> Measurement:

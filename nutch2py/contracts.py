@@ -92,9 +92,6 @@ class Parser(_PageReader, Protocol):
     part_of: str = ""
     """``parse-tika``: that id in plugin.includes enables it, and stands for it in parse-plugins.xml."""
 
-    isolated: bool = False
-    """Whether it runs in a process of its own, which can be ended; what it changes of a page is metadata only."""
-
     @abstractmethod
     def parse(self, url: str, page: WebPage) -> Parse:
         """Parse ``page.content``; may set ``page.metadata``. A failure is a Parse with the major code FAILED."""

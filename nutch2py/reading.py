@@ -183,7 +183,7 @@ class CrawlReader:
         self.close()
 
     def _begin(self) -> None:
-        """Make the crawl ready to be read: it is there, and what a killed job had finished is written. Nothing is held."""
+        """Make the crawl ready to be read: it is there, and what a killed job had finished is written."""
         from nutch2py.jobs.beginning import begin
         from nutch2py.jobs.works import READ
 

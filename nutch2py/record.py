@@ -233,6 +233,17 @@ class MapValue(MutableMapping[str, T]):
     def __len__(self) -> int:
         return len(self.raw())
 
+    def _apply(self, puts: Columns, deletes: Iterable[bytes], cleared: bool) -> None:
+        if cleared:
+            self.clear()
+        for qualifier in deletes:
+            self._remove(qualifier)
+        for qualifier, cell in puts.items():
+            if self._known and not self._cleared and self._raw.get(qualifier) == cell:
+                self._changed.pop(qualifier, None)
+            else:
+                self._changed[qualifier] = cell
+
     def _mutate(self, mutation: Mutation) -> None:
         if not self._changed and not self._cleared:
             return
@@ -316,6 +327,40 @@ class Record:
         if self._fields is not None and field not in self._fields:
             raise FieldNotReadError(f"{field.name} was not read: name it in the query")
 
+    def current(self, fields: Iterable[Field[Any]]) -> Cells:
+        """Return the cells of ``fields`` as they stand now, changes included."""
+        cells: Cells = {}
+        for field in fields:
+            family, columns = field.family, self.columns(field.family)
+            if field.is_map:
+                value = self._values.get(field)
+                if value is not None:
+                    columns = value.raw()
+                if columns:
+                    cells.setdefault(family, {}).update(columns)
+                continue
+            if field in self._dirty:
+                value = self._values[field]
+                cell = None if value is None else field.encode(value)
+            else:
+                cell = columns.get(field.qualifier)
+            if cell is not None:
+                cells.setdefault(family, {})[field.qualifier] = cell
+        return cells
+
+    def apply(self, mutation: Mutation) -> None:
+        """Make changes that another record of the same row has gathered."""
+        for field in self.FIELDS.values():
+            family = field.family
+            puts, deletes = mutation.puts.get(family, _EMPTY), mutation.deletes.get(family, ())
+            if isinstance(field, MapField):
+                if puts or deletes or family in mutation.cleared:
+                    field.__get__(self, type(self))._apply(puts, deletes, family in mutation.cleared)
+            elif field.qualifier in puts:
+                field.__set__(self, field.decode(puts[field.qualifier]))
+            elif field.qualifier in deletes:
+                field.__set__(self, None)
+
     def mutation(self) -> Mutation | None:
         """Return the changes since the record was read, None when there are none."""
         mutation = Mutation({}, {}, [])
@@ -343,16 +388,3 @@ class Record:
         values = [(f.attribute, f.default, getattr(self, f.attribute)) for f in shown]
         told = ", ".join(f"{name}={value!r}" for name, default, value in values if value not in (None, default))
         return f"{type(self).__name__}({told})"
-
-
-def columns_of(fields: Iterable[Field[Any]]) -> dict[bytes, frozenset[bytes] | None]:
-    """Return family -> qualifiers to read (None: the whole family) for the fields of a query."""
-    families: dict[bytes, set[bytes] | None] = {}
-    for field in fields:
-        if field.is_map:
-            families[field.family] = None
-        else:
-            wanted = families.setdefault(field.family, set())
-            if wanted is not None:
-                wanted.add(field.qualifier)
-    return {family: None if wanted is None else frozenset(wanted) for family, wanted in families.items()}

@@ -98,7 +98,7 @@ def members(contract: Any) -> dict[str, bool]:
 
 def test_members_are_told_apart() -> None:
     assert members(contracts.Parser) == {
-        "fields": True, "parse": True, "content_types": False, "part_of": False, "isolated": False, "java_class": False
+        "fields": True, "parse": True, "content_types": False, "part_of": False, "java_class": False
     }  # fmt: skip
 
 

@@ -145,7 +145,7 @@ class Says(Reads):
     content_types = "text/says"
 
     def __init__(self, conf: Configuration) -> None:
-        self.isolated = True
+        self.java_class = "org.says"
 
     @property
     def part_of(self) -> str:
@@ -217,11 +217,11 @@ class TestContract:
     @pytest.mark.parametrize("cls", ["Reads", "Derived"])
     def test_what_a_plugin_leaves_out_has_its_default(self, cls: str) -> None:
         made = self.made(cls)
-        assert (made.content_types, made.part_of, made.isolated, made.java_class) == (".*", "", False, "")
+        assert (made.content_types, made.part_of, made.java_class) == (".*", "", "")
 
     def test_what_a_plugin_has_goes_before_the_default(self) -> None:
         made = self.made("Says")
-        assert (made.content_types, made.part_of, made.isolated) == ("text/says", "parse-tika", True)
+        assert (made.content_types, made.part_of, made.java_class) == ("text/says", "parse-tika", "org.says")
         assert made.parse("u", WebPage()).text == "u None"
 
     def test_a_plugin_goes_by_its_own_name(self) -> None:

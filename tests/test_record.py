@@ -3,7 +3,8 @@
 import pytest
 
 from nutch2py.cells import CellError, encode_float, encode_int, encode_long
-from nutch2py.record import FieldNotReadError, Mutation, columns_of
+from nutch2py.record import FieldNotReadError, Mutation
+from nutch2py.table.query import columns_of
 from nutch2py.webpage import Host, WebPage
 
 
@@ -170,3 +171,22 @@ def test_columns_of():
         b"f": frozenset([b"st", b"ts"]), b"mk": None, b"s": frozenset([b"s"]),
     }  # fmt: skip
     assert columns_of(Host.FIELDS.values()) == {b"mtdt": None, b"ol": None, b"il": None}
+
+
+def test_changes_of_one_record_are_made_in_another() -> None:
+    cells = {b"f": {b"bas": b"http://h/"}, b"mk": {b"a": b"1", b"b": b"2"}, b"mtdt": {b"x": b"y"}}
+    one, other = (WebPage({family: dict(columns) for family, columns in cells.items()}) for _ in range(2))
+    one.base_url, one.title = None, "t"
+    one.markers["a"] = "9"
+    del one.markers["b"]
+    one.metadata.clear()
+    one.outlinks["http://l/"] = "anchor"
+    mutation = one.mutation()
+    assert mutation is not None
+    other.title = "former"
+    other.apply(mutation)
+    assert other.mutation() == mutation
+    assert (other.base_url, other.title, dict(other.markers), dict(other.metadata)) == (None, "t", {"a": "9"}, {})
+    fields = (WebPage.base_url, WebPage.title, WebPage.markers, WebPage.metadata, WebPage.outlinks)
+    assert other.current(fields) == one.current(fields)
+    assert other.current({WebPage.markers}) == {b"mk": {b"a": b"9"}}

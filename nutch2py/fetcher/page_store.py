@@ -37,9 +37,9 @@ class PageStore:
         self._warc = WarcFiles(conf, options.warc) if options.warc else None
         self._parsing: Any = None
         if options.parse:
-            from nutch2py.parser.parsing import Parsing
+            from nutch2py.parser.bounded_parsing import BoundedParsing
 
-            self._parsing = Parsing(conf)
+            self._parsing = BoundedParsing(conf)
 
     def put(self, finished: Iterable[Finished]) -> None:
         """Store pages; what a page's own data raise is its status, what the sink raises is raised."""
@@ -66,6 +66,8 @@ class PageStore:
         """End what is written beside the rows."""
         if self._warc is not None:
             self._warc.close()
+        if self._parsing is not None:
+            self._parsing.close()
 
     def _parse(self, item: FetchItem) -> None:
         try:

@@ -15,8 +15,8 @@ from nutch2py.fetcher.robots import agent_names
 from nutch2py.fetcher.robots_rules import parse_robots
 from nutch2py.indexer.indexchecker import check_text
 from nutch2py.jobs.readdb_text import protocol_status_text
+from nutch2py.parser.bounded_parsing import BoundedParsing
 from nutch2py.parser.parsechecker import check
-from nutch2py.parser.parsing import Parsing
 from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import CrawlStatus, WebPage
 
@@ -52,7 +52,7 @@ def index_checker(conf: Configuration, url: str) -> int:
     """Print the document that a URL would become."""
     page = fetch_page(conf, url)
     print(f"fetching: {url}\nparsing: {url}\ncontentType: {page.content_type}")
-    outcome = Parsing(conf).process(reverse_url(url), page)
+    outcome = BoundedParsing(conf).process(reverse_url(url), page)
     if outcome.label != "success":
         raise NutchError(f"parse of {url} failed: {outcome.message or outcome.label}")
     print(check_text(conf, url, page), end="")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 from nutch2py.conf import Configuration
@@ -13,9 +14,9 @@ from nutch2py.jobs.works import PARSE, PARSE_SITEMAPS
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import ALL, BatchParameters
-from nutch2py.parser.parsing import Parsing
+from nutch2py.parser.bounded_parsing import BoundedParsing
 from nutch2py.parser.sitemap import SitemapEntry
-from nutch2py.parser.sitemap_parsing import SitemapParsing, row_of
+from nutch2py.parser.sitemap_parsing import row_of
 from nutch2py.table import WriteBatch
 from nutch2py.url.keys import unreverse_url
 from nutch2py.webpage import INJECTED_PAGE, INJECTED_SITEMAP, Mark, WebPage
@@ -39,46 +40,47 @@ class ParserJob(TableJob[ParseParameters]):
 
     def prepare(self) -> None:
         """Load the parsers."""
-        conf = self.conf
         self.mark = mark_condition(Mark.FETCH, self.parameters.batch_id)
-        self.parsing = Parsing(conf)
-        self.sitemaps = SitemapParsing(conf, self.parsing) if self.parameters.sitemap else None
-        self.fields = (self.sitemaps or self.parsing).fields | {WebPage.markers}
+        self.parsing = BoundedParsing(self.conf, sitemaps=self.parameters.sitemap)
+        self.fields = self.parsing.fields | {WebPage.markers}
 
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
         """Parse each row and write what changed; links that are gone are noted before the row forgets them."""
-        asked, lists = self.parameters, BatchLists(self.conf)
-        with lists.store.batch() as side, self.writing(before=side.flush) as batch:
-            for key, page in pages:
-                try:
-                    url = unreverse_url(key)
-                except ValueError:
-                    self.count("ParserStatus", "malformed_key")
-                    continue
-                if (page.markers.get(Mark.INJECT) == INJECTED_SITEMAP) != asked.sitemap:
-                    continue
-                if asked.resume and page.markers.get(Mark.PARSE) is not None:
-                    if not asked.force:
-                        self.channel.line(f"Skipping {url}; already parsed")
-                        self.count("ParserStatus", "skipped")
-                        continue
-                    self.channel.line(f"Forced parsing {url}; already parsed")
-                else:
-                    self.channel.line(f"Parsing {url}")
-                if self.sitemaps is not None:
-                    outcome, listed = self.sitemaps.process(key, page)
+        lists = BatchLists(self.conf)
+        with closing(self.parsing), lists.store.batch() as side, self.writing(before=side.flush) as batch:
+            for key, page, mutation, outcome, listed in self.parsing.process_all(self._chosen(pages)):
+                if self.parameters.sitemap:
                     self._put_listed(batch, listed)
                     self.count("ParserStatus", "sitemap_urls", len(listed))
-                else:
-                    outcome = self.parsing.process(key, page)
                 self.count("ParserStatus", outcome.label)
                 if outcome.message:
                     self.channel.line(outcome.message)
                 if outcome.dropped:
                     lists.put_dropped(side, page.markers.get(Mark.FETCH) or "", key, outcome.dropped)
-                batch.put(key, page)
+                if mutation is not None:
+                    batch.mutate(key, mutation)
         yield from ()
-        self.parsing.close()
+
+    def _chosen(self, pages: Pages) -> Pages:
+        """Yield the rows that are to be parsed."""
+        asked = self.parameters
+        for key, page in pages:
+            try:
+                url = unreverse_url(key)
+            except ValueError:
+                self.count("ParserStatus", "malformed_key")
+                continue
+            if (page.markers.get(Mark.INJECT) == INJECTED_SITEMAP) != asked.sitemap:
+                continue
+            if asked.resume and page.markers.get(Mark.PARSE) is not None:
+                if not asked.force:
+                    self.channel.line(f"Skipping {url}; already parsed")
+                    self.count("ParserStatus", "skipped")
+                    continue
+                self.channel.line(f"Forced parsing {url}; already parsed")
+            else:
+                self.channel.line(f"Parsing {url}")
+            yield key, page
 
     def _put_listed(self, batch: WriteBatch, listed: dict[str, SitemapEntry]) -> None:
         """Write what a sitemap says of pages; one that was injected already keeps its mark."""
@@ -103,7 +105,7 @@ def parse(
     work = PARSE_SITEMAPS if sitemap else PARSE
     with begin(conf, work, batch_id=batch_id, mark=Mark.FETCH) as tables:
         splits, expected = rows_of_batch(
-            conf, tables.store, Parsing(conf).fields, Mark.FETCH, batch_id, map_tasks(conf)
+            conf, tables.store, BoundedParsing(conf).fields, Mark.FETCH, batch_id, map_tasks(conf)
         )
         result = run_job(ParserJob, conf, splits, parameters, title="ParserJob", expected=expected)
         log.line(result.summary("ParserStatus") or "nothing to parse")

@@ -26,9 +26,10 @@ _DETECTABLE = frozenset(
     }
 )  # fmt: skip
 # for text in lower case: only a pattern that minds the case is searched for by its first letters
-_META_EQUIV = re.compile(rb"<meta\s+([^>]*http-equiv=[\"']?content-type[\"']?[^>]*)>")
+_META = re.compile(rb"<meta\s++([^<>]*+)>")
+_EQUIV = re.compile(rb"http-equiv=[\"']?content-type")
 _META_CHARSET = re.compile(rb"charset=\s*[\"']?([a-z][_\-0-9a-z]*)")
-_META_HTML5 = re.compile(rb"<meta\s+charset\s*=\s*[\"']?([a-z][_\-0-9a-z]*)[^>]*>")
+_META_HTML5 = re.compile(rb"<meta\s+charset\s*=\s*[\"']?([a-z][_\-0-9a-z]*)[^<>]*+>")
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"))
 
 # Python's codec -> (name that Nutch stores: Java's own after EncodingDetector's aliases, codec to decode with)
@@ -142,9 +143,9 @@ def sniff_label(body: bytes) -> str | None:
     if b"charset" not in head:
         return None
     label = None
-    equiv = _META_EQUIV.search(head)
+    equiv = next((tag[1] for tag in _META.finditer(head) if _EQUIV.search(tag[1])), None)
     if equiv:
-        charset = _META_CHARSET.search(equiv[1])
+        charset = _META_CHARSET.search(equiv)
         label = charset[1] if charset else None
     if label is None:
         html5 = _META_HTML5.search(head)

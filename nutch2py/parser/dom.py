@@ -8,34 +8,17 @@ style and comments are left out.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-_MAX_DEPTH = 3000
-_MANY_TAGS = 10_000
-_SELF_CLOSED_IFRAME = re.compile(r"<(iframe)((?:\s[^>]*[\s\"'])?)/>", re.IGNORECASE)
+_SELF_CLOSED_IFRAME = re.compile(r"<(iframe)((?:\s[^<>]*[\s\"'])?)/>", re.IGNORECASE)
 _SELF_CLOSED = re.compile(
     r"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)[\s/])"
     r"([a-zA-Z][\w:.-]*)((?:\s[^<>]*[\s\"'])?)/>"
 )
 _BODY = re.compile(r"<body[\s>]", re.IGNORECASE)
-_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
-# elements that are void or closed by what follows them: they do not nest however many of them are left open
-_DO_NOT_NEST = frozenset(
-    {
-        "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
-        "p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th", "thead", "tbody", "tfoot", "colgroup",
-    }
-)  # fmt: skip
-# what carries text, a link or a directive, or holds text that is not markup; every other tag only separates text
-_FLAT = re.compile(
-    r"</?(?!/?(?:html|head|body|title|meta|base|script|style|a|area|link|img|i?frame|frameset|form|textarea|noframes|"
-    r"noembed|xmp|template)[\s/>])[a-zA-Z][^\s/>]*",
-    re.IGNORECASE,
-)
 
 # All of Java's \s are ASCII, so nodes are handled as UTF-8: bytes.split() parts at exactly these
 _EDGES = bytes(range(0x21)).decode()  # String.trim() takes away everything up to U+0020
@@ -43,44 +26,23 @@ _CONTROL = bytes([*range(1, 9), *range(14, 32)])
 _ONE_SPACE = bytes(0x20 if code in b"\t\n\x0b\f\r" else code for code in range(256))
 
 
-def nesting_depth(html: str) -> int:
-    """Return a bound on how deep elements are left open in ``html``, without building the tree."""
-    depth = deepest = 0
-    still_open: Counter[str] = Counter()
-    for end, name in _TAG.findall(html):
-        name = name.lower()
-        if name in _DO_NOT_NEST:
-            continue
-        if not end:
-            still_open[name] += 1
-            depth += 1
-            deepest = max(deepest, depth)
-        elif still_open[name]:  # any other end tag closes nothing, and the tree builder looks for what it could close
-            still_open[name] -= 1
-            depth -= 1
-    return deepest
-
-
 def parse_tree(html: str, *, xml: bool = False) -> LexborHTMLParser:
     """Build the tree of a page; ``xml`` for XHTML, where any element may be closed in its own tag (``<script/>``).
 
-    A tree builder that follows the HTML standard looks through the open elements at many tags, so that time grows with
-    the square of the nesting (10,000 nested ``div``: 0.1 s; a megabyte of them: minutes). A page nested deeper than
-    3,000 elements is therefore made flat first: tags that carry neither a link nor text become mere separators. Its
-    text and links stay.
+    How long it takes, and what it holds, is no multiple of the page's size unless
+    :class:`nutch2py.parser.html_limits.HtmlLimits` were applied before.
     """
-    from selectolax.lexbor import LexborHTMLParser
+    from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
-    if "\0" in html:  # NUL is never text; the HTML standard drops it too
-        html = html.replace("\0", "")
-    if html.count("<") > _MANY_TAGS and nesting_depth(html) > _MAX_DEPTH:
-        html = _FLAT.sub("<wbr", html)
     if "/>" in html:
         if xml:
             html = _SELF_CLOSED.sub(r"<\1\2></\1>", html)
         elif "<iframe" in html.lower():  # NekoHTML's allow-selfclosing-iframe
             html = _SELF_CLOSED_IFRAME.sub(r"<\1\2></\1>", html)
-    return LexborHTMLParser(html)
+    try:
+        return LexborHTMLParser(html)
+    except SelectolaxError:  # any text is HTML: what can fail is to get memory
+        raise MemoryError from None
 
 
 def head_elements(tree: LexborHTMLParser, html: str) -> list[LexborNode]:

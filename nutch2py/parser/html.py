@@ -9,6 +9,7 @@ from nutch2py.contracts import HtmlDocument, Outlink, Parse, Parser
 from nutch2py.errors import ConfigurationError
 from nutch2py.parser.charset import EncodingDetector, decode, sniff_label
 from nutch2py.parser.dom import cut_scripts, head_elements, node_text, parse_tree, title_of
+from nutch2py.parser.html_limits import HtmlLimits
 from nutch2py.parser.main_text import main_text
 from nutch2py.parser.meta import absolute_base, canonical_link, read_meta_tags
 from nutch2py.parser.outlinks import OutlinkCollector
@@ -20,6 +21,8 @@ from nutch2py.webpage import MetadataKey, ParseStatusCode, WebPage
 
 CANONICAL = "canonical"
 """Metadata entry that holds the URL under which a page wants to be known."""
+LIMITS = "parser.html.limit"
+"""Metadata entry that names the limits a page met (:mod:`nutch2py.parser.html_limits`)."""
 CANONICAL_MODES = ("metadata", "redirect", "none")
 _PERMANENT = "5"  # seconds: a redirect that takes this long counts as permanent
 
@@ -47,6 +50,7 @@ class HtmlParser(Parser):
                 f"parser.html.canonical is {self._canonical!r}: choose one of {', '.join(CANONICAL_MODES)}"
             )
         self._agents = agent_names(conf)
+        self._limits = HtmlLimits.from_conf(conf)
         self._main_text = conf.get_bool("parser.html.main.text") or conf.get_bool("tika.boilerpipe")
         self.fields = self._filters.fields | {
             WebPage.base_url, WebPage.content, WebPage.content_type, WebPage.headers, WebPage.metadata
@@ -62,7 +66,11 @@ class HtmlParser(Parser):
         body = page.content or b""
         encoding = self._detector.guess(body, page.content_type, page.headers.get("Content-Type"), (sniff_label(body),))
         page.metadata[MetadataKey.ORIGINAL_CHARSET] = page.metadata[MetadataKey.CHARSET] = encoding.encode()
-        html = decode(body, encoding)
+        html, limits = self._limits.apply(decode(body, encoding))
+        if limits:
+            page.metadata[LIMITS] = ",".join(limits).encode()
+        else:
+            page.metadata.pop(LIMITS, None)
         tree = parse_tree(html, xml=page.content_type == "application/xhtml+xml" or html.startswith("<?xml"))
         head = head_elements(tree, html)
         meta = read_meta_tags(head, base)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from nutch2py.cells import decode_text
 from nutch2py.conf import Configuration
+from nutch2py.parser.bounded_parsing import BoundedParsing
 from nutch2py.parser.mime import content_type
-from nutch2py.parser.parsing import Parsing, is_truncated
+from nutch2py.parser.parsing import is_truncated
 from nutch2py.webpage import ParseStatusCode, WebPage
 
 
@@ -27,7 +28,7 @@ def check(conf: Configuration, url: str, page: WebPage, *, dump_text: bool = Fal
     if force_as:
         page.content_type = force_as
     page.base_url = page.base_url or url
-    parsing = Parsing(conf)
+    parsing = BoundedParsing(conf)
     lines = [f"fetching: {url}"]
     if is_truncated(page):
         lines.append("Content is truncated, parse may fail!")

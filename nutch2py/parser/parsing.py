@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 from nutch2py.cells import ParseStatus
 from nutch2py.conf import Configuration
 from nutch2py.contracts import Parse, Parser, Signature
-from nutch2py.parser.child import ParserChild
 from nutch2py.parser.html import HtmlParser, failed
 from nutch2py.parser.link_rules import LinkRules
 from nutch2py.parser.parser_factory import ParserFactory
 from nutch2py.parser.robots_tag import agent_names, robots_directives
-from nutch2py.parser.time_limit import TimeLimitExceeded, time_limit
 from nutch2py.plugins import named
 from nutch2py.record import Field
 from nutch2py.url.keys import unreverse_url
@@ -23,6 +21,7 @@ from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, ParseStatusCode, We
 MD5_SIGNATURE = "org.apache.nutch.crawl.MD5Signature"
 PERM_REFRESH_TIME = 5  # seconds; a slower refresh is a permanent redirect (FetcherJob.PERM_REFRESH_TIME)
 _YES = b"y"
+_MAX_REASON = 1000  # characters
 _LENGTH = re.compile(r"[0-9]{1,10}")
 _MAJOR = {
     ParseStatusCode.NOTPARSED: "notparsed",
@@ -58,12 +57,21 @@ def is_truncated(page: WebPage) -> int:
     return promised if len(content) < promised < 2**31 else 0
 
 
-class Parsing:
-    """Chooses parsers, runs them and applies what they found. One instance serves one task, or one thread of it.
+def failure(error: Exception) -> str:
+    """Return in words what went wrong with a page."""
+    if isinstance(error, MemoryError):
+        return "more memory than parser.child.memory.mb allows"
+    if isinstance(error, RecursionError):
+        return "nested too deep"
+    return f"{type(error).__name__}: {error}"[:_MAX_REASON]
 
-    A page that a parser cannot cope with never stops the job: exceptions, and more than ``parser.timeout`` seconds,
-    become the status FAILED/EXCEPTION with the reason. HTML and text are parsed in this process, all else, and what is
-    larger than ``parser.child.min.bytes``, in a child that can be ended (:mod:`nutch2py.parser.child`).
+
+class Parsing:
+    """Chooses parsers, runs them and applies what they found, in this process and as long as they take.
+
+    Tasks do not call it: :class:`nutch2py.parser.bounded_parsing.BoundedParsing` does, in a process that can be ended.
+    Exceptions of a parser become the status FAILED/EXCEPTION with the reason. ``exhausted``: memory ran out, and what
+    is half built may hold it still.
     """
 
     def __init__(self, conf: Configuration) -> None:
@@ -71,11 +79,9 @@ class Parsing:
         self.signature: Signature = named(conf, "signature", conf.get_trimmed("db.signature.class", MD5_SIGNATURE))
         self.links = LinkRules(conf)
         self._skip_truncated = conf.get_bool("parser.skip.truncated", True)
-        self._timeout = conf.get_float("parser.timeout", 30.0)
         self._agents = agent_names(conf)
         self._caching_policy = conf.get("parser.caching.forbidden.policy", "content").encode()
-        self._child = ParserChild(conf)
-        self._large = conf.get_int("parser.child.min.bytes", 4 << 20)
+        self.exhausted = False
         self.fields: frozenset[Field[Any]] = (
             self.factory.fields
             | self.signature.fields
@@ -145,19 +151,11 @@ class Parsing:
         return parse
 
     def _run(self, parser: Parser, url: str, page: WebPage) -> Parse:
-        if parser.isolated or len(page.content or b"") > self._large >= 0:
-            return self._child.parse(parser, url, page)
         try:
-            with time_limit(self._timeout):
-                return parser.parse(url, page)
-        except TimeLimitExceeded:
-            return failed(f"{type(parser).__name__}: more than {self._timeout:g} s (parser.timeout)")
+            return parser.parse(url, page)
         except Exception as error:  # noqa: BLE001 - whatever a page does to a parser, the job goes on
-            return failed(f"{type(parser).__name__}: {type(error).__name__}: {error}")
-
-    def close(self) -> None:
-        """End the child process, if one was started. It also ends when this object is forgotten."""
-        self._child.close()
+            self.exhausted |= isinstance(error, MemoryError)
+            return failed(f"{type(parser).__name__}: {failure(error)}")
 
     def _apply(self, url: str, page: WebPage, parse: Parse) -> tuple[str, ...]:
         """Set what a successful parse writes; return the outlinks that are gone."""

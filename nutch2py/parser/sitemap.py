@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from typing import NamedTuple
 
+from nutch2py.parser.xml_entities import settled
+
 MAX_URLS = 50_000  # of one sitemap, by the protocol
 MAX_BYTES = 50 * 1024 * 1024
 DEFAULT_PRIORITY = 0.5
@@ -92,7 +94,7 @@ def _read_xml(body: bytes, max_urls: int) -> Sitemap:
     pull = etree.XMLPullParser(
         events=("start", "end"), recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
     )
-    pull.feed(body)
+    pull.feed(settled(body))
     try:
         pull.close()
     except etree.XMLSyntaxError as error:

@@ -8,7 +8,6 @@ from nutch2py.cells import ParseStatus
 from nutch2py.conf import Configuration
 from nutch2py.parser.parsing import ParseOutcome, Parsing
 from nutch2py.parser.sitemap import MAX_BYTES, SitemapEntry, parse_sitemap
-from nutch2py.parser.time_limit import TimeLimitExceeded, time_limit
 from nutch2py.record import Field
 from nutch2py.url.keys import reverse_url, unreverse_url
 from nutch2py.webpage import INJECTED_PAGE, CrawlStatus, Mark, ParseStatusCode, WebPage
@@ -41,7 +40,6 @@ class SitemapParsing:
 
     def __init__(self, conf: Configuration, parsing: Parsing) -> None:
         self._parsing = parsing
-        self._timeout = conf.get_float("sitemap.parser.timeout", 30.0)
         self._max_bytes = conf.get_int("sitemap.size.max", MAX_BYTES)
         self.fields: frozenset[Field[Any]] = parsing.fields | {WebPage.sitemaps}
 
@@ -51,12 +49,10 @@ class SitemapParsing:
             return SitemapOutcome(ParseOutcome("notfetched"), {})
         url = unreverse_url(key)
         try:
-            with time_limit(self._timeout):
-                sitemap = parse_sitemap(page.content or b"", max_bytes=self._max_bytes)
-        except (ValueError, TimeLimitExceeded) as error:
-            reason = str(error) or f"more than {self._timeout:g} s (sitemap.parser.timeout)"
+            sitemap = parse_sitemap(page.content or b"", max_bytes=self._max_bytes)
+        except ValueError as error:
             page.parse_status = status = ParseStatus(
-                ParseStatusCode.FAILED, ParseStatusCode.EXCEPTION, (f"sitemap: {reason}",)
+                ParseStatusCode.FAILED, ParseStatusCode.EXCEPTION, (f"sitemap: {error}",)
             )
             return SitemapOutcome(ParseOutcome("failed", status, message=f"{url}: {status.args[0]}"), {})
         page.parse_status = status = ParseStatus(ParseStatusCode.SUCCESS)

@@ -52,3 +52,16 @@ class Query:
     def within(self, key_range: KeyRange) -> Query:
         """Return this query over another key range."""
         return replace(self, range=key_range)
+
+
+def columns_of(fields: Iterable[Field[Any]]) -> dict[bytes, frozenset[bytes] | None]:
+    """Return family -> qualifiers to read (None: the whole family) for the fields of a query."""
+    families: dict[bytes, set[bytes] | None] = {}
+    for field in fields:
+        if field.is_map:
+            families[field.family] = None
+        else:
+            wanted = families.setdefault(field.family, set())
+            if wanted is not None:
+                wanted.add(field.qualifier)
+    return {family: None if wanted is None else frozenset(wanted) for family, wanted in families.items()}

@@ -14,7 +14,8 @@ from nutch2py.cells import decode_protocol_status
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
-from nutch2py.record import Cells, columns_of
+from nutch2py.record import Cells
+from nutch2py.table.query import columns_of
 from nutch2py.url.keys import unreverse_url
 from nutch2py.webpage import WebPage
 from tests.site.recorded import recorded_site as serve

@@ -3,7 +3,7 @@ import pytest
 from nutch2py.cells import ParseStatus
 from nutch2py.indexer.building import DocumentBuilder, IndexAction, is_noindex, should_index
 from nutch2py.indexer.indexchecker import DISCARDED, check_text
-from nutch2py.record import columns_of
+from nutch2py.table.query import columns_of
 from nutch2py.webpage import CrawlStatus, Mark, WebPage
 from tests.indexer.pages import page, recorded_rows
 

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import io
+import os
+import signal
+import subprocess
+import sys
+import time
 import zipfile
+from pathlib import Path
+
+import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.jobs.generate import generate
 from nutch2py.jobs.parse import parse
 from nutch2py.webpage import CrawlStatus, Mark, WebPage
 from tests.jobs.rows import marked, pages, put
+from tests.processes import alive, commands, wait_until
 
 BATCH = "1600000000-1"
 
@@ -54,3 +63,62 @@ def test_pages_that_a_sitemap_lists_are_generated(conf: Configuration) -> None:
     assert pages(conf, {WebPage.title})["http://h.test/known"].title == "kept"
     generate(conf, batch_id="2-2")
     assert marked(conf, Mark.GENERATE, "2-2") >= {"http://h.test/new", "http://h.test/known"}
+
+
+WORST = b"<p " + b" ".join(b"b%d" % number for number in range(200_000)) + b">"  # minutes in C, without the limits
+
+
+def test_a_page_that_takes_too_long_gets_a_status_and_the_job_goes_on(conf: Configuration) -> None:
+    conf.set("parser.timeout", 1)
+    conf.set("parser.html.max.attributes", 0)
+    urls = [f"http://h.test/{number}.html" for number in range(40)]
+    put(conf, {url: fetched(b"<title>page</title>", "text/html") for url in urls})
+    put(conf, {urls[7]: fetched(WORST, "text/html"), urls[8]: fetched(WORST, "text/html")})
+    assert parse(conf, "-all").counters["ParserStatus"] == {"success": 38, "failed": 2}
+    found = pages(conf, {WebPage.title, WebPage.parse_status, WebPage.markers})
+    for url in urls:
+        ended = url in urls[7:9]
+        assert found[url].title == (None if ended else "page")
+        assert found[url].markers.get(Mark.PARSE) == (None if ended else BATCH)
+        status = found[url].parse_status
+        assert status is not None
+        assert status == ((2, 200, ("more than 1 s (parser.timeout)",)) if ended else (1, 0, ()))
+
+
+@pytest.mark.parametrize("runner", ["inline", "local"])
+def test_the_job_ends_at_once_in_the_middle_of_the_worst_page(conf: Configuration, tmp_path: Path, runner: str) -> None:
+    conf.set("parser.html.max.attributes", 0)
+    put(conf, {"http://h.test/worst.html": fetched(WORST, "text/html")})
+    settings = {
+        "storage.data.store": conf.get("storage.data.store", ""), "mapreduce.runner": runner, "parser.timeout": "600",
+        "parser.html.max.attributes": "0", "http.agent.name": "x",
+    }  # fmt: skip
+    options = [word for name, value in settings.items() for word in ("-D", f"{name}={value}")]
+    command = [sys.executable, "-m", "nutch2py.cli", "parse", "-all", *options]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as job:
+        children: list[int] = []
+        wait_until(lambda: children.extend(busy_children(job.pid)) or children)
+        began = time.monotonic()
+        job.send_signal(signal.SIGTERM)
+        assert job.wait(60) == 143
+        wait_until(lambda: not any(alive(child) for child in children))
+        assert time.monotonic() - began < 10
+
+
+def busy_children(job: int) -> list[int]:
+    """Return the processes below a job that parse, and have done so for a while."""
+    found = []
+    for pid, words in commands():
+        if any(b"parser.child" in word for word in words) and job in ancestors(pid):
+            fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+            if int(fields[11]) > 2 * os.sysconf("SC_CLK_TCK"):
+                found.append(pid)
+    return found
+
+
+def ancestors(pid: int) -> list[int]:
+    found = []
+    while pid > 1:
+        pid = int(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+        found.append(pid)
+    return found

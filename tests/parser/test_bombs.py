@@ -13,8 +13,9 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.contracts import Parse
+from nutch2py.parser.bounded_parsing import BoundedParsing
 from nutch2py.parser.parsechecker import page_of
-from nutch2py.parser.parsing import Parsing
+from nutch2py.parser.sitemap import parse_sitemap
 from nutch2py.webpage import ParseStatusCode
 
 TIMEOUT = 20
@@ -23,13 +24,13 @@ MEMORY = 1 << 30
 
 
 @pytest.fixture(scope="module")
-def parsing() -> Iterator[Parsing]:
-    made = Parsing(Configuration.load(overrides={"parser.timeout": str(TIMEOUT), "http.agent.name": "x"}))
+def parsing() -> Iterator[BoundedParsing]:
+    made = BoundedParsing(Configuration.load(overrides={"parser.timeout": str(TIMEOUT), "http.agent.name": "x"}))
     yield made
     made.close()
 
 
-def parse(parsing: Parsing, name: str, body: bytes, declared: str | None = None) -> Parse:
+def parse(parsing: BoundedParsing, name: str, body: bytes, declared: str | None = None) -> Parse:
     """Parse, and hold the time limit and the memory limit of this process and its child."""
     conf = Configuration.load()
     begin = time.monotonic()
@@ -61,7 +62,7 @@ def zeros(size: int) -> bytes:
     return head + again * (size // block - 1)
 
 
-def test_a_gzip_of_ten_gigabytes(parsing: Parsing) -> None:
+def test_a_gzip_of_ten_gigabytes(parsing: BoundedParsing) -> None:
     assert sum(len(zlib.decompressobj(wbits=31).decompress(zeros(n << 24))) for n in (2, 3)) == 5 << 24
     body = zeros(10 << 30)
     assert len(body) < 12 << 20
@@ -70,7 +71,7 @@ def test_a_gzip_of_ten_gigabytes(parsing: Parsing) -> None:
     assert "parser.unpack.max.bytes" in found.args[0]
 
 
-def test_a_zip_of_zips(parsing: Parsing) -> None:
+def test_a_zip_of_zips(parsing: BoundedParsing) -> None:
     level = zipped(*[(f"{n}.txt", b"word " * 200_000) for n in range(10)])
     for _ in range(5):
         level = zipped(*[(f"{n}.zip", level) for n in range(10)])  # a million files, a terabyte
@@ -80,7 +81,7 @@ def test_a_zip_of_zips(parsing: Parsing) -> None:
     assert 0 < len(found.text) <= 20_000_000
 
 
-def test_a_zip_deeper_than_allowed(parsing: Parsing) -> None:
+def test_a_zip_deeper_than_allowed(parsing: BoundedParsing) -> None:
     level = b"the core"
     name = "core.txt"
     for depth in range(40):
@@ -91,14 +92,14 @@ def test_a_zip_deeper_than_allowed(parsing: Parsing) -> None:
     assert "23.zip" in found.text
 
 
-def test_many_small_files(parsing: Parsing) -> None:
+def test_many_small_files(parsing: BoundedParsing) -> None:
     body = zipped(*[(f"{n}.txt", b"a") for n in range(3000)])
     found = parse(parsing, "many.zip", body)
     assert found.major == ParseStatusCode.SUCCESS
     assert found.text.count(".txt") == 1000
 
 
-def test_a_document_whose_parts_unpack_to_gigabytes(parsing: Parsing) -> None:
+def test_a_document_whose_parts_unpack_to_gigabytes(parsing: BoundedParsing) -> None:
     body = zipped(("[Content_Types].xml", b"<Types/>"), ("word/document.xml", b"<w:t>" + b" " * (300 << 20)))
     found = parse(parsing, "bomb.docx", body)
     assert found.major == ParseStatusCode.FAILED
@@ -118,25 +119,25 @@ LAUGHS = (
     ("attribute.xml", LAUGHS + "<x y='&a11;'>t</x>"),
     ("quadratic.xml", "<!DOCTYPE x [<!ENTITY a '" + "a" * 100_000 + "'>]><x>" + "&a;" * 100_000 + "</x>"),
 ])  # fmt: skip
-def test_entities_are_not_blown_up(parsing: Parsing, name: str, body: str) -> None:
+def test_entities_are_not_blown_up(parsing: BoundedParsing, name: str, body: str) -> None:
     found = parse(parsing, name, body.encode())
     assert len(found.text) < 10 << 20
 
 
-def test_entities_in_a_package_are_not_blown_up(parsing: Parsing) -> None:
+def test_entities_in_a_package_are_not_blown_up(parsing: BoundedParsing) -> None:
     kind = b"application/vnd.oasis.opendocument.text"
     body = zipped(("mimetype", kind), ("content.xml", f"{LAUGHS}<p>&a11;</p>".encode()))
     assert len(parse(parsing, "laughs.odt", body).text) < 10 << 20
 
 
-def test_external_entities_are_not_loaded(parsing: Parsing) -> None:
+def test_external_entities_are_not_loaded(parsing: BoundedParsing) -> None:
     body = b"<!DOCTYPE x [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><x>before &e; after</x>"
     found = parse(parsing, "xxe.xml", body)
     assert "root" not in found.text
     assert "before" in found.text
 
 
-def test_an_attribute_of_100_megabytes(parsing: Parsing) -> None:
+def test_an_attribute_of_100_megabytes(parsing: BoundedParsing) -> None:
     html = b"<html><body><p id='" + b"x" * (100 << 20) + b"'>text</p><a href=/l>l</a>"
     found = parse(parsing, "long.html", html, "text/html")
     assert found.major in (ParseStatusCode.SUCCESS, ParseStatusCode.FAILED)
@@ -145,7 +146,7 @@ def test_an_attribute_of_100_megabytes(parsing: Parsing) -> None:
     assert len(found.text) < 1000
 
 
-def test_a_million_nested_elements(parsing: Parsing) -> None:
+def test_a_million_nested_elements(parsing: BoundedParsing) -> None:
     html = b"<div>" * 1_000_000 + b"core" + b"<a href=/l>l</a>"
     found = parse(parsing, "nested.html", html, "text/html")
     assert (found.major, found.text) == (ParseStatusCode.SUCCESS, "core l")
@@ -168,7 +169,7 @@ def pdf(*objects: bytes) -> bytes:
     return bytes(out + b"trailer <</Size %d /Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, start))
 
 
-def test_pdfs_with_loops(parsing: Parsing) -> None:
+def test_pdfs_with_loops(parsing: BoundedParsing) -> None:
     catalog = b"<</Type/Catalog /Pages 2 0 R>>"
     draws = b"/Resources <</XObject <</X 5 0 R>>>>"
     page = b"<</Type/Page /Parent 2 0 R /MediaBox[0 0 9 9] /Contents 4 0 R %b>>" % draws
@@ -185,7 +186,7 @@ def test_pdfs_with_loops(parsing: Parsing) -> None:
         assert parse(parsing, name, body).major in (ParseStatusCode.SUCCESS, ParseStatusCode.FAILED)
 
 
-def test_an_image_of_impossible_size(parsing: Parsing) -> None:
+def test_an_image_of_impossible_size(parsing: BoundedParsing) -> None:
     header = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + b"\x7f\xff\xff\xff" * 2 + b"\x08\x06\0\0\0" + bytes(4)
     text = b"zTXt" + b"Comment\0\0" + zlib.compress(bytes(100 << 20))
     chunk = (len(text) - 4).to_bytes(4, "big") + text + bytes(4)
@@ -193,9 +194,78 @@ def test_an_image_of_impossible_size(parsing: Parsing) -> None:
     assert found.metadata["tiff:ImageWidth"] == b"2147483647"
 
 
-def test_a_bomb_behind_a_zip_that_lies_about_sizes(parsing: Parsing) -> None:
+def test_a_bomb_behind_a_zip_that_lies_about_sizes(parsing: BoundedParsing) -> None:
     body = bytearray(zipped(("a.txt", b"x" * (1 << 20))))
     at = body.index(b"PK\x01\x02")
     body[at + 24 : at + 28] = (10).to_bytes(4, "little")  # the directory says 10 bytes
     found = parse(parsing, "lie.zip", bytes(body))
     assert len(found.text) < 1 << 21
+
+
+def numbered(form: str, count: int) -> bytes:
+    return "".join(form.format(number) for number in range(count)).encode()
+
+
+PAGES = {
+    "open formatting elements": b"<p>" + numbered("<b id={}>", 1_000) + b"<p>x" * 10_000,
+    "open formatting elements of all kinds": b"<p>"
+    + numbered("<b id={0}><i id={0}><u id={0}><em id={0}>", 600)
+    + b"<p>x" * 20_000,
+    "attributes of one element": b"<p " + numbered("b{} ", 209_000) + b">x",
+    "attributes of html, again and again": numbered("<html b{}=1>", 60_000) + b"x",
+    "iframes that are not closed": b"<br/>" + b"<iframe " * 130_000 + b">x",
+    "comments that are not closed": b"<!-- RDF http://web.resource.org/cc/ -->" + b"<!-- " * 130_000,
+    "nested, with end tags in comments": b"<div><!--</div>-->" * 60_000 + b"x",
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_for_which_the_standard_asks_too_much(parsing: BoundedParsing, name: str) -> None:
+    """Each is small; its text and links are found, and the process that parses it lives on."""
+    page = b"<title>t</title><a href=/l>l</a>" + PAGES[name]
+    assert parse(parsing, "before.html", b"<title>t", "text/html").title == "t"
+    child = parsing._child
+    found = parse(parsing, "bomb.html", page, "text/html")
+    assert (found.major, found.title) == (ParseStatusCode.SUCCESS, "t")
+    assert "http://h.test/l" in [link.url for link in found.outlinks]
+    assert parsing._child is child
+
+
+@pytest.mark.parametrize(("properties", "name", "reason"), [
+    ({"parser.html.max.copies": "0"}, "open formatting elements of all kinds", "parser.child.memory.mb"),
+    ({"parser.html.max.attributes": "0", "parser.timeout": "2"}, "attributes of one element", "2 s (parser.timeout)"),
+])  # fmt: skip
+def test_what_no_limit_stops_is_ended_with_its_process(properties: dict[str, str], name: str, reason: str) -> None:
+    """Without the limits before the parser those of time and memory hold, C code or not."""
+    conf = Configuration.load(overrides={"http.agent.name": "x", **properties})
+    parsing = BoundedParsing(conf)
+    begin = time.monotonic()
+    url = "http://h.test/bomb.html"
+    found = parsing.parse(url, page_of(url, PAGES[name], "text/html", conf))
+    assert time.monotonic() - begin < TIMEOUT
+    assert found.major == ParseStatusCode.FAILED
+    assert reason in found.args[0]
+    assert parsing.parse(url, page_of(url, b"<title>next", "text/html", conf)).title == "next"
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 < 2 * MEMORY
+    parsing.close()
+
+
+INTERNAL = "<!DOCTYPE x [<!ENTITY e '" + "boo" * 100 + "'><!ENTITY f '" + "&e;" * 30 + "'>]>"
+
+
+@pytest.mark.parametrize(("name", "body"), [
+    ("internal.xml", INTERNAL + "<x y='&f;'>Tom &amp; Jerry &f; &lt;b&gt; &quot;&apos; &#65;&#x42; end</x>"),
+    ("internal.rss", INTERNAL + "<rss><channel><title>Tom &amp; Jerry &f; &lt;b&gt; end</title></channel></rss>"),
+])  # fmt: skip
+def test_entities_of_the_document_itself_are_not_resolved(parsing: BoundedParsing, name: str, body: str) -> None:
+    found = parse(parsing, name, body.encode())
+    assert "boo" not in found.text
+    assert "Tom & Jerry &f;" in found.text or "Tom & Jerry &f;" in found.title
+    assert len(found.text) < 200
+    if name.endswith(".xml"):
+        assert "<b> \"' AB end" in found.text
+
+
+def test_entities_of_a_sitemap_are_not_resolved() -> None:
+    body = INTERNAL + "<urlset><url><loc>http://h.test/?a=1&amp;b=2&f;</loc></url><url><loc>/&e;</loc></url></urlset>"
+    assert [entry.url for entry in parse_sitemap(body.encode()).entries] == ["http://h.test/?a=1&b=2&f;", "/&e;"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,20 +13,21 @@ import pytest
 
 from nutch2py import plugins
 from nutch2py.conf import Configuration
-from nutch2py.parser.parsing import Parsing
+from nutch2py.errors import NutchError
+from nutch2py.parser.bounded_parsing import BoundedParsing
 from nutch2py.webpage import MetadataKey, WebPage
 from tests.kills import strike
-from tests.processes import alive
+from tests.processes import alive, wait_until
 
 from .pages import KEY, URL, fetched
 
+ROOT = Path(__file__).parent.parent.parent
 MODULE = """
 import os, re, time
 from nutch2py.contracts import Outlink, Parse
 from nutch2py.webpage import WebPage
 
 class Parser:
-    isolated = True
     content_types = "test/.*"
     fields = frozenset({WebPage.content, WebPage.content_type, WebPage.headers, WebPage.metadata})
 
@@ -73,7 +76,7 @@ ENDLESS = (
 @pytest.fixture
 def parsing(
     request: pytest.FixtureRequest, tmp_path: Path, conf: Configuration, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Parsing]:
+) -> Iterator[BoundedParsing]:
     (tmp_path / "parser_that_fails.py").write_text(MODULE, encoding="utf-8")
     info = tmp_path / "parser_that_fails-1.dist-info"
     info.mkdir()
@@ -87,7 +90,7 @@ def parsing(
     conf.set("parser.timeout", "4" if request.node.name.startswith(ENDLESS) else "60")
     conf.set("parser.child.memory.mb", 512)
     conf.set("test.word", "said")
-    made = Parsing(conf)
+    made = BoundedParsing(conf)
     yield made
     made.close()
     plugins.registered.cache_clear()
@@ -99,13 +102,13 @@ def page_for(what: str) -> WebPage:
     return page
 
 
-def pid_of(parsing: Parsing) -> int:
+def pid_of(parsing: BoundedParsing) -> int:
     page = page_for("fine")
     assert parsing.process(KEY, page).label == "success"
     return int((page.text or "").split()[1])
 
 
-def test_a_page_is_parsed_in_another_process_as_in_this_one(parsing: Parsing) -> None:
+def test_a_page_is_parsed_in_another_process_as_in_this_one(parsing: BoundedParsing) -> None:
     page = page_for("fine")
     assert parsing.process(KEY, page).label == "success"
     word, pid, header, url = (page.text or "").split()
@@ -128,7 +131,7 @@ def test_a_page_is_parsed_in_another_process_as_in_this_one(parsing: Parsing) ->
     ("huge", "memory"),
 ])  # fmt: skip
 def test_a_page_that_ruins_its_parser_gets_a_status_and_the_next_is_parsed(
-    parsing: Parsing, what: str, reason: str
+    parsing: BoundedParsing, what: str, reason: str
 ) -> None:
     page = page_for(what)
     outcome = parsing.process(KEY, page)
@@ -139,37 +142,91 @@ def test_a_page_that_ruins_its_parser_gets_a_status_and_the_next_is_parsed(
     assert pid_of(parsing) > 0
 
 
-def test_output_of_a_library_does_not_get_between_the_answers(parsing: Parsing) -> None:
+def test_output_of_a_library_does_not_get_between_the_answers(parsing: BoundedParsing) -> None:
     assert parsing.process(KEY, page_for("print")).label == "success"
     assert pid_of(parsing) > 0
 
 
-def test_text_that_is_no_unicode_arrives_as_question_marks(parsing: Parsing) -> None:
+def test_text_that_is_no_unicode_arrives_as_question_marks(parsing: BoundedParsing) -> None:
     page = page_for("surrogate")
     assert parsing.process(KEY, page).label == "success"
     assert (page.text, page.title) == ("a?b", "?")
 
 
-def test_a_process_that_died_between_two_pages_is_replaced(parsing: Parsing) -> None:
+def test_a_process_that_died_between_two_pages_is_replaced(parsing: BoundedParsing) -> None:
     first = pid_of(parsing)
     assert strike(first)
     time.sleep(0.1)
     assert pid_of(parsing) != first
 
 
-def test_the_process_ends_with_its_owner(parsing: Parsing) -> None:
+def test_the_process_ends_with_its_owner(parsing: BoundedParsing) -> None:
     pid = pid_of(parsing)
     parsing.close()
     assert not alive(pid)
     assert pid_of(parsing) != pid  # and starts again when it is needed
 
 
-def test_a_page_that_is_not_isolated_but_large_goes_there_too(conf: Configuration) -> None:
-    conf.set("parser.child.min.bytes", 100)
-    parsing = Parsing(conf)
+def test_html_goes_there_too(conf: Configuration) -> None:
+    parsing = BoundedParsing(conf)
     page = fetched(b"<title>T</title><a href=x>x</a>" + b" " * 100)
     assert parsing.process(KEY, page).label == "success"
     assert (page.title, page.metadata[MetadataKey.CHARSET], dict(page.outlinks)) == (
         "T", b"windows-1252", {"http://h.test/d/x": "x"}
     )  # fmt: skip
     parsing.close()
+
+
+def test_rows_sent_ahead_come_back_in_order_whatever_becomes_of_those_before(parsing: BoundedParsing) -> None:
+    works = ["fine", "abort", "fine", "memory", "raise", "fine", "exit", "exit", *["fine"] * 40, "abort", "fine"]
+    rows = [(f"test.h:http/{number}", page_for(what)) for number, what in enumerate(works)]
+    found = [*parsing.process_all(iter(rows))]
+    assert [row.key for row in found] == [key for key, _ in rows]
+    assert [row.outcome.label == "success" for row in found] == [what == "fine" for what in works]
+    assert all(row.page.mutation() == page_for("fine").mutation() for row in found if row.page.content == b"fine")
+    assert all(row.mutation is not None for row in found)
+
+
+def test_rows_that_are_given_up_leave_no_answers_behind(parsing: BoundedParsing) -> None:
+    rows = ((f"test.h:http/{number}", page_for("fine")) for number in range(20))
+    for _ in parsing.process_all(rows):
+        break
+    page = page_for("fine")
+    assert parsing.process(KEY, page).label == "success"
+    assert (page.text or "").endswith(f" {URL}")
+
+
+def test_rows_larger_than_a_pipe_go_through(parsing: BoundedParsing) -> None:
+    body = b"<title>T</title><p>" + b"word " * 600_000
+    rows = [(f"test.h:http/{number}", fetched(body)) for number in range(8)]
+    assert [row.outcome.label for row in parsing.process_all(rows)] == ["success"] * 8
+
+
+def test_a_configuration_that_is_wrong_for_the_child_ends_the_job(parsing: BoundedParsing, conf: Configuration) -> None:
+    conf.set("parser.child.memory.mb", 20)  # not enough for Python itself
+    with pytest.raises(NutchError):  # the page is not to blame
+        parsing.process(KEY, page_for("fine"))
+
+
+OWNER = """
+import sys, time
+from nutch2py.conf import Configuration
+from nutch2py.errors import NutchError
+from nutch2py.parser.bounded_parsing import BoundedParsing
+from tests.parser.pages import KEY, fetched
+conf = Configuration.load(overrides={"http.agent.name": "x", "parser.timeout": "0", "parser.html.max.attributes": "0"})
+parsing = BoundedParsing(conf)
+parsing.process(KEY, fetched(b"<title>first"))
+print(parsing._child._process.pid, flush=True)
+parsing.process(KEY, fetched(b"<p " + b" ".join(b"b%d" % number for number in range(200_000)) + b">"))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel ends it at once on Linux alone")
+def test_the_process_dies_with_an_owner_that_is_killed_in_the_middle_of_a_page() -> None:
+    with subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, cwd=ROOT) as owner:
+        assert owner.stdout is not None
+        child = int(owner.stdout.readline())
+        time.sleep(0.5)
+        owner.kill()
+        wait_until(lambda: not alive(child))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutch2py.parser.dom import anchor_text, collapse, cut_scripts, nesting_depth, node_text, parse_tree, title_of
+from nutch2py.parser.dom import anchor_text, collapse, cut_scripts, node_text, parse_tree, title_of
 
 
 def text_of(html: str) -> str:
@@ -78,19 +78,3 @@ def test_in_xhtml_any_element_may_close_itself() -> None:
     assert tree.root is not None
     assert node_text(tree.root) == "text"
     assert [link.text() for link in tree.css("a")] == [""]
-
-
-@pytest.mark.parametrize(("start", "end"), [("<div>", "</div>"), ("<i></b>", ""), ("<SECTION class='a'>", "</p>")])
-def test_a_page_nested_too_deep_is_made_flat_and_keeps_its_text_and_links(start: str, end: str) -> None:
-    html = "<title>t</title>" + start * 60_000 + "<a href='x'>deep</a>" + end * 60_000
-    tree = parse_tree(html)
-    assert len(tree.css("div,i,section")) == 0
-    assert title_of(tree) == "t"
-    assert [anchor_text(link) for link in tree.css("a[href]")] == ["deep"]
-    assert text_of(html).split() == ["t", "deep"]
-
-
-def test_depth_counts_what_nests() -> None:
-    assert nesting_depth("<div><b>x</b><b>y</b></div>" * 9) == 2
-    assert nesting_depth("<li>x" * 50 + "<br>" * 50) == 0
-    assert nesting_depth("</b>" * 5 + "<i></b>" * 7) == 7

@@ -14,6 +14,7 @@ import zipfile
 from collections import Counter
 
 from nutch2py.conf import Configuration
+from nutch2py.parser.bounded_parsing import BoundedParsing
 from nutch2py.parser.parsechecker import page_of
 from nutch2py.parser.parsing import Parsing
 from nutch2py.webpage import ParseStatusCode
@@ -93,7 +94,7 @@ def test_pages(conf: Configuration) -> None:
 def test_files(conf: Configuration) -> None:
     conf.set("parser.timeout", 20)
     conf.set("parser.child.memory.mb", 768)
-    parsing = Parsing(conf)
+    parsing = BoundedParsing(conf)
     chance = random.Random(SEED)
     ends: Counter[str] = Counter()
     slow = 0

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -144,12 +143,6 @@ def test_an_exception_becomes_a_status(conf: Configuration) -> None:
     outcome = with_parser(conf, lambda: 1 // 0).process(KEY, fetched(b"x"))
     assert outcome.status == (2, 200, ("Stub: ZeroDivisionError: integer division or modulo by zero",))
     assert outcome.label == "failed"
-
-
-def test_a_page_that_hangs_becomes_a_status(conf: Configuration) -> None:
-    conf.set("parser.timeout", "0.05")
-    outcome = with_parser(conf, lambda: time.sleep(60)).process(KEY, fetched(b"x"))
-    assert outcome.status == (2, 200, ("Stub: more than 0.05 s (parser.timeout)",))
 
 
 def test_the_next_parser_is_tried_until_one_succeeds(conf: Configuration) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from nutch2py.conf import Configuration
@@ -12,14 +13,13 @@ from nutch2py.url.parts import parse_url, resolve
 from nutch2py.webpage import WebPage
 
 LICENSE_URL, LICENSE_LOCATION, WORK_TYPE = "License-Url", "License-Location", "Work-Type"
-_RDF_LICENSE = re.compile(r"<(?:\w+:)?License\s[^>]*?rdf:about\s*=\s*[\"']([^\"']+)[\"']", re.DOTALL)
-_RDF_TYPE = re.compile(r"<dc:type\s[^>]*?rdf:resource\s*=\s*[\"']http://purl\.org/dc/dcmitype/(\w+)[\"']", re.DOTALL)
+_RDF_LICENSE = re.compile(r"<(?:\w+:)?License\s[^<>]*?rdf:about\s*=\s*[\"']([^\"'<>]+)[\"']")
+_RDF_TYPE = re.compile(r"<dc:type\s[^<>]*?rdf:resource\s*=\s*[\"']http://purl\.org/dc/dcmitype/(\w+)[\"']")
 _WORK_TYPES = {
     "MovingImage": "video", "StillImage": "image", "Sound": "audio", "Text": "text", "Interactive": "interactive",
     "Software": "software", "Image": "image",
 }  # fmt: skip
 _NAMESPACE = "http://web.resource.org/cc/"
-_COMMENT = re.compile(r"<!--(.*?)-->", re.DOTALL)
 
 
 class CCParseFilter(ParseFilter):
@@ -66,11 +66,18 @@ class CCParseFilter(ParseFilter):
 def _from_comments(content: bytes) -> tuple[str, str]:
     if _NAMESPACE.encode() not in content:
         return "", ""
-    for comment in _COMMENT.findall(content.decode("utf-8", "replace")):
+    for comment in _comments(content.decode("utf-8", "replace")):
         if "RDF" in comment and _NAMESPACE in comment:
             licence, kind = _RDF_LICENSE.search(comment), _RDF_TYPE.search(comment)
             return licence[1] if licence else "", _WORK_TYPES.get(kind[1], "") if kind else ""
     return "", ""
+
+
+def _comments(html: str) -> Iterator[str]:
+    start = html.find("<!--")
+    while start >= 0 and (end := html.find("-->", start + 4)) >= 0:  # one that is left open has no other behind it
+        yield html[start + 4 : end]
+        start = html.find("<!--", end + 3)
 
 
 def _licence_of(base: str, href: str) -> str:

@@ -122,8 +122,9 @@ def plain(text: str) -> str:
     if not _MARKUP.search(text):
         return text.strip()
     from nutch2py.parser.dom import cut_scripts, node_text, parse_tree
+    from nutch2py.parser.html_limits import HtmlLimits
 
-    tree = parse_tree(text)
+    tree = parse_tree(HtmlLimits().apply(text)[0])
     cut_scripts(tree)
     return "" if tree.root is None else node_text(tree.root).strip()
 

@@ -13,7 +13,7 @@ _ENCRYPTED, _TABLE_1, _COMPLEX = 0x0100, 0x0200, 0x0004
 _MARKS = str.maketrans(
     {"\r": "\n", "\x07": "\t", "\x0b": "\n", "\x0c": "\n", "\x1e": "\u2011", "\x1f": None, "\xa0": " "}
 )
-_HYPERLINK = re.compile(r'\s*HYPERLINK\s+(?:\\[a-z]\s+)*(?:"([^"]*)"|([^"\\\s]\S*))', re.IGNORECASE)
+_HYPERLINK = re.compile(r'HYPERLINK\s+(?:\\[a-z]\s+)*(?:"([^"]*)"|([^"\\\s]\S*))', re.IGNORECASE)
 # fields whose code is not for readers have a result; these have none, or one that only a program understands
 _PART = re.compile("[\x13\x14\x15]")
 
@@ -92,7 +92,7 @@ def _without_fields(text: str, document: Document) -> str:
         elif codes and mark == "\x14":
             results[-1] = len(out)
         elif codes:
-            link = _HYPERLINK.match("".join(codes.pop()))
+            link = _HYPERLINK.match("".join(codes.pop()).lstrip())
             start = results.pop()
             if link:
                 document.link(link[1] or link[2] or "", "" if start < 0 else "".join(out[start:]).translate(_MARKS))

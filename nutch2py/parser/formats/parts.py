@@ -117,7 +117,6 @@ class DocumentParser(Parser):
     """
 
     part_of = "parse-tika"
-    isolated = True
     content_types = ""
     fields: frozenset[Field[Any]] = frozenset(
         {WebPage.content, WebPage.content_type, WebPage.headers, WebPage.base_url, WebPage.metadata}

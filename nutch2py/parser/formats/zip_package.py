@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from nutch2py.parser.formats.nested import Budget
 from nutch2py.parser.formats.parts import Encrypted, Unreadable
+from nutch2py.parser.xml_entities import settled
 
 if TYPE_CHECKING:
     from lxml.etree import ParserTarget
@@ -91,11 +92,12 @@ class _Target:
 def xml_events(content: bytes) -> Iterator[XmlEvent]:
     """Yield the tags and the text of an XML file in order, as far as it can be read.
 
-    Entities are not resolved, no document type and nothing of the network is loaded, and libxml2's own limits on depth
-    and size stay.
+    Entities that the file declares are not resolved (:mod:`nutch2py.parser.xml_entities`), no document type and nothing
+    of the network is loaded, and libxml2's own limits on depth and size stay.
     """
     from lxml import etree
 
+    content = settled(content)
     target = _Target()
     parser = etree.XMLParser(
         # the types ask for every method that lxml may call; it calls those that are there

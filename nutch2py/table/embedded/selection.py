@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from nutch2py.record import Columns, Field, columns_of
+from nutch2py.record import Columns, Field
 from nutch2py.table.embedded.packing import columns
+from nutch2py.table.query import columns_of
 
 CONTENT = {"webpage": (b"f", b"cnt")}
 """Schema -> the column whose values lie in ``content``; its database in ``meta`` is called ``family:qualifier``."""

@@ -17,8 +17,8 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.contracts import Parse
+from nutch2py.parser.bounded_parsing import BoundedParsing
 from nutch2py.parser.parsechecker import page_of
-from nutch2py.parser.parsing import Parsing
 from nutch2py.webpage import ParseStatusCode
 from tests.parser.trees import tika_jar
 
@@ -53,7 +53,7 @@ class Documents:
             name[15:] for name in self.jar.namelist() if name.startswith("test-documents/") and name[-1] != "/"
         ]
         self.conf = Configuration.load(overrides={"parser.timeout": "60", "http.agent.name": "x"})
-        self.parsing = Parsing(self.conf)
+        self.parsing = BoundedParsing(self.conf)
 
     def parse(self, name: str, content: bytes | None = None) -> Parse:
         body = self.jar.read(f"test-documents/{name}") if content is None else content

@@ -1,0 +1,193 @@
+"""Limits that keep the tree of a page small and quickly built, and what is left of a page that meets one.
+
+A tree builder that follows the HTML standard has three costs that are no multiple of the page's size: an attribute is
+compared with all others of its element; a formatting element that is left open (``b``, ``font`` …) is copied into every
+paragraph that follows; and many tags look through all open elements. No page that was written to be read comes near the
+limits. One that does loses markup, never a link or a word: attributes beyond the limit, formatting elements, or every
+tag that carries neither text nor a link.
+
+The scans are linear. Those for attributes and formatting look at every ``<`` and a letter, whether a comment, a script
+or a value holds it or not, so that no page can hide what the tree builder would see.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import NamedTuple, Self
+
+from nutch2py.conf import Configuration
+
+ATTRIBUTES, FORMATTING, DEPTH = "attributes", "formatting", "depth"
+_SHORT = 16384  # characters; a shorter page has no room for so many attributes that they are slow
+_MANY_TAGS = 10_000
+_SPACE = "\\t\\n\\f\\r "
+# the tokenizer of the HTML standard, section 13.2.5: attributes end at white space, "/" or ">" unless they are quoted
+_ATTRIBUTE = (
+    rf"[{_SPACE}/]*+(?:=[^{_SPACE}/>=]*+|[^{_SPACE}/>=]++)"
+    rf"(?:[{_SPACE}]*+=[{_SPACE}]*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^{_SPACE}>\"'][^{_SPACE}>]*+)?+)?+"
+)
+# a name that holds "<" and a letter ends where the one that begins there ends: the last of them is looked at
+_TAG_START = rf"<[a-zA-Z][^{_SPACE}/><]*+(?:<(?![a-zA-Z])[^{_SPACE}/><]*+)*+(?!<)"
+_START_TAG = re.compile(rf"<([a-zA-Z][^{_SPACE}/>]*+)((?:{_ATTRIBUTE})*+)[{_SPACE}/]*+>?+")
+_PARTS = re.compile(
+    rf"[{_SPACE}/]*+(=[^{_SPACE}/>=]*+|[^{_SPACE}/>=]++)"
+    rf"(?:[{_SPACE}]*+=[{_SPACE}]*+(?:\"([^\"]*+)(?:\"|\Z)|'([^']*+)(?:'|\Z)|([^{_SPACE}>\"'][^{_SPACE}>]*+))?+)?+"
+)
+_ROOT_TAG = re.compile(rf"<(?:html|body)(?=[{_SPACE}/])", re.IGNORECASE)
+_ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE})*+")
+_NAME = re.compile(r"[a-zA-Z][\w:.-]{0,99}")
+_NOT_MARKUP = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1[^>]*>?|\Z)", re.DOTALL | re.IGNORECASE)
+
+_FORMATS = "b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u"  # an open "a" is ended by the next
+_ALIKE = 3  # formatting elements that the standard keeps of those that are alike
+_PLAIN_FORMAT = re.compile(rf"<({_FORMATS})>", re.IGNORECASE)
+_FORMAT_TAG = re.compile(rf"</?(?:{_FORMATS})(?=[{_SPACE}/>])", re.IGNORECASE)
+_FORMAT_WITH_ATTRIBUTES = re.compile(rf"<(?:{_FORMATS})(?=[{_SPACE}/])", re.IGNORECASE)
+# bounded, so that overlapping ones cost no more than their number
+_REST = (
+    rf"(?:[{_SPACE}/]{{1,9}}+[^{_SPACE}/>=\"']{{1,50}}+"
+    rf"(?:=(?:\"[^\"]{{0,200}}+\"|'[^']{{0,200}}+'|[^{_SPACE}>\"'/]{{1,200}}+))?+){{0,9}}+[{_SPACE}/]{{0,9}}+>"
+)
+_FORMAT_WHOLE = re.compile(rf"<({_FORMATS})(?=[{_SPACE}/]){_REST}", re.IGNORECASE)
+# text, and what neither holds raw text nor closes or hides a formatting element, up to the end tag
+_TO_ITS_END = re.compile(
+    rf"(?:[^<]{{1,500}}+|</?(?:a|span|br|img|wbr)(?=[{_SPACE}/>]){_REST}){{0,20}}+</({_FORMATS})>", re.IGNORECASE
+)
+
+_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
+# elements that are void or closed by what follows them: they do not nest however many of them are left open
+_DO_NOT_NEST = frozenset(
+    {
+        "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
+        "p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th", "thead", "tbody", "tfoot", "colgroup",
+        "html", "head", "body",
+    }
+)  # fmt: skip
+# what carries text, a link or a directive, or holds text that is not markup; every other tag only separates text
+_FLAT = re.compile(
+    r"</?(?!/?(?:html|head|body|title|meta|base|script|style|a|area|link|img|i?frame|frameset|form|textarea|noframes|"
+    r"noembed|xmp|template)[\s/>])[a-zA-Z][^\s/>]*",
+    re.IGNORECASE,
+)
+
+
+class HtmlLimits(NamedTuple):
+    """How much of what is slow a page may have.
+
+    ``attributes`` of one element; ``copies`` of open formatting elements that the standard may ask for: the number of
+    those that may be open, multiplied by the number of tags; ``depth`` of elements in each other.
+    """
+
+    attributes: int = 500
+    copies: int = 2_000_000
+    depth: int = 3000
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> Self:
+        """Read ``parser.html.max.*``; a limit that is not positive is none."""
+        names = ("attributes", "copies", "depth")
+        return cls(*(conf.get_int(f"parser.html.max.{name}", cls._field_defaults[name]) for name in names))
+
+    def apply(self, html: str) -> tuple[str, tuple[str, ...]]:
+        """Return the page as it is to be parsed, and which limits it met; almost every page comes back as it is."""
+        html = html.replace("\0", "")  # never text; the tree builder drops it, too
+        met = []
+        if self.attributes > 0 and len(html) > _SHORT and has_many_attributes(html, self.attributes):
+            html = _with_few_attributes(html, self.attributes)
+            met.append(ATTRIBUTES)
+        tags = html.count("<")
+        if 0 < self.copies < tags * tags and format_copies(html) > self.copies:
+            html = _FORMAT_TAG.sub("<wbr", html)
+            met.append(FORMATTING)
+        if self.depth > 0 and tags > _MANY_TAGS and nesting_depth(html) > self.depth:
+            html = _FLAT.sub("<wbr", html)
+            met.append(DEPTH)
+        return html, tuple(met)
+
+
+def has_many_attributes(html: str, most: int) -> bool:
+    """Tell whether an element may have more than ``most`` attributes; those of html and body add up over the page."""
+    if _many_attributes(most).search(html):
+        return True
+    total = 0
+    for number, root in enumerate(_ROOT_TAG.finditer(html)):
+        attributes = _ATTRIBUTES.match(html, root.end()) if number < most else None
+        total += len(_PARTS.findall(attributes[0])) if attributes else most
+        if total > most:
+            return True
+    return False
+
+
+_patterns: dict[int, re.Pattern[str]] = {}
+
+
+def _many_attributes(most: int) -> re.Pattern[str]:
+    found = _patterns.get(most)
+    if found is None:
+        found = _patterns[most] = re.compile(rf"{_TAG_START}(?:{_ATTRIBUTE}){{{most + 1}}}")
+    return found
+
+
+def _with_few_attributes(html: str, most: int) -> str:
+    """Write every start tag anew, with its first attributes in quotes that nothing can break out of."""
+    roots = 0
+
+    def rewritten(tag: re.Match[str]) -> str:
+        nonlocal roots
+        name = tag[1]
+        if not _NAME.fullmatch(name):
+            return "<wbr>"
+        allowed = most
+        if name.lower() in ("html", "body"):
+            roots += 1
+            allowed = most // 2 if roots <= 2 else 0
+        parts = [f"<{name}"]
+        for part in _PARTS.finditer(tag[2]):
+            if allowed <= 0:
+                break
+            if _NAME.fullmatch(part[1]):
+                allowed -= 1
+                value = part[2] or part[3] or part[4] or ""
+                value = value.replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
+                parts.append(f'{part[1]}="{value}"')
+        return f"{' '.join(parts)}>"
+
+    return _START_TAG.sub(rewritten, _NOT_MARKUP.sub(" ", html))
+
+
+def format_copies(html: str) -> int:
+    """Return a bound on how many copies of formatting elements the tree of ``html`` has.
+
+    Between two tags the standard may open again each formatting element that is left open. One counts as closed only
+    when its end tag follows so closely that nothing between can take the end tag's meaning away.
+    """
+    alike = Counter(name.lower() for name in _PLAIN_FORMAT.findall(html))
+    others = 0
+    for tag in _FORMAT_WITH_ATTRIBUTES.finditer(html):
+        whole = _FORMAT_WHOLE.match(html, tag.start())
+        if whole is None:
+            others += 1
+            continue
+        end = _TO_ITS_END.match(html, whole.end())
+        if end is None or end[1].lower() != whole[1].lower():
+            alike[whole[0]] += 1
+    return (others + sum(min(_ALIKE, number) for number in alike.values())) * html.count("<")
+
+
+def nesting_depth(html: str) -> int:
+    """Return how deep elements are left open, without building the tree; scripts, styles and comments are left out."""
+    depth = deepest = 0
+    still_open: Counter[str] = Counter()
+    for end, name in _TAG.findall(_NOT_MARKUP.sub(" ", html)):
+        name = name.lower()
+        if name in _DO_NOT_NEST:
+            continue
+        if not end:
+            still_open[name] += 1
+            depth += 1
+            deepest = max(deepest, depth)
+        elif still_open[name]:  # any other end tag closes nothing, and the tree builder looks for what it could close
+            still_open[name] -= 1
+            depth -= 1
+    return deepest

@@ -1,0 +1,75 @@
+"""No pattern and no scan of the parsers takes time that grows faster than the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import nutch2py.parser
+from nutch2py.parser import html_limits
+from nutch2py.parser.charset import sniff_label
+from nutch2py.parser.dom import collapse, parse_tree
+from nutch2py.parser.filters.creativecommons import _from_comments
+from nutch2py.parser.html_limits import HtmlLimits
+from nutch2py.parser.javascript import script_links
+from nutch2py.parser.link_extractor import extract_links
+from nutch2py.parser.xml_entities import settled
+from tests.growth import assert_linear, patterns_of, repetitions
+
+PIECES = [
+    "<", "<a", "<a ", "<a x=", "<a x='", "<b<", "<b id=1>", "<b/", "<iframe ", "<iframe", "<html a=1>", "<script>",
+    "</", "<!--", "-->", "<!-- RDF ", "<![CDATA[", "<!DOCTYPE [",
+    "<?", "]", "&", "&a", "&#", " ", "\n", "\0", "a", "a.",
+    "a b",
+    "=", "= ", "'", '"', "\\", "\\'", "'x", "/", "./", ":", "0", "-", "http:", "%", "#", "=?u?q?", "HYPERLINK ", "\\a ",
+    "From x\n", "charset=", "<meta charset=x", "<meta http-equiv=content-type", "http-equiv=content-type ", "<License ",
+    "<License rdf:about='", "rdf:about =", "<dc:type ", "rdf:resource= ", " onload ",
+    "D:2020", "{", "}", "中", "\u00ad",
+]  # fmt: skip
+PATTERNS = patterns_of(nutch2py.parser)
+ANCHORED = {
+    "html_limits:_PARTS", "html_limits:_ATTRIBUTES", "html_limits:_FORMAT_WHOLE", "html_limits:_TO_ITS_END",
+    "javascript:_PATH", "mime:_BEFORE_ROOT", "mime:_ROOT", "mime_table:_NAME", "xml_entities:_DECLARATION",
+}  # fmt: skip
+"""Patterns that are matched at one place, and not looked for."""
+
+
+def test_patterns_are_found() -> None:
+    assert {"dom:_SELF_CLOSED_IFRAME", "charset:_META", "filters.creativecommons:_RDF_LICENSE"} <= set(PATTERNS)
+    assert set(PATTERNS) >= ANCHORED
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_a_pattern(name: str) -> None:
+    pattern = PATTERNS[name]
+
+    def everything(text: str) -> None:
+        whole = text if isinstance(pattern.pattern, str) else text.encode()
+        if name in ANCHORED:
+            pattern.match(whole)  # type: ignore[call-overload]
+            return
+        for _ in pattern.finditer(whole):  # type: ignore[call-overload]
+            pass
+
+    assert_linear(everything, repetitions(PIECES, ["", "<iframe "], [""]), 4096)
+
+
+RDF = "<!-- RDF http://web.resource.org/cc/ "
+SCANS: dict[str, Callable[[str], object]] = {
+    "limits": HtmlLimits(attributes=100, copies=1, depth=100).apply,
+    "limits and tree": lambda html: parse_tree(HtmlLimits(attributes=100, copies=1, depth=100).apply(html)[0]),
+    "licence": lambda html: _from_comments(f"{RDF}{html}-->{html}".encode()),
+    "charset": lambda html: sniff_label(html.encode()),
+    "script": lambda text: [*script_links(text, "http://h.test/")],
+    "links": extract_links,
+    "text": collapse,
+    "entities": lambda text: settled(text.encode()),
+}
+
+
+@pytest.mark.parametrize("name", SCANS)
+def test_a_scan(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for size in ("_SHORT", "_MANY_TAGS"):  # below which a page is not looked over
+        monkeypatch.setattr(html_limits, size, 0)
+    assert_linear(SCANS[name], repetitions(PIECES, [""], [""]))

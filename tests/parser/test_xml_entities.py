@@ -1,0 +1,37 @@
+"""References in XML: those of a page's own entities, stray ampersands, encodings."""
+
+from __future__ import annotations
+
+import pytest
+
+from nutch2py.parser.formats.zip_package import xml_events
+from nutch2py.parser.xml_entities import settled
+
+
+def text_of(content: bytes) -> str:
+    return "".join(event.text for event in xml_events(content))
+
+
+@pytest.mark.parametrize(("content", "text"), [
+    ("<x>a &amp; b &lt; &gt; &quot; &apos; &#65; &#x42;</x>", "a & b < > \" ' A B"),
+    ("<x>?a=1&b=2 Tom &amp; Jerry</x>", "?a=1&b=2 Tom & Jerry"),
+    ("<x>caf&eacute;&nbsp;&hellip; Tom &amp; Jerry</x>", "café\xa0… Tom & Jerry"),
+    ("<x>&unknown; & &; &#0; &#xD800; &#x110000; &#99999999; &amp;</x>",
+     "&unknown; & &; \ufffd \ufffd \ufffd &#99999999; &"),
+    ("<x><![CDATA[a & b &amp; c]]> &amp; d<!-- & --></x>", "a & b &amp; c & d"),
+    ("<!DOCTYPE x [<!ENTITY e 'boo'>]><x y='&e;'>&e;</x>", "&e;"),
+])  # fmt: skip
+def test_text(content: str, text: str) -> None:
+    assert text_of(content.encode()) == text
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig", "iso2022_jp", "shift_jis"])
+def test_encodings(encoding: str) -> None:
+    name = {"iso2022_jp": "ISO-2022-JP", "shift_jis": "Shift_JIS", "utf-8-sig": "UTF-8"}.get(encoding, "UTF-16")
+    content = f"<?xml version='1.0' encoding='{name}'?><x>日本語 &amp; 学 & &e;</x>".encode(encoding)
+    assert text_of(content) == "日本語 & 学 & &e;"
+
+
+def test_what_holds_no_ampersand_is_left_alone() -> None:
+    content = b"<x>text</x>"
+    assert settled(content) is content
