@@ -57,11 +57,11 @@ class Query:
 def columns_of(fields: Iterable[Field[Any]]) -> dict[bytes, frozenset[bytes] | None]:
     """Return family -> qualifiers to read (None: the whole family) for the fields of a query."""
     families: dict[bytes, set[bytes] | None] = {}
-    for field in fields:
-        if field.is_map:
-            families[field.family] = None
+    for each in fields:
+        if each.is_map:
+            families[each.family] = None
         else:
-            wanted = families.setdefault(field.family, set())
+            wanted = families.setdefault(each.family, set())
             if wanted is not None:
-                wanted.add(field.qualifier)
+                wanted.add(each.qualifier)
     return {family: None if wanted is None else frozenset(wanted) for family, wanted in families.items()}
