@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from nutch2py.reading import CrawlReader
+from nutch2py.crawl_reader import CrawlReader
 
 if TYPE_CHECKING:
     from nutch2py.jobs.generate import GenerateResult

@@ -10,7 +10,7 @@ import orjson
 
 from nutch2py.conf import Configuration
 from nutch2py.contracts import Parse, Parser
-from nutch2py.parser.formats.parts import Document, failure
+from nutch2py.parser.formats.parsed_document import Document, failure
 from nutch2py.record import Field
 from nutch2py.webpage import ParseStatusCode, WebPage
 

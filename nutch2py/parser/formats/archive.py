@@ -13,7 +13,7 @@ from collections.abc import Callable
 from nutch2py.conf import Configuration
 from nutch2py.parser.charset import guess_text
 from nutch2py.parser.formats.nested import NestedDocuments, unpacking
-from nutch2py.parser.formats.parts import Document, DocumentParser, Encrypted, LimitExceeded, Unreadable
+from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Encrypted, LimitExceeded, Unreadable
 from nutch2py.parser.formats.zip_package import ZipPackage
 from nutch2py.webpage import WebPage
 

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Iterator
 
 from nutch2py.parser.formats.compound_file import codepage
-from nutch2py.parser.formats.parts import Document, Encrypted, Unreadable
+from nutch2py.parser.formats.parsed_document import Document, Encrypted, Unreadable
 from nutch2py.parser.formats.xlsx import DATE_FORMATS, is_date_format, shown_number
 
 _CONTINUE, _FILEPASS, _SST, _BOUNDSHEET, _CODEPAGE, _HLINK = 0x3C, 0x2F, 0xFC, 0x85, 0x42, 0x1B8

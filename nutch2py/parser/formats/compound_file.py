@@ -6,7 +6,7 @@ import io
 import struct
 from datetime import datetime, timedelta
 
-from nutch2py.parser.formats.parts import Document, Unreadable
+from nutch2py.parser.formats.parsed_document import Document, Unreadable
 
 _MAX_STREAM = 256 << 20
 _PROPERTIES = {

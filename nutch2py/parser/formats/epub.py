@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from nutch2py.conf import Configuration
 from nutch2py.parser.formats.nested import NestedDocuments, unpacking
-from nutch2py.parser.formats.parts import Document, DocumentParser, Unreadable
+from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Unreadable
 from nutch2py.parser.formats.zip_package import ZipPackage, xml_events
 from nutch2py.webpage import WebPage
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nutch2py.parser.formats.parts import Document, DocumentParser, Unreadable
+from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Unreadable
 from nutch2py.parser.formats.zip_package import XmlEvent, xml_events
 from nutch2py.url.parts import resolve
 from nutch2py.webpage import WebPage

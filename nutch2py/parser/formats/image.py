@@ -6,7 +6,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 
-from nutch2py.parser.formats.parts import Document, DocumentParser, Unreadable
+from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Unreadable
 from nutch2py.webpage import WebPage
 
 _TAGS = {

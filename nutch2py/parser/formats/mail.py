@@ -12,7 +12,7 @@ from email.utils import parsedate_to_datetime
 from nutch2py.conf import Configuration
 from nutch2py.parser.charset import guess_text, resolve_label
 from nutch2py.parser.formats.nested import NestedDocuments, unpacking
-from nutch2py.parser.formats.parts import Document, DocumentParser, Unreadable
+from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Unreadable
 from nutch2py.webpage import WebPage
 
 _FROM_LINE = re.compile(rb"^From \S.*\r?\n", re.MULTILINE)

@@ -6,7 +6,7 @@ import re
 import struct
 
 from nutch2py.parser.formats.compound_file import OleFile
-from nutch2py.parser.formats.parts import Document, Encrypted, Unreadable
+from nutch2py.parser.formats.parsed_document import Document, Encrypted, Unreadable
 
 _WORD_97 = 0xC0  # versions of the format above this are those of Word 97 and later
 _ENCRYPTED, _TABLE_1, _COMPLEX = 0x0100, 0x0200, 0x0004

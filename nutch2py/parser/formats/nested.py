@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from nutch2py.conf import Configuration
 from nutch2py.contracts import Parse
-from nutch2py.parser.formats.parts import Document, LimitExceeded, failure
+from nutch2py.parser.formats.parsed_document import Document, LimitExceeded, failure
 from nutch2py.parser.mime import mime_types
 from nutch2py.parser.mime_table import OCTET_STREAM
 from nutch2py.webpage import ParseStatusCode, WebPage

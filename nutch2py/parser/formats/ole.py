@@ -10,7 +10,7 @@ from nutch2py.parser.formats.compound_file import OleFile
 from nutch2py.parser.formats.msword import read_word
 from nutch2py.parser.formats.nested import NestedDocuments, unpacking
 from nutch2py.parser.formats.outlook import read_message
-from nutch2py.parser.formats.parts import Document, DocumentParser, Encrypted, Unreadable
+from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Encrypted, Unreadable
 from nutch2py.parser.formats.powerpoint import read_slides
 from nutch2py.webpage import WebPage
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from nutch2py.conf import Configuration
 from nutch2py.contracts import Outlink
 from nutch2py.parser.formats.nested import NestedDocuments, unpacking
-from nutch2py.parser.formats.parts import Document, DocumentParser, Unreadable
+from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Unreadable
 from nutch2py.parser.formats.zip_package import ZipPackage, attribute, relations, xml_events
 from nutch2py.webpage import WebPage
 

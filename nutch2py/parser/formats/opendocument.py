@@ -5,7 +5,7 @@ from __future__ import annotations
 from nutch2py.conf import Configuration
 from nutch2py.parser.formats.nested import NestedDocuments, unpacking
 from nutch2py.parser.formats.ooxml import simple_values
-from nutch2py.parser.formats.parts import Document, DocumentParser, Encrypted, Unreadable
+from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Encrypted, Unreadable
 from nutch2py.parser.formats.zip_package import ZipPackage, attribute, xml_events
 from nutch2py.webpage import WebPage
 

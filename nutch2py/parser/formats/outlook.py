@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nutch2py.parser.formats.compound_file import OleFile
-from nutch2py.parser.formats.parts import Document
+from nutch2py.parser.formats.parsed_document import Document
 
 _SUBJECT, _SENDER, _ADDRESS, _TO, _COPY, _BODY, _HTML = "0037", "0C1A", "0C1F", "0E04", "0E03", "1000", "1013"
 _FILE_NAME, _LONG_NAME, _DATA = "3704", "3707", "37010102"

@@ -8,7 +8,7 @@ from typing import Any
 
 from nutch2py.conf import Configuration
 from nutch2py.parser.formats.nested import NestedDocuments, unpacking
-from nutch2py.parser.formats.parts import Document, DocumentParser, Encrypted, LimitExceeded, Unreadable
+from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Encrypted, LimitExceeded, Unreadable
 from nutch2py.webpage import WebPage
 
 _PROPERTIES = {

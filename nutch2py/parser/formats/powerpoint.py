@@ -6,7 +6,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 
-from nutch2py.parser.formats.parts import Document, Encrypted, Unreadable
+from nutch2py.parser.formats.parsed_document import Document, Encrypted, Unreadable
 
 _TEXT_CHARS, _TEXT_BYTES, _STRING = 0x0FA0, 0x0FA8, 0x0FBA
 _HYPERLINK, _COMMENT, _OBJECT, _ENCRYPTION = 0x0FD7, 0x2EE0, 0x1011, 0x2F14

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from nutch2py.parser.formats.compound_file import codepage
-from nutch2py.parser.formats.parts import Document, DocumentParser, Unreadable
+from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Unreadable
 from nutch2py.webpage import WebPage
 
 _TOKEN = re.compile(

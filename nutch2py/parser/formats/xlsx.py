@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from nutch2py.parser.formats.parts import Document
+from nutch2py.parser.formats.parsed_document import Document
 from nutch2py.parser.formats.zip_package import ZipPackage, attribute, relations, xml_events
 
 DATE_FORMATS = frozenset({*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)})

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from nutch2py.parser.formats.nested import Budget
-from nutch2py.parser.formats.parts import Encrypted, Unreadable
+from nutch2py.parser.formats.parsed_document import Encrypted, Unreadable
 from nutch2py.parser.xml_entities import settled
 
 if TYPE_CHECKING:
