@@ -1,6 +1,6 @@
 """The command line: finds the command, reads the configuration, and turns failures into one line and an exit code.
 
-``-D name=value``, ``--conf DIR``, ``-r RUNNER`` and ``--debug`` may stand before or after the command.
+``-D name=value``, ``--conf DIR``, ``-r RUNNER``, ``-crawlId ID`` and ``--debug`` may stand before or after the command.
 """
 
 from __future__ import annotations
@@ -13,11 +13,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nutch2py.commands import COMMANDS, command_parser
+from nutch2py.commands.command import did_you_mean
 from nutch2py.errors import NutchError, UsageError
 from nutch2py.version import __version__
 
 if TYPE_CHECKING:
     from nutch2py.conf import Configuration
+
+
+_WITH_VALUE = frozenset({"-D", "--conf", "-r", "--runner", "-crawlId", "--crawl-id"})
+"""Options that may stand before the command, and have a word behind them."""
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
@@ -65,7 +70,7 @@ def _split_command(argv: Sequence[str]) -> tuple[str | None, list[str]]:
     while rest and rest[0].startswith("-"):
         option = rest.pop(0)
         before.append(option)
-        if option in ("-D", "--conf", "-r", "--runner") and rest:
+        if option in _WITH_VALUE and rest:
             before.append(rest.pop(0))
     return (rest[0], [*rest[1:], *before]) if rest else (None, before)
 
@@ -79,7 +84,7 @@ def _run(argv: Sequence[str]) -> int:
         print(_usage())
         return 0 if {"--help", "-h", "-help"} & set(rest) else 1
     if name not in COMMANDS:
-        raise UsageError(f"there is no command {name}: nutch2py --help lists them")
+        raise UsageError(f"there is no command {name}{did_you_mean(name, COMMANDS)}: nutch2py --help lists them")
     args = command_parser(name).parse_args(["--help" if word == "-help" else word for word in rest])
     return COMMANDS[name].run(args, _configuration(args))
 

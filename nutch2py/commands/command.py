@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from nutch2py.errors import UsageError
@@ -16,8 +16,28 @@ if TYPE_CHECKING:
 Arguments = argparse.Namespace
 
 
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return ", did you mean …?" with the nearest of the words that are known, "" when none is near."""
+    from difflib import get_close_matches
+
+    folded = {name.lower(): name for name in known}
+    near = get_close_matches(word.lower(), folded, n=1, cutoff=0.7)
+    return f", did you mean {folded[near[0]]}?" if near else ""
+
+
 class CommandParser(argparse.ArgumentParser):
     """A parser that raises UsageError, so that wrong words end as every other error does."""
+
+    def parse_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        """Parse words; an option that there is not is named with the one that was perhaps meant."""
+        found, rest = self.parse_known_args(args, namespace)
+        if rest:
+            option = rest[0].partition("=")[0]
+            known = [name for name in self._option_string_actions if name.startswith("-")]
+            self.error(f"unrecognized arguments: {' '.join(rest)}{did_you_mean(option, known)}")
+        return found
 
     def error(self, message: str) -> NoReturn:
         """Print the usage; raise UsageError."""

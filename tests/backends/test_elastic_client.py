@@ -169,6 +169,7 @@ def test_a_refresh_that_fails_in_part_is_made_again():
         (f"http://127.0.0.1:{unused_port()}", "connection refused"),
         ("http://elastic.invalid", "no such host"),
     ],
+    ids=["refused", "unknown"],
 )
 def test_patience_ends(url, reason):
     with pytest.raises(IndexingError) as raised:

@@ -187,6 +187,7 @@ def test_the_next_address_is_asked_when_one_does_not_answer():
         (f"http://127.0.0.1:{unused_port()}/solr/nutch", "connection refused"),
         ("http://solr.invalid/solr/nutch", "no such host"),
     ],
+    ids=["refused", "unknown"],
 )
 def test_patience_ends(url, reason):
     with client(url, patience=0.3) as solr, pytest.raises(IndexingError) as raised:
