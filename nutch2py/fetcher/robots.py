@@ -4,23 +4,40 @@ What an answer means follows Nutch 2.4 (``HttpRobotRulesParser``): 200 is read; 
 ``http.robots.403.allow``; other 4xx allow all; 5xx puts the visit off (``http.robots.503.defer.visits``), and so no
 page is asked for while the file cannot be had (RFC 9309, 2.3.1.4). With that property false 5xx and failures allow all
 for now, as in Nutch 2. Both are asked for again after a while. Up to five redirects are followed (RFC 9309, 2.3.1.2).
+
+Rules are remembered up to ``http.robots.cache.bytes``; those not asked for longest go first, and are fetched anew when
+a page of their site comes again. What a site can make long, reading a large file and asking many rules with ``*``, is
+done in a thread, so that no other site waits for it.
 """
 
 from __future__ import annotations
 
 import time
-from asyncio import Future, ensure_future, shield
+from asyncio import Future, ensure_future, shield, to_thread
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.answer import Answer, FailureKind
 from nutch2py.fetcher.http_settings import check_agent
-from nutch2py.fetcher.robots_rules import ALLOW_ALL, DEFERRED, FORBID_ALL, MAX_BYTES, RobotsRules, parse_robots
+from nutch2py.fetcher.robots_rules import (
+    ALLOW_ALL,
+    DEFERRED,
+    FORBID_ALL,
+    MAX_BYTES,
+    RobotsLimits,
+    RobotsRules,
+    parse_robots,
+    unreachable,
+)
 from nutch2py.url.javaurl import parse_relative, parse_url
 
-_MAX_HOSTS = 100_000
+_CACHE_BYTES = 64 * 1024 * 1024
+_ENTRY_BYTES = 500  # of a site in the cache, beside its rules
+# what takes a few milliseconds at the most is done in the event loop: bytes of a file, comparisons for a URL
+_MOST_BYTES, _MOST_WORK = 8 * 1024, 1_000_000
 _RETRY_AFTER = 60.0  # seconds for which a failure to get the file is remembered
+_SHARED = frozenset({ALLOW_ALL, DEFERRED, FORBID_ALL})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _NOBODY = frozenset(
     {FailureKind.DNS, FailureKind.REFUSED, FailureKind.CONNECT, FailureKind.TLS, FailureKind.GATE, FailureKind.SCHEME}
@@ -44,7 +61,10 @@ class RobotsCache:
         self._defer = conf.get_bool("http.robots.503.defer.visits", True)
         self._max_redirects = conf.get_int("http.robots.redirect.max", 5)
         self._allowlist = {host.lower() for host in conf.get_strings("http.robot.rules.allowlist")}
+        self._limits = RobotsLimits.of(conf)
+        self._room = conf.get_int("http.robots.cache.bytes", _CACHE_BYTES)
         self._rules: OrderedDict[str, tuple[RobotsRules, float]] = OrderedDict()
+        self.size = 0  # bytes that the rules take
         self._asked: dict[str, Future[RobotsRules]] = {}
 
     async def rules(self, url: str) -> RobotsRules:
@@ -68,7 +88,7 @@ class RobotsCache:
         return await shield(asked)
 
     async def _fetch(self, key: str, url: str) -> RobotsRules:
-        answer = await self._get(url, MAX_BYTES)
+        answer = await self._get(url, MAX_BYTES + 1)  # one more tells that it was cut
         for _ in range(self._max_redirects):
             location = answer.header("Location") if answer.status in _REDIRECTS else None
             if answer.failure is not None or not location:
@@ -79,24 +99,45 @@ class RobotsCache:
                 break
             if not target.startswith(("http://", "https://")):
                 break  # nor does a redirect lead from the web to a file
-            answer = await self._get(target, MAX_BYTES)
-        rules, lasting = self._judge(answer)
-        self._rules[key] = rules, 0.0 if lasting else time.monotonic() + _RETRY_AFTER
-        if len(self._rules) > _MAX_HOSTS:
-            self._rules.popitem(last=False)
+            answer = await self._get(target, MAX_BYTES + 1)
+        rules, lasting = await self._judge(answer)
+        self._keep(key, rules, 0.0 if lasting else time.monotonic() + _RETRY_AFTER)
         return rules
 
-    def _judge(self, answer: Answer) -> tuple[RobotsRules, bool]:
+    def _keep(self, key: str, rules: RobotsRules, until: float) -> None:
+        """Remember rules, and forget others when that is too much; ``until`` is 0 for ever."""
+        before = self._rules.pop(key, None)
+        if before is not None:
+            self.size -= _size_of(before[0])
+        self._rules[key] = rules, until
+        self.size += _size_of(rules)
+        while self.size > self._room and len(self._rules) > 1:
+            self.size -= _size_of(self._rules.popitem(last=False)[1][0])
+
+    async def _judge(self, answer: Answer) -> tuple[RobotsRules, bool]:
         """Return the rules that an answer stands for, and whether they hold for the rest of the fetch."""
         failure = answer.failure
         if failure is not None:
             if not self._defer or failure.kind in _NOBODY:
                 return ALLOW_ALL, False
-            return RobotsRules(["Disallow: /"], unreachable=f"robots.txt: {failure.text}"), False
+            return unreachable(f"robots.txt: {failure.text}"), False
         if answer.status == 200:
-            return parse_robots(answer.content, self._agents), True
+            args = answer.content, self._agents, answer.url, self._limits
+            large = len(answer.content) > _MOST_BYTES
+            return (await to_thread(parse_robots, *args) if large else parse_robots(*args)), True
         if answer.status == 403 and not self._allow_forbidden:
             return FORBID_ALL, True
         if answer.status >= 500:
             return (DEFERRED if self._defer else ALLOW_ALL), False
         return ALLOW_ALL, True
+
+
+def _size_of(rules: RobotsRules) -> int:
+    return _ENTRY_BYTES + (0 if rules in _SHARED else rules.size)
+
+
+async def is_allowed(rules: RobotsRules, url: str) -> bool:
+    """Tell whether the rules of its site allow a URL."""
+    if rules.work(url) > _MOST_WORK:
+        return await to_thread(rules.allowed, url)
+    return rules.allowed(url)

@@ -12,7 +12,7 @@ from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.fetcher.http_settings import check_agent
 from nutch2py.fetcher.robots import agent_names
-from nutch2py.fetcher.robots_rules import parse_robots
+from nutch2py.fetcher.robots_rules import RobotsLimits, parse_robots
 from nutch2py.indexer.indexchecker import check_text
 from nutch2py.jobs.readdb_text import protocol_status_text
 from nutch2py.parser.bounded_parsing import BoundedParsing
@@ -64,8 +64,9 @@ def robots_checker(conf: Configuration, robots_file: str, url_file: str, agents:
     if not agents:
         check_agent(conf)
     names = tuple(agents) or agent_names(conf)
-    content = fetch_page(conf, robots_file).content if "://" in robots_file else _read(robots_file)
-    rules = parse_robots(content or b"", names)
+    remote = "://" in robots_file
+    content = fetch_page(conf, robots_file).content if remote else _read(robots_file)
+    rules = parse_robots(content or b"", names, robots_file if remote else "", RobotsLimits.of(conf))
     lines = sys.stdin.read() if url_file == "-" else _read(url_file).decode("utf-8", "replace")
     for url in filter(None, map(str.strip, lines.splitlines())):
         print(f"{'allowed' if rules.allowed(url) else 'not allowed'}:\t{url}")

@@ -1,17 +1,22 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from protego import Protego
 
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
-from nutch2py.fetcher.robots import RobotsCache, agent_names
-from nutch2py.fetcher.robots_rules import parse_robots
+from nutch2py.fetcher.robots import RobotsCache, agent_names, is_allowed
+from nutch2py.fetcher.robots_match import path_of
+from nutch2py.fetcher.robots_rules import MAX_BYTES, RobotsLimits, RobotsRules, parse_robots
+from tests.growth import assert_linear, repetitions
 
 Cases = Callable[[str], list[dict[str, Any]]]
 
@@ -58,6 +63,190 @@ def test_agent_with_digits_is_met_by_its_full_name_only_or_its_product_token() -
     for name, allowed in (("nutch2py", False), ("nutch", False), ("nutch3", True), ("nut", True)):
         rules = parse_robots(f"User-agent: {name}\nDisallow: /".encode(), ("nutch2py",))
         assert rules.allowed("http://a.test/") is allowed, name
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_a_byte_order_mark_tells_the_encoding(encoding: str) -> None:
+    rules = parse_robots("\ufeffUser-agent: *\r\nDisallow: /\u00fc\n".encode(encoding), ("probe",))
+    assert not rules.allowed("http://a.test/%C3%BC")
+    assert rules.allowed("http://a.test/u")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<!DOCTYPE html><html><body><pre>User-agent: *\nDisallow: /x?a&amp;b\n</pre></body></html>",
+        "<html><head><title>r</title></head><body>User-agent: *<br>Disallow: /x?a&amp;b<BR />Allow: /</body></html>",
+        "<p>User-agent: <b>*</b></p><p>Disallow: <i>/x?a&b</i></p><br>",
+    ],
+)
+def test_tags_around_the_lines_of_a_file_are_taken_off(page: str) -> None:
+    rules = parse_robots(page.encode(), ("probe",))
+    assert not rules.allowed("http://a.test/x?a&b")
+    assert rules.allowed("http://a.test/x")
+
+
+def test_only_rules_end_a_list_of_agents() -> None:
+    between = (
+        "User-agent: a\nCrawl-delay: 7\nRequest-rate: 1/5\nSitemap: http://a.test/s.xml\nHost: a.test\nUser-agent: b\n"
+    )
+    content = f"{between}Disallow: /x\nCrawl-delay: 2\nUser-agent: c\nDisallow: /y".encode()
+    for agent, delay in (("a", 2000), ("b", 2000)):
+        rules = parse_robots(content, (agent,))
+        assert (rules.allowed("http://a.test/x"), rules.allowed("http://a.test/y")) == (False, True), agent
+        assert rules.crawl_delay == delay, agent
+    assert not parse_robots(content, ("c",)).allowed("http://a.test/y")
+    assert not parse_robots(b"User-agent: a\nDisallow:\nUser-agent: b\nDisallow: /", ("b",)).allowed("http://a.test/")
+    assert parse_robots(b"User-agent: a\nDisallow:\nUser-agent: b\nDisallow: /", ("a",)).allowed("http://a.test/")
+
+
+def test_a_crawl_delay_is_that_of_the_agents_named_before_it() -> None:
+    content = b"User-agent: slow\nCrawl-delay: 60\n\nUser-agent: *\nDisallow: /x"
+    assert parse_robots(content, ("probe",)).crawl_delay is None
+    slow = parse_robots(content, ("slow",))
+    assert slow.crawl_delay == 60_000
+    assert not slow.allowed("http://a.test/x")
+
+
+def test_sitemaps_are_those_that_may_be_asked_for() -> None:
+    content = b"""Sitemap: /s.xml
+Sitemap: more/s.xml?a=1#x
+Sitemap: //b.test/s.xml
+SITEMAP: https://c.test/s.xml
+Sitemap: https://c.test/s.xml
+Sitemap: ftp://c.test/s.xml
+Sitemap: file:///etc/passwd
+Sitemap: javascript:alert(1)
+Sitemap: http://[
+Sitemap: http://c.test/%s
+""" % (b"l" * 9000)
+    rules = parse_robots(content, ("probe",), "http://a.test:81/robots.txt")
+    assert rules.sitemaps == [
+        "http://a.test:81/s.xml", "http://a.test:81/more/s.xml?a=1#x", "http://b.test/s.xml", "https://c.test/s.xml",
+        "ftp://c.test/s.xml",
+    ]  # fmt: skip
+    few = parse_robots(content, ("probe",), "http://a.test:81/robots.txt", RobotsLimits(sitemaps=2))
+    assert few.sitemaps == rules.sitemaps[:2]
+    many = b"".join(b"Sitemap: /%d\n" % n for n in range(3000))
+    assert len(parse_robots(many, ("probe",), "http://a.test/robots.txt").sitemaps) == 1000
+
+
+def test_what_is_beyond_the_limits_is_not_read() -> None:
+    lines = [b"User-agent: *"]
+    lines += [b"Disallow: /%d" % n for n in range(10)]
+    rules = parse_robots(b"\n".join(lines), ("probe",), limits=RobotsLimits(rules=5))
+    assert [rules.allowed(f"http://a.test/{n}") for n in range(10)] == [False] * 5 + [True] * 5
+    again = [*lines[:6], *lines[1:6], b"Allow: /4", *lines[6:]]  # what is said again is no other rule
+    rules = parse_robots(b"\n".join(again), ("probe",), limits=RobotsLimits(rules=5))
+    assert [rules.allowed(f"http://a.test/{n}") for n in range(3, 6)] == [False, True, True]
+    head = b"User-agent: *\nDisallow: /first\n#"
+    content = head + b"x" * (MAX_BYTES - len(head) - 14) + b"\nDisallow: /cut short\nDisallow: /second"
+    rules = parse_robots(content, ("probe",))
+    assert not rules.allowed("http://a.test/first")
+    assert rules.allowed("http://a.test/c")  # what the limit cut is no rule
+    assert rules.allowed("http://a.test/second")
+
+
+PIECES = [*"/abA*$?=&+~.%:;", "%41", "%2F", "%2f", "%2A", "%24", "%C3%BC", "\u00fc", "index.html"]
+VALUES = st.lists(st.sampled_from(PIECES), max_size=8).map("".join)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), VALUES), max_size=6), VALUES)
+def test_a_rule_means_what_protego_says(rules: list[tuple[bool, str]], path: str) -> None:
+    lines = [f"{'Allow' if allow else 'Disallow'}: {value}" for allow, value in rules]
+    url = f"http://a.test/{path}"
+    oracle = Protego.parse("\n".join(["User-agent: *", *lines])).can_fetch(url, "probe")
+    found = parse_robots("\n".join(["User-agent: *", *lines]).encode(), ("probe",))
+    assert all(group.allows(path_of(url)) for group in found._decoded) == oracle, (lines, url)
+
+
+def rules_of(value: Callable[[int], str]) -> Callable[[int], bytes]:
+    """Return the shape of a file of as many rules as have room."""
+
+    def shape(length: int) -> bytes:
+        lines = ["User-agent: *"]
+        size = 0
+        while size < length:
+            lines.append(f"Disallow: {value(len(lines))}")
+            size += len(lines[-1]) + 1
+        return "\n".join(lines).encode()
+
+    return shape
+
+
+FILES = {
+    "prefixes": rules_of(lambda n: f"/a/{n}"),
+    "anchored": rules_of(lambda n: f"/a/{n}$"),
+    "wild": rules_of(lambda n: f"/*{n}"),
+    "wild, found together": rules_of(lambda n: f"/*{n}*aaaa"),
+    "many stars": rules_of(lambda n: "*a" * 40 + f"{n}b"),
+    "escapes": rules_of(lambda n: f"/%41\u00fc{n}"),
+    "lengths": rules_of(lambda n: "/" + "b" * (n % 1000)),
+}
+RAW = {
+    name: (lambda length, shape=shape: shape(length).encode())
+    for name, shape in repetitions(
+        ["a", " ", "\n", "\r", "*", "%", "%4", "<", "<br", "<pre ",
+         "User-agent: probe\n", "User-agent:probe\nCrawl-delay:1\n", "Sitemap: /a\n",
+         "Crawl-delay: 9\n", "#", "user-agent ", "site-map"],
+        ["User-agent: *\nDisallow: ", "<html>", ""], [""],
+    ).items()
+}  # fmt: skip
+
+
+def test_reading_a_file_takes_time_that_grows_with_its_length() -> None:
+    assert_linear(lambda content: parse_robots(content, ("probe",)), {**FILES, **RAW}, longest=65_536)
+
+
+@pytest.mark.parametrize("path", ["a" * 2000, "bc" * 1000, "%41" * 600, "/folder/page.html?a=b&c=d"])
+def test_asking_takes_time_that_grows_with_the_rules(path: str) -> None:
+    def ask(rules: RobotsRules) -> bool:
+        return rules.allowed(f"http://a.test/{path}")
+
+    shapes = {name: (lambda length, file=file: parse_robots(file(length), ("probe",))) for name, file in FILES.items()}
+    assert_linear(ask, shapes, longest=65_536)
+
+
+def test_asking_takes_time_that_grows_with_the_url() -> None:
+    for name, file in FILES.items():
+        rules = parse_robots(file(8192), ("probe",))
+        shapes = repetitions(["a", "/", "%41", "%", "?", "b1"], ["http://a.test/", "http:"], ["", "#"])
+        assert_linear(rules.allowed, shapes, longest=8192)
+        assert rules.size > 0, name
+
+
+def test_of_many_rules_only_those_are_tried_that_may_match() -> None:
+    rules = parse_robots(FILES["wild"](MAX_BYTES - 1000), ("probe",))
+    (group,) = rules._decoded
+    path = path_of("http://a.test/page-12345.html")
+    tried = sum(len(group._wild[gram]) for gram in group._grams_in(path))
+    assert len(group._grams_in(path)) < 30
+    assert tried < 30
+    assert not rules.allowed("http://a.test/page-12345.html")
+    assert rules.allowed("http://a.test/page-.html")
+
+
+def test_a_url_that_takes_too_much_work_is_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = parse_robots(FILES["wild, found together"](65_536), ("probe",))
+    url = "http://a.test/" + "aaaa" * 100
+    assert rules.allowed(url)
+    monkeypatch.setattr("nutch2py.fetcher.robots_match._MOST_WORK", 100_000)
+    assert not rules.allowed(url)
+    assert rules.allowed("http://a.test/b")
+
+
+@pytest.mark.parametrize("name", [*FILES])
+def test_the_size_of_rules_is_not_less_than_what_they_take(name: str) -> None:
+    content = FILES[name](200_000)
+    parse_robots(content, ("probe",))
+    tracemalloc.start()
+    try:
+        rules = parse_robots(content, ("probe",))
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert taken <= rules.size <= 4 * taken
 
 
 def test_agent_names_in_order(conf: Configuration) -> None:
@@ -112,6 +301,67 @@ def test_a_site_is_asked_once_for_many_pages_and_each_port_by_itself(conf: Confi
 
     asyncio.run(ask())
     assert sorted(web.asked) == ["http://a.test/robots.txt", "http://a.test:81/robots.txt", "https://a.test/robots.txt"]
+
+
+def test_rules_are_remembered_by_their_bytes_those_asked_for_last(conf: Configuration) -> None:
+    content = FILES["wild"](50_000)
+    most = 3 * parse_robots(content, ("probe",)).size
+    conf.set("http.robots.cache.bytes", str(most))
+    web = Web(Answer("", 200, content=content))
+
+    async def ask() -> None:
+        cache = RobotsCache(conf, web.get)
+        for number in range(20):
+            await cache.rules(f"http://h{number}.test/")
+            await cache.rules("http://h0.test/")
+            assert cache.size <= most
+        assert cache.size == sum(rules.size + 500 for rules, _ in cache._rules.values())
+        assert len(cache._rules) == 2
+
+    asyncio.run(ask())
+    assert len(web.asked) == 20  # that of h0, used all the time, was never dropped
+
+
+def test_small_rules_of_many_sites_fit(conf: Configuration) -> None:
+    cache = RobotsCache(conf, Web(Answer("", 404), Answer("", 200, content=FORBIDDING)).get)
+
+    async def ask() -> None:
+        for number in range(500):
+            await cache.rules(f"http://h{number}.test/")
+
+    asyncio.run(ask())
+    assert len(cache._rules) == 500
+    assert cache.size < 500 * 2000
+
+
+def test_long_work_is_done_beside_the_event_loop(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[str] = []
+
+    def noted(*args: Any) -> RobotsRules:
+        threads.append(threading.current_thread().name)
+        return parse_robots(*args)
+
+    monkeypatch.setattr("nutch2py.fetcher.robots.parse_robots", noted)
+
+    async def ask(content: bytes) -> RobotsRules:
+        return await RobotsCache(conf, Web(Answer("", 200, content=content)).get).rules("http://a.test/")
+
+    asyncio.run(ask(FORBIDDING))
+    rules = asyncio.run(ask(FILES["wild"](MAX_BYTES)))
+    assert threads[0] == threading.main_thread().name != threads[1]
+    url = "http://a.test/page-12345.html"
+    monkeypatch.setattr(RobotsRules, "allowed", lambda *_: threads.append(threading.current_thread().name))
+    asyncio.run(is_allowed(rules, url))
+    asyncio.run(is_allowed(parse_robots(FORBIDDING, ("probe",)), url))
+    assert threads[3] == threading.main_thread().name != threads[2]
+
+
+def test_sitemaps_are_relative_to_where_the_file_was_found(conf: Configuration) -> None:
+    web = Web(
+        Answer("", 301, [b"Location: https://b.test/deep/robots.txt\r\n"]), Answer("", 200, content=b"Sitemap: s.xml")
+    )
+    rules = asyncio.run(RobotsCache(conf, web.get).rules("http://a.test/x"))
+    assert rules.sitemaps == ["https://b.test/deep/s.xml"]
 
 
 @pytest.mark.parametrize(("redirects", "allowed"), [(5, False), (6, True)])
