@@ -6,13 +6,17 @@ import re
 import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nutch2py.parser.xml_entities import settled
+
+if TYPE_CHECKING:
+    from lxml.etree import XMLPullParser
 
 MAX_URLS = 50_000  # of one sitemap, by the protocol
 MAX_BYTES = 50 * 1024 * 1024
 DEFAULT_PRIORITY = 0.5
+_PIECE = 65_536  # bytes given to the XML parser at a time
 
 # W3C date and time: a year, then each finer part if the coarser is there; without a zone it is UTC
 _DATE = re.compile(
@@ -20,6 +24,7 @@ _DATE = re.compile(
 )
 _FREQUENCIES = frozenset({"ALWAYS", "HOURLY", "DAILY", "WEEKLY", "MONTHLY", "YEARLY", "NEVER"})
 _ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
+_PARTS = frozenset({"loc", "link", "lastmod", "updated", "changefreq", "priority"})
 
 
 class SitemapEntry(NamedTuple):
@@ -38,23 +43,26 @@ class Sitemap(NamedTuple):
     entries: list[SitemapEntry]
 
 
-def parse_sitemap(body: bytes, *, max_bytes: int = MAX_BYTES, max_urls: int = MAX_URLS) -> Sitemap:
-    """Read a sitemap; raise ValueError when it is none.
+def parse_sitemap(
+    body: bytes, *, max_bytes: int = MAX_BYTES, max_urls: int = MAX_URLS, max_length: int = MAX_BYTES
+) -> Sitemap:
+    """Read the first ``max_urls`` entries of a sitemap; raise ValueError when it is none.
 
-    Broken XML is read as far as it goes. Neither external entities nor a document type are loaded, and a gzipped
-    sitemap is unpacked up to ``max_bytes`` only.
+    Entries whose URL has more than ``max_length`` characters are left out. Broken XML is read as far as it goes.
+    Neither external entities nor a document type are loaded, and a gzipped sitemap is unpacked up to ``max_bytes``
+    only.
     """
     if body[:2] == b"\x1f\x8b":
         body = _gunzip(body, max_bytes)
     body = body[:max_bytes]
     head = body[:1024].lstrip(b"\xef\xbb\xbf \t\r\n")
     if head.startswith(b"<") or body[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return _read_xml(body, max_urls)
+        return _read_xml(body, max_urls, max_length)
     lines = (line.strip() for line in body.decode("utf-8-sig", "replace").splitlines())
-    urls = [line for line in lines if line.startswith(("http://", "https://"))][:max_urls]
+    urls = [line for line in lines if line.startswith(("http://", "https://"))]
     if not urls:
         raise ValueError("neither XML nor a list of URLs")
-    return Sitemap(False, [SitemapEntry(url) for url in urls])
+    return Sitemap(False, [SitemapEntry(url) for url in urls if len(url) <= max_length][:max_urls])
 
 
 def parse_w3c_time(text: str) -> int | None:
@@ -88,40 +96,59 @@ def _gunzip(body: bytes, max_bytes: int) -> bytes:
         raise ValueError(f"not gzip: {error}") from None
 
 
-def _read_xml(body: bytes, max_urls: int) -> Sitemap:
+def _read_xml(body: bytes, max_urls: int, max_length: int) -> Sitemap:
     from lxml import etree
 
     pull = etree.XMLPullParser(
-        events=("start", "end"), recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
-    )
-    pull.feed(settled(body))
-    try:
-        pull.close()
-    except etree.XMLSyntaxError as error:
-        raise ValueError(f"not XML: {error}") from None
+        events=("start", "end"), recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False,
+        remove_comments=True, remove_pis=True,
+    )  # fmt: skip
     root = ""
     entries: list[SitemapEntry] = []
-    for event, element in pull.read_events():
+    opened: list[dict[str, str]] = []  # what the entries say that are open
+    for event, element in _events(pull, settled(body)):
         name = _local(element.tag)
         if event == "start":
             root = root or name
-        elif name in _ENTRIES and len(entries) < max_urls:
-            entry = _entry(dict(_children(element)))
-            if entry is not None:
+            if name in _ENTRIES:
+                opened.append({})
+            continue
+        if name in _ENTRIES:
+            entry = _entry(opened.pop())
+            if entry is not None and len(entry.url) <= max_length:
                 entries.append(entry)
-            element.clear()
+            if len(entries) >= max_urls:
+                break
+        elif name in _PARTS and opened and _local(element.getparent().tag) in _ENTRIES:
+            opened[-1][name] = (element.text or element.get("href") or "").strip()
+        _forget(element)
     if root not in ("urlset", "sitemapindex", "rss", "feed", "RDF"):
         raise ValueError(f"the root element is {root or 'missing'}, not urlset, sitemapindex or that of a feed")
     return Sitemap(root == "sitemapindex", entries)
 
 
+def _events(pull: XMLPullParser[Any], body: bytes) -> Iterator[tuple[str, Any]]:
+    """Feed a parser piece by piece, so that the tree never holds all, and give the elements as they begin and end."""
+    for start in range(0, len(body), _PIECE):
+        pull.feed(body[start : start + _PIECE])
+        yield from pull.read_events()
+    try:
+        pull.close()
+    except SyntaxError as error:
+        raise ValueError(f"not XML: {error}") from None
+    yield from pull.read_events()
+
+
+def _forget(element: Any) -> None:
+    """Let go of what an element holds and of what is before it: 50 MiB of a sitemap would take 2 GB as a tree."""
+    element.clear()
+    parent = element.getparent()
+    while parent is not None and parent[0] is not element:
+        del parent[0]
+
+
 def _local(tag: object) -> str:
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
-
-
-def _children(element: object) -> Iterator[tuple[str, str]]:
-    for child in element:  # type: ignore[attr-defined]
-        yield _local(child.tag), (child.text or child.get("href") or "").strip()
 
 
 def _entry(parts: dict[str, str]) -> SitemapEntry | None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from nutch2py.cells import ParseStatus
 from nutch2py.conf import Configuration
 from nutch2py.parser.parsing import ParseOutcome, Parsing
-from nutch2py.parser.sitemap import MAX_BYTES, SitemapEntry, parse_sitemap
+from nutch2py.parser.sitemap import MAX_BYTES, MAX_URLS, SitemapEntry, parse_sitemap
 from nutch2py.record import Field
 from nutch2py.url.keys import reverse_url, unreverse_url
 from nutch2py.webpage import INJECTED_PAGE, CrawlStatus, Mark, ParseStatusCode, WebPage
@@ -41,6 +41,9 @@ class SitemapParsing:
     def __init__(self, conf: Configuration, parsing: Parsing) -> None:
         self._parsing = parsing
         self._max_bytes = conf.get_int("sitemap.size.max", MAX_BYTES)
+        self._max_urls = max(1, conf.get_int("sitemap.entries.max", MAX_URLS))
+        length = conf.get_int("http.url.limit", 8192)
+        self._max_length = length if length >= 0 else self._max_bytes
         self.fields: frozenset[Field[Any]] = parsing.fields | {WebPage.sitemaps}
 
     def process(self, key: str, page: WebPage) -> SitemapOutcome:
@@ -49,7 +52,12 @@ class SitemapParsing:
             return SitemapOutcome(ParseOutcome("notfetched"), {})
         url = unreverse_url(key)
         try:
-            sitemap = parse_sitemap(page.content or b"", max_bytes=self._max_bytes)
+            sitemap = parse_sitemap(
+                page.content or b"",
+                max_bytes=self._max_bytes,
+                max_urls=self._max_urls,
+                max_length=self._max_length,
+            )
         except ValueError as error:
             page.parse_status = status = ParseStatus(
                 ParseStatusCode.FAILED, ParseStatusCode.EXCEPTION, (f"sitemap: {error}",)
@@ -63,7 +71,7 @@ class SitemapParsing:
         listed: dict[str, SitemapEntry] = {}
         for entry in sitemap.entries:
             target = self._parsing.links.accept(entry.url)
-            if target is None:
+            if target is None or target == url:  # one that names itself says nothing new
                 continue
             if sitemap.is_index:
                 page.sitemaps[target] = "parser"

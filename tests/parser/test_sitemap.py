@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from nutch2py.conf import Configuration
+from nutch2py.parser import sitemap as sitemap_module
 from nutch2py.parser.parsing import Parsing
 from nutch2py.parser.sitemap import SitemapEntry, parse_sitemap, parse_w3c_time
 from nutch2py.parser.sitemap_parsing import SitemapOutcome, SitemapParsing, row_of
 from nutch2py.webpage import Mark, WebPage
+from tests.growth import assert_linear, repetitions
 
 from .pages import fetched
 
@@ -110,6 +112,66 @@ def test_bombs_and_foreign_files_are_harmless() -> None:
         b"<!DOCTYPE u [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><urlset><url><loc>http://h/&x;</loc></url></urlset>"
     )
     assert all("root" not in e.url for e in parse_sitemap(entity).entries)
+
+
+def test_entries_and_the_length_of_their_urls_are_limited(conf: Configuration) -> None:
+    conf.set("sitemap.entries.max", "3")
+    conf.set("http.url.limit", "100")
+    urls = [f"http://d.test/{'sid=' * 100_000}", *(f"http://d.test/{number}" for number in range(5))]
+    for body in (sitemap(*(f"<loc>{url}</loc>" for url in urls)), "\n".join(urls).encode()):
+        outcome, listed = process(fetched(body), conf)
+        assert outcome.label == "success"
+        assert [*listed] == ["test.d:http/0", "test.d:http/1", "test.d:http/2"]
+
+
+@pytest.mark.parametrize(("root", "entry"), [("urlset", "url"), ("sitemapindex", "sitemap")])
+def test_a_sitemap_that_names_itself_is_not_its_own_entry(conf: Configuration, root: str, entry: str) -> None:
+    urls = ("http://h.test/sitemap.xml", "http://h.test/other.xml")
+    page = fetched(f"<{root}>{''.join(f'<{entry}><loc>{url}</loc></{entry}>' for url in urls)}</{root}>".encode())
+    _, listed = process(page, conf)
+    assert [*listed, *page.sitemaps] == (["test.h:http/other.xml"] if entry == "url" else [urls[1]])
+
+
+def test_what_stands_between_and_inside_entries_changes_nothing() -> None:
+    odd = "<x:image xmlns:x='i'><x:loc>http://h/no</x:loc></x:image><!-- http://h/no --><?no http://h/no?>"
+    pieces = sitemap(f"{odd}<loc>http://h/1</loc>{odd}<priority>0.1</priority>{odd}", f"<loc>http://h/2</loc>{odd}")
+    body = pieces.replace(b"<url>", f"{odd}<loc>http://h/no</loc><url>".encode())
+    assert parse_sitemap(body).entries == [SitemapEntry("http://h/1", priority=0.1), SitemapEntry("http://h/2")]
+
+
+XML_SHAPES = {
+    name: (lambda length, shape=shape: shape(length).encode())
+    for name, shape in repetitions(
+        ["<url><loc>http://h/1</loc></url>", "<url>", "<url><url/>", "<a/>", "<a>", "<!-- a -->", "<?a?>", "a", "&amp;",
+         "&", "<", "<url><loc>", "</url>", "<loc>http://h/1</loc>"],
+        ["<urlset>", "<urlset><url>", "<urlset><url><loc>http://h/"], [""],
+    ).items()
+}  # fmt: skip
+TEXT_SHAPES = {
+    name: (lambda length, shape=shape: shape(length).encode())
+    for name, shape in repetitions(["a", "http://h/1\n", "\n", " ", "http://", "\r"], ["http://h/\n", ""], [""]).items()
+}
+
+
+def test_reading_takes_time_that_grows_with_the_sitemap() -> None:
+    assert_linear(parse_sitemap, {**XML_SHAPES, **TEXT_SHAPES}, longest=131_072)
+
+
+@pytest.mark.parametrize("piece", ["<a/>", "<url><loc>http://h/1</loc></url>", "<!--a-->", "<?a?>"])
+@pytest.mark.parametrize("head", ["<urlset>", "<urlset><url>"])
+def test_a_sitemap_is_never_held_as_a_whole_tree(monkeypatch: pytest.MonkeyPatch, head: str, piece: str) -> None:
+    most = 0
+
+    def counted(element: Any) -> None:
+        nonlocal most
+        most = max(most, sum(1 for _ in element.getroottree().iter()))
+        forget(element)
+
+    forget = sitemap_module._forget
+    monkeypatch.setattr(sitemap_module, "_forget", counted)
+    monkeypatch.setattr(sitemap_module, "_PIECE", 100)
+    parse_sitemap((head + piece * 500).encode())
+    assert most < 60
 
 
 @pytest.mark.parametrize(
