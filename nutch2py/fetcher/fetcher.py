@@ -77,9 +77,10 @@ class Fetcher:
 
         ``items`` is advanced and ``sink`` and ``lookup`` are called in one thread of their own, never two at a time; no
         more than ``fetcher.queue.depth.multiplier`` × threads items are held. An exception that ``items`` or ``sink``
-        raises ends the fetch and is raised here. ``status`` is called every second with a line for a terminal.
-        ``lookup`` gives the row of a key, None when there is none: with ``http.redirect.max`` above 0 the targets of
-        redirects are fetched at once and handed to ``sink`` as items of their own.
+        raises ends the fetch and is raised here. ``status`` is called every second with a line for a terminal, unless
+        nothing moves and the table alone is waited for. ``lookup`` gives the row of a key, None when there is none:
+        with ``http.redirect.max`` above 0 the targets of redirects are fetched at once and handed to ``sink`` as items
+        of their own.
         """
         started = time.monotonic()
         fetch = FetchRun(self.conf, self.options, self.keys, self.host_settings, self.log, items, sink, status, lookup)

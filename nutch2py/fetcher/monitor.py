@@ -42,13 +42,21 @@ class Throughput(NamedTuple):
 class Monitor:
     """Watches a run and writes its log lines, in the words of Nutch's fetcher.
 
-    ``wake`` makes the run look again whether there is anything to do; ``tell`` takes the line for a terminal.
+    ``wake`` makes the run look again whether there is anything to do; ``tell`` takes the line for a terminal, which is
+    the task's sign of life as well: it is told as long as the run ``waits`` for servers or for their time to come, or
+    something has moved. A run that waits for nothing but the table says nothing, so that one that hangs there can be
+    found and ended.
     """
 
     def __init__(
-        self, state: FetchState, throughput: Throughput, wake: Callable[[], None], tell: Callable[[str], None]
+        self,
+        state: FetchState,
+        throughput: Throughput,
+        wake: Callable[[], None],
+        tell: Callable[[str], None],
+        waits: Callable[[], bool],
     ) -> None:
-        self._state, self._wake, self._tell = state, wake, tell
+        self._state, self._wake, self._tell, self._waits = state, wake, tell, waits
         self._started = time.monotonic()
         self._last = self._started
         self._last_pages = self._last_bytes = 0
@@ -56,6 +64,7 @@ class Monitor:
         self._threshold, self._sequence = throughput.threshold, throughput.sequence
         self._check_after = self._started + throughput.check_after
         self._below = 0
+        self._told: tuple[int, ...] = ()
 
     def begin(self, mode: str) -> None:
         """Write the lines with which a fetch begins."""
@@ -79,11 +88,19 @@ class Monitor:
         due = time.monotonic() + _INTERVAL
         while True:
             await asyncio.sleep(min(_LIVE, _INTERVAL))
-            self._tell(self.live())
+            self._give_life()
             self._check_time()
             if time.monotonic() >= due:
                 due += _INTERVAL
                 self._check_throughput(self._report(self._state.options.threads))
+
+    def _give_life(self) -> None:
+        run = self._state
+        moved = (run.report.pages, run.report.bytes, run.active, run.queues.total_size)
+        text = self.live()
+        if self._waits() or moved != self._told:
+            self._told = moved
+            self._tell(text)
 
     def live(self) -> str:
         """Return how it goes: rates of the last seconds, queues, requests, errors by kind, seconds that are left."""

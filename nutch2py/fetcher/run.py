@@ -24,7 +24,7 @@ from nutch2py.fetcher.monitor import Monitor, Throughput
 from nutch2py.fetcher.outcome import ROBOTS_DENIED, protocol_status
 from nutch2py.fetcher.page_store import PageStore
 from nutch2py.fetcher.queues import FetchItem, FetchItemQueues, HostSettings, QueueKeys
-from nutch2py.fetcher.robots import RobotsCache
+from nutch2py.fetcher.robots import RobotsCache, is_allowed
 from nutch2py.fetcher.transport import Transport
 from nutch2py.reporting import adopt, reporter
 from nutch2py.webpage import CrawlStatus, Mark, WebPage
@@ -101,6 +101,7 @@ class FetchRun:
         self._tell = status or (lambda _: None)
         self._io = ThreadPoolExecutor(1, "fetcher-table", initializer=adopt, initargs=(reporter(),))
         self._finished: list[Finished] = []
+        self._looking_up = 0  # threads that wait for the table
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -117,7 +118,7 @@ class FetchRun:
         self._backoff = Backoff(self.conf, self.queues, self.report.counters, self.options.deadline)
         self._robots = RobotsCache(self.conf, lambda url, limit: transport.get(url, limit=limit))
         self._hungry, self._full, self._idle = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        monitor = Monitor(self.state, Throughput.of(self.conf), self._wake, self._tell)
+        monitor = Monitor(self.state, Throughput.of(self.conf), self._wake, self._tell, self._waits)
         monitor.begin(self._keys.mode)
         flusher = asyncio.ensure_future(self._flush_until_idle())
         helpers = [asyncio.ensure_future(self._feed()), asyncio.ensure_future(monitor.watch()), flusher]
@@ -137,6 +138,12 @@ class FetchRun:
             if self._timer is not None:
                 self._timer.cancel()
         monitor.end()
+
+    def _waits(self) -> bool:
+        """Whether the run goes on by itself: a request will end, or the time of a queue will come."""
+        if self.state.active > self._looking_up:
+            return True
+        return self.queues.total_size > 0 and self.queues.next_time() is not None and not self._backed_up
 
     def _wake(self) -> None:
         """Look again whether there is anything to do: the queues were emptied."""
@@ -256,7 +263,7 @@ class FetchRun:
             self.queues.finish(item)
             self._finish(item, Answer(item.url, failure=Failure(FailureKind.ROBOTS, rules.unreachable)))
             return
-        if not rules.allowed(item.url):
+        if not await is_allowed(rules, item.url):
             self._deny(item, "ROBOTS_DENIED")
             return
         delay = rules.crawl_delay or 0
@@ -281,7 +288,11 @@ class FetchRun:
 
     async def _follow(self, item: FetchItem, status: ProtocolStatus) -> None:
         """Put the target of a redirect into its own queue, so that it is fetched in this run, as politely as any."""
-        target = await self._loop.run_in_executor(self._io, self._target_of, item, status)
+        self._looking_up += 1
+        try:
+            target = await self._loop.run_in_executor(self._io, self._target_of, item, status)
+        finally:
+            self._looking_up -= 1
         if target is not None:
             self.queues.add(target)
 

@@ -25,7 +25,7 @@ from nutch2py.reporting import Progress, reporter
 
 _TICK = 0.25  # seconds between two writes of a count
 _STATUS_TICK = 10.0  # seconds between two status lines on Hadoop
-_IDLE = 0.02  # CPU seconds in a tick below which a task that has done no row counts as hanging
+_IDLE = 0.02  # CPU seconds in a tick below which a task counts as hanging that has done no row and says nothing
 TASK_ERROR = "nutch2py.error "
 """What begins the line on a task's standard error that says, as JSON, why it ends; on Hadoop."""
 
@@ -37,7 +37,7 @@ class TaskChannel:
         self._folder = Path(folder) if folder else None
         self._set_status = set_status
         self._rows, self._next = 0, 0.0
-        self._said = ""
+        self._said, self._notes = "", 0
         self._note_file = self._folder / f"note-{os.getpid()}-{name}" if self._folder else None
         self._closed = threading.Event()
         self._count_file: int | None = None
@@ -50,13 +50,17 @@ class TaskChannel:
             threading.Thread(target=self._report, name="status", daemon=True).start()
 
     def _report(self) -> None:
-        """Report the status as long as the task does something: one that says nothing is killed after its time-out."""
-        rows, cpu = -1, 0.0
+        """Report the status as long as the task does something: one that says nothing is killed after its time-out.
+
+        A note counts, too: waiting politely takes neither rows nor processor time. It is the task's own work that gives
+        notes, never a thread beside it.
+        """
+        before, cpu = (-1, 0), 0.0
         while not self._closed.wait(_STATUS_TICK):
-            now = time.process_time()
-            if self._rows != rows or now - cpu > _IDLE:
+            done, now = (self._rows, self._notes), time.process_time()
+            if done != before or now - cpu > _IDLE:
                 self._publish()
-            rows, cpu = self._rows, now
+            before, cpu = done, now
 
     def advance(self, rows: int = 1) -> None:
         """Count rows as done."""
@@ -75,8 +79,9 @@ class TaskChannel:
             self._set_status(f"{self._rows} rows{', ' if self._said else ''}{self._said}")
 
     def note(self, text: str) -> None:
-        """Say in a few words how the task goes: shown beside the rows until the next note."""
+        """Say in a few words how the task goes: shown beside the rows until the next note, and a sign of life."""
         self._said = text
+        self._notes += 1
         if self._note_file is not None:
             part = self._note_file.with_name(f"part-{self._note_file.name}")
             part.write_text(text, encoding="utf-8")

@@ -226,3 +226,37 @@ def test_what_is_left_is_due_again(everywhere: ScriptedSite, conf: Configuration
     assert second.count("FetcherStatus", "already_fetched") == 1
     assert second.count("FetcherStatus", "SUCCESS") == 3
     assert fetched() == 4
+
+
+def test_a_fetch_that_waits_politely_gives_signs_of_life(
+    site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nutch2py.fetcher.monitor._LIVE", 0.01)
+    crawl.conf.set("fetcher.server.delay", "1.0")
+    site.on("/1", Reply(body=PAGE))
+    site.on("/2", Reply(body=PAGE))
+    told: list[str] = []
+    Fetcher(crawl.conf, 4, log=crawl.log.append).run(map(item, map(site.url, ("/1", "/2"))), crawl.sink, told.append)
+    waiting = [text for text in told if "1 queues, 0 active" in text]
+    assert len(waiting) > 10  # some 100 but on a machine that is busy
+    assert len(set(waiting)) < len(waiting)  # though there is nothing new to say
+
+
+def test_a_fetch_that_waits_for_its_table_alone_gives_none(
+    site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nutch2py.fetcher.monitor._LIVE", 0.01)
+    site.on("/1", Reply(body=PAGE))
+    told: list[str] = []
+    still = False
+
+    def hang(_: FetchItem) -> None:
+        nonlocal still
+        until = time.monotonic() + 20
+        while not still and time.monotonic() < until:
+            before = len(told)
+            time.sleep(0.5)
+            still = len(told) == before
+
+    Fetcher(crawl.conf, 4, log=crawl.log.append).run(iter([item(site.url("/1"))]), hang, told.append)
+    assert still

@@ -326,3 +326,23 @@ def test_a_task_that_hangs_reports_no_status(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("nutch2py.mapreduce.progress.time.process_time", lambda: 7.0)
     channel._report()
     assert len(statuses) == 1  # the first tick; then neither rows nor processor time went on
+
+
+def test_a_note_is_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    statuses: list[str] = []
+    channel = TaskChannel("", "a", statuses.append)
+    channel.close()
+    statuses.clear()
+    said = iter([True, True, True, False, False])
+
+    def tick(_: float) -> bool:
+        if (more := next(said, None)) is None:
+            return True
+        if more:
+            channel.note("0.0 pages/s, 1 queues, 0 active")  # the same words each time
+        return False
+
+    monkeypatch.setattr(channel._closed, "wait", tick)
+    monkeypatch.setattr("nutch2py.mapreduce.progress.time.process_time", lambda: 7.0)
+    channel._report()
+    assert statuses == ["0 rows, 0.0 pages/s, 1 queues, 0 active"] * 3  # then the task hangs
