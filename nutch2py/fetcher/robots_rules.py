@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.robots_match import RuleSet, path_of, to_the_letter, value_to_the_letter
 from nutch2py.url.javaurl import resolve
+from nutch2py.url.length import limit_of
 
 MAX_BYTES = 500 * 1024
 """What is read of a robots.txt (RFC 9309, 2.5)."""
@@ -30,8 +31,9 @@ _AGENT = re.compile(r"user[- ]?agent\s*(?::|\s)\s*(.*)", re.IGNORECASE)
 _RULE = re.compile(
     r"(?:(allow)|disallow|dissallow|dissalow|disalow|diasllow|disallaw)\s*(?::|\s)\s*(.*)", re.IGNORECASE
 )
-_DELAY = re.compile(r"crawl[- ]delay\s*(?::|\s)\s*(\S{1,32})$", re.IGNORECASE)
+_DELAY = re.compile(r"crawl[- ]delay\s*(?::|\s)\s*(.*)", re.IGNORECASE)
 _SITEMAP = re.compile(r"site-?maps?\s*(?::|\s)\s*(\S+)", re.IGNORECASE)
+_LONGEST_NUMBER = 32
 _NAME = re.compile(r"[A-Za-z0-9_.-]*")
 _PRODUCT = re.compile(r"[a-z_-]*")
 _HTML = re.compile(r"<(?:!doctype|html|head|body|pre|br)\b", re.IGNORECASE)
@@ -57,12 +59,11 @@ class RobotsLimits:
 
     @classmethod
     def of(cls, conf: Configuration) -> RobotsLimits:
-        """Read ``http.robots.rules.max``, ``http.robots.sitemaps.max`` and ``http.url.limit`` (negative: any)."""
-        url = conf.get_int("http.url.limit", cls.url)
+        """Read ``http.robots.rules.max``, ``http.robots.sitemaps.max`` and ``http.url.limit``."""
         return cls(
             rules=max(0, conf.get_int("http.robots.rules.max", cls.rules)),
             sitemaps=max(0, conf.get_int("http.robots.sitemaps.max", cls.sitemaps)),
-            url=url if url >= 0 else MAX_BYTES,
+            url=limit_of(conf),
         )
 
 
@@ -189,7 +190,7 @@ class _Reader:
 
 def _seconds(text: str) -> float | None:
     try:
-        seconds = float(text)
+        seconds = float(text[:_LONGEST_NUMBER])
     except ValueError:
         return None
     return seconds if math.isfinite(seconds) and seconds >= 0 else None

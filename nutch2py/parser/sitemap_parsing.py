@@ -10,6 +10,7 @@ from nutch2py.parser.parsing import ParseOutcome, Parsing
 from nutch2py.parser.sitemap import MAX_BYTES, MAX_URLS, SitemapEntry, parse_sitemap
 from nutch2py.record import Field
 from nutch2py.url.keys import reverse_url, unreverse_url
+from nutch2py.url.length import limit_of
 from nutch2py.webpage import INJECTED_PAGE, CrawlStatus, Mark, ParseStatusCode, WebPage
 
 _INTERVALS = {
@@ -42,8 +43,7 @@ class SitemapParsing:
         self._parsing = parsing
         self._max_bytes = conf.get_int("sitemap.size.max", MAX_BYTES)
         self._max_urls = max(1, conf.get_int("sitemap.entries.max", MAX_URLS))
-        length = conf.get_int("http.url.limit", 8192)
-        self._max_length = length if length >= 0 else self._max_bytes
+        self._max_length = limit_of(conf)
         self.fields: frozenset[Field[Any]] = parsing.fields | {WebPage.sitemaps}
 
     def process(self, key: str, page: WebPage) -> SitemapOutcome:

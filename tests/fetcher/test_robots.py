@@ -16,7 +16,7 @@ from nutch2py.fetcher.answer import Answer, Failure, FailureKind
 from nutch2py.fetcher.robots import RobotsCache, agent_names, is_allowed
 from nutch2py.fetcher.robots_match import path_of
 from nutch2py.fetcher.robots_rules import MAX_BYTES, RobotsLimits, RobotsRules, parse_robots
-from tests.growth import assert_linear, repetitions
+from tests.growth import assert_linear, repeated, repetitions
 
 Cases = Callable[[str], list[dict[str, Any]]]
 
@@ -195,8 +195,18 @@ RAW = {
 }  # fmt: skip
 
 
+BLANKS = {
+    f"{field} + {blank!r} * n + {tail!r}": repeated(blank, f"User-agent: *\n{field}", tail)
+    for field in ("User-agent", "Disallow", "Allow", "Crawl-delay", "Sitemap", "Site-map:")
+    for blank in (" ", " :", ": ")
+    for tail in ("", "x" * 40, "\u2028x", "x y", "#")
+}
+RAW |= {name: (lambda length, shape=shape: shape(length).encode()) for name, shape in BLANKS.items()}
+
+
 def test_reading_a_file_takes_time_that_grows_with_its_length() -> None:
-    assert_linear(lambda content: parse_robots(content, ("probe",)), {**FILES, **RAW}, longest=65_536)
+    assert_linear(lambda content: parse_robots(content, ("probe",)), FILES, longest=65_536)
+    assert_linear(lambda content: parse_robots(content, ("probe",)), RAW, longest=16_384)
 
 
 @pytest.mark.parametrize("path", ["a" * 2000, "bc" * 1000, "%41" * 600, "/folder/page.html?a=b&c=d"])
