@@ -127,7 +127,7 @@ def run_job(
             if not yarn.installed_on_nodes(conf):
                 file.folders = [f"{PACKAGE_FOLDER}/conf", f"{PACKAGE_FOLDER}/lib/nutch2py/_data/conf"]
         else:
-            file.channel, file.driver, file.working_folder = str(channel), os.getpid(), str(Path.cwd())
+            file.channel, file.driver = str(channel), os.getpid()
             if output is not None:
                 arguments += ["--output-dir", str(output.absolute())]
         if runner == "spark":

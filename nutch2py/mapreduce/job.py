@@ -109,7 +109,7 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
             stop_when_told()
             if self.file.runner == "local":  # where a relative path of a property means what it means to the driver
                 self.options.configuration = os.path.abspath(self.options.configuration)  # noqa: PTH100
-                os.chdir(self.file.working_folder)
+                os.chdir(self.file.base)
 
     @classmethod
     def local_outputs(cls, conf: Configuration, parameters: P) -> str:
