@@ -122,5 +122,5 @@ COMMANDS: dict[str, Command] = {
     "copytable": Command("copy the table to another store", _copytable_options, _copytable),
     "exporttable": Command("write the table's cells to a file", _exporttable_options, _exporttable),
     "importtable": Command("read cells from a file into the table", _file_options, _importtable),
-    "checktable": Command("look for damage in the crawl\'s tables", lambda _: None, _checktable),
+    "checktable": Command("look for damage in the crawl's tables", lambda _: None, _checktable),
 }

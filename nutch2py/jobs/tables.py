@@ -19,7 +19,6 @@ from nutch2py.table.unreadable import check_cell
 from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import BatchEntry, Host, WebPage
 
-
 _TOLD = 100
 """Troubles of a table that are named; all are counted."""
 

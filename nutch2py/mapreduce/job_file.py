@@ -15,8 +15,9 @@ from nutch2py.mapreduce.parameters import JobParameters
 class JobFile(msgspec.Struct):
     """What the driver hands to tasks in a file. ``parameters``: those of the job, as JSON that ``takes`` decodes.
 
-    ``base``: the folder that relative paths start from, which the driver was started in. ``channel``: the folder through which tasks talk to the driver, "" where they cannot; ``driver``: its process id, 0
-    when it is on another machine. ``lock``: the token of the lock under which they write, "" for none.
+    ``base``: the folder that relative paths start from, which the driver was started in. ``channel``: the folder
+    through which tasks talk to the driver, "" where they cannot; ``driver``: its process id, 0 when it is on another
+    machine. ``lock``: the token of the lock under which they write, "" for none.
     """
 
     properties: dict[str, str]
