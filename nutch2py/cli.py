@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from nutch2py.commands import COMMANDS, command_parser
 from nutch2py.commands.command import did_you_mean
 from nutch2py.errors import NutchError, UsageError
+from nutch2py.secrets import concealed
 from nutch2py.version import __version__
 
 if TYPE_CHECKING:
@@ -50,16 +51,14 @@ def _configuration(args: argparse.Namespace) -> Configuration:
     for setting in args.D:
         name, equals, value = setting.partition("=")
         if not equals or not name.strip():
-            raise UsageError(f"-D {setting} sets nothing: write -D name=value")
+            shown = "" if equals else f" {setting}"
+            raise UsageError(f"-D{shown} sets nothing: write -D name=value")
         overrides[name.strip()] = value
     conf = Configuration.load(args.conf, overrides)
     if args.crawl_id is not None:
         conf.set("storage.crawl.id", args.crawl_id)
     if args.runner is not None:
         conf.set("mapreduce.runner", args.runner)
-    from nutch2py.table.opening import fix_location
-
-    fix_location(conf)
     return conf
 
 
@@ -75,7 +74,8 @@ def _split_command(argv: Sequence[str]) -> tuple[str | None, list[str]]:
     return (rest[0], [*rest[1:], *before]) if rest else (None, before)
 
 
-def _run(argv: Sequence[str]) -> int:
+def _run(argv: Sequence[str], secrets: list[str]) -> int:
+    """Run a command; put into ``secrets`` what its messages must not show."""
     name, rest = _split_command(argv)
     if name is None:
         if "--version" in rest:
@@ -86,14 +86,17 @@ def _run(argv: Sequence[str]) -> int:
     if name not in COMMANDS:
         raise UsageError(f"there is no command {name}{did_you_mean(name, COMMANDS)}: nutch2py --help lists them")
     args = command_parser(name).parse_args(["--help" if word == "-help" else word for word in rest])
-    return COMMANDS[name].run(args, _configuration(args))
+    conf = _configuration(args)
+    secrets += conf.secrets()
+    return COMMANDS[name].run(args, conf)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
     words = sys.argv[1:] if argv is None else argv
+    secrets: list[str] = []
     try:
-        return _run(words)
+        return _run(words, secrets)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 0
     except KeyboardInterrupt:
@@ -102,16 +105,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output is gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  # whatever it is, it ends in a line and a code
         if "--debug" in words:
-            raise
-        return _explain(error)
+            import traceback  # costs start-up
+
+            print(concealed(traceback.format_exc(), secrets), end="", file=sys.stderr)
+        return _explain(error, secrets)
 
 
-def _explain(error: Exception) -> int:
+def _explain(error: Exception, secrets: list[str]) -> int:
     """Print one line about a failure; return its exit code."""
     if isinstance(error, NutchError):
-        print(f"nutch2py: {error}", file=sys.stderr)
+        print(f"nutch2py: {concealed(str(error), secrets)}", file=sys.stderr)
         return error.exit_code
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         print(
@@ -119,7 +124,8 @@ def _explain(error: Exception) -> int:
             file=sys.stderr,
         )
         return 4
-    print(f"nutch2py: {type(error).__name__}: {error} (--debug shows the traceback)", file=sys.stderr)
+    told = concealed(f"{type(error).__name__}: {error}", secrets)
+    print(f"nutch2py: {told} (--debug shows the traceback)", file=sys.stderr)
     return 255
 
 

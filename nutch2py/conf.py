@@ -3,6 +3,9 @@
 A folder given with ``--conf`` or ``NUTCH_CONF_DIR`` is laid over the shipped one: a file that it has is taken from it,
 any other from the shipped folder, so a Nutch 2 ``conf/`` works as it is. Values may hold ``${other.property}`` and
 ``${env.NAME}``, as in Hadoop's ``Configuration``.
+
+A value that is a path to write to, or to a table, means the folder that the command was given in, wherever a task that
+reads it runs: :meth:`Configuration.absolute` is the one way from such a value to a path.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from typing import overload
 from xml.etree import ElementTree
 
 from nutch2py.errors import ConfigurationError
+from nutch2py.secrets import is_secret, shown_value
 
 _VARIABLE = re.compile(r"\$\{([^}$\s]+)\}")
 _MAX_EXPANSIONS = 20  # Hadoop's limit on nested variables
@@ -29,12 +33,19 @@ def data_folder(name: str) -> Path:
 
 
 class Configuration:
-    """Properties by name, and the files beside them. Values are strings; the typed getters say what is malformed."""
+    """Properties by name, and the files beside them. Values are strings; the typed getters say what is malformed.
 
-    def __init__(self, properties: Mapping[str, str] | None = None, folders: Iterable[Path] = ()) -> None:
+    ``base``: the folder that relative paths start from, by default the working folder; tasks, which run in folders of
+    their own, are given their driver's.
+    """
+
+    def __init__(
+        self, properties: Mapping[str, str] | None = None, folders: Iterable[Path] = (), base: Path | None = None
+    ) -> None:
         self._properties: dict[str, str] = dict(properties or {})
         self._final: set[str] = set()
         self.folders: list[Path] = [*folders]
+        self.base = Path.cwd() if base is None else base
 
     @classmethod
     def load(cls, conf_dir: str | Path | None = None, overrides: Mapping[str, str] | None = None) -> Configuration:
@@ -81,28 +92,41 @@ class Configuration:
     def get(self, name: str, default: str | None = None) -> str | None:
         """Return the value of ``name`` with variables expanded, or ``default``. Surrounding space is kept."""
         value = self._properties.get(name)
-        return default if value is None else self._expand(value)
+        return default if value is None else self._expand(name, value)
 
     def get_trimmed(self, name: str, default: str = "") -> str:
         """Return the value without surrounding space, ``default`` when it is absent or empty."""
         return (self.get(name) or "").strip() or default
 
-    def _expand(self, value: str) -> str:
+    def _expand(self, name: str, value: str) -> str:
         for _ in range(_MAX_EXPANSIONS):
             match = _VARIABLE.search(value)
             if match is None:
                 return value
-            name = match.group(1)
-            found = os.environ.get(name[4:]) if name.startswith("env.") else self._properties.get(name)
+            inner = match.group(1)
+            found = os.environ.get(inner[4:]) if inner.startswith("env.") else self._properties.get(inner)
             if found is None:
                 return value
             value = value[: match.start()] + found + value[match.end() :]
-        raise ConfigurationError(f"variables nest too deep in the value {value!r}: a property refers to itself")
+        raise ConfigurationError(f"variables nest too deep in property {name}: a property refers to itself")
 
     def _malformed(self, name: str, value: str, wanted: str) -> ConfigurationError:
+        shown = shown_value(name, value)
         return ConfigurationError(
-            f"property {name} is {value!r}, which is not {wanted}: correct it in nutch-site.xml or -D"
+            f"property {name} is {shown!r}, which is not {wanted}: correct it in nutch-site.xml or -D"
         )
+
+    def shown(self, name: str) -> str:
+        """Return the value of ``name`` as people may see it: secrets masked, addresses without logins."""
+        return shown_value(name, self.get(name, ""))
+
+    def secrets(self) -> list[str]:
+        """Return the values that must not be shown."""
+        return [value for name in self._properties if is_secret(name) and (value := self.get(name, ""))]
+
+    def absolute(self, path: str) -> Path:
+        """Return the path that a value means: relative to the folder the command was given in, ``~`` is the home."""
+        return self.base / Path(path).expanduser()
 
     def get_int(self, name: str, default: int = 0) -> int:
         """Return a whole number (decimal, or hexadecimal as ``0x…``); ``default`` when absent or empty."""
@@ -150,7 +174,7 @@ class Configuration:
 
     def copy(self) -> Configuration:
         """Return a configuration that can be changed apart from this one."""
-        return Configuration(self._properties, self.folders)
+        return Configuration(self._properties, self.folders, self.base)
 
     def resource(self, name: str) -> Path | None:
         """Return the file ``name`` (absolute, or in the first configuration folder that has it), or None."""

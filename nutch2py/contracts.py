@@ -270,7 +270,10 @@ class IndexWriter(Plugin, Protocol):
 
     @abstractmethod
     def open(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
-        """Get ready; ``parameters`` are those of index-writers.xml."""
+        """Get ready; ``parameters`` are those of index-writers.xml.
+
+        Tasks may run in folders of their own: paths are made with ``conf.absolute``.
+        """
 
     @abstractmethod
     def write(self, document: NutchDocument) -> None:

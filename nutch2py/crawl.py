@@ -217,12 +217,22 @@ class Crawl(CrawlReader):
         with self._reporting():
             return updatehostdb(self.conf, links)
 
-    def export(self, file: str | Path) -> int:
-        """Write every cell of the table to a file of JSON lines (gzip: ``.gz``); return the number of rows."""
+    def export(self, file: str | Path, *, salvage: bool = False) -> int:
+        """Write every cell of the table to a file of JSON lines (gzip: ``.gz``); return the number of rows.
+
+        ``salvage``: of a table that is damaged, what can be read.
+        """
         from nutch2py.jobs.tables import export_to
 
         with self._reporting():
-            return export_to(self.conf, Path(file))
+            return export_to(self.conf, Path(file), salvage)
+
+    def check(self) -> int:
+        """Look for damage in the tables, and say where it is; return how many troubles there are."""
+        from nutch2py.jobs.tables import check_tables
+
+        with self._reporting():
+            return check_tables(self.conf)
 
     def import_(self, file: str | Path) -> int:
         """Read cells that :meth:`export` wrote into the table, which is made if need be; return the number of rows."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from nutch2py.conf import Configuration
 from nutch2py.errors import InputError
 from nutch2py.reporting import Progress, Reporter, adopt, reporting_to
-from nutch2py.table.opening import fix_location
 
 if TYPE_CHECKING:
     from nutch2py.jobs.batch_report import BatchReport
@@ -51,7 +50,6 @@ class CrawlReader:
             self.conf.set(name, value)
         if crawl_id:
             self.conf.set("storage.crawl.id", crawl_id)
-        fix_location(self.conf)
         self._reporter: Reporter | None = Reporter(on_line, on_warning, on_progress)
         self._stores: dict[type[Record], DataStore[Any]] = {}
         self._searcher: EmbeddedSearcher | None = None

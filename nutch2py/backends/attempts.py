@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-import re
 import socket
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -12,15 +11,12 @@ from typing import NamedTuple, TypeVar
 
 from nutch2py.errors import IndexingError, causes_of
 from nutch2py.reporting import warn
+from nutch2py.secrets import shown_address
 
 T = TypeVar("T")
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.25, 15.0
 _SERVER_ERRORS = 3  # a fourth 500 in a row is taken for an objection to what was sent
-
-
-_USER_INFO = re.compile(r"(?<=://)[^\s/?#]*@")
-_ADDRESS = re.compile(r"(\w+://)?(?:[^\s,]*@)?([^\s,]*)")
 
 
 class Trouble(NamedTuple):
@@ -41,16 +37,6 @@ class Refusal(Exception):
     def __init__(self, trouble: Trouble) -> None:
         super().__init__(trouble.message)
         self.status, self.kinds = trouble.status, trouble.kinds
-
-
-def shown_address(text: str) -> str:
-    """Return an address, or a text that holds some, as messages may show it: without user names and passwords.
-
-    >>> shown_address("http://me:secret@host:8983/solr"), shown_address("me:secret@host/solr")
-    ('http://host:8983/solr', 'host/solr')
-    """
-    address = _ADDRESS.fullmatch(text)  # whatever is before the last @, well-formed or not
-    return f"{address[1] or ''}{address[2]}" if address else _USER_INFO.sub("", text)
 
 
 def connection_trouble(error: BaseException) -> str:

@@ -37,15 +37,15 @@ def index_path(conf: Configuration) -> Path:
 
     ``index.embedded.path``, or else the folder ``index`` within that of the embedded table (``<crawl id>_index`` for
     a crawl with an id, as its table has a name of its own); with a table elsewhere, ``index`` in the working
-    directory.
+    folder.
     """
     given = conf.get_trimmed("index.embedded.path")
     if given:
-        return Path(given)
+        return conf.absolute(given)
     store = store_location(conf)
     crawl_id = conf.get_trimmed("storage.crawl.id")
     name = f"{crawl_id}_index" if crawl_id else "index"
-    return Path(store.removeprefix("embedded:")) / name if store.startswith("embedded:") else Path(name)
+    return Path(store.removeprefix("embedded:")) / name if store.startswith("embedded:") else conf.absolute(name)
 
 
 MIN_WEIGHT, MAX_WEIGHT = 1e-4, 1e4

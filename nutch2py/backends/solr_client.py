@@ -8,10 +8,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nutch2py.backends.attempts import Attempts, Refusal, Trouble, connection_trouble, shown_address
+from nutch2py.backends.attempts import Attempts, Refusal, Trouble, connection_trouble
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError, causes_of
 from nutch2py.java_exceptions import java_exceptions
+from nutch2py.secrets import shown_address
 
 if TYPE_CHECKING:
     import pysolr

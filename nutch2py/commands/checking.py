@@ -89,7 +89,7 @@ def _package(args: Arguments, conf: Configuration) -> int:
 
 def _showproperties(_: Arguments, conf: Configuration) -> int:
     for name in sorted(conf):
-        print(f"{name}={conf.get(name)}")
+        print(f"{name}={conf.shown(name)}")
     return 0
 
 
@@ -106,5 +106,5 @@ COMMANDS: dict[str, Command] = {
     "normalizerchecker": Command("print URLs normalized", _normalizerchecker_options, _normalizerchecker),
     "robotsparser": Command("say which URLs a robots.txt allows", _robotsparser_options, _robotsparser),
     "package": Command("pack the program for the nodes of a cluster", _package_options, _package),
-    "showproperties": Command("print the configuration in force", _none, _showproperties),
+    "showproperties": Command("print the configuration in force, secrets masked", _none, _showproperties),
 }

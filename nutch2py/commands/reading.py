@@ -70,9 +70,20 @@ def _file_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="JSON lines, compressed with gzip when the name ends in .gz")
 
 
+def _exporttable_options(parser: argparse.ArgumentParser) -> None:
+    _file_options(parser)
+    parser.add_argument("-salvage", "--salvage", action="store_true", help="of a damaged table, what can be read")
+
+
 def _exporttable(args: Arguments, conf: Configuration) -> int:
-    printing(conf).export(args.file)
+    printing(conf).export(args.file, salvage=args.salvage)
     return 0
+
+
+def _checktable(_: Arguments, conf: Configuration) -> int:
+    from nutch2py.errors import StoreError
+
+    return StoreError.exit_code if printing(conf).check() else 0
 
 
 def _importtable(args: Arguments, conf: Configuration) -> int:
@@ -109,6 +120,7 @@ COMMANDS: dict[str, Command] = {
     "readhostdb": Command("print the host table", _readhostdb_options, _readhostdb),
     "createtable": Command("make the table, on HBase in several regions", _createtable_options, _createtable),
     "copytable": Command("copy the table to another store", _copytable_options, _copytable),
-    "exporttable": Command("write the table's cells to a file", _file_options, _exporttable),
+    "exporttable": Command("write the table's cells to a file", _exporttable_options, _exporttable),
     "importtable": Command("read cells from a file into the table", _file_options, _importtable),
+    "checktable": Command("look for damage in the crawl's tables", lambda _: None, _checktable),
 }

@@ -14,13 +14,14 @@ from nutch2py.record import Field
 from nutch2py.reporting import warn
 from nutch2py.scoring.scoring_filters import ScoringFilters
 from nutch2py.url.keys import unreverse_url
-from nutch2py.webpage import CrawlStatus, MetadataKey, ParseStatusCode, WebPage
+from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, ParseStatusCode, WebPage
 
 ROBOTS_KEYS = ("robots", "meta_robots", "metatag.robots")
 """Metadata entries that hold a page's robots directives: the parser's own, and those of parse-metatags (2.x, 1.x)."""
 
 
 _HTML = ("text/html", "application/xhtml+xml")
+_GONE = (CrawlStatus.GONE, CrawlStatus.REDIR_TEMP, CrawlStatus.REDIR_PERM)
 
 
 class IndexAction(Enum):
@@ -35,6 +36,17 @@ def should_index(page: WebPage) -> bool:
     """Tell whether a page was parsed and is not a redirect (Nutch's ``IndexerMapper``)."""
     status = page.parse_status
     return status is not None and status.major == ParseStatusCode.SUCCESS and status.minor != ParseStatusCode.REDIRECT
+
+
+def is_gone(page: WebPage) -> bool:
+    """Tell whether there is no page at the URL any more: it is gone, or redirects, by whatever way it says so.
+
+    A redirect by meta refresh shows in the parse status alone: such a page is fetched well, and gets neither parse nor
+    update mark.
+    """
+    status = page.parse_status
+    redirects = status is not None and status.major == ParseStatusCode.SUCCESS
+    return page.status in _GONE or (redirects and status is not None and status.minor == ParseStatusCode.REDIRECT)
 
 
 def duplicate_of(page: WebPage) -> str | None:
@@ -115,19 +127,21 @@ class DocumentBuilder:
         """
         if not should_index(page) or (self.delete_noindex and is_noindex(page, self.agent)):
             return None
-        return self._document(key, page)
+        try:
+            return self._document(key, page)
+        except (PageNotIndexable, ValueError) as error:
+            warn(f"Error indexing {key}: {error}")
+            return None
 
     def decide(self, key: str, page: WebPage) -> tuple[IndexAction, NutchDocument | None]:
         """Return what to do with the row's document, and the document to add.
 
         A page that is gone or became a redirect is deleted (``indexer.delete``), one that says noindex is
-        (``indexer.delete.robots.noindex``) and one that dedup marked as a duplicate are, one that a filter dropped is
-        if ``indexer.delete.skipped.by.indexingfilter`` says so. A page that could not be parsed keeps the document it
-        has.
+        (``indexer.delete.robots.noindex``) and one that dedup marked as a duplicate are. One that a filter dropped is
+        if it was indexed before (``indexer.delete``), or ``indexer.delete.skipped.by.indexingfilter`` says so. A page
+        that could not be parsed, or that a filter could not handle, keeps the document it has.
         """
-        status = page.parse_status
-        redirect = status is not None and status.minor == ParseStatusCode.REDIRECT
-        if redirect or page.status in (CrawlStatus.GONE, CrawlStatus.REDIR_PERM, CrawlStatus.REDIR_TEMP):
+        if is_gone(page):
             return (IndexAction.DELETE if self.delete else IndexAction.SKIP), None
         if not should_index(page):
             return IndexAction.SKIP, None
@@ -135,10 +149,15 @@ class DocumentBuilder:
             return IndexAction.DELETE, None
         if self.delete_noindex and is_noindex(page, self.agent):
             return IndexAction.DELETE, None
-        document = self._document(key, page)
-        if document is None:
+        try:
+            document = self._document(key, page)
+        except (PageNotIndexable, ValueError) as error:
+            warn(f"Error indexing {key}: {error}")
             return (IndexAction.DELETE if self.delete_skipped else IndexAction.SKIP), None
-        return IndexAction.ADD, document
+        if document is not None:
+            return IndexAction.ADD, document
+        indexed = self.delete and page.markers.get(Mark.INDEX) is not None
+        return (IndexAction.DELETE if self.delete_skipped or indexed else IndexAction.SKIP), None
 
     def _document(self, key: str, page: WebPage) -> NutchDocument | None:
         document: NutchDocument | None = NutchDocument()
@@ -147,12 +166,8 @@ class DocumentBuilder:
         document.add("digest", (page.signature or b"").hex())
         if page.batch_id is not None:
             document.add("batchId", page.batch_id)
-        try:
-            url = unreverse_url(key)
-            document = self.filters.filter(document, url, page)
-        except (PageNotIndexable, ValueError) as error:
-            warn(f"Error indexing {key}: {error}")
-            return None
+        url = unreverse_url(key)
+        document = self.filters.filter(document, url, page)
         if document is None:
             return None
         boost = self.scoring.indexer_score(url, page, 1.0)

@@ -10,6 +10,7 @@ properties too: ``<plugin id>.<parameter>``, such as ``indexer-csv.fields``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -20,6 +21,7 @@ from nutch2py.errors import ConfigurationError, IndexingError, NutchError
 from nutch2py.indexer.field_mapping import FieldMapping
 from nutch2py.plugins import PluginClass, enabled
 from nutch2py.reporting import warn
+from nutch2py.secrets import shown_value
 
 _ADDRESSES = {"solr.server.url": "indexer-solr", "elastic.host": "indexer-elastic"}
 
@@ -35,13 +37,18 @@ class Parameters:
         given = self._given.get(name)
         return self._conf.get(f"{self._prefix}.{name}", default) if given is None else given
 
+    def get_path(self, name: str, default: str) -> Path:
+        """Return a path; a relative one means the folder that the command was given in."""
+        return self._conf.absolute(self.get(name, default).strip())
+
     def get_int(self, name: str, default: int) -> int:
         """Return a whole number."""
         text = self.get(name, "").strip()
         try:
             return int(text) if text else default
         except ValueError:
-            raise ConfigurationError(f"parameter {name} of {self._prefix} is {text!r}, not a whole number") from None
+            shown = shown_value(name, text)
+            raise ConfigurationError(f"parameter {name} of {self._prefix} is {shown!r}, not a whole number") from None
 
     def get_bool(self, name: str, default: bool) -> bool:
         """Return ``true`` or ``false``."""

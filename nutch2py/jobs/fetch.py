@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 from zlib import crc32
 
@@ -138,7 +137,7 @@ class FetcherJob(TableJob[FetchParameters]):
 
     def _read(self, keys: list[str], fields: frozenset[Any]) -> Iterator[FetchItem]:
         for key, page in zip(keys, self.store.get_many(keys, fields), strict=True):
-            if page is not None:
+            if page is not None and self.readable(key, page):
                 yield FetchItem(key, unreverse_url(key), page)
 
 
@@ -278,7 +277,7 @@ def fetch(
             partition_seed=seed_of(conf, str(time.time_ns()) if batch_id == ALL else batch_id),
             listed=batch_id != ALL and lists.complete(batch_id),
             expected=(expected or 0) // tasks,
-            warc=str(Path(warc).absolute()) if warc else "",
+            warc=str(conf.absolute(warc)) if warc else "",
         )
         log.line(f"threads: {parameters.threads}")
         log.line(f"parsing: {str(parameters.parse).lower()}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import LockedError
-from nutch2py.indexer.building import DocumentBuilder, IndexAction
+from nutch2py.indexer.building import DocumentBuilder, IndexAction, is_gone
 from nutch2py.indexer.index_writers import IndexWriters, chosen
 from nutch2py.jobs.batchlist import BatchLists, BatchState, State
 from nutch2py.jobs.beginning import begin
@@ -20,11 +20,10 @@ from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import ALL, REINDEX, BatchParameters, JobParameters
 from nutch2py.mapreduce.splits import RangeSplit, Split
 from nutch2py.table import MarkCondition, Query
-from nutch2py.webpage import CrawlStatus, Mark, WebPage
+from nutch2py.webpage import Mark, WebPage
 
-_GONE = (CrawlStatus.GONE, CrawlStatus.REDIR_TEMP, CrawlStatus.REDIR_PERM)
 _ON_DISK = ("indexer-embedded", "indexer-csv", "indexer-jsonl")
-_STATE = frozenset({WebPage.markers, WebPage.status, WebPage.batch_id})
+_STATE = frozenset({WebPage.markers, WebPage.status, WebPage.parse_status, WebPage.batch_id})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,19 +73,19 @@ class IndexerJob(TableJob[IndexParameters]):
         """Send a row to the index; return whether it was added."""
         batch_id, updated = self.parameters.batch_id, page.markers.get(Mark.UPDATEDB)
         ours = batch_id == REINDEX or (updated is not None and batch_id in (ALL, updated))
-        if page.status in _GONE and (self.parameters.every or page.batch_id == batch_id):
+        if is_gone(page) and (self.parameters.every or page.batch_id == batch_id):
+            # no job marks such a row as updated: what tells that it is of the batch is the id that fetch left
             if page.markers.get(Mark.INDEX) is not None and self.builder.delete:
                 self._delete(key, writers)
             return False
-        if not ours or WebPage.parse_status not in self.fields:
+        if not ours or self.parameters.only_gone:
             return False
         action, document = self.builder.decide(key, page)
         if action is IndexAction.DELETE:
             self._delete(key, writers)
         elif document is not None:
             writers.write(document)
-            if updated is not None:
-                page.markers[Mark.INDEX] = updated
+            page.markers[Mark.INDEX] = updated or page.batch_id or batch_id  # without it no delete would follow
             self.count("IndexerStatus", "added")
             return True
         else:

@@ -111,7 +111,7 @@ class InjectorJob(TableJob[InjectParameters]):
                 self.count("injector", "urls_new" if row is None else "urls_overwritten")
                 continue
             self.count("injector", "urls_merged")
-            if self.rules.update:
+            if self.rules.update and self.readable(key, row):
                 self._merge(row, seed)
                 batch.put(key, row)
         pending.clear()

@@ -10,6 +10,7 @@ from nutch2py.conf import Configuration
 from nutch2py.jobs.pagerank_links import FIELDS, LinkRules, PageLinks
 from nutch2py.scoring.rank_model import LinkGraph, Links
 from nutch2py.table import DataStore, Query
+from nutch2py.table.unreadable import RowCheck
 from nutch2py.webpage import WebPage
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class MemoryGraph:
 def read_graph(conf: Configuration, store: DataStore[WebPage]) -> MemoryGraph:
     """Read the table once; raise :class:`TooLargeError` as soon as it is known not to fit."""
     rules, graph = LinkRules(conf), MemoryGraph(memory_limit(conf))
-    for number, (key, page) in enumerate(store.scan(Query(FIELDS))):
+    for number, (key, page) in enumerate(RowCheck().rows(store.scan(Query(FIELDS)))):
         if rules.is_page(page):
             graph.add(key, rules.links(key, page))
         if number % 10_000 == 0:
@@ -137,7 +138,8 @@ def write_ranks(
 
 def _chunks(store: DataStore[WebPage]) -> Iterator[list[tuple[str, WebPage]]]:
     rows: list[tuple[str, WebPage]] = []
-    for row in store.scan(Query(frozenset({WebPage.page_rank, WebPage.score, WebPage.fetch_interval}))):
+    query = Query(frozenset({WebPage.page_rank, WebPage.score, WebPage.fetch_interval}))
+    for row in RowCheck().rows(store.scan(query)):
         rows.append(row)
         if len(rows) == _ROWS:
             yield rows

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import orjson
 
+from nutch2py.cells import CellError
 from nutch2py.conf import Configuration
-from nutch2py.errors import InputError, UsageError
+from nutch2py.errors import InputError, StoreError, UsageError
 from nutch2py.jobs.batch_report import age_text, open_batches
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import clock
@@ -119,7 +120,13 @@ def print_page(conf: Configuration, url: str, shown: Shown) -> int:
     if page is None:
         say(f"{url} not found")
         return 1
-    say(page_text(url, page, **shown))
+    try:
+        text = page_text(url, page, **shown)
+    except CellError as error:
+        raise StoreError(
+            f"the row of {url} cannot be shown: {error}; exporttable writes its cells as they are"
+        ) from error
+    say(text)
     return 0
 
 

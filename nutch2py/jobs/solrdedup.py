@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from nutch2py.backends.attempts import shown_address
 from nutch2py.backends.solr_client import SolrClient, SolrRefusal, addresses, login
 from nutch2py.conf import Configuration
 from nutch2py.errors import IndexingError
 from nutch2py.jobs.joblog import JobLog
+from nutch2py.secrets import shown_address
 
 _ROWS = 1000
 _FIELDS = ("id", "digest", "boost", "tstamp")

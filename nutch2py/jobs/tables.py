@@ -4,20 +4,50 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from nutch2py.cells import CellError
 from nutch2py.conf import Configuration
-from nutch2py.errors import InputError, UsageError
+from nutch2py.errors import InputError, StoreError, UsageError
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.seeds import parse_seed_line, seed_files
 from nutch2py.jobs.works import IMPORTTABLE, READ
-from nutch2py.reporting import say
-from nutch2py.table import Query, open_store
-from nutch2py.table.dump import copy_table, export_table, import_table
+from nutch2py.record import Record
+from nutch2py.reporting import say, warn
+from nutch2py.table import Query, open_store, table_name
+from nutch2py.table.dump import copy_table, export_rows, export_table, import_table
+from nutch2py.table.importing import BadLines, ImportRules
+from nutch2py.table.unreadable import check_cell
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import WebPage
+from nutch2py.webpage import BatchEntry, Host, WebPage
+
+_TOLD = 100
+"""Troubles of a table that are named; all are counted."""
 
 
-def export_to(conf: Configuration, path: Path) -> int:
-    """Write every cell of the crawl's table to a file of JSON lines; return the number of rows."""
+class _Troubles:
+    """Says what is wrong with a table, the first hundred, and counts all."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.count = name, 0
+
+    def note(self, text: str) -> None:
+        self.count += 1
+        if self.count <= _TOLD:
+            say(f"{self.name}: {text}")
+        elif self.count == _TOLD + 1:
+            say(f"{self.name}: … (only counted from here on)")
+
+
+def export_to(conf: Configuration, path: Path, salvage: bool = False) -> int:
+    """Write every cell of the crawl's table to a file of JSON lines; return the number of rows.
+
+    ``salvage``: the table is damaged; write what can be read of it, and say what cannot.
+    """
+    if salvage:
+        damaged = open_store(conf, WebPage)
+        troubles = _Troubles(damaged.name)
+        rows = export_rows(damaged.salvage(troubles.note), path)
+        say(f"exporttable: {rows} rows of {damaged.name} to {path}, {troubles.count} troubles")
+        return rows
     with begin(conf, READ) as tables:
         store = tables.store
         rows = export_table(store, path)
@@ -28,10 +58,47 @@ def export_to(conf: Configuration, path: Path) -> int:
 def import_from(conf: Configuration, path: Path) -> int:
     """Read cells from a file of JSON lines into the crawl's table, which is made if need be; return the rows."""
     with begin(conf, IMPORTTABLE, makes=True) as tables:
-        store = tables.store
-        rows = import_table(store, path)
-        say(f"importtable: {rows} rows from {path} to {store.name}")
+        store, rules = tables.store, ImportRules.of(conf)
+        bad = BadLines(path, rules.share)
+        rows = import_table(store, path, rules=rules, bad=bad)
+        left_out = f"; left out: {bad.lines} lines, {bad.cells} cells" if bad.lines or bad.cells else ""
+        say(f"importtable: {rows} rows from {path} to {store.name}{left_out}")
         return rows
+
+
+def check_tables(conf: Configuration) -> int:
+    """Look through every table of the crawl, and say what is damaged; return the number of troubles.
+
+    Of the embedded store every page and checksum is looked at. In every store each cell is decoded: one that is not of
+    its column's type, as another program may have written it, counts as a trouble, too.
+    """
+    found = 0
+    if not open_store(conf, WebPage).exists():
+        raise StoreError(f"there is no table {table_name(conf, WebPage)}: correct storage.data.store or -crawlId")
+    records: tuple[type[Record], ...] = (WebPage, Host, BatchEntry)
+    for record in records:
+        store = open_store(conf, record)
+        if not store.exists():
+            continue
+        troubles, rows, cells = _Troubles(store.name), 0, 0
+        try:
+            for key, families in store.check(troubles.note):
+                rows += 1
+                for family, entries in families.items():
+                    cells += len(entries)
+                    for qualifier, (value, _) in entries.items():
+                        try:
+                            check_cell(record, family, qualifier, value)
+                        except CellError as error:
+                            troubles.note(f"row {key}: {error}")
+        except StoreError as error:
+            troubles.note(str(error))
+        state = f"{troubles.count} troubles" if troubles.count else "sound"
+        say(f"checktable: {store.name}: {rows} rows, {cells} cells: {state}")
+        found += troubles.count
+    if found:
+        warn("restore the table, or save what can be read: exporttable -salvage FILE")
+    return found
 
 
 def copy_to(conf: Configuration, target: str) -> int:

@@ -152,7 +152,10 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
             except ValueError:  # a link that slipped through the filters
                 self.count("updatedb", "malformed_keys")
                 continue
-            page = self._page(url, rows[key], group)
+            row = rows[key]
+            if row is not None and not self.readable(key, row):
+                continue
+            page = self._page(url, row, group)
             if page is not None:
                 self._take_links(url, page, group)
                 if group.page:

@@ -16,13 +16,14 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, NutchError
 from nutch2py.mapreduce import PACKAGE_FOLDER
 from nutch2py.mapreduce.held import HOLDING
-from nutch2py.mapreduce.job import P, TableJob
+from nutch2py.mapreduce.job import ROWS_UNREADABLE, P, TableJob
 from nutch2py.mapreduce.job_file import JobFile
 from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.progress import ProgressMonitor
 from nutch2py.mapreduce.splits import Split, encode_split, with_content
 from nutch2py.mapreduce.workfolder import work_folder
 from nutch2py.table.opening import store_location
+from nutch2py.table.unreadable import warn_of
 
 if TYPE_CHECKING:
     from nutch2py.mapreduce import yarn
@@ -126,7 +127,7 @@ def run_job(
             if not yarn.installed_on_nodes(conf):
                 file.folders = [f"{PACKAGE_FOLDER}/conf", f"{PACKAGE_FOLDER}/lib/nutch2py/_data/conf"]
         else:
-            file.channel, file.driver, file.working_folder = str(channel), os.getpid(), str(Path.cwd())
+            file.channel, file.driver = str(channel), os.getpid()
             if output is not None:
                 arguments += ["--output-dir", str(output.absolute())]
         if runner == "spark":
@@ -163,6 +164,7 @@ def _run(job: TableJob[Any], runner: Any, monitor: ProgressMonitor, output: Path
         raise
     for counters in runner.counters():
         result.add_counters(counters)
+    warn_of(result.count("table", ROWS_UNREADABLE))
     if output is None:
         result.output = list(job.parse_output(runner.cat_output()))
     elif hasattr(runner, "copy_output"):

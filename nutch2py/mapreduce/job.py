@@ -34,6 +34,7 @@ from nutch2py.mapreduce.splits import FileSplit, ListSplit, RangeSplit, SideSpli
 from nutch2py.mapreduce.standins import mrjob_importable
 from nutch2py.record import Field
 from nutch2py.table import DataStore, MarkCondition, Query, WriteBatch, open_store
+from nutch2py.table.unreadable import RowCheck
 from nutch2py.webpage import BatchEntry, WebPage
 
 with mrjob_importable():
@@ -45,6 +46,7 @@ P = TypeVar("P", bound=JobParameters)
 Pair = tuple[str, Any]
 Pages = Iterator[tuple[str, WebPage]]
 _CHUNK = 500  # rows read at once through a batch list
+ROWS_UNREADABLE = "rows_unreadable"
 _STUB = """\
 import os, sys
 if os.path.isdir("{folder}"):
@@ -101,12 +103,13 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
     def __init__(self, args: list[str] | None = None) -> None:
         super().__init__(args)
         self._counts: Counter[tuple[str, str]] = Counter()
+        self._rows = RowCheck()
         if self.is_task() and self.file.driver not in (0, os.getpid()):
             watch_driver(self.file.driver, self.file.channel)
             stop_when_told()
             if self.file.runner == "local":  # where a relative path of a property means what it means to the driver
                 self.options.configuration = os.path.abspath(self.options.configuration)  # noqa: PTH100
-                os.chdir(self.file.working_folder)
+                os.chdir(self.file.base)
 
     @classmethod
     def local_outputs(cls, conf: Configuration, parameters: P) -> str:
@@ -253,6 +256,9 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
             raise
 
     def _finish(self) -> None:
+        if self._rows.count:
+            self.count("table", ROWS_UNREADABLE, self._rows.count)
+            self._rows = RowCheck()
         for (group, name), amount in self._counts.items():
             self.increment_counter(group, name, amount)
         self._counts.clear()
@@ -292,9 +298,14 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
         else:
             assert isinstance(split, RangeSplit)
             source = self.store.scan(Query(self.fields, split.range, self.mark))
-        for row in source:
-            yield row
+        for key, page in source:
+            if self.readable(key, page):
+                yield key, page
             advance()
+
+    def readable(self, key: str, page: WebPage) -> bool:
+        """Tell whether a job can work on a row: one with a cell of another type is named, counted, left as it is."""
+        return self._rows.readable(key, page)
 
     def _listed_pages(self, split: ListSplit) -> Pages:
         fields = self.fields | {WebPage.markers}

@@ -15,18 +15,18 @@ from nutch2py.mapreduce.parameters import JobParameters
 class JobFile(msgspec.Struct):
     """What the driver hands to tasks in a file. ``parameters``: those of the job, as JSON that ``takes`` decodes.
 
-    ``channel``: the folder through which tasks talk to the driver, "" where they cannot; ``driver``: its process id, 0
-    when it is on another machine. ``working_folder``: the one that the driver works in. ``lock``: the token of the lock
-    under which they write, "" for none.
+    ``base``: the folder that relative paths start from, which the driver was started in. ``channel``: the folder
+    through which tasks talk to the driver, "" where they cannot; ``driver``: its process id, 0 when it is on another
+    machine. ``lock``: the token of the lock under which they write, "" for none.
     """
 
     properties: dict[str, str]
     folders: list[str]
     parameters: msgspec.Raw
     runner: str
+    base: str
     channel: str = ""
     driver: int = 0
-    working_folder: str = ""
     lock: str = ""
 
     @classmethod
@@ -34,7 +34,7 @@ class JobFile(msgspec.Struct):
         """Return what tasks are handed: every property, with what comes from the environment as the driver has it."""
         properties = {name: conf.get(name, "") if "${env." in value else value for name, value in conf.raw().items()}
         encoded = msgspec.Raw(msgspec.json.encode(parameters))
-        return cls(properties, [str(folder) for folder in conf.folders], encoded, runner)
+        return cls(properties, [str(folder) for folder in conf.folders], encoded, runner, str(conf.base))
 
     def write(self, path: Path) -> None:
         """Write the file; only its owner can read it, for it may hold passwords."""
@@ -46,4 +46,5 @@ class JobFile(msgspec.Struct):
 def read_job_file(path: str) -> tuple[JobFile, Configuration]:
     """Return what a file holds, and the configuration of its properties."""
     file = msgspec.json.decode(Path(path).read_bytes(), type=JobFile)
-    return file, Configuration(file.properties, [Path(folder).absolute() for folder in file.folders])
+    folders = [Path(folder).absolute() for folder in file.folders]
+    return file, Configuration(file.properties, folders, Path(file.base))

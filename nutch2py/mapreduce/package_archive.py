@@ -78,7 +78,7 @@ def archive_path(conf: Configuration) -> Path:
     conf = conf.copy()
     if not conf.get_trimmed("mapreduce.package"):
         conf.set("mapreduce.package", DEFAULT_PATH)
-    return Path(conf.get_trimmed("mapreduce.package")).expanduser().absolute()
+    return conf.absolute(conf.get_trimmed("mapreduce.package"))
 
 
 def python_tag() -> str:

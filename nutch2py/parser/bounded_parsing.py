@@ -201,7 +201,8 @@ class _Child:
         self._received = bytearray()
         self._poll = select.poll()  # select() knows no descriptor above 1023, and a fetcher has many
         self._poll.register(self._source, select.POLLIN)
-        self.send(frame(Settings(conf.raw(), [str(folder) for folder in conf.folders], os.getpid())))
+        folders = [str(folder) for folder in conf.folders]
+        self.send(frame(Settings(conf.raw(), folders, str(conf.base), os.getpid())))
         try:
             _told(self.receive(_START_SECONDS))
         except (TimeoutError, _Ended) as error:

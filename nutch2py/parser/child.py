@@ -41,6 +41,7 @@ class Settings(msgspec.Struct, array_like=True):
 
     properties: dict[str, str]
     folders: list[str]
+    base: str
     parent: int
 
 
@@ -122,7 +123,7 @@ def serve() -> None:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     settings = msgspec.msgpack.decode(_next(source), type=Settings)
     _die_with(settings.parent)
-    conf = Configuration(settings.properties, [Path(folder) for folder in settings.folders])
+    conf = Configuration(settings.properties, [Path(folder) for folder in settings.folders], Path(settings.base))
     _limit_memory(conf.get_int("parser.child.memory.mb", 1024) << 20)
     printed = io.StringIO()
     sys.stdout = sys.stderr = printed

@@ -12,20 +12,21 @@ import contextlib
 import gzip
 import io
 import os
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
 import orjson
 
-from nutch2py.errors import InputError, StoreError
+from nutch2py.cells import CellError
+from nutch2py.errors import StoreError
+from nutch2py.table.importing import BadLines, ImportRules, dump_lines
 from nutch2py.table.store import DataStore, RowCells
+from nutch2py.table.unreadable import check_cell
 
 Progress = Callable[[int], None]
 """Called with the number of rows done, now and then and at the end."""
 _EVERY = 1_000
-_GZIP_MAGIC = b"\x1f\x8b"
 
 
 def row_line(key: str, cells: RowCells) -> bytes:
@@ -47,8 +48,11 @@ def row_line(key: str, cells: RowCells) -> bytes:
     return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def parse_line(line: bytes) -> tuple[str, RowCells]:
-    """Return the key and the cells of a line; ``ValueError`` says what is wrong with it."""
+def parse_line(line: bytes, bad_cell: Callable[[str], object] | None = None) -> tuple[str, RowCells]:
+    """Return the key and the cells of a line; ``ValueError`` says what is wrong with it.
+
+    With ``bad_cell``, which is told the reason, a cell that is malformed is left out.
+    """
     row = orjson.loads(line)
     if not isinstance(row, dict) or not isinstance(row.get("row"), str) or not row["row"]:
         raise ValueError('it is not an object with a row key, {"row": "…", "cells": {…}}')
@@ -61,11 +65,18 @@ def parse_line(line: bytes) -> tuple[str, RowCells]:
         if not isinstance(entries, dict):
             raise ValueError(f"{member} is not an object of columns")
         for name, cell in entries.items():
-            family, colon, text = name.partition(":")
-            if not family or not colon:
-                raise ValueError(f"column {name!r} is not family:qualifier")
-            qualifier = text.encode() if member == "cells" else _base64(text, name)
-            found.setdefault(family.encode(), {})[qualifier] = _cell(name, cell)
+            try:
+                family, colon, text = name.partition(":")
+                if not family or not colon:
+                    raise ValueError(f"column {name!r} is not family:qualifier")
+                qualifier = text.encode() if member == "cells" else _base64(text, name)
+                value = _cell(name, cell)
+            except ValueError as error:
+                if bad_cell is None:
+                    raise
+                bad_cell(str(error))
+                continue
+            found.setdefault(family.encode(), {})[qualifier] = value
     return row["row"], found
 
 
@@ -90,9 +101,13 @@ def export_table(store: DataStore[Any], path: str | Path, progress: Progress | N
     The file appears when it is complete; one of that name is replaced then. Raises :class:`StoreError` when it cannot
     be written.
     """
+    return export_rows(store.scan_cells(), path, progress)
+
+
+def export_rows(rows: Iterable[tuple[str, RowCells]], path: str | Path, progress: Progress | None = None) -> int:
+    """Write some rows as :func:`export_table` does."""
     target, done = Path(path), 0
     part = target.with_name(f".{target.name}.part-{os.getpid()}")
-    rows = store.scan_cells()
     try:
         with part.open("wb") as raw:
             with _compressing(raw, target.name) as out:
@@ -125,40 +140,62 @@ def _compressing(raw: IO[bytes], name: str) -> Iterator[IO[bytes]]:
         buffered.flush()
 
 
-def import_table(store: DataStore[Any], path: str | Path, progress: Progress | None = None) -> int:
+def import_table(
+    store: DataStore[Any],
+    path: str | Path,
+    progress: Progress | None = None,
+    *,
+    rules: ImportRules = ImportRules(),  # noqa: B008
+    bad: BadLines | None = None,
+) -> int:
     """Write the rows of a dump into the table, made when it is not there; return their number.
 
-    Cells of the table that are newer than the dump's stay. A line that is not a row raises :class:`InputError` with its
-    number; the rows before it may be in the table already, and importing the mended dump again does no harm.
+    Cells of the table that are newer than the dump's stay. A line that is not a row, or is too long, is warned of and
+    left out, and so is a cell that is malformed or not of its column's type; ``bad`` counts them. When they are more
+    than a share of the lines (``rules``) :class:`InputError` names the first; rows may be in the table by then, and
+    importing the mended dump again does no harm.
     """
     source, done = Path(path), 0
+    bad = bad or BadLines(source, rules.share)
     if not store.exists():
         store.create()
     with store.batch() as batch:
-        for number, line in enumerate(_lines(source), 1):
-            if not line.strip():
-                continue
-            try:
-                key, cells = parse_line(line)
-            except ValueError as error:
-                raise InputError(f"{source}, line {number}: {error}: mend the line and import again") from None
-            batch.put_cells(key, cells)
-            done += 1
-            if progress and done % _EVERY == 0:
-                progress(done)
+        for number, line in enumerate(dump_lines(source, rules.line_bytes), 1):
+            row = _row(store, number, line, rules, bad)
+            if row is not None:
+                batch.put_cells(*row)
+                done += 1
+                if progress and done % _EVERY == 0:
+                    progress(done)
+            bad.passed(number)
+        bad.finish()
     if progress:
         progress(done)
     return done
 
 
-def _lines(source: Path) -> Iterator[bytes]:
+def _row(
+    store: DataStore[Any], number: int, line: bytes | None, rules: ImportRules, bad: BadLines
+) -> tuple[str, RowCells] | None:
+    """Return key and cells of a line, None when there are none to write."""
+    if line is None:
+        bad.line(number, f"it has more than {rules.line_bytes} bytes (storage.import.line.bytes)")
+        return None
+    if not line.strip():
+        return None
     try:
-        with source.open("rb") as raw:
-            packed = raw.read(2) == _GZIP_MAGIC
-            raw.seek(0)
-            yield from gzip.GzipFile(fileobj=raw) if packed else raw
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"cannot read the dump {source}: {error}") from error
+        key, cells = parse_line(line, lambda reason: bad.cell(number, reason))
+    except ValueError as error:
+        bad.line(number, str(error))
+        return None
+    for family, entries in cells.items():
+        for qualifier in list(entries):
+            try:
+                check_cell(store.record, family, qualifier, entries[qualifier][0])
+            except CellError as error:
+                bad.cell(number, f"row {key}: {error}")
+                del entries[qualifier]
+    return (key, cells) if any(cells.values()) else None
 
 
 def copy_table(source: DataStore[Any], target: DataStore[Any], progress: Progress | None = None) -> int:

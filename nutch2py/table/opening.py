@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 from typing import TypeVar
 
 from nutch2py.conf import Configuration
@@ -20,14 +20,18 @@ def table_name(conf: Configuration, record: type[Record]) -> str:
     return f"{crawl_id}_{schema}" if crawl_id else schema
 
 
+_DEFAULT = "embedded:crawldata"
 _JAVA_STORES = {
     "org.apache.gora.hbase.store.HBaseStore": "hbase://127.0.0.1:9090",
-    "org.apache.gora.memory.store.MemStore": "embedded:crawldata",
+    "org.apache.gora.memory.store.MemStore": _DEFAULT,
 }
 
 
 def store_location(conf: Configuration) -> str:
-    """Return ``storage.data.store``; else what the Nutch property ``storage.data.store.class`` stands for."""
+    """Return ``storage.data.store``; else what the Nutch property ``storage.data.store.class`` stands for.
+
+    The folder of an embedded table is absolute.
+    """
     location = conf.get_trimmed("storage.data.store")
     java_class = conf.get_trimmed("storage.data.store.class")
     if not location and java_class:
@@ -37,15 +41,8 @@ def store_location(conf: Configuration) -> str:
                 f"storage.data.store.class is {java_class}, for which there is no store here: "
                 "set storage.data.store to embedded:FOLDER or hbase://HOST:PORT"
             )
-    return location or "embedded:crawldata"
-
-
-def fix_location(conf: Configuration) -> None:
-    """Make the folder of an embedded table absolute: tasks run in folders of their own."""
-    location = store_location(conf)
-    if location.startswith("embedded:"):
-        folder = Path(location.removeprefix("embedded:") or "crawldata").expanduser().absolute()
-        conf.set("storage.data.store", f"embedded:{folder}")
+    scheme, _, folder = (location or _DEFAULT).partition(":")
+    return f"{scheme}:{conf.absolute(os.path.expandvars(folder))}" if scheme == "embedded" and folder else location
 
 
 def open_store(

@@ -168,6 +168,17 @@ class DataStore(ABC, Generic[R]):
     def scan_cells(self, key_range: KeyRange = KeyRange()) -> Iterator[tuple[str, RowCells]]:  # noqa: B008
         """Yield every cell of every row with its timestamp, in key order; columns of no field included."""
 
+    def check(self, note: Callable[[str], object]) -> Iterator[tuple[str, RowCells]]:
+        """Yield every row as :meth:`scan_cells` does, and tell ``note`` what of the table is damaged.
+
+        What stands in for the bytes of a page's content is the store's: they are looked at, not given.
+        """
+        yield from self.scan_cells()
+
+    def salvage(self, note: Callable[[str], object]) -> Iterator[tuple[str, RowCells]]:
+        """Yield what can be read of a table that is damaged, and tell ``note`` what cannot."""
+        yield from self.scan_cells()
+
     @abstractmethod
     def close(self) -> None:
         """Give back connections and files; the store can be used again afterwards."""

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from nutch2py.backends.attempts import shown_address
 from nutch2py.backends.solr_client import SolrClient, SolrRefusal, addresses
 from nutch2py.backends.solr_schema import EXPECTED, SolrSchema
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.writers.solr_writer import SolrIndexWriter
+from nutch2py.secrets import shown_address
 from tests.backends.failing_server import server
 from tests.indexer.pages import doc
 

@@ -1,6 +1,7 @@
 import json
 import multiprocessing
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -243,7 +244,8 @@ def test_an_enabled_writer_that_the_file_does_not_name_runs_too(two_writers):
 def test_without_a_file_every_enabled_writer_runs(conf):
     conf.set("plugin.includes", "indexer-(dummy|embedded)")
     assert IndexWriters(conf).names == ["indexer-dummy", "indexer-embedded"]
-    assert IndexWriters(conf).describe().startswith("Active IndexWriters :\nDummyIndexWriter\n\tpath : dummy-index.txt")
+    path = Path.cwd() / "dummy-index.txt"
+    assert IndexWriters(conf).describe().startswith(f"Active IndexWriters :\nDummyIndexWriter\n\tpath : {path}\n")
 
 
 SOLR, ELASTIC = "http://127.0.0.1:9/solr/nutch", "127.0.0.1:9"

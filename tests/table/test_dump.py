@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import tracemalloc
 
 import pytest
 
@@ -9,6 +10,7 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import InputError, StoreError
 from nutch2py.table import open_store
 from nutch2py.table.dump import copy_table, export_table, import_table
+from nutch2py.table.importing import BadLines, ImportRules
 from nutch2py.webpage import Host, WebPage
 
 
@@ -165,3 +167,44 @@ def test_an_export_that_fails_leaves_the_old_file(make, tmp_path):
     fill(store)
     with pytest.raises(StoreError, match="cannot write"):
         export_table(store, tmp_path / "no folder" / "dump")
+
+
+@pytest.mark.parametrize(
+    "bad", ["{", '{"row": "b", "cells": {"f:st": ["AAA=", 1]}}', "x" * 5_000], ids=["line", "cell", "long"]
+)
+def test_a_bad_line_among_good_ones_is_named_and_left_out(make, tmp_path, bad, capsys):
+    good = [LINE.replace('"row": "', f'"row": "{number}') for number in range(30)]
+    dump = tmp_path / "dump"
+    dump.write_text("\n".join([*(line.strip() for line in good), bad]) + "\n")
+    store = make()
+    rules = ImportRules(line_bytes=4_000)
+    counts = BadLines(dump, rules.share)
+    import_table(store, dump, rules=rules, bad=counts)
+    assert sum(1 for _ in store.scan_cells()) == 30
+    assert counts.lines + counts.cells == 1
+    assert "line 31: " in capsys.readouterr().err
+    with pytest.raises(InputError, match=r"line 31: .*1 of 31 lines are bad.*storage\.import\.bad\.share"):
+        import_table(store, dump, rules=rules._replace(share=0.01))
+
+
+def test_an_endless_line_is_never_in_memory(make, tmp_path):
+    dump = tmp_path / "dump.gz"
+    with gzip.open(dump, "wb", 1) as out:
+        for _ in range(64):
+            out.write(b"x" * (1 << 20))
+        out.write(b"\n" + LINE.strip().encode())
+    store = make()
+    tracemalloc.start()
+    try:
+        rows = import_table(store, dump, rules=ImportRules(line_bytes=1 << 20, share=0.6))
+        assert tracemalloc.get_traced_memory()[1] < 12 << 20
+    finally:
+        tracemalloc.stop()
+    assert rows == 1
+
+
+def test_a_file_of_something_else_is_given_up_early(make, tmp_path):
+    dump = tmp_path / "dump"
+    dump.write_text("no row\n" * 50_000)
+    with pytest.raises(InputError, match="1000 of 1000 lines are bad"):
+        import_table(make(), dump)

@@ -44,7 +44,7 @@ class CSVIndexWriter(FileIndexWriter):
         self.max_length = parameters.get_int("maxfieldlength", 4096)
         self.max_values = parameters.get_int("maxfieldvalues", 12)
         self.with_header = parameters.get_bool("header", True)
-        self.folder = Path(parameters.get("outpath", "csvindexwriter").strip())
+        self.folder = parameters.get_path("outpath", "csvindexwriter")
         return self.folder / "nutch.csv"
 
     def header(self) -> bytes:

@@ -21,7 +21,7 @@ class DummyIndexWriter(FileIndexWriter):
 
     def configure(self, parameters: Parameters) -> Path:
         """Take over the parameters."""
-        self.path = Path(parameters.get("path", "dummy-index.txt").strip())
+        self.path = parameters.get_path("path", "dummy-index.txt")
         self.deletes = parameters.get_bool("delete", False)
         return self.path
 

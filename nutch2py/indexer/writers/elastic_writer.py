@@ -81,7 +81,8 @@ class ElasticIndexWriter(ServerIndexWriter):
                 "trust.store.path and key.store.path of indexer-elastic name key stores of Java: export the "
                 "certificate authority as PEM (keytool -exportcert -rfc), and name that file in tls.ca"
             )
-        self.ca = given_or("tls.ca", conf.get_trimmed("elastic.tls.ca"))
+        authority = given_or("tls.ca", conf.get_trimmed("elastic.tls.ca"))
+        self.ca = str(conf.absolute(authority)) if authority else ""
         if self.ca and not Path(self.ca).is_file():
             raise ConfigurationError(f"elastic.tls.ca names {self.ca}, which is not a file: correct the path")
         self.index_file = conf.get_trimmed("elastic.index.file")

@@ -22,7 +22,7 @@ class JSONLinesIndexWriter(FileIndexWriter):
 
     def configure(self, parameters: Parameters) -> Path:
         """Take over the path."""
-        self.path = Path(parameters.get("path", "index.jsonl").strip())
+        self.path = parameters.get_path("path", "index.jsonl")
         return self.path
 
     def write(self, document: NutchDocument) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from nutch2py.backends.attempts import Refusal, shown_address
+from nutch2py.backends.attempts import Refusal
 from nutch2py.backends.field_types import columns_of
 from nutch2py.backends.solr_client import SolrClient, SolrRefusal, addresses, login
 from nutch2py.backends.solr_schema import EXPECTED, SolrSchema
@@ -17,6 +17,7 @@ from nutch2py.indexer.field_mapping import FieldMapping
 from nutch2py.indexer.index_writers import Parameters, no_id
 from nutch2py.indexer.writers.delivery import Batch, ServerIndexWriter, json_fields, send_halving
 from nutch2py.reporting import warn
+from nutch2py.secrets import shown_address
 
 _BATCH_CHARACTERS = 8_000_000
 

@@ -1,17 +1,18 @@
 """Contents: compressed values with a number, and the cells in ``meta`` that refer to them.
 
-Stored: one byte that tells the form (0 as it is, 1 zstd), then the bytes. A reference is the number (8 bytes,
-big-endian) and the stored size (4 bytes), so that readers can bound what they load at once.
+Stored: one byte that tells the form, then the bytes: 1 zstd, whose frame ends in a checksum; 2 the CRC-32 (4 bytes,
+big-endian) and the value as it is. Tables of layout 1 also have 0, the value as it is, and frames without. A reference
+is the number (8 bytes, big-endian) and the stored size (4 bytes), so that readers can bound what they load at once.
 """
 
 from __future__ import annotations
 
 import struct
 import threading
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from nutch2py.errors import StoreError
 from nutch2py.table.embedded import packing
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from nutch2py.table.embedded.selection import Row
 
 _REFERENCE = struct.Struct(">QI")
-_PLAIN, _ZSTD = b"\0", b"\1"
+_CHECKSUM = struct.Struct(">I")
+_UNCHECKED, _ZSTD, _PLAIN = b"\0", b"\1", b"\2"
 _WORTH_COMPRESSING = 64
 _own = threading.local()
 
@@ -40,26 +42,34 @@ def compress(value: bytes) -> bytes:
         if not hasattr(_own, "compressor"):
             import zstandard
 
-            _own.compressor = zstandard.ZstdCompressor(level=1)
+            _own.compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)
         packed: bytes = _own.compressor.compress(value)
         if len(packed) < len(value):
             return _ZSTD + packed
-    return _PLAIN + value
+    return _PLAIN + _CHECKSUM.pack(zlib.crc32(value)) + value
 
 
 def decompress(stored: bytes) -> bytes:
-    """Return the value that :func:`compress` stored."""
-    if stored[:1] == _PLAIN:
+    """Return the value that :func:`compress` stored; DamagedCellsError when it has changed."""
+    form = stored[:1]
+    if form == _UNCHECKED:
         return stored[1:]
+    if form == _PLAIN:
+        value = stored[1 + _CHECKSUM.size :]
+        if stored[1 : 1 + _CHECKSUM.size] != _CHECKSUM.pack(zlib.crc32(value)):
+            raise packing.DamagedCellsError("the checksum of a content is wrong")
+        return value
+    if form != _ZSTD:
+        raise packing.DamagedCellsError("a content has no known form")
     if not hasattr(_own, "decompressor"):
         import zstandard
 
         _own.decompressor = zstandard.ZstdDecompressor()
     try:
-        value: bytes = _own.decompressor.decompress(stored[1:])
+        found: bytes = _own.decompressor.decompress(stored[1:])
     except Exception as error:
-        raise StoreError(f"a stored content is damaged ({error}): fetch its page again or restore the table") from error
-    return value
+        raise packing.DamagedCellsError(f"a content is damaged: {error}") from error
+    return found
 
 
 def reference(number: int, stored: bytes) -> bytes:
@@ -101,7 +111,10 @@ def fill(files: TableFiles, at: int, rows: Sequence[tuple[bytes, Row]]) -> tuple
             if any(number_of(cell) not in stored for cell in columns.values()):
                 missing.append(key)
                 continue
-            loaded = {qualifier: decompress(stored[number_of(cell)]) for qualifier, cell in columns.items()}
+            try:
+                loaded = {qualifier: decompress(stored[number_of(cell)]) for qualifier, cell in columns.items()}
+            except packing.DamagedCellsError as error:
+                raise packing.DamagedCellsError(f"row {key.decode('utf-8', 'replace')}: {error}") from error
             row = (*row[:at], Contents(loaded, row[at]), *row[at + 1 :])
         filled.append((key, row))
     return filled, missing

@@ -15,7 +15,7 @@ from nutch2py.cells import encode_text
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, StoreError
 from nutch2py.record import Field
-from nutch2py.table.embedded import files, schema
+from nutch2py.table.embedded import checking, files, schema
 from nutch2py.table.embedded.content import Contents
 from nutch2py.table.embedded.embedded_batch import EmbeddedBatch, compare_and_set
 from nutch2py.table.embedded.packing import cell_times
@@ -55,7 +55,7 @@ class EmbeddedStore(DataStore[R]):
         """Open the table ``table_name`` under the folder ``path`` (``~`` is the home folder); nothing is made yet."""
         if not path:
             raise ConfigurationError("storage.data.store is 'embedded:' without a folder: write embedded:FOLDER")
-        folder = Path(os.path.expandvars(path)).expanduser().absolute()
+        folder = conf.absolute(os.path.expandvars(path))
         return cls(record, table_name, folder, f"embedded:{path}", conf)
 
     def _live(self) -> files.TableFiles:
@@ -93,9 +93,9 @@ class EmbeddedStore(DataStore[R]):
         return found
 
     def exists(self) -> bool:
-        """Tell whether the table is there, completely made."""
+        """Tell whether the table is there, completely made. One that has lost a file is refused when it is opened."""
         with files.explained(self._where):
-            return (self._path / "content" / "data.mdb").is_file() and (self._path / "ready").is_file()
+            return (self._path / files.READY).is_file()
 
     def create(self) -> None:
         """Make the table unless it is there; one that another process is making at the same time is shared with it."""
@@ -114,7 +114,7 @@ class EmbeddedStore(DataStore[R]):
                     state = handles[files.STATE]
                     txn.put(files.VERSION, schema.LAYOUT_VERSION, db=state, overwrite=False)
                     txn.put(files.SCHEMA, schema.schema_text(self.record.SCHEMA).encode(), db=state, overwrite=False)
-                (self._path / "ready").touch()
+                (self._path / files.READY).touch()
             finally:
                 files.release(made)
 
@@ -125,7 +125,7 @@ class EmbeddedStore(DataStore[R]):
         with files.explained(self._where):
             doomed = self._path.with_name(f".{self._path.name}.dropped-{os.getpid()}")
             shutil.rmtree(doomed, ignore_errors=True)
-            if self.exists():
+            if self._opens():
                 with self._live().writing():  # no other process is within a flush
                     self._path.rename(doomed)
                 files.discard(self._path)
@@ -133,6 +133,30 @@ class EmbeddedStore(DataStore[R]):
                 self._path.rename(doomed)
             self.close()
             shutil.rmtree(doomed)
+
+    def _opens(self) -> bool:
+        """Tell whether the table can be opened; one that is damaged can be dropped nevertheless."""
+        try:
+            return self.exists() and bool(self._live())
+        except StoreError:
+            return False
+
+    def check(self, note: Callable[[str], object]) -> Iterator[tuple[str, RowCells]]:
+        """Look through the files page by page, with checksums; give every row, and tell ``note`` what is damaged.
+
+        Jobs may go on meanwhile. What they free is not used again before the end.
+        """
+        yield from checking.check(self._path, self._safely_live, note)
+
+    def salvage(self, note: Callable[[str], object]) -> Iterator[tuple[str, RowCells]]:
+        """Give what can be read of a table that is damaged; ``note`` is told what cannot. Jobs must rest."""
+        if not self.exists():
+            raise StoreError(f"there is no table {self._where}: correct storage.data.store or -crawlId")
+        yield from checking.salvage(self._path, note)
+
+    def _safely_live(self) -> files.TableFiles:
+        with files.explained(self._where):
+            return self._live()
 
     def close(self) -> None:
         """Give back the files; the last store of this process that uses them closes them."""
@@ -144,10 +168,10 @@ class EmbeddedStore(DataStore[R]):
         with files.explained(self._where):
             table = self._live()
             if fields is not None:
-                selection = Selection(self.record.SCHEMA, fields, table.known())
+                selection = Selection(self.record.SCHEMA, fields, table.known(), self._where)
                 if not selection.absent:
                     return selection
-            return Selection(self.record.SCHEMA, fields, table.families())
+            return Selection(self.record.SCHEMA, fields, table.families(), self._where)
 
     def scan(self, query: Query) -> Iterator[tuple[str, R]]:
         """Yield rows in key order, read in chunks; each row is as it was at one moment.

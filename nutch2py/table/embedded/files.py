@@ -27,16 +27,24 @@ from typing import Any
 import lmdb
 
 from nutch2py.errors import StoreError
+from nutch2py.table.embedded.packing import DamagedCellsError
+from nutch2py.table.embedded.pages import DamagedFileError, PageFile, check_whole
 
 STATE, GARBAGE, SAMPLE = b":state", b":garbage", b":sample"
 """Databases of ``meta`` that hold no family (a family's name has no colon; that of a content column has one inside)."""
 NEXT_CONTENT = b"next content"
 VERSION, SCHEMA = b"version", b"schema"
+READY = "ready"
+"""A file in a table's folder that says that the table was completely made."""
 DEFAULT_MAP_SIZE = 1 << 40
 _MAX_DATABASES, _MAX_READERS = 512, 512
 _DISK_TROUBLE = frozenset({errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT})
 """LMDB calls a write that was cut short, as on a disk that fills up, an input/output error."""
 _NUMBER = struct.Struct(">Q")
+_SAVE = (
+    "restore it, or save what can be read (exporttable -salvage FILE) and import that into a table in another folder "
+    "of storage.data.store"
+)
 _open: dict[str, TableFiles] = {}
 _lock = threading.RLock()
 
@@ -51,10 +59,11 @@ def explained(where: str) -> Iterator[None]:
             f"table {where} has reached storage.embedded.map.size: raise it; nothing of this group was written"
         ) from error
     except (lmdb.InvalidError, lmdb.CorruptedError, lmdb.PageNotFoundError) as error:
-        raise StoreError(
-            f"{where} holds a file that is not a sound table ({error}): restore it, or name another folder in "
-            "storage.data.store"
-        ) from error
+        raise StoreError(f"{where} holds a file that is not a sound table ({error}): {_SAVE}") from error
+    except DamagedFileError as error:
+        raise StoreError(f"{where} holds a file that is not a sound table: {error}; {_SAVE}") from error
+    except DamagedCellsError as error:
+        raise damage(where, error) from error
     except (lmdb.VersionMismatchError, lmdb.IncompatibleError) as error:
         raise StoreError(
             f"{where} was made by another version of LMDB ({error}): export it there, import it here"
@@ -84,8 +93,24 @@ def explained(where: str) -> Iterator[None]:
         raise StoreError(f"the table {where} fails: {error}") from error
 
 
+def damage(where: str, error: DamagedCellsError) -> StoreError:
+    """Return the error for cells that are not what was written."""
+    return StoreError(f"{where} is damaged: {error}; checktable says where; {_SAVE}")
+
+
 def _environment(path: Path, map_size: int) -> lmdb.Environment:
-    """Open an LMDB environment; free the slots of readers that died. Commits are synchronous, readahead would hurt."""
+    """Open an LMDB environment; free the slots of readers that died. Commits are synchronous, readahead would hurt.
+
+    A file that was cut is refused: LMDB would map it, and die of SIGBUS where it ends.
+    """
+    if (path.parent / READY).exists():
+        data = path / "data.mdb"
+        try:
+            check_whole(data)
+        except FileNotFoundError:
+            raise DamagedFileError(f"{data} is missing") from None
+        except DamagedFileError as error:
+            raise DamagedFileError(f"{data}: {error}") from error
     environment = lmdb.open(
         str(path),
         map_size=map_size,
@@ -189,6 +214,18 @@ class TableFiles:
                     handles[name] = self.meta.open_db(name, txn=txn)
                 yield txn, handles
             self._databases = handles
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[tuple[PageFile, PageFile]]:
+        """Give the pages of both files as they are now; until the end no writer uses a page of them again."""
+        with contextlib.ExitStack() as held:
+            meta = held.enter_context(PageFile(self.path / "meta" / "data.mdb"))
+            content = held.enter_context(PageFile(self.path / "content" / "data.mdb"))
+            with self.writing():
+                for environment, file in ((self.meta, meta), (self.content, content)):
+                    held.enter_context(environment.begin())
+                    file.use(file.newest())
+            yield meta, content
 
     def write_contents(self, txn: Any, handles: dict[bytes, Any], contents: Sequence[bytes]) -> int:
         """Commit ``contents`` and delete what no row refers to; return the number of the first one.

@@ -6,13 +6,17 @@ short key has 501 bytes, and none lies between a bucket's key and what is in the
 
 **Cells.** A family's cells are msgpack: ``[time, {qualifier: value}]``, ``time`` being the cell timestamp (ms) of all
 cells, or ``[time, {qualifier: value}, {qualifier: time}]`` where some have another one. A row without a cell in a
-family has no value there.
+family has no value there. Before the msgpack stand the byte 0xC1, which msgpack never uses, and the CRC-32 of what
+follows (4 bytes, big-endian); tables of layout 1 have values without, which are read as they are.
 """
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -20,10 +24,16 @@ from nutch2py.record import Columns
 from nutch2py.table.store import CellTimes
 
 LONGEST_KEY = 500
+_CHECKED = 0xC1
+_SEAL = struct.Struct(">BI")
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
 Bucket = dict[bytes, bytes]
 """Full row key -> packed cells, of the rows whose keys share their first 500 bytes."""
+
+
+class DamagedCellsError(Exception):
+    """A packed value is not what was written."""
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
@@ -51,9 +61,12 @@ def pack_bucket(rows: Mapping[bytes, bytes]) -> bytes:
 
 
 def unpack_bucket(place_key: bytes, value: bytes) -> Bucket:
-    """Return the rows of a bucket, in key order."""
+    """Return the rows of a bucket, in key order. :class:`DamagedCellsError` when it has changed."""
     head = place_key[:LONGEST_KEY]
-    return {head + rest: packed for rest, packed in _decode(value)}
+    try:
+        return {head + rest: packed for rest, packed in _decode(value)}
+    except (msgspec.DecodeError, ValueError, TypeError) as error:
+        raise DamagedCellsError(f"a group of long keys cannot be read: {error}") from error
 
 
 def expand(rows: dict[bytes, bytes]) -> dict[bytes, bytes]:
@@ -75,14 +88,23 @@ def needle(qualifier: bytes, value: bytes | None) -> bytes:
 
 
 def columns(packed: bytes) -> Columns:
-    """Return the cells of a family without their times."""
-    found: Columns = _decode(packed)[1]
+    """Return the cells of a family without their times. :class:`DamagedCellsError` when they have changed."""
+    found: Columns = _unpack(packed)[1]
     return found
 
 
+def has_any(packed: bytes, qualifiers: Collection[bytes]) -> bool:
+    """Tell whether a family has a cell of ``qualifiers``; the checksum is left to whoever reads the cells."""
+    try:
+        cells: Columns = _decode(packed[_SEAL.size :] if packed[0] == _CHECKED else packed)[1]
+    except (msgspec.DecodeError, IndexError, TypeError) as error:
+        raise DamagedCellsError(str(error)) from error
+    return any(qualifier in cells for qualifier in qualifiers)
+
+
 def cell_times(packed: bytes) -> CellTimes:
-    """Return the cells of a family with their times."""
-    parts = _decode(packed)
+    """Return the cells of a family with their times. :class:`DamagedCellsError` when they have changed."""
+    parts = _unpack(packed)
     time = parts[0]
     if len(parts) == 2:
         return {qualifier: (value, time) for qualifier, value in parts[1].items()}
@@ -90,16 +112,36 @@ def cell_times(packed: bytes) -> CellTimes:
     return {qualifier: (value, others.get(qualifier, time)) for qualifier, value in parts[1].items()}
 
 
+def _unpack(packed: bytes) -> list[Any]:
+    try:
+        if packed[0] == _CHECKED:
+            body = packed[_SEAL.size :]
+            if zlib.crc32(body) != _SEAL.unpack_from(packed)[1]:
+                raise DamagedCellsError("the checksum of a row's cells is wrong")
+            packed = body
+        parts: list[Any] = _decode(packed)
+        if type(parts) is not list or len(parts) not in (2, 3) or not all(type(part) is dict for part in parts[1:]):
+            raise DamagedCellsError("a row's cells have no known form")
+    except (msgspec.DecodeError, IndexError, struct.error) as error:
+        raise DamagedCellsError(f"a row's cells cannot be read: {error}") from error
+    return parts
+
+
+def _sealed(parts: tuple[Any, ...]) -> bytes:
+    body = _encode(parts)
+    return _SEAL.pack(_CHECKED, zlib.crc32(body)) + body
+
+
 def _pack(time: int, cells: Columns, others: dict[bytes, int]) -> bytes | None:
     if not cells:
         return None
     if not others:
-        return _encode((time, cells))
+        return _sealed((time, cells))
     if 2 * len(others) > len(cells):  # let the time that most cells have be the one that is written once
         times = {qualifier: others.get(qualifier, time) for qualifier in cells}
         time = Counter(times.values()).most_common(1)[0][0]
         others = {qualifier: own for qualifier, own in times.items() if own != time}
-    return _encode((time, cells, others)) if others else _encode((time, cells))
+    return _sealed((time, cells, others)) if others else _sealed((time, cells))
 
 
 def changed(packed: bytes | None, changes: Sequence[Change]) -> bytes | None:
@@ -110,7 +152,7 @@ def changed(packed: bytes | None, changes: Sequence[Change]) -> bytes | None:
     cells: Columns = {}
     others: dict[bytes, int] = {}
     if packed is not None:
-        time, cells, *rest = _decode(packed)
+        time, cells, *rest = _unpack(packed)
         if rest:
             others = rest[0]
     for change in changes:

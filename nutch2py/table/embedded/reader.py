@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from nutch2py.cells import encode_text
 from nutch2py.table.embedded import content
 from nutch2py.table.embedded.files import TableFiles
-from nutch2py.table.embedded.packing import columns, expand, needle, place, unpack_bucket
+from nutch2py.table.embedded.packing import DamagedCellsError, columns, expand, needle, place, unpack_bucket
 from nutch2py.table.embedded.selection import Row, Selection
 from nutch2py.table.query import KeyRange, MarkCondition
 
@@ -165,6 +165,7 @@ def read_rows(files: TableFiles, selection: Selection, keys: Iterable[bytes]) ->
     rows: dict[bytes, Row] = {}
     for at in range(0, len(ordered), _POINT_READS):
         part = ordered[at : at + _POINT_READS]
+        lost: dict[bytes, bytes] = {}
         while part:
             with files.reading() as txn:
                 found = _point_rows(txn, files, selection, part)
@@ -173,6 +174,11 @@ def read_rows(files: TableFiles, selection: Selection, keys: Iterable[bytes]) ->
                 break
             filled, part = content.fill(files, selection.content_at, found)  # those replaced meanwhile are read again
             rows.update(filled)
+            former, missing = lost, frozenset(part)
+            lost = {key: row[selection.content_at] for key, row in found if key in missing}
+            for key, reference in lost.items():
+                if former.get(key) == reference:  # nobody has replaced it
+                    raise DamagedCellsError(f"row {key.decode('utf-8', 'replace')}: its content is not there")
     return rows
 
 

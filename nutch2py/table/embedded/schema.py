@@ -8,7 +8,9 @@ from typing import Any
 from nutch2py.conf import data_folder
 from nutch2py.errors import StoreError
 
-LAYOUT_VERSION = b"1"
+LAYOUT_VERSION = b"2"
+"""The layout that is written. A table of an older one that is read here gets this version with its next write."""
+_READABLE = (b"1", b"2")  # 1: values without checksums
 
 
 @lru_cache(maxsize=8)
@@ -19,10 +21,10 @@ def schema_text(name: str) -> str:
 
 def check(where: str, name: str, version: bytes, stored: str) -> None:
     """Raise :class:`StoreError` unless this program can read a table of layout ``version`` and schema ``stored``."""
-    if version != LAYOUT_VERSION:
+    if version not in _READABLE:
         raise StoreError(
-            f"{where} has layout version {version.decode('ascii', 'replace')}, this program reads version "
-            f"{LAYOUT_VERSION.decode()}: export it with the program that wrote it (exporttable) and import it here"
+            f"{where} has layout version {version.decode('ascii', 'replace')}, this program reads versions "
+            f"1 to {LAYOUT_VERSION.decode()}: export it with the program that wrote it (exporttable) and import it here"
         )
     ours = schema_text(name)
     if stored != ours:

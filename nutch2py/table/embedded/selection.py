@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from nutch2py.record import Columns, Field
-from nutch2py.table.embedded.packing import columns
+from nutch2py.table.embedded.files import damage
+from nutch2py.table.embedded.packing import DamagedCellsError, columns, has_any
 from nutch2py.table.query import columns_of
 
 CONTENT = {"webpage": (b"f", b"cnt")}
@@ -24,9 +25,12 @@ def content_database(schema: str) -> bytes | None:
 
 
 class Selection:
-    """The databases to read, with the qualifiers wanted of each (None: all of them)."""
+    """The databases to read, with the qualifiers wanted of each (None: all of them). ``where``: for messages."""
 
-    def __init__(self, schema: str, fields: Iterable[Field[Any]] | None, present: Iterable[bytes]) -> None:
+    def __init__(
+        self, schema: str, fields: Iterable[Field[Any]] | None, present: Iterable[bytes], where: str = "the table"
+    ) -> None:
+        self.where = where
         content_column = CONTENT.get(schema)
         self.content = content_database(schema)
         there = set(present)
@@ -62,7 +66,13 @@ class Selection:
             value = row[index]
             if value is None:
                 continue
-            cells = columns(value) if type(value) is bytes else value
+            if type(value) is bytes:
+                try:
+                    cells = columns(value)
+                except DamagedCellsError as error:  # a record asks for its cells long after the scan
+                    raise damage(self.where, error) from error
+            else:
+                cells = value
             if wanted is not None and not cells.keys() <= wanted:
                 cells = {qualifier: cells[qualifier] for qualifier in wanted if qualifier in cells}
             found = {**found, **cells} if found else cells
@@ -74,7 +84,7 @@ class Selection:
             if row[index] is not None:
                 return True
         for index in self.partial:
-            value = row[index]
-            if value is not None and not self.qualifiers[index].isdisjoint(columns(value)):  # type: ignore[union-attr]
+            value, wanted = row[index], self.qualifiers[index]
+            if value is not None and wanted is not None and has_any(value, wanted):
                 return True
         return False

@@ -103,7 +103,7 @@ class Settings:
             transport=transport,
             protocol=protocol,
             tls=conf.get_bool("hbase.thrift.ssl.enabled", False),
-            tls_ca=conf.get_trimmed("hbase.thrift.ssl.ca.file"),
+            tls_ca=str(conf.absolute(ca)) if (ca := conf.get_trimmed("hbase.thrift.ssl.ca.file")) else "",
             timeout=conf.get_int("hbase.thrift.timeout", 300_000) / 1000,
             connect_timeout=conf.get_int("hbase.thrift.connect.timeout", 10_000) / 1000,
             retries=conf.get_int("hbase.thrift.retries", 10),

@@ -1,0 +1,292 @@
+"""Files of a table that were cut or changed: refused or named, never a signal, never silence."""
+
+import base64
+import json
+import random
+import threading
+
+import lmdb
+import msgspec
+import pytest
+
+from nutch2py.cli import main
+from nutch2py.conf import Configuration
+from nutch2py.errors import StoreError
+from nutch2py.table import Query, open_store
+from nutch2py.table.embedded import content, embedded_batch, packing, schema
+from nutch2py.table.embedded.pages import DamagedFileError, PageFile, check_whole
+from nutch2py.webpage import WebPage
+
+from .store_suite import page_at, write
+
+LONG = "com.long:http/" + "p" * 600
+
+
+def opened(folder, name=None):
+    return open_store(Configuration({"storage.embedded.map.size": str(1 << 30)}), WebPage, f"embedded:{folder}", name)
+
+
+def pages(count=60, size=3_000):
+    made = {}
+    for number in range(count):
+        page = page_at(number)
+        page.text, page.title = f"text {number} " * 20, f"title {number}"
+        page.content = random.Random(number).randbytes(size) if number % 2 else b"<p>compressible</p>" * 50
+        made[f"k{number:05d}"] = page
+    made[LONG] = page_at(1)
+    return made
+
+
+@pytest.fixture
+def folder(tmp_path):
+    store = opened(tmp_path)
+    store.create()
+    write(store, pages())
+    write(store, {"k00003": page_at(7)})
+    store.close()
+    return tmp_path
+
+
+def cut(path, how):
+    size = path.stat().st_size
+    keep = {"half": size // 2 + 77, "a byte": size - 1, "a page": size - 4096, "all": 0, "meta pages": 5000}[how]
+    path.write_bytes(path.read_bytes()[:keep])
+
+
+@pytest.mark.parametrize("name", ["meta", "content"])
+@pytest.mark.parametrize("how", ["half", "a byte", "a page", "all", "meta pages"])
+def test_a_file_that_was_cut_is_refused_by_every_command(folder, name, how, capsys):
+    path = folder / "webpage" / name / "data.mdb"
+    cut(path, how)
+    for command in (["readdb", "-stats"], ["parse", "-all"], ["updatedb", "-all"], ["exporttable", str(folder / "x")]):
+        assert main([*command, "-D", f"storage.data.store=embedded:{folder}"]) == 4
+        told = capsys.readouterr().err
+        assert str(path) in told
+        assert "exporttable -salvage" in told
+    assert path.stat().st_size < 1 << 20, "nothing was made longer by opening it"
+
+
+@pytest.mark.parametrize("name", ["meta", "content"])
+def test_a_file_that_is_missing_is_no_table_without_rows(folder, name, capsys, tmp_path):
+    (folder / "webpage" / name / "data.mdb").unlink()
+    seeds = tmp_path / "seeds"
+    seeds.write_text("http://a.org/\n")
+    assert main(["inject", str(seeds), "-D", f"storage.data.store=embedded:{folder}"]) == 4
+    assert f"{name}/data.mdb is missing" in capsys.readouterr().err
+    opened(folder).drop()
+    assert not opened(folder).exists()
+
+
+@pytest.mark.parametrize("at", [16, 20, 8, 10, 40, 4096 + 16, 4096 + 40])
+def test_a_torn_meta_page_is_refused(folder, at):
+    path = folder / "webpage" / "meta" / "data.mdb"
+    data = bytearray(path.read_bytes())
+    data[at : at + 8] = b"\xff" * 8
+    path.write_bytes(data)
+    with pytest.raises(StoreError, match=r"webpage in|another version"):
+        opened(folder).get("k00001")
+
+
+def test_a_sound_file_may_be_shorter_than_its_last_page(tmp_path):
+    """Pages that one transaction takes and gives back are free, and never written: they may lie behind the end."""
+    path = tmp_path / "data.mdb"
+    with lmdb.open(str(tmp_path), map_size=1 << 26) as environment:
+        for number in range(300):
+            with environment.begin(write=True) as txn:
+                txn.put(b"%03d" % number, b"x" * 5_000)
+        for number in range(5, 300):
+            with environment.begin(write=True) as txn:
+                txn.delete(b"%03d" % number)
+        for _ in range(20):
+            with environment.begin(write=True) as txn:
+                txn.put(b"001", b"y" * 5_000)
+    with PageFile(path) as file:
+        file.use(file.newest())
+        free, last = file.free_pages(), file.meta.last
+    first = next(page for page in range(last, 1, -1) if page not in free) + 1
+    assert first < last, "the last page is in use: this would show nothing"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: first * 4096])
+    check_whole(path)
+    with lmdb.open(str(tmp_path), map_size=1 << 26) as environment, environment.begin() as txn:
+        assert [(key, value[:1]) for key, value in txn.cursor()] == [(b"00%d" % n, b"xyxxx"[n:][:1]) for n in range(5)]
+    path.write_bytes(whole[: (first - 1) * 4096])
+    with pytest.raises(DamagedFileError, match="it was cut"):
+        check_whole(path)
+
+
+def change(path, bytes_there):
+    """Change one bit in every copy of some bytes of a file."""
+    data = bytearray(path.read_bytes())
+    at = data.find(bytes_there)
+    assert at >= 0
+    while at >= 0:
+        data[at + len(bytes_there) // 2] ^= 1
+        at = data.find(bytes_there, at + 1)
+    path.write_bytes(data)
+
+
+def test_changed_cells_are_an_error_and_checktable_names_the_row(folder, capsys):
+    change(folder / "webpage" / "meta" / "data.mdb", b"text 41 text 41")
+    store = opened(folder)
+    page = store.get("k00041", {WebPage.text, WebPage.status})
+    assert page.status == 2, "another family is as sound as before"
+    with pytest.raises(StoreError, match=r"checksum .*checktable says where.*exporttable -salvage"):
+        _ = page.text
+    changing = store.get("k00040")
+    changing.text = "new"
+    write(store, {"k00040": changing})
+    with pytest.raises(StoreError, match="checksum"), store.batch() as batch:
+        batch.put("k00041", page_with_title("no checksum may be written over the damage"))
+    store.close()
+    option = ["-D", f"storage.data.store=embedded:{folder}"]
+    assert main(["checktable", *option]) == 4
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == "webpage: meta/data.mdb: row k00041: p: the checksum of a row's cells is wrong"
+    assert told[1] == f"checktable: webpage: {len(pages())} rows, {told[1].split()[4]} cells: 1 troubles"
+
+
+def page_with_title(title):
+    page = WebPage(fields=frozenset())
+    page.title = title
+    return page
+
+
+@pytest.mark.parametrize("number", [40, 41])
+def test_changed_contents_are_an_error_and_checktable_counts_them(folder, number, capsys):
+    stored = content.compress(pages()[f"k{number:05d}"].content)
+    assert stored[:1] == (b"\2" if number % 2 else b"\1"), "both forms are tried"
+    change(folder / "webpage" / "content" / "data.mdb", stored)
+    store = opened(folder)
+    with pytest.raises(StoreError, match=f"row k000{number if number % 2 else '..'}: "):
+        list(store.scan(Query.of({WebPage.content})))
+    store.close()
+    assert main(["checktable", "-D", f"storage.data.store=embedded:{folder}"]) == 4
+    assert "content/data.mdb: content " in capsys.readouterr().out
+
+
+def test_a_content_that_is_gone_is_an_error_not_a_wait_for_ever(folder, capsys):
+    store = opened(folder)
+    with store._live().content.begin(write=True) as txn:
+        txn.delete((5).to_bytes(8))
+    with pytest.raises(StoreError, match=r"row k00005: its content is not there"):
+        list(store.scan(Query.of({WebPage.content})))
+    with pytest.raises(StoreError, match=r"row k00005: its content is not there"):
+        store.get("k00005")
+    store.close()
+    assert main(["checktable", "-D", f"storage.data.store=embedded:{folder}"]) == 4
+    assert "row k00005: its content: it is not there" in capsys.readouterr().out
+
+
+def test_what_can_be_read_is_saved(folder, tmp_path, capsys):
+    option = ["-D", f"storage.data.store=embedded:{folder}"]
+    before = dict(opened(folder).scan_cells())
+    opened(folder).close()
+    cut(folder / "webpage" / "content" / "data.mdb", "half")
+    assert main(["exporttable", "-salvage", str(tmp_path / "saved.gz"), *option]) == 0
+    assert "its content" in capsys.readouterr().out
+    other = f"storage.data.store=embedded:{tmp_path / 'other'}"
+    assert main(["importtable", str(tmp_path / "saved.gz"), "-D", other]) == 0
+    after = dict(opened(tmp_path / "other").scan_cells())
+    assert after.keys() == before.keys()
+    lost = [key for key in before if before[key] != after[key]]
+    assert 0 < len(lost) < len(before)
+    for key in lost:
+        del before[key][b"f"][b"cnt"]
+    assert after == before
+
+
+def test_a_table_of_layout_1_is_read_and_written(tmp_path, monkeypatch):
+    with monkeypatch.context() as older:
+        older.setattr(packing, "_sealed", msgspec.msgpack.Encoder().encode)
+        older.setattr(schema, "LAYOUT_VERSION", b"1")
+        older.setattr(embedded_batch, "LAYOUT_VERSION", b"1")
+        older.setattr(content, "compress", lambda value: b"\0" + value)
+        store = opened(tmp_path)
+        store.create()
+        write(store, pages())
+        before = list(store.scan_cells())
+        store.close()
+    path = tmp_path / "webpage" / "meta" / "data.mdb"
+    assert b"\xc1" not in {value[:1] for value in values(path, b"p")}
+    store = opened(tmp_path)
+    assert list(store.scan_cells()) == before
+    assert version(store) == b"1", "reading changes nothing"
+    write(store, {"k00001": page_at(3)})
+    assert version(store) == b"2", "a program that knows no checksums must not open it any more"
+    assert store.get("k00001").markers["dist"] == "3"
+    assert store.get("k00002").content == pages()["k00002"].content
+    assert len(list(store.check(pytest.fail))) == len(before)
+    store.close()
+
+
+def values(path, family):
+    with PageFile(path) as file:
+        file.use(file.newest())
+        return [value for _, value in file.entries(file.databases(pytest.fail)[family], pytest.fail)]
+
+
+def version(store):
+    files = store._live()
+    with files.reading() as txn:
+        return files.get_state(txn, b"version")
+
+
+def test_a_sound_table_is_sound_while_another_writes(folder):
+    store, writer = opened(folder), opened(folder)
+    stop = threading.Event()
+
+    def work():
+        number = 0
+        while not stop.is_set():
+            write(writer, {f"k{number % 90:05d}": page_at(number)})
+            number += 1
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for _ in range(10):
+            rows = dict(store.check(pytest.fail))
+            assert set(pages()) <= set(rows)
+    finally:
+        stop.set()
+        thread.join()
+    before = list(store.scan_cells())
+    found = list(store.check(pytest.fail))
+    assert [key for key, _ in found] == [key for key, _ in before]
+    assert [cells[b"mk"] for _, cells in found] == [cells[b"mk"] for _, cells in before]
+    store.close()
+    writer.close()
+
+
+def test_no_change_of_a_byte_is_more_than_a_note(folder):
+    """Files with changed pages are read without LMDB: nothing but notes comes of it."""
+    path = folder / "webpage" / "meta" / "data.mdb"
+    whole, chance, noted = path.read_bytes(), random.Random(5), 0
+    for _ in range(150):
+        data = bytearray(whole)
+        at = chance.randrange(len(data))
+        data[at] ^= 1 << chance.randrange(8)
+        path.write_bytes(data)
+        notes = []
+        for _, cells in opened(folder).salvage(notes.append):
+            assert cells
+        noted += bool(notes)
+    assert noted > 20
+
+
+def test_checktable_counts_cells_of_another_writer(folder, tmp_path, capsys):
+    cells = {"f:st": [base64.b64encode(b"\0\2").decode(), 5]}
+    store = opened(folder)
+    with store.batch() as batch:
+        batch.put_cells("k00002", {b"f": {b"st": (b"\0\2", 1 << 60)}})
+    store.close()
+    option = ["-D", f"storage.data.store=embedded:{folder}"]
+    assert main(["checktable", *option]) == 4
+    assert "webpage: row k00002: f:st: 2 bytes where an int has 4" in capsys.readouterr().out
+    lines = [json.dumps({"row": f"r{number}", "cells": {}}) for number in range(20)]
+    (tmp_path / "dump").write_text("\n".join([*lines, json.dumps({"row": "b", "cells": cells})]) + "\n")
+    assert main(["importtable", str(tmp_path / "dump"), *option]) == 0
+    told = capsys.readouterr()
+    assert "line 21: row b: f:st: 2 bytes where an int has 4: the cell is left out" in told.err
+    assert told.out.splitlines()[-1].endswith("left out: 0 lines, 1 cells")
