@@ -90,4 +90,5 @@ def test_no_test_kills_in_a_way_that_does_not_notice() -> None:
         "tests.kills: os.killpg",
         "tests.kills: os.kill",
         "tests.mapreduce.test_hadoop_settings: process.send_signal",  # which is to have no effect
+        "tests.test_crawl_process: os.kill",  # the process itself, which goes on
     ]

@@ -18,7 +18,7 @@ from nutch2py.jobs.batchlist import BatchLists, BatchState, State
 from nutch2py.jobs.journal import finish
 from nutch2py.jobs.locks import Objection, holding
 from nutch2py.jobs.works import READ, UPDATEDB, Work, meet
-from nutch2py.mapreduce.parameters import ALL, REINDEX
+from nutch2py.mapreduce.parameters import ALL, REINDEX, BatchParameters
 from nutch2py.table import DataStore, MarkCondition, Query, open_store
 from nutch2py.webpage import Mark, WebPage
 
@@ -56,6 +56,8 @@ def begin(
     ``work`` names, or one to which there is an ``objection`` (:func:`nutch2py.jobs.locks.holding`); who only reads
     (:data:`nutch2py.jobs.works.READ`) takes no lock.
     """
+    if mark is not None:
+        BatchParameters(batch_id=batch_id)  # before anything is looked at: a batch must be named
     store, lists = open_store(conf, WebPage), BatchLists(conf)
     if makes:
         store.create()

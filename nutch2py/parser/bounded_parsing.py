@@ -35,6 +35,7 @@ from nutch2py.parser.parsing import ParseOutcome, Parsing
 from nutch2py.parser.sitemap import SitemapEntry
 from nutch2py.parser.sitemap_parsing import SitemapParsing
 from nutch2py.record import Field, Mutation
+from nutch2py.reporting import warn
 from nutch2py.url.keys import unreverse_url
 from nutch2py.webpage import WebPage
 
@@ -271,9 +272,9 @@ class _Child:
 
 
 def _told(answer: Answer) -> Answer:
-    """Say what the child has printed, and raise the error that no page is to blame for."""
+    """Say what the child has printed, which are warnings, and raise the error that no page is to blame for."""
     for line in answer.printed.splitlines():
-        print(line, file=sys.stderr)
+        warn(line.removeprefix("WARN "))
     if answer.refused is not None:
         name, text = answer.refused
         kind = getattr(errors, name, NutchError)

@@ -21,6 +21,7 @@ from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import BatchEntry, CrawlStatus, Mark, MetadataKey, WebPage
 from tests.jobs import crawl
+from tests.kills import strike
 
 A, B = "a-1", "b-2"
 
@@ -137,9 +138,9 @@ def beside_a_fetch(conf: Configuration, slow: SlowSite) -> None:
         assert commands.run("fetch", "c")[0] == 0
         assert commands.run("readdb", "-batches")[0] == 0
         assert slow.asked == ["/1"]
-        fetch.send_signal(signal.SIGKILL)
+        assert strike(fetch)
     finally:
-        fetch.kill()
+        strike(fetch)
         fetch.communicate()
     slow.let.set()
     code, errors = commands.run("fetch", A)

@@ -18,6 +18,7 @@ from nutch2py.jobs.generate import generate
 from nutch2py.jobs.parse import parse
 from nutch2py.webpage import CrawlStatus, Mark, WebPage
 from tests.jobs.rows import marked, pages, put
+from tests.kills import strike
 from tests.processes import alive, commands, wait_until
 
 BATCH = "1600000000-1"
@@ -99,8 +100,8 @@ def test_the_job_ends_at_once_in_the_middle_of_the_worst_page(conf: Configuratio
         children: list[int] = []
         wait_until(lambda: children.extend(busy_children(job.pid)) or children)
         began = time.monotonic()
-        job.send_signal(signal.SIGTERM)
-        assert job.wait(60) == 143
+        assert strike(job, signal.SIGTERM)
+        assert job.returncode == 143
         wait_until(lambda: not any(alive(child) for child in children))
         assert time.monotonic() - began < 10
 

@@ -228,5 +228,5 @@ def test_the_process_dies_with_an_owner_that_is_killed_in_the_middle_of_a_page()
         assert owner.stdout is not None
         child = int(owner.stdout.readline())
         time.sleep(0.5)
-        owner.kill()
+        assert strike(owner)
         wait_until(lambda: not alive(child))
