@@ -207,6 +207,7 @@ READING: dict[str, Callable[[Crawl], Any]] = {
     "clean": lambda crawl: crawl.clean(),
     "updatehostdb": lambda crawl: crawl.updatehostdb(),
     "export": lambda crawl: crawl.export("rows.jsonl"),
+    "check": lambda crawl: crawl.check(),
     "copy_to": lambda crawl: crawl.copy_to("embedded:copy"),
     "pages": lambda crawl: crawl.pages(),
     "page": lambda crawl: crawl.page("http://example.org/"),
