@@ -215,7 +215,6 @@ READING: dict[str, Callable[[Crawl], Any]] = {
     "host": lambda crawl: crawl.host("example.org"),
     "stats": lambda crawl: crawl.stats(),
     "batches": lambda crawl: crawl.batches(),
-    "check": lambda crawl: crawl.check(),
 }
 MAKING = {"inject", "import_", "hostinject"}
 ELSEWHERE = {"search", "solrdedup", "close", "printing"}
