@@ -46,6 +46,7 @@ def _usage() -> str:
 
 def _configuration(args: argparse.Namespace) -> Configuration:
     from nutch2py.conf import Configuration
+    from nutch2py.reporting import warn
 
     overrides: dict[str, str] = {}
     for setting in args.D:
@@ -55,6 +56,8 @@ def _configuration(args: argparse.Namespace) -> Configuration:
             raise UsageError(f"-D{shown} sets nothing: write -D name=value")
         overrides[name.strip()] = value
     conf = Configuration.load(args.conf, overrides)
+    for name, meant in conf.mistyped():
+        warn(f"there is no property {name}, did you mean {meant}? Nothing reads it")
     if args.crawl_id is not None:
         conf.set("storage.crawl.id", args.crawl_id)
     if args.runner is not None:

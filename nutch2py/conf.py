@@ -22,6 +22,16 @@ from nutch2py.secrets import is_secret, shown_value
 
 _VARIABLE = re.compile(r"\$\{([^}$\s]+)\}")
 _MAX_EXPANSIONS = 20  # Hadoop's limit on nested variables
+_LIKE = 0.88  # share of two names that is alike when one is a slip for the other
+_FREE = (
+    "urlnormalizer.scope.",
+    "mapreduce.",
+    "mapred.",
+    "yarn.",
+    "dfs.",
+    "fs.",
+    "hadoop.",
+)  # names are others' to choose
 _TRUE, _FALSE = frozenset({"true"}), frozenset({"false"})
 
 
@@ -44,6 +54,7 @@ class Configuration:
     ) -> None:
         self._properties: dict[str, str] = dict(properties or {})
         self._final: set[str] = set()
+        self._known: frozenset[str] = frozenset()
         self.folders: list[Path] = [*folders]
         self.base = Path.cwd() if base is None else base
 
@@ -64,11 +75,29 @@ class Configuration:
         # the shipped defaults come first in any case: a Nutch 2 folder's own nutch-default.xml lacks our properties
         for folder in reversed(folders):
             conf._read(folder / "nutch-default.xml")
+        conf._known = frozenset(conf._properties)
         for folder in reversed(folders):
             conf._read(folder / "nutch-site.xml")
         for name, value in (overrides or {}).items():
             conf.set(name, value)
         return conf
+
+    def mistyped(self) -> list[tuple[str, str]]:
+        """Return the properties of the site and of ``-D`` that no default names, each with the one perhaps meant.
+
+        One that is like no other is a plug-in's own, or Hadoop's, and not among them.
+        """
+        strange = self._properties.keys() - self._known if self._known else set()
+        if not strange:
+            return []
+        from difflib import get_close_matches
+
+        found = []
+        for name in strange:
+            near = get_close_matches(name, self._known, n=1, cutoff=_LIKE)
+            if near and not name.startswith(_FREE):
+                found.append((name, near[0]))
+        return sorted(found)
 
     def _read(self, path: Path) -> None:
         if not path.is_file():
