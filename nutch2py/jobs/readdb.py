@@ -139,7 +139,7 @@ def dump(conf: Configuration, folder: Path, regex: str, shown: Shown) -> int:
         raise UsageError(f"-regex {regex} is not a regular expression: {error}") from error
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} exists already: name a folder that does not")
-    parameters = DumpParameters(regex=regex, shown=dict(shown))
+    parameters = DumpParameters(regex=regex or ".*", shown=dict(shown))
     say("WebTable dump: starting")
     query = Query(page_fields(**shown))
     splits = [RangeSplit(key_range) for key_range in store.key_ranges(query, map_tasks(conf))]

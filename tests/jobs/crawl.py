@@ -121,11 +121,12 @@ def seeds(url: str) -> list[str]:
 
 
 def rounds(conf: Configuration, seed_file: str, count: int = 4) -> None:
-    """Inject, and run ``count`` rounds of 20 pages at most."""
+    """Inject, and run ``count`` rounds of 20 pages at most, or until nothing is due."""
     inject(conf, seed_file)
     for number in range(1, count + 1):
         batch = f"test-{number}"
-        generate(conf, top_n=20, batch_id=batch)
+        if not generate(conf, top_n=20, batch_id=batch).urls:
+            break
         fetch(conf, batch)
         parse(conf, batch)
         updatedb(conf, batch)

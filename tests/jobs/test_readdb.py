@@ -10,7 +10,7 @@ import pytest
 from nutch2py.cli import main
 from nutch2py.conf import Configuration
 from nutch2py.jobs.batchlist import BatchLists, State
-from nutch2py.table import open_store
+from nutch2py.table import Query, open_store
 from nutch2py.webpage import WebPage
 from tests.conftest import MAP_SIZE
 from tests.jobs import recorded
@@ -93,3 +93,11 @@ def test_export_import_copy(crawl: Configuration, recording: Path, tmp_path: Pat
     assert list(open_store(other, WebPage).scan_cells()) == list(source.scan_cells())
     with gzip.open(recording / "dumps" / "round2-updatedb.jsonl.gz") as lines:
         assert sum(1 for _ in lines) == sum(1 for _ in source.scan_cells())
+
+
+def test_a_dump_without_an_expression_has_every_row(crawl: Configuration, tmp_path: Path) -> None:
+    assert run(crawl, "readdb", "-dump", str(tmp_path / "all")) == 0
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted((tmp_path / "all").glob("part-*")))
+    rows = [key for key, _ in open_store(crawl, WebPage).scan(Query())]
+    assert len(rows) > 100
+    assert text.count("\tkey:\t") == len(rows)

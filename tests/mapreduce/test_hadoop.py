@@ -9,7 +9,7 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, InputError
-from nutch2py.jobs.inject import InjectorJob
+from nutch2py.jobs.inject import InjectorJob, InjectParameters
 from nutch2py.jobs.package import clean_packages
 from nutch2py.jobs.readdb import dump
 from nutch2py.mapreduce import package_archive as archive
@@ -52,7 +52,7 @@ def test_a_task_tells_what_is_wrong_and_reads_the_files_of_the_client(
     broken = {"urlfilter.regex.file": "broken-urlfilter.txt", "mapreduce.map.maxattempts": "1"}
     conf = on_yarn(hadoop_cluster, tmp_path, {**crawl.SETTINGS, **broken})
     with pytest.raises(ConfigurationError, match=r"broken-urlfilter\.txt"):  # the driver of inject would find it, too
-        run_job(InjectorJob, conf, split_files([Path(seeds)], 2), title="InjectorJob")
+        run_job(InjectorJob, conf, split_files([Path(seeds)], 2), InjectParameters(now=1), title="InjectorJob")
 
 
 def test_a_dump_comes_back_byte_for_byte(hadoop_cluster: Cluster, tmp_path: Path) -> None:
