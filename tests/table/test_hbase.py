@@ -16,7 +16,8 @@ class TestHBaseStore(StoreSuite):
     def make_store(self, hbase):
         place = next(_numbers)
 
-        def make(record, name):
-            return HBaseStore.open(Configuration(), record, f"suite{place}_{name}", hbase.location)
+        def make(record, name, **properties):
+            conf = Configuration({each.replace("_", "."): str(value) for each, value in properties.items()})
+            return HBaseStore.open(conf, record, f"suite{place}_{name}", hbase.location)
 
         return make
