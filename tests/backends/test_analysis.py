@@ -10,13 +10,13 @@ from nutch2py.conf import Configuration
 from nutch2py.document import clean_text
 from nutch2py.errors import ConfigurationError
 from nutch2py.search import query_language as query
-from nutch2py.search import search
+from nutch2py.search import results
 from nutch2py.search.query_language import And, Not, Or, Text, parse_query, wanted
 
 ANALYZER = Analyzer()
 
 
-@pytest.mark.parametrize("module", [analysis, index_folder, query, search])
+@pytest.mark.parametrize("module", [analysis, index_folder, query, results])
 def test_examples_of_the_docstrings_hold(module):
     results = doctest.testmod(module)
     assert results.attempted > 0

@@ -138,7 +138,7 @@ def test_a_batch_that_is_refused_as_a_whole_is_halved_until_the_document_is_foun
             writer.write(doc(name, title="t"))
         writer.close()
     assert [body.count(b"_id") for body in seen] == [0, 4, 2, 1, 1, 2]
-    assert (writer.refused, writer.tally.accepted) == (1, 3)
+    assert (writer.refused, writer.accepted) == (1, 3)
     assert re.search(rf"refuses the document b: .* \(HTTP {status}\)\n", capsys.readouterr().err)
 
 
