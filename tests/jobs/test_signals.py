@@ -20,6 +20,13 @@ from tests.processes import wait_until
 from tests.site.server import Reply, ScriptedSite
 
 PAGES = 40
+HEEDING = """
+import signal, sys
+from nutch2py.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(main())
+"""
+"""The command, heeding SIGINT: shells let their children in the background ignore it, and so the tests' own."""
 
 
 @pytest.fixture
@@ -42,7 +49,7 @@ def command(conf: Configuration, *words: str) -> list[str]:
         "fetcher.threads.per.queue": "50",
     }
     options = [word for name, value in settings.items() for word in ("-D", f"{name}={value}")]
-    return [sys.executable, "-m", "nutch2py.cli", *words, *options]
+    return [sys.executable, "-c", HEEDING, *words, *options]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +68,11 @@ def test_a_fetch_that_is_stopped_keeps_what_it_has_and_says_so(
     generate(conf, batch_id="b")
     words = ("fetch", "b", "-threads", "50", "-r", runner)
     process = subprocess.Popen(
-        command(conf, *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, cwd=tmp_path
+        command(conf, *words),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        cwd=tmp_path,
     )
     wait_until(lambda: sum(site.gets(f"/{page}") for page in range(PAGES)) == PAGES or process.poll() is not None)
     time.sleep(0.3)  # the ten answers are on their way
