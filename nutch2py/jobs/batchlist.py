@@ -16,9 +16,10 @@ Keys, the batch id being percent-encoded:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -34,6 +35,7 @@ from nutch2py.table.store import now_ms
 from nutch2py.webpage import BatchEntry, Mark, WebPage
 
 _TIMED_ID = re.compile(r"(\d{9,11})-\d+")  # <unix seconds>-<random>, as Nutch makes batch ids
+_ROWS = 500  # rows looked up at once
 _LISTED = ("generated", "applying", "updated")
 _STATE: frozenset[Field[Any]] = frozenset({BatchEntry.state, BatchEntry.time, BatchEntry.count})
 
@@ -153,6 +155,21 @@ class BatchLists:
         with self.store.batch() as batch:
             for key, _ in self.store.scan(Query(None, key_range)):
                 batch.delete(key)
+
+    def take_back(self, store: DataStore[WebPage], batch_id: str, check: Callable[[], None]) -> None:
+        """Take the generate marks of an interrupted run off, but from rows that were fetched since.
+
+        The list is written before the marks, so it names every row; it is to go only when this is done. ``check``: see
+        :attr:`nutch2py.table.WriteBatch.before`.
+        """
+        keys = self.row_keys(batch_id)
+        with store.batch(check) as batch:
+            while part := [*islice(keys, _ROWS)]:
+                for key, page in zip(part, store.get_many(part, {WebPage.markers}), strict=True):
+                    if page is None or page.markers.get(Mark.GENERATE) != batch_id or Mark.FETCH in page.markers:
+                        continue
+                    page.markers.pop(Mark.GENERATE)
+                    batch.put(key, page)
 
     # links that are gone
 

@@ -18,6 +18,7 @@ from nutch2py.jobs.batchlist import BatchLists, BatchState, State
 from nutch2py.jobs.journal import finish
 from nutch2py.jobs.locks import Objection, holding
 from nutch2py.jobs.works import READ, UPDATEDB, Work, meet
+from nutch2py.mapreduce.driver import stoppable
 from nutch2py.mapreduce.parameters import ALL, REINDEX, BatchParameters
 from nutch2py.table import DataStore, MarkCondition, Query, open_store
 from nutch2py.webpage import Mark, WebPage
@@ -70,7 +71,7 @@ def begin(
     lists.store.create()
     if batch_id:
         work = work.on(batch_id)
-    with holding(conf, lists, work, objection=objection) as held:
+    with stoppable(), holding(conf, lists, work, objection=objection) as held:  # else SIGTERM would leave the lock
         _recover(conf, lists, held.states, work)
         unknown = None
         if mark is not None and batch_id not in (ALL, REINDEX) and not _is_known(store, lists, batch_id, mark):

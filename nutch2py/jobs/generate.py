@@ -51,8 +51,8 @@ class GenerateParameters(BatchParameters):
     """What makes a batch.
 
     ``now``: the time by which rows are due, ms since 1970. ``top_n``: URLs at most, 0 for any number. ``partitions``:
-    how many fetch tasks the list is laid out for. ``sitemap``: sitemaps, and only these. ``resuming``: rows that carry
-    the batch's mark are of an interrupted run of it, and may be chosen. ``seed``: which hosts meet in a partition.
+    how many fetch tasks the list is laid out for. ``sitemap``: sitemaps, and only these. ``seed``: which hosts meet in
+    a partition.
     """
 
     now: int
@@ -60,7 +60,6 @@ class GenerateParameters(BatchParameters):
     filter_urls: bool = True
     normalize: bool = True
     sitemap: bool = False
-    resuming: bool = False
     partitions: int = 1
     seed: int = 0
 
@@ -203,10 +202,10 @@ class GeneratorJob(TableJob[GenerateParameters]):
             yield "", f"{entry.text}{_SEPARATOR}{entry.group}"
 
     def _free(self, mark: str) -> bool:
-        """Tell whether a marked row may be chosen: an interrupted run of this very batch, or a batch long dead."""
+        """Tell whether a marked row may be chosen: its batch is long dead."""
         if mark == self.parameters.batch_id:
             self.count("generator", "own_marks")
-            return self.parameters.resuming
+            return False
         if self.stale(mark):
             self.count("generator", "reclaimed")
             return True
@@ -359,9 +358,9 @@ def generate(
             log.finished()
             log.line(f"generated batch id: {batch_id} containing {before.count} URLs")
             return GenerateResult(batch_id=batch_id, urls=before.count)
-        resuming = before is not None and before.state == State.GENERATING
-        if resuming:
-            log.line(f"taking up batch {batch_id}, which was interrupted")
+        if before is not None and before.state == State.GENERATING:
+            log.line(f"making batch {batch_id} anew, which was interrupted")
+            batches.take_back(store, batch_id, tables.check)
         batches.forget(batch_id)
         batches.set_state(batch_id, State.GENERATING)
         parameters = GenerateParameters(
@@ -371,14 +370,13 @@ def generate(
             filter_urls=filter_urls,
             normalize=normalize,
             sitemap=sitemap,
-            resuming=resuming,
             partitions=reduce_tasks(conf),
             seed=seed_of(conf, batch_id),
         )
         splits = [RangeSplit(r) for r in store.key_ranges(Query(generator_fields(conf)), map_tasks(conf))]
         result = run_job(GeneratorJob, conf, splits, parameters, title="GeneratorJob", expected=store.row_estimate())
         count = result.count("generator", "generated")
-        foreign = not resuming and result.count("generator", "own_marks") > 0
+        foreign = result.count("generator", "own_marks") > 0
         tables.check()
         if count or foreign:
             batches.set_state(batch_id, State.GENERATED, UNLISTED if foreign else count)

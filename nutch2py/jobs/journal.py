@@ -94,7 +94,11 @@ class JournalJob(TableJob[JournalParameters]):
 
 
 def apply(conf: Configuration, batch_id: str, check: Callable[[], None]) -> None:
-    """Write the changes of a journal that is complete, then let it go; ``check`` tells that the lock is ours still."""
+    """Write the changes of a journal that is complete, then let it go; ``check`` tells that the lock is ours still.
+
+    The state says to the end that there is something to finish: notes of links that stayed would be followed by an
+    update of ``-all`` long after their pages have these links again.
+    """
     lists = BatchLists(conf)
     state = lists.state(batch_id)
     assert state is not None
@@ -104,20 +108,25 @@ def apply(conf: Configuration, batch_id: str, check: Callable[[], None]) -> None
     splits = [SideSplit(key_range) for key_range in ranges]
     run_job(JournalJob, conf, splits, parameters, title="DbUpdaterJob: writing")
     check()
-    lists.set_state(batch_id, State.UPDATED, state.count)
-    discard(lists, batch_id)
     lists.delete(lists.dropped_range(batch_id))
+    discard(lists, batch_id)
     if batch_id == ALL:
         _settle(lists)
+    else:
+        lists.set_state(batch_id, State.UPDATED, state.count)
 
 
 def _settle(lists: BatchLists) -> None:
-    """Say of every batch that it is updated, as no row carries its mark; forget those that have no whole list."""
+    """Say of every batch that it is updated, as no row carries its mark; forget those that have no whole list.
+
+    ``-all`` goes last: as long as it is there, this is finished.
+    """
     for state in lists.states():
         if state.state == State.GENERATED and state.count >= 0:
             lists.set_state(state.batch_id, State.UPDATED, state.count)
-        elif state.state != State.UPDATED or state.batch_id == ALL:
+        elif state.state != State.UPDATED and state.batch_id != ALL:
             lists.forget(state.batch_id)
+    lists.forget(ALL)
 
 
 def discard(lists: BatchLists, batch_id: str) -> None:

@@ -206,8 +206,10 @@ def _silent(holder: Holder, watched: dict[str, tuple[int, float]]) -> bool:
 
 def _myself(conf: Configuration, work: Work) -> Holder:
     lease = conf.get_float("crawl.lock.lease", 60.0)
-    if lease <= 0:
-        raise ConfigurationError(f"crawl.lock.lease is {lease:g}: write a number of seconds above 0")
+    if not 0 < lease <= threading.TIMEOUT_MAX:  # that which is no number is neither
+        raise ConfigurationError(
+            f"crawl.lock.lease is {lease:g}: write a number of seconds above 0, {threading.TIMEOUT_MAX:g} at most"
+        )
     now = now_ms()
     return Holder(
         token=secrets.token_hex(8),

@@ -141,7 +141,7 @@ def run_job(
         (work / "splits").write_bytes(b"".join(encode_split(split) + b"\n" for split in splits))
         logging.getLogger("mrjob").setLevel(logging.CRITICAL)
         job = job_class(args=[*arguments, str(work / "splits")])
-        with monitor, _stoppable(), job.make_runner() as mrjob:
+        with monitor, stoppable(), job.make_runner() as mrjob:
             if launch is not None:
                 launch.set_up(mrjob, reducers or reduce_tasks(conf), monitor)
             else:
@@ -193,8 +193,8 @@ def check_reach(conf: Configuration, runner: str, job_class: type[TableJob[Any]]
 
 
 @contextmanager
-def _stoppable() -> Iterator[None]:
-    """Turn SIGTERM into an exception, so that tasks are ended and files removed before the driver goes.
+def stoppable() -> Iterator[None]:
+    """Turn SIGTERM into an exception, so that tasks are ended, files removed and a lock given back before a job goes.
 
     Not where a program has said itself what SIGTERM shall do: then it is for it to end the job. Afterwards all is as
     it was.

@@ -10,11 +10,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
-from nutch2py.errors import LockLostError
+from nutch2py.errors import LockLostError, StoreError
 from nutch2py.table import DataStore
 from nutch2py.webpage import BatchEntry
 
@@ -45,7 +45,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     since: int
     seen: int
     beat: int
-    lease: float
+    lease: Annotated[float, msgspec.Meta(gt=0)]
 
 
 _DECODER = msgspec.json.Decoder(list[Holder])
@@ -57,8 +57,17 @@ def encode_holders(holders: list[Holder]) -> bytes | None:
 
 
 def decode_holders(data: bytes | None) -> list[Holder]:
-    """Return the jobs that the bytes of the row name."""
-    return _DECODER.decode(data) if data else []
+    """Return the jobs that the bytes of the row name; StoreError when they cannot be read.
+
+    Then nobody knows who is at work, and no job may begin.
+    """
+    try:
+        return _DECODER.decode(data) if data else []
+    except msgspec.MsgspecError as error:
+        raise StoreError(
+            f"the row {LOCKS} of the derived table does not tell which jobs are at work ({error}): it is damaged, or "
+            "another version wrote it; see that no job is at work, then delete this row"
+        ) from error
 
 
 class Sighting(NamedTuple):

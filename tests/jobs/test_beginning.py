@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
 from nutch2py.cli import main
 from nutch2py.conf import Configuration
+from nutch2py.jobs.batchlist import BatchLists
+from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.generate import generate
 from nutch2py.jobs.updatedb import updatedb
+from nutch2py.jobs.works import INJECT
 from nutch2py.table import open_store
 from nutch2py.webpage import BatchEntry, Host, Mark, WebPage
 from tests.jobs.rows import marked, put
@@ -61,3 +65,20 @@ def test_only_what_a_job_writes_is_made(conf: Configuration) -> None:
     assert run(conf, "dedup") == 0
     assert not open_store(conf, Host).exists()
     assert open_store(conf, WebPage).exists()
+
+
+def test_a_job_that_is_told_to_stop_while_no_task_runs_gives_its_lock_back(conf: Configuration) -> None:
+    """As when it writes what its tasks have found; the exit code is that of a task's end."""
+    lists = BatchLists(conf)
+
+    def work() -> None:
+        with begin(conf, INJECT, makes=True):
+            assert lists.jobs_and_states()[0] is not None
+            signal.raise_signal(signal.SIGTERM)
+            pytest.fail("it goes on")
+
+    with pytest.raises(SystemExit) as stop:
+        work()
+    assert stop.value.code == 143
+    assert lists.jobs_and_states()[0] is None
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -26,6 +26,7 @@ from nutch2py.jobs.updatedb import updatedb
 from nutch2py.mapreduce.driver import JobResult
 from nutch2py.mapreduce.parameters import ALL
 from nutch2py.mapreduce.protocol import descending
+from nutch2py.table.embedded.embedded_batch import EmbeddedBatch
 from nutch2py.url.partition import URLPartitioner
 from nutch2py.url.parts import domain_of, host_of
 from nutch2py.webpage import Mark
@@ -307,14 +308,56 @@ class TestABatchIdTwice:
         assert chosen(conf, top_n=4) == first
         assert "batch b is there already, not updated yet: nothing was added to it" in capsys.readouterr().out
 
-    def test_an_interrupted_one_is_taken_up(self, conf: Configuration) -> None:
-        rows = {f"http://a.example/{number}": {"score": float(number)} for number in range(10)}
-        put(
-            conf,
-            {url: {**row, "marks": {Mark.GENERATE: "b"}} if row["score"] > 7 else row for url, row in rows.items()},
-        )
-        BatchLists(conf).set_state("b", State.GENERATING)
+    def test_an_interrupted_one_is_made_anew(self, conf: Configuration) -> None:
+        """Of what is due by then: what the interrupted run had marked, and is not chosen now, is free again."""
+        put(conf, {f"http://a.example/{number}": {"score": float(number)} for number in range(10)})
         assert chosen(conf, top_n=4) == {f"http://a.example/{number}" for number in (6, 7, 8, 9)}
+        BatchLists(conf).set_state("b", State.GENERATING)
+        put(conf, {f"http://a.example/{number}": {"score": 100.0} for number in (0, 1)})
+        best = {f"http://a.example/{number}" for number in (0, 1, 8, 9)}
+        assert chosen(conf, top_n=4) == best
+        assert marked(conf, Mark.GENERATE, "b") == best
+        assert chosen(conf, "c", top_n=2) == {"http://a.example/6", "http://a.example/7"}
+
+    def test_one_interrupted_again_while_it_is_made_anew(
+        self, conf: Configuration, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        rows = {f"http://a.example/{number}" for number in range(10)}
+        put(conf, {url: {} for url in rows})
+        first = chosen(conf, top_n=4)
+        BatchLists(conf).set_state("b", State.GENERATING)
+        conf.set("gora.buffer.write.limit", "1")
+        write, writes = EmbeddedBatch._write, 0
+
+        class Killed(BaseException):
+            """Stands for the end of the process."""
+
+        for number in range(1, 16):
+            writes = 0
+
+            def die(batch: EmbeddedBatch, number: int = number) -> None:
+                nonlocal writes
+                writes += 1
+                if writes == number:
+                    raise Killed
+                write(batch)
+
+            monkeypatch.setattr(EmbeddedBatch, "_write", die)
+            with pytest.raises(Killed):
+                generate(conf, batch_id="b", top_n=4, now=NOW)
+        monkeypatch.undo()
+        assert chosen(conf, top_n=4) == first
+        assert marked(conf, Mark.GENERATE, "b") == first
+        assert BatchLists(conf).complete("b")
+
+    def test_what_was_fetched_of_an_interrupted_one_stays_in_it(self, conf: Configuration) -> None:
+        put(conf, {f"http://a.example/{number}": {"score": float(number)} for number in range(4)})
+        chosen(conf, top_n=2)
+        BatchLists(conf).set_state("b", State.GENERATING)
+        put(conf, {"http://a.example/3": {"marks": {Mark.GENERATE: "b", Mark.FETCH: "b"}}})
+        assert tuple(generate(conf, batch_id="b", top_n=2, now=NOW)) == ("b", 2)
+        assert marked(conf, Mark.GENERATE, "b") == {f"http://a.example/{number}" for number in (1, 2, 3)}
+        assert not BatchLists(conf).complete("b")
 
     def test_one_that_nutch_2_made_is_added_to_and_found_by_its_marks(self, conf: Configuration) -> None:
         put(conf, {"http://a.example/": {"marks": {Mark.GENERATE: "b"}}, "http://b.example/": {}})

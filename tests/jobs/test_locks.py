@@ -17,7 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import ConfigurationError, LockedError, LockLostError
+from nutch2py.errors import ConfigurationError, LockedError, LockLostError, StoreError
 from nutch2py.jobs import works
 from nutch2py.jobs.batchlist import BatchLists, State
 from nutch2py.jobs.beginning import begin
@@ -176,10 +176,30 @@ class TestALock:
         with holding(quick, lists, works.DEDUP):
             wait_for(lambda: holders(lists)[0].beat > 3)
 
-    def test_a_lease_is_a_time(self, conf: Configuration, lists: BatchLists) -> None:
-        conf.set("crawl.lock.lease", "0")
+    @pytest.mark.parametrize("lease", ["0", "-1", "nan", "inf", "1e300"])
+    def test_a_lease_is_a_time(self, conf: Configuration, lists: BatchLists, lease: str) -> None:
+        conf.set("crawl.lock.lease", lease)
         with pytest.raises(ConfigurationError, match=r"crawl\.lock\.lease"), holding(conf, lists, works.DEDUP):
             pass
+
+    @pytest.mark.parametrize("damaged", [b"\xff\x00", b"{}", b"null", b"[{}]", b"[1]", b"-1"])
+    def test_a_row_that_cannot_be_read_lets_nobody_begin(
+        self, conf: Configuration, lists: BatchLists, damaged: bytes
+    ) -> None:
+        """Nor does a job that is at work write on: see check_held."""
+        with holding(conf, lists, works.DEDUP) as lock:
+            (holder,) = holders(lists)
+            if damaged == b"-1":  # a lease that nothing can wait for
+                damaged = (encode_holders([holder]) or b"").replace(b'"lease":60.0', b'"lease":-1')
+                assert b"-1" in damaged
+            assert lists.store.compare_and_set(LOCKS, BatchEntry.data, encode_holders([holder]), damaged)
+            held.SIGHTINGS.pop(lock.token)
+            with pytest.raises(StoreError, match="run/jobs"):
+                lock.check()
+            with pytest.raises(StoreError, match="run/jobs"), holding(conf, lists, works.INJECT):
+                pass
+            assert lists.store.compare_and_set(LOCKS, BatchEntry.data, damaged, encode_holders([holder]))
+        assert holders(lists) == []
 
 
 class TestTheDead:

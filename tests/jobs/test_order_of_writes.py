@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -12,12 +13,13 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import IndexingError
 from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.jobs.batchlist import BatchLists
+from nutch2py.jobs.beginning import recover
 from nutch2py.jobs.fetch import fetch
 from nutch2py.jobs.generate import generate
 from nutch2py.jobs.index import index
 from nutch2py.jobs.parse import parse
 from nutch2py.jobs.updatedb import updatedb
-from nutch2py.table import WriteBatch
+from nutch2py.table import Query, WriteBatch, open_store
 from nutch2py.table.embedded.embedded_batch import EmbeddedBatch
 from nutch2py.url.keys import unreverse_url
 from nutch2py.webpage import CrawlStatus, Mark, WebPage
@@ -121,3 +123,43 @@ def test_a_link_that_is_gone_is_noted_before_its_page_has_lost_it(
         parse(small, "b")
     updatedb(small, "b")
     assert dict(pages(small)[target].inlinks) == {}
+
+
+@pytest.mark.parametrize("batch_id", ["b", "-all"])
+def test_an_update_that_leaves_anything_is_finished_by_the_next_job(
+    small: Configuration, monkeypatch: pytest.MonkeyPatch, batch_id: str
+) -> None:
+    """Killed at any write, also of those with which it tidies up: what is left of it stands for a later update."""
+    small.set("storage.buffer.write.bytes", "1000000")  # what tidies up writes by itself all the same
+    lists = BatchLists(small)
+    write = EmbeddedBatch._write
+    count, last, committed = 0, False, 0
+    while not last:
+        lists.store.drop()
+        open_store(small, WebPage).drop()
+        count, last, writes = count + 1, True, 0
+        put(small, {f"http://a.test/{number}": {"fetch_time": 1} for number in range(2)})
+        generate(small, batch_id="b")
+        with lists.store.batch() as batch:
+            lists.put_dropped(batch, "b", "test.a:http/0", ["http://a.test/1"])
+
+        def die(batch: EmbeddedBatch, count: int = count) -> None:
+            nonlocal writes, last
+            writes += 1
+            if writes == count:
+                last = False
+                raise Killed
+            write(batch)
+
+        monkeypatch.setattr(EmbeddedBatch, "_write", die)
+        with suppress(Killed):
+            updatedb(small, batch_id)
+        monkeypatch.setattr(EmbeddedBatch, "_write", write)
+        if [state.state for state in lists.states()] == ["generated"]:
+            continue  # before the commit point: nothing has happened
+        committed += 1
+        recover(small)
+        assert [(state.batch_id, state.state) for state in lists.states()] == [("b", "updated")], f"write {count}"
+        rest = [key for key, _ in lists.store.scan(Query(None)) if key.startswith(("u/", "j/"))]
+        assert rest == [], f"write {count}"
+    assert committed > 3
