@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import argparse
 import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nutch2py.commands import COMMANDS, command_parser
@@ -94,8 +96,22 @@ def _run(argv: Sequence[str], secrets: list[str]) -> int:
     return COMMANDS[name].run(args, conf)
 
 
+def _open_streams() -> None:
+    """Open on the null device the streams that the caller has closed, and let no letter end a command.
+
+    They take the lowest numbers that are free, which are those streams' own: no table's file is ever printed into.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  # for the whole process
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a page or a word may hold what it has no letters for
+            stream.reconfigure(errors="backslashreplace")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
+    _open_streams()
     words = sys.argv[1:] if argv is None else argv
     secrets: list[str] = []
     try:
