@@ -56,6 +56,10 @@ def _configuration(args: argparse.Namespace) -> Configuration:
         if not equals or not name.strip():
             shown = "" if equals else f" {setting}"
             raise UsageError(f"-D{shown} sets nothing: write -D name=value")
+        try:
+            setting.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(f"what -D sets {name.strip()!a} to is not UTF-8: write it in UTF-8") from error
         overrides[name.strip()] = value
     conf = Configuration.load(args.conf, overrides)
     for name, meant in conf.mistyped():
@@ -90,7 +94,10 @@ def _run(argv: Sequence[str], secrets: list[str]) -> int:
         return 0 if {"--help", "-h", "-help"} & set(rest) else 1
     if name not in COMMANDS:
         raise UsageError(f"there is no command {name}{did_you_mean(name, COMMANDS)}: nutch2py --help lists them")
-    args = command_parser(name).parse_args(["--help" if word == "-help" else word for word in rest])
+    try:
+        args = command_parser(name).parse_args(["--help" if word == "-help" else word for word in rest])
+    except SystemExit:  # the help was printed
+        return 0
     conf = _configuration(args)
     secrets += conf.secrets()
     return COMMANDS[name].run(args, conf)
@@ -117,7 +124,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(words, secrets)
     except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else 0
+        if isinstance(stop.code, int) and stop.code:
+            return stop.code
+        print("nutch2py: the command was ended from within, as by sys.exit in a plug-in", file=sys.stderr)
+        return 255
     except KeyboardInterrupt:
         print("interrupted: run the same command again to go on", file=sys.stderr)
         return 130

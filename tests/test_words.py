@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -85,6 +86,7 @@ def test_nothing_that_is_shipped_is_taken_for_a_slip() -> None:
         (["generate", "-batchId=-all"], "-all stands for every batch, and cannot be the id of one: give another"),
         (["generate", "-batchId", "\udcff"], r"the batch id '\udcff' is not UTF-8: give another"),
         (["fetch", "b", "-threads", "-1"], "'-1' is not a whole number from 0 on"),
+        (["readdb", "-stats", "-D", "a=\udcff"], "what -D sets 'a' to is not UTF-8: write it in UTF-8"),
         (["parse", "\udcff"], r"the batch id '\udcff' is not UTF-8: give another"),
         (["createtable", "-splits", "-3"], "'-3' is not a whole number from 0 on"),
         (["search", "word", "-rows", "-1"], "'-1' is not a whole number from 0 on"),
@@ -129,6 +131,18 @@ def test_a_dump_that_is_not_there_makes_no_table(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     assert main(["importtable", "none"]) == 3
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("code", "returned"), [(0, 255), (None, 255), ("done", 255), (143, 143)])
+def test_a_command_that_is_ended_from_within_has_not_succeeded(
+    monkeypatch: pytest.MonkeyPatch, code: int | str | None, returned: int
+) -> None:
+    def leave(*_: object) -> NoReturn:
+        raise SystemExit(code)
+
+    monkeypatch.setattr("nutch2py.jobs.readdb.print_stats", leave)
+    assert main(["readdb", "-stats"]) == returned
+    assert main(["readdb", "--help"]) == 0
 
 
 def test_a_command_runs_without_standard_streams(conf: Configuration, tmp_path: Path) -> None:
