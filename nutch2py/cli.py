@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import argparse
 import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nutch2py.commands import COMMANDS, command_parser
@@ -54,6 +56,10 @@ def _configuration(args: argparse.Namespace) -> Configuration:
         if not equals or not name.strip():
             shown = "" if equals else f" {setting}"
             raise UsageError(f"-D{shown} sets nothing: write -D name=value")
+        try:
+            setting.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(f"what -D sets {name.strip()!a} to is not UTF-8: write it in UTF-8") from error
         overrides[name.strip()] = value
     conf = Configuration.load(args.conf, overrides)
     for name, meant in conf.mistyped():
@@ -88,20 +94,40 @@ def _run(argv: Sequence[str], secrets: list[str]) -> int:
         return 0 if {"--help", "-h", "-help"} & set(rest) else 1
     if name not in COMMANDS:
         raise UsageError(f"there is no command {name}{did_you_mean(name, COMMANDS)}: nutch2py --help lists them")
-    args = command_parser(name).parse_args(["--help" if word == "-help" else word for word in rest])
+    try:
+        args = command_parser(name).parse_args(["--help" if word == "-help" else word for word in rest])
+    except SystemExit:  # the help was printed
+        return 0
     conf = _configuration(args)
     secrets += conf.secrets()
     return COMMANDS[name].run(args, conf)
 
 
+def _open_streams() -> None:
+    """Open on the null device the streams that the caller has closed, and let no letter end a command.
+
+    They take the lowest numbers that are free, which are those streams' own: no table's file is ever printed into.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  # for the whole process
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a page or a word may hold what it has no letters for
+            stream.reconfigure(errors="backslashreplace")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
+    _open_streams()
     words = sys.argv[1:] if argv is None else argv
     secrets: list[str] = []
     try:
         return _run(words, secrets)
     except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else 0
+        if isinstance(stop.code, int) and stop.code:
+            return stop.code
+        print("nutch2py: the command was ended from within, as by sys.exit in a plug-in", file=sys.stderr)
+        return 255
     except KeyboardInterrupt:
         print("interrupted: run the same command again to go on", file=sys.stderr)
         return 130

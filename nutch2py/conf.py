@@ -65,9 +65,10 @@ class Configuration:
         chosen = conf_dir or os.environ.get("NUTCH_CONF_DIR")
         if chosen:
             path = Path(chosen)
-            if not path.is_dir():
+            if not os.access(path, os.R_OK | os.X_OK) or not path.is_dir():
+                state = "may not be read" if os.access(path, os.F_OK) and path.is_dir() else "does not exist"
                 raise ConfigurationError(
-                    f"configuration folder {path} does not exist: name a folder that holds nutch-site.xml "
+                    f"configuration folder {path} {state}: name a folder that holds nutch-site.xml "
                     "with --conf DIR or NUTCH_CONF_DIR"
                 )
             folders.insert(0, path.resolve())

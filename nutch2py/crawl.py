@@ -109,7 +109,7 @@ class Crawl(CrawlReader):
                 num_tasks=num_tasks,
                 sitemap=sitemap,
                 detect_sitemaps=detect_sitemaps,
-                warc=str(warc),
+                warc=str(warc or ""),
             )
 
     def parse(self, batch_id: str, *, resume: bool = False, force: bool = False, sitemap: bool = False) -> JobResult:
@@ -180,7 +180,7 @@ class Crawl(CrawlReader):
         if group is not None:
             conf.set("deduplication.group.mode", group)
         if order is not None:
-            conf.set("deduplication.compare.order", ",".join(order))
+            conf.set("deduplication.compare.order", order if isinstance(order, str) else ",".join(order))
         if threshold is not None:
             conf.set("deduplication.simhash.threshold", threshold)
         with self._reporting():

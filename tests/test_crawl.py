@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -267,6 +268,24 @@ def test_an_error_of_a_task_is_raised_as_it_was(tmp_path: Path) -> None:
         crawl.conf.set("mapreduce.runner", "local")
         with pytest.raises(ConfigurationError, match="byMood"):
             crawl.fetch(batch)
+
+
+@pytest.mark.parametrize("runner", ["inline", "local"])
+def test_a_program_without_standard_streams_runs_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runner: str
+) -> None:
+    """As a service has none, or a program with windows."""
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    with Crawl(f"embedded:{tmp_path}/crawldata", properties() | {"mapreduce.runner": runner}) as crawl:
+        assert crawl.inject(["http://www.example.org/"]).count("injector", "urls_new") == 1
+        assert crawl.stats().total == 1
+
+
+def test_the_order_of_dedup_may_be_one_text(crawl: Crawl) -> None:
+    crawl.dedup(order="score,fetchTime,urlLength")
+    with pytest.raises(ConfigurationError, match="'score': it must contain"):
+        crawl.dedup(order="score")
 
 
 def test_the_configuration_is_a_copy(tmp_path: Path) -> None:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import pwd
+import shlex
+import subprocess
+import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
+from nutch2py.backends.index_folder import IndexFolder
 from nutch2py.cli import main
 from nutch2py.conf import Configuration
-from tests.jobs.rows import put
+from nutch2py.errors import ConfigurationError, IndexingError
+from nutch2py.jobs.batchlist import BatchLists
+from nutch2py.mapreduce.package_archive import archive_path
+from tests.jobs.rows import pages, put
 
 
 @pytest.mark.parametrize(
@@ -64,3 +74,122 @@ def test_properties_that_are_mistyped_are_named(
 
 def test_nothing_that_is_shipped_is_taken_for_a_slip() -> None:
     assert Configuration.load().mistyped() == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["generate", "-topN", "-5"], "'-5' is not a whole number from 0 on"),
+        (["generate", "-topN", "1e3"], "'1e3' is not a whole number from 0 on"),
+        (["generate", "-adddays", "nan"], "'nan' is not a number of days"),
+        (["generate", "-adddays", "inf"], "'inf' is not a number of days"),
+        (["generate", "-batchId=-all"], "-all stands for every batch, and cannot be the id of one: give another"),
+        (["generate", "-batchId", "\udcff"], r"the batch id '\udcff' is not UTF-8: give another"),
+        (["fetch", "b", "-threads", "-1"], "'-1' is not a whole number from 0 on"),
+        (["readdb", "-stats", "-D", "a=\udcff"], "what -D sets 'a' to is not UTF-8: write it in UTF-8"),
+        (["parse", "\udcff"], r"the batch id '\udcff' is not UTF-8: give another"),
+        (["createtable", "-splits", "-3"], "'-3' is not a whole number from 0 on"),
+        (["search", "word", "-rows", "-1"], "'-1' is not a whole number from 0 on"),
+        (["pagerank", "-D", "pagerank.iterations=-1"], "pagerank.iterations is -1: write 0 or more"),
+        (["readdb", "-url", ""], " is not a URL: no protocol: "),
+        (
+            ["readdb", "-dump", "file/dump"],
+            "cannot write into file/dump: Not a directory: name a folder that can be made",
+        ),
+        (["exporttable", "."], "cannot write .: it is a folder: name a file that you can write"),
+        (["exporttable", "/"], "cannot write /: it is a folder: name a file that you can write"),
+        (["importtable", "none"], "cannot read the dump none: No such file or directory: name a file of exporttable"),
+        (
+            ["inject", "https://a.test/"],
+            "https://a.test/ is a URL, and not a file of them: write it into one, or give a list from a program",
+        ),
+        (["inject", "no\udcff"], "does not exist: name a file of URLs, one a line, or a folder of such files"),
+    ],
+)
+def test_odd_words_are_refused_and_change_nothing(
+    conf: Configuration,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    said: str,
+) -> None:
+    put(conf, {"http://a.test/": {}})
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    before = sorted(tmp_path.iterdir())
+    store = f"storage.data.store={conf.get('storage.data.store')}"
+    assert main([*words, "-D", store, "-D", "http.agent.name=test"]) in (2, 3, 4, 255)
+    error = capsys.readouterr().err.rstrip("\n")
+    assert error.endswith(said)
+    assert "--debug shows the traceback" not in error
+    assert sorted(tmp_path.iterdir()) == before
+    assert BatchLists(conf).states() == []
+
+
+def test_a_dump_that_is_not_there_makes_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["importtable", "none"]) == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("code", "returned"), [(0, 255), (None, 255), ("done", 255), (143, 143)])
+def test_a_command_that_is_ended_from_within_has_not_succeeded(
+    monkeypatch: pytest.MonkeyPatch, code: int | str | None, returned: int
+) -> None:
+    def leave(*_: object) -> NoReturn:
+        raise SystemExit(code)
+
+    monkeypatch.setattr("nutch2py.jobs.readdb.print_stats", leave)
+    assert main(["readdb", "-stats"]) == returned
+    assert main(["readdb", "--help"]) == 0
+
+
+def test_a_command_runs_without_standard_streams(conf: Configuration, tmp_path: Path) -> None:
+    store = f"storage.data.store={conf.get('storage.data.store')}"
+    seeds = tmp_path / "seeds"
+    seeds.write_text("http://www.example.org/\n")
+    words = shlex.join([sys.executable, "-m", "nutch2py.cli", "inject", str(seeds), "-D", store])
+    done = subprocess.run(["sh", "-c", f"{words} <&- >&- 2>&-"], cwd=tmp_path, check=False)
+    assert done.returncode == 0
+    assert pages(conf).keys() == {"http://www.example.org/"}
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii:surrogateescape", "utf-8"])
+def test_what_the_terminal_has_no_letters_for(conf: Configuration, tmp_path: Path, encoding: str) -> None:
+    """The title is of another script, and the word of the query is no text in any encoding."""
+    put(conf, {"http://a.test/": {"title": "\u6587"}})
+    store = f"storage.data.store={conf.get('storage.data.store')}"
+    words = [sys.executable, "-m", "nutch2py.cli", "readdb", "-url", "http://a.test/", "-D", store]
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run(words, env=environment, cwd=tmp_path, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    shown = "\u6587".encode() if encoding == "utf-8" else rb"\u6587"
+    assert b"title:\t" + shown + b"\n" in done.stdout
+
+
+def test_without_a_home_there_is_one_nevertheless(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME")
+    assert archive_path(conf) == Path(pwd.getpwuid(os.getuid()).pw_dir, ".cache/nutch2py/package.tar.gz")
+
+
+def test_a_configuration_folder_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: mode == os.F_OK)
+    with pytest.raises(ConfigurationError, match=f"configuration folder {tmp_path} may not be read"):
+        Configuration.load(tmp_path)
+
+
+def test_an_index_that_may_not_be_read_is_not_to_be_deleted(
+    conf: Configuration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Broken it is to be made anew; but who may not read one must not be told to delete it."""
+    folder = IndexFolder.of(conf)
+    folder.path.mkdir(parents=True)
+    folder.open_or_create()
+    meta = folder.path / "meta.json"
+    meta.write_text("")
+    with pytest.raises(IndexingError, match="delete it and run index -reindex"):
+        folder.open()
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != meta)
+    with pytest.raises(IndexingError, match=f"give this user the right to read {meta}"):
+        folder.open()

@@ -7,6 +7,7 @@ for its words may be cut otherwise than a query's.
 from __future__ import annotations
 
 import json
+import os
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -158,9 +159,9 @@ class IndexFolder:
         try:
             return tantivy.Index.open(str(self.path))
         except (ValueError, OSError) as error:
-            raise IndexingError(
-                f"cannot open the index {self.path}: {error}: delete it and run index -reindex"
-            ) from error
+            closed = next((file for file in self.path.iterdir() if not os.access(file, os.R_OK)), None)
+            repair = f"give this user the right to read {closed}" if closed else "delete it and run index -reindex"
+            raise IndexingError(f"cannot open the index {self.path}: {error}: {repair}") from error
 
     def discard_outdated(self) -> bool:
         """Delete an index that this version cannot read, to be made anew; tell whether there was one."""

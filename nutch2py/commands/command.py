@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
@@ -58,6 +59,28 @@ def printing(conf: Configuration) -> Crawl:
     from nutch2py.crawl import Crawl
 
     return Crawl.printing(conf)
+
+
+def whole_number(text: str) -> int:
+    """Return what a word of the command line counts; a negative number counts nothing, and is refused."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+    return number
+
+
+def number_of_days(text: str) -> float:
+    """Return a number of days, which may be negative, but neither endless nor no number."""
+    try:
+        days = float(text)
+    except ValueError:
+        days = math.nan
+    if not math.isfinite(days):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days")
+    return days
 
 
 def batch_options(parser: argparse.ArgumentParser, reindex: bool = False) -> None:

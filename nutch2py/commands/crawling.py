@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from nutch2py.commands.command import Arguments, Command, batch_options, chosen_batch, printing
+from nutch2py.commands.command import (
+    Arguments,
+    Command,
+    batch_options,
+    chosen_batch,
+    number_of_days,
+    printing,
+    whole_number,
+)
 
 if TYPE_CHECKING:
     from nutch2py.conf import Configuration
@@ -21,11 +29,16 @@ def _inject(args: Arguments, conf: Configuration) -> int:
 
 
 def _generate_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-topN", "--top-n", type=int, default=0, metavar="N", help="number of URLs at most")
+    parser.add_argument("-topN", "--top-n", type=whole_number, default=0, metavar="N", help="number of URLs at most")
     parser.add_argument("-noFilter", "--no-filter", action="store_true", help="do not filter URLs")
     parser.add_argument("-noNorm", "--no-norm", action="store_true", help="do not normalize URLs")
     parser.add_argument(
-        "-adddays", "--add-days", type=float, default=0, metavar="numDays", help="as if it were so many days later"
+        "-adddays",
+        "--add-days",
+        type=number_of_days,
+        default=0,
+        metavar="numDays",
+        help="as if it were so many days later",
     )
     parser.add_argument("-sitemap", "--sitemap", action="store_true", help="generate sitemaps, and only these")
     parser.add_argument(
@@ -48,10 +61,12 @@ def _generate(args: Arguments, conf: Configuration) -> int:
 def _fetch_options(parser: argparse.ArgumentParser) -> None:
     batch_options(parser)
     parser.add_argument(
-        "-threads", "--threads", type=int, default=0, metavar="N", help="requests at once in a fetch task"
+        "-threads", "--threads", type=whole_number, default=0, metavar="N", help="requests at once in a fetch task"
     )
     parser.add_argument("-resume", "--resume", action="store_true", help="leave out what an interrupted fetch has done")
-    parser.add_argument("-numTasks", "--num-tasks", type=int, default=0, metavar="N", help="number of fetch tasks")
+    parser.add_argument(
+        "-numTasks", "--num-tasks", type=whole_number, default=0, metavar="N", help="number of fetch tasks"
+    )
     parser.add_argument("-sitemap", "--sitemap", action="store_true", help="fetch sitemaps, and only these")
     parser.add_argument(
         "-stmDetect", "--stm-detect", action="store_true", help="note the sitemaps that robots.txt names"

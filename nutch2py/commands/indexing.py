@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from nutch2py.commands.command import Arguments, Command, batch_options, chosen_batch, printing
+from nutch2py.commands.command import Arguments, Command, batch_options, chosen_batch, printing, whole_number
 
 if TYPE_CHECKING:
     from nutch2py.conf import Configuration
@@ -24,7 +24,11 @@ def _index(args: Arguments, conf: Configuration) -> int:
 
 def _pagerank_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-iterations", "--iterations", type=int, metavar="N", help="number of iterations (pagerank.iterations, 20)"
+        "-iterations",
+        "--iterations",
+        type=whole_number,
+        metavar="N",
+        help="number of iterations (pagerank.iterations, 20)",
     )
     parser.add_argument("-classic", "--classic", action="store_true", help="all links weigh alike")
     parser.add_argument("-linkrank", "--linkrank", action="store_true", help="as Nutch 1's LinkRank, by link.*")
@@ -107,8 +111,10 @@ def _solrclean(args: Arguments, conf: Configuration) -> int:
 
 def _search_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="+", help='words, "phrases", -excluded, field:value')
-    parser.add_argument("-rows", "--rows", type=int, default=10, metavar="N", help="number of hits shown (10)")
-    parser.add_argument("-start", "--start", type=int, default=0, metavar="N", help="number of hits passed over (0)")
+    parser.add_argument("-rows", "--rows", type=whole_number, default=10, metavar="N", help="number of hits shown (10)")
+    parser.add_argument(
+        "-start", "--start", type=whole_number, default=0, metavar="N", help="number of hits passed over (0)"
+    )
     parser.add_argument("-json", "--json", action="store_true", help="print one JSON object, for programs")
     parser.add_argument("-solr", "--solr", action="store_true", help="ask Solr (search.backend=solr)")
     parser.add_argument("-facets", "--facets", action="store_true", help="count hits by site, type and language")
@@ -130,7 +136,7 @@ def _evaluate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-judgements", "--judgements", required=True, metavar="FILE", help="lines of query, URL, R and A, with tabs"
     )
-    parser.add_argument("-n", "--results", type=int, default=20, metavar="N", help="results looked at (20)")
+    parser.add_argument("-n", "--results", type=whole_number, default=20, metavar="N", help="results looked at (20)")
     parser.add_argument("-json", "--json", action="store_true", help="print one JSON object, for programs")
     parser.add_argument("-unjudged", "--unjudged", metavar="FILE", help="append results that lack a judgement")
 
@@ -143,7 +149,7 @@ def _evaluate(args: Arguments, conf: Configuration) -> int:
 
 
 def _serve_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-port", "--port", type=int, metavar="N", help="port (serve.port, 8080)")
+    parser.add_argument("-port", "--port", type=whole_number, metavar="N", help="port (serve.port, 8080)")
     parser.add_argument("-host", "--host", metavar="ADDRESS", help="address (serve.host, 127.0.0.1)")
 
 

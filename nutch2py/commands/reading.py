@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nutch2py.commands.command import Arguments, Command, printing
+from nutch2py.commands.command import Arguments, Command, printing, whole_number
 
 if TYPE_CHECKING:
     from nutch2py.conf import Configuration
@@ -33,7 +33,7 @@ def _readdb(args: Arguments, conf: Configuration) -> int:
         return readdb.print_batches(conf, args.json)
     if args.stats:
         return readdb.print_stats(conf, args.sort)
-    if args.url:
+    if args.url is not None:
         return readdb.print_page(conf, args.url, shown)
     return readdb.dump(conf, Path(args.dump), args.regex, shown)
 
@@ -92,7 +92,9 @@ def _importtable(args: Arguments, conf: Configuration) -> int:
 
 
 def _createtable_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-splits", "--splits", type=int, default=1, metavar="N", help="number of regions (HBase)")
+    parser.add_argument(
+        "-splits", "--splits", type=whole_number, default=1, metavar="N", help="number of regions (HBase)"
+    )
     parser.add_argument("-seeds", "--seeds", metavar="url_dir", help="cut the row keys of these seeds into regions")
     parser.add_argument("-sample", "--sample", metavar="store", help="cut the crawl's table in this store into regions")
     parser.add_argument("-keys", "--keys", metavar="file", help="begin regions at these row keys or URLs, one a line")

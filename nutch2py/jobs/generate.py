@@ -20,14 +20,14 @@ from zlib import crc32
 import orjson
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import ConfigurationError
+from nutch2py.errors import ConfigurationError, UsageError
 from nutch2py.jobs.batchlist import UNLISTED, BatchLists, BatchState, State, put_entry
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
 from nutch2py.jobs.works import GENERATE
 from nutch2py.mapreduce.driver import JobResult, map_tasks, reduce_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
-from nutch2py.mapreduce.parameters import BatchParameters
+from nutch2py.mapreduce.parameters import ALL, REINDEX, BatchParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
 from nutch2py.mapreduce.splits import RangeSplit
 from nutch2py.reporting import warn
@@ -350,6 +350,10 @@ def generate(
     if top_n:
         log.line(f"topN: {top_n}")
     batch_id = batch_id or new_batch_id()
+    if batch_id in (ALL, REINDEX):
+        raise UsageError(f"{batch_id} stands for every batch, and cannot be the id of one: give another")
+    BatchParameters(batch_id=batch_id)  # refuses what cannot be an id, before anything is changed
+    due = (now or now_ms()) + int(add_days * 86400000)
     with begin(conf, GENERATE, batch_id=batch_id) as tables:
         store, batches = tables.store, tables.lists
         before = batches.state(batch_id)
@@ -365,7 +369,7 @@ def generate(
         batches.set_state(batch_id, State.GENERATING)
         parameters = GenerateParameters(
             batch_id=batch_id,
-            now=(now or now_ms()) + int(add_days * 86400000),
+            now=due,
             top_n=top_n,
             filter_urls=filter_urls,
             normalize=normalize,

@@ -137,7 +137,14 @@ def dump(conf: Configuration, folder: Path, regex: str, shown: Shown) -> int:
         re.compile(regex)
     except re.error as error:
         raise UsageError(f"-regex {regex} is not a regular expression: {error}") from error
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        taken = any(folder.iterdir())
+    except FileExistsError:
+        taken = True
+    except OSError as error:
+        raise InputError(f"cannot write into {folder}: {error.strerror}: name a folder that can be made") from error
+    if taken:
         raise InputError(f"{folder} exists already: name a folder that does not")
     parameters = DumpParameters(regex=regex or ".*", shown=dict(shown))
     say("WebTable dump: starting")

@@ -57,6 +57,10 @@ def export_to(conf: Configuration, path: Path, salvage: bool = False) -> int:
 
 def import_from(conf: Configuration, path: Path) -> int:
     """Read cells from a file of JSON lines into the crawl's table, which is made if need be; return the rows."""
+    try:
+        path.open("rb").close()  # no table is made for a file that is not there
+    except OSError as error:
+        raise InputError(f"cannot read the dump {path}: {error.strerror}: name a file of exporttable") from error
     with begin(conf, IMPORTTABLE, makes=True) as tables:
         store, rules = tables.store, ImportRules.of(conf)
         bad = BadLines(path, rules.share)

@@ -143,6 +143,8 @@ def local_copy(conf: Configuration, path: str) -> Iterator[Path]:
     if "://" not in path:
         yield Path(path).absolute()
         return
+    if path.lower().startswith(("http://", "https://", "ftp://")):
+        raise InputError(f"{path} is a URL, and not a file of them: write it into one, or give a list from a program")
     with tempfile.TemporaryDirectory(prefix="nutch2py-input-") as folder:
         copy = Path(folder, "input")
         Hadoop.find(conf).fs("-get", path, str(copy), expect=f"cannot read {path}")

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from io import BytesIO
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -353,8 +354,11 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
         return str(path)
 
     def make_runner(self) -> Any:
-        """Return what runs the job; mrjob's own refuses words like ``--spark`` among those of the whole program."""
-        return self._runner_class()(**self._runner_kwargs())
+        """Return what runs the job; mrjob's own refuses words like ``--spark`` among those of the whole program.
+
+        Input comes from files: the program's standard input, which may be closed, is left alone.
+        """
+        return self._runner_class()(**{**self._runner_kwargs(), "stdin": BytesIO()})
 
     def _runner_class(self) -> type[Any]:
         # a task needs none of them, and each brings half of mrjob

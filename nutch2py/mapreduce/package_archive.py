@@ -27,7 +27,7 @@ from nutch2py.conf import Configuration, data_folder
 from nutch2py.errors import ConfigurationError
 from nutch2py.version import __version__
 
-DEFAULT_PATH = "${env.HOME}/.cache/nutch2py/package.tar.gz"
+DEFAULT_PATH = "~/.cache/nutch2py/package.tar.gz"
 _MANIFEST = "manifest.json"
 _PROPERTY_FILES = ("nutch-default.xml", "nutch-site.xml")
 _MAX_CONFIGURATION = 64 << 20

@@ -37,6 +37,10 @@ class BatchParameters(JobParameters):
         """Refuse an id that names no batch."""
         if not self.batch_id:
             raise UsageError("BatchId not set (or -all not specified)!")
+        try:
+            self.batch_id.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(f"the batch id {self.batch_id!a} is not UTF-8: give another") from error
 
     @property
     def batch(self) -> str:

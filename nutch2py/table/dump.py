@@ -107,6 +107,8 @@ def export_table(store: DataStore[Any], path: str | Path, progress: Progress | N
 def export_rows(rows: Iterable[tuple[str, RowCells]], path: str | Path, progress: Progress | None = None) -> int:
     """Write some rows as :func:`export_table` does."""
     target, done = Path(path), 0
+    if os.path.isdir(target):  # noqa: PTH112  # never raises
+        raise StoreError(f"cannot write {target}: it is a folder: name a file that you can write")
     part = target.with_name(f".{target.name}.part-{os.getpid()}")
     try:
         with part.open("wb") as raw:
