@@ -107,9 +107,10 @@ class Commands:
         self.conf = conf
         for name, value in crawl.SETTINGS.items():
             conf.set(name, value)
+        conf.set("http.timeout", 300_000)  # what is held is held, however slow the machine
 
     def start(self, *words: str) -> subprocess.Popen[str]:
-        names = {*crawl.SETTINGS, "storage.data.store", "storage.crawl.id", "index.embedded.path"}
+        names = {*crawl.SETTINGS, "storage.data.store", "storage.crawl.id", "index.embedded.path", "http.timeout"}
         options = [word for name in names for word in ("-D", f"{name}={self.conf.get(name, '')}")]
         command = [sys.executable, "-m", "nutch2py.cli", *words, *options]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
