@@ -13,7 +13,7 @@ import pytest
 from nutch2py.conf import Configuration
 from nutch2py.table.embedded import files
 from tests.backends.solr_server import solr_server
-from tests.groups import GroupScheduling, in_order
+from tests.groups import GroupScheduling, in_order, is_long
 from tests.mapreduce.hadoop_cluster import hadoop_cluster, package_folder
 from tests.services import Service
 from tests.table.hbase_server import hbase, hbase_server
@@ -35,8 +35,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupSchedul
     return GroupScheduling(config, log)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Give workers their tests in the order of the groups."""
+    """Mark what is long, before the marks are looked at; give workers their tests in the order of the groups."""
+    for item in items:
+        if is_long(item.nodeid):
+            item.add_marker("long")
     if hasattr(config, "workerinput"):
         in_order(items)
 

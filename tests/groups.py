@@ -37,6 +37,36 @@ _GROUP_OF = {f"tests/{module}.py": group for group, modules in GROUPS.items() fo
 _RANK = {group: rank for rank, group in enumerate(GROUPS)}
 
 
+LONG = {
+    **dict.fromkeys(
+        (
+            f"jobs/test_hbase_crawl.py::test_a_server_dies_in_the_middle[{job}-master]"
+            for job in ("inject", "generate", "parse", "index")
+        ),
+        "fetch and updatedb lose their master, every job its gateway",
+    ),
+    **dict.fromkeys(
+        (
+            f"jobs/test_kill.py::test_killed_and_run_again[{job}-local]"
+            for job in ("inject", "generate", "parse", "index")
+        ),
+        "fetch and updatedb are killed on this runner, every job on inline",
+    ),
+    "jobs/test_same_table.py::test_same_table[local, no list, 3 reduces]": "each of the three is a test",
+    "jobs/test_unreadable_rows.py::test_every_job_goes_on[local]": "inline goes the same way",
+    "mapreduce/test_spark.py::test_a_round_of_a_crawl_ends_in_the_same_table": "pagerank runs on Spark",
+    "mapreduce/test_yarn_kills.py::test_a_mapper_and_a_reducer_of_fetch": "those of updatedb are killed",
+    "mapreduce/test_yarn_kills.py::test_the_driver_of_fetch_is_terminated": "that of updatedb is killed",
+    "parser/test_real_trees.py::test_every_page_link_and_character[linux-doc-6.1]": "three other packages are read",
+}
+"""Tests that run with ``scripts/test long`` only, and what of them runs always."""
+
+
+def is_long(nodeid: str) -> bool:
+    """Tell whether a test is one of :data:`LONG`."""
+    return nodeid.removeprefix("tests/") in LONG
+
+
 def group_of(nodeid: str) -> str:
     """Return the group of a test by its id."""
     module = nodeid.partition("::")[0]

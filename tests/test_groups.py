@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
 
-from tests.groups import GROUPS, group_of
+from tests.groups import GROUPS, LONG, group_of
 from tests.imports import ROOT
 from tests.services import needs_spark
 
@@ -49,3 +51,24 @@ def test_modules_of_groups_are_there_and_in_one() -> None:
     assert set(modules.values()) == {1}
     assert group_of("tests/table/test_hbase.py::test_x[a::b]") == "hbase"
     assert group_of("tests/test_conf.py::test_x") == "tests/test_conf.py"
+
+
+def test_what_is_long_is_there() -> None:
+    """A name in the list that no test has would leave out nothing, and a new one would not be run at all."""
+    modules = sorted({f"tests/{name.partition('::')[0]}" for name in LONG})
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--collect-only",
+        "-qq",
+        "-m",
+        "long",
+        "-p",
+        "no:cacheprovider",
+        *modules,
+    ]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    counts = {name: int(count) for name, _, count in (line.partition(": ") for line in found.splitlines()) if count}
+    wanted = Counter(f"tests/{name.partition('::')[0]}" for name in LONG)
+    assert counts == wanted
