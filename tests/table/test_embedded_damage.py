@@ -290,3 +290,19 @@ def test_checktable_counts_cells_of_another_writer(folder, tmp_path, capsys):
     told = capsys.readouterr()
     assert "line 21: row b: f:st: 2 bytes where an int has 4: the cell is left out" in told.err
     assert told.out.splitlines()[-1].endswith("left out: 0 lines, 1 cells")
+
+
+def test_no_byte_of_a_row_can_become_what_ends_a_job():
+    """Whatever bits of packed cells change, they are told to be damaged, or still are cells: bytes with times."""
+    whole = packing._pack(1_795_340_000_000, {b"dist": b"23", b"_gnmrk_": b"b-1"}, {b"dist": 1_795_340_000_001})
+    damaged = 0
+    for at in range(len(whole)):
+        for value in range(256):
+            changed = whole[:at] + bytes([value]) + whole[at + 1 :]
+            try:
+                cells = packing.cell_times(changed)
+            except packing.DamagedCellsError:
+                damaged += 1
+                continue
+            assert all(type(cell) is bytes and type(time) is int for cell, time in cells.values())
+    assert damaged > 200 * len(whole)

@@ -32,6 +32,10 @@ Bucket = dict[bytes, bytes]
 """Full row key -> packed cells, of the rows whose keys share their first 500 bytes."""
 
 
+_UNREADABLE = (msgspec.DecodeError, ValueError, TypeError, IndexError, RecursionError, struct.error)
+"""What decoding bytes that are no cells can raise."""
+
+
 class DamagedCellsError(Exception):
     """A packed value is not what was written."""
 
@@ -97,9 +101,9 @@ def has_any(packed: bytes, qualifiers: Collection[bytes]) -> bool:
     """Tell whether a family has a cell of ``qualifiers``; the checksum is left to whoever reads the cells."""
     try:
         cells: Columns = _decode(packed[_SEAL.size :] if packed[0] == _CHECKED else packed)[1]
-    except (msgspec.DecodeError, IndexError, TypeError) as error:
+        return any(qualifier in cells for qualifier in qualifiers)
+    except _UNREADABLE as error:
         raise DamagedCellsError(str(error)) from error
-    return any(qualifier in cells for qualifier in qualifiers)
 
 
 def cell_times(packed: bytes) -> CellTimes:
@@ -118,13 +122,24 @@ def _unpack(packed: bytes) -> list[Any]:
             body = packed[_SEAL.size :]
             if zlib.crc32(body) != _SEAL.unpack_from(packed)[1]:
                 raise DamagedCellsError("the checksum of a row's cells is wrong")
-            packed = body
-        parts: list[Any] = _decode(packed)
-        if type(parts) is not list or len(parts) not in (2, 3) or not all(type(part) is dict for part in parts[1:]):
-            raise DamagedCellsError("a row's cells have no known form")
-    except (msgspec.DecodeError, IndexError, struct.error) as error:
+            decoded: list[Any] = _decode(body)
+            return decoded
+        parts: list[Any] = _decode(packed)  # of the first layout, or with a first byte that has changed
+    except _UNREADABLE as error:
         raise DamagedCellsError(f"a row's cells cannot be read: {error}") from error
+    if not _well_formed(parts):
+        raise DamagedCellsError("a row's cells have no known form")
     return parts
+
+
+def _well_formed(parts: Any) -> bool:
+    """Tell whether what was decoded can be cells: time, values by qualifier, and perhaps other times by qualifier."""
+    if type(parts) is not list or len(parts) not in (2, 3) or type(parts[0]) is not int:
+        return False
+    for part, kind in zip(parts[1:], (bytes, int), strict=False):
+        if type(part) is not dict or not all(type(key) is bytes and type(value) is kind for key, value in part.items()):
+            return False
+    return True
 
 
 def _sealed(parts: tuple[Any, ...]) -> bytes:
