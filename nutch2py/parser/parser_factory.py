@@ -66,10 +66,6 @@ class ParserFactory:
             found = self._chosen[kind] = self._find(kind)
         return found
 
-    def by_class(self, name: str) -> Parser:
-        """Return the enabled parser whose class is called ``name``, module included."""
-        return next(parser for names, parser in self._parsers if name in names)
-
     def _find(self, kind: str) -> list[Parser]:
         ids = self._mapping.get(kind)
         found = self._named(ids, kind) if ids else [p for _, p in self._parsers if _claims(p, kind)]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from nutch2py.backends.attempts import Refusal
 from nutch2py.contracts import IndexWriter
-from nutch2py.document import NutchDocument
+from nutch2py.document import NutchDocument, clean_text
 from nutch2py.errors import IndexingError
 from nutch2py.reporting import warn
 
@@ -55,10 +56,27 @@ class Batch:
 
 
 class ServerIndexWriter(IndexWriter):
-    """A writer that counts how many documents its server took (``accepted``) and ``refused``. ``server``: its name."""
+    """A writer that gathers documents and deletes, and counts how many documents its server took and refused.
+
+    ``accepted``, ``refused``: how many. ``server``: its name.
+    """
 
     server: str
     accepted = 0
+    _batch: Batch
+
+    @abstractmethod
+    def _flush(self) -> None:
+        """Send what is gathered."""
+
+    def update(self, document: NutchDocument) -> None:
+        """Replace a document, as :meth:`write` does."""
+        self.write(document)
+
+    def delete(self, document_id: str) -> None:
+        """Gather a delete."""
+        if self._batch.delete(clean_text(document_id)):
+            self._flush()
 
     def refuse(self, url: str, document_id: str, reason: str) -> None:
         """Name a refused document; IndexingError when nothing but refusals have come."""

@@ -96,15 +96,6 @@ class SolrIndexWriter(ServerIndexWriter):
         if self._batch.add(document_id, fields):
             self._flush()
 
-    def update(self, document: NutchDocument) -> None:
-        """Replace a document, as :meth:`write` does."""
-        self.write(document)
-
-    def delete(self, document_id: str) -> None:
-        """Gather a delete."""
-        if self._batch.delete(clean_text(document_id)):
-            self._flush()
-
     def _flush(self) -> None:
         added, deleted = self._batch.take()
         self._sent = self._sent or bool(added or deleted)
