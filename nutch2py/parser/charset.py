@@ -1,23 +1,27 @@
-"""The character encoding of a page: clues, the choice between them, and Java's names (Nutch's EncodingDetector).
+"""The character encoding of a page: its clues and the choice between them (Nutch's EncodingDetector).
 
-Order of trust: a byte order mark (it outranks every label in the HTML standard, section 13.2.3); statistics, when
-``encodingdetector.charset.min.confidence`` is 0 or more and they reach it; the charset of the Content-Type header; what
-the page says of itself within its first 8 KiB; ``parser.character.encoding.default``.
-
-The name stored is the one Nutch 2 stores. Decoding is kinder where a name is commonly written on pages of a larger
-character set: pages called gb2312 are read as GB18030, shift_jis as Windows-31J, ascii as windows-1252 (the HTML
-standard's labels), so no character is lost and none of the smaller set changes.
+Order of trust, that of the HTML standard (section 13.2.3.2): a byte order mark; the charset of the Content-Type
+header; what the page says of itself; then, and only then, what its bytes look like
+(``encodingdetector.charset.fallback``); last ``parser.character.encoding.default``. With
+``encodingdetector.charset.min.confidence`` of 0 or more statistics outrank header and page, as in Nutch.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
-from functools import lru_cache
+from typing import NamedTuple
 
 from nutch2py.conf import Configuration
+from nutch2py.parser.charset_names import decode, resolve_label
+from nutch2py.parser.prescan import sniff_label, xml_label
+from nutch2py.webpage import MetadataKey, WebPage
+
+GUESSED = "charset.detected"
+"""Metadata entry: the encoding that nothing but the bytes of a page told."""
 
 _CHUNK = 8192
+_SAMPLE = 16384
 _MIN_LENGTH = 4
 _DETECTABLE = frozenset(
     {
@@ -25,108 +29,35 @@ _DETECTABLE = frozenset(
         "text/xml", "application/xml", "application/rss+xml", "application/xhtml+xml",
     }
 )  # fmt: skip
-# for text in lower case: only a pattern that minds the case is searched for by its first letters
-_META = re.compile(rb"<meta\s++([^<>]*+)>")
-_EQUIV = re.compile(rb"http-equiv=[\"']?content-type")
-_META_CHARSET = re.compile(rb"charset=\s*[\"']?([a-z][_\-0-9a-z]*)")
-_META_HTML5 = re.compile(rb"<meta\s+charset\s*=\s*[\"']?([a-z][_\-0-9a-z]*)[^<>]*+>")
-_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"))
-
-# Python's codec -> (name that Nutch stores: Java's own after EncodingDetector's aliases, codec to decode with)
-_NAMES: dict[str, tuple[str, str]] = {
-    "ascii": ("us-ascii", "cp1252"),
-    "utf-8": ("utf-8", "utf-8"),
-    "utf-16": ("utf-16", "utf-16"),
-    "utf-16-le": ("utf-16le", "utf-16-le"),
-    "utf-16-be": ("utf-16be", "utf-16-be"),
-    "utf-32": ("utf-32", "utf-32"),
-    "utf-32-le": ("utf-32le", "utf-32-le"),
-    "utf-32-be": ("utf-32be", "utf-32-be"),
-    "iso8859-1": ("windows-1252", "cp1252"),
-    "iso8859-9": ("iso-8859-9", "cp1254"),
-    "iso8859-11": ("x-iso-8859-11", "cp874"),
-    "gb2312": ("gb2312", "gb18030"),
-    "gbk": ("gb18030", "gb18030"),
-    "gb18030": ("gb18030", "gb18030"),
-    "big5": ("big5", "cp950"),
-    "big5hkscs": ("big5-hkscs", "big5hkscs"),
-    "cp950": ("x-windows-950", "cp950"),
-    "shift_jis": ("shift_jis", "cp932"),
-    "cp932": ("windows-31j", "cp932"),
-    "euc_jp": ("euc-jp", "euc_jp"),
-    "iso2022_jp": ("iso-2022-jp", "iso2022_jp"),
-    "euc_kr": ("x-windows-949", "cp949"),
-    "cp949": ("x-windows-949", "cp949"),
-    "johab": ("x-johab", "johab"),
-    "iso2022_kr": ("iso-2022-kr", "iso2022_kr"),
-    "koi8-r": ("koi8-r", "koi8-r"),
-    "koi8-u": ("koi8-u", "koi8-u"),
-    "tis-620": ("tis-620", "cp874"),
-    "cp874": ("x-ibm874", "cp874"),
-    "mac-roman": ("x-macroman", "mac-roman"),
-    "mac-cyrillic": ("x-maccyrillic", "mac-cyrillic"),
-    "mac-greek": ("x-macgreek", "mac-greek"),
-    **{f"iso8859-{n}": (f"iso-8859-{n}", f"iso8859-{n}") for n in (2, 3, 4, 5, 6, 7, 8, 13, 15, 16)},
-    **{f"cp125{n}": (f"windows-125{n}", f"cp125{n}") for n in range(9)},
-    **{f"cp{n}": (f"ibm{n}", f"cp{n}") for n in (437, 775, 850, 852, 855, 857, 862, 866, 869)},
-}
-# labels of Java that Python lacks, and labels seen on the web that neither knows
-_LABELS = {
-    "x-sjis": "shift_jis", "sjis": "shift_jis", "windows-31j": "cp932", "x-euc-jp": "euc_jp", "eucjp": "euc_jp",
-    "x-windows-949": "cp949", "windows-949": "cp949", "ms949": "cp949", "ms_949": "cp949", "euc_cn": "gb2312",
-    "euccn": "gb2312", "x-euc-cn": "gb2312", "euc-cn": "gb2312", "windows-936": "gbk", "x-gbk": "gbk",
-    "x-big5": "big5", "x-windows-874": "cp874", "windows-874": "cp874", "x-macroman": "mac-roman",
-    "unicode": "utf-16", "unicodebig": "utf-16", "x-utf-16le-bom": "utf-16", "x-windows-950": "cp950",
-    "ms932": "cp932", "tis620": "tis-620", "x-iso-8859-11": "iso8859-11", "x-ibm874": "cp874", "x-johab": "johab",
-}  # fmt: skip
+_PARAMETER = re.compile(
+    r"(?<![^;,\s])([^;,\s=\"]++)=(?:\"([^\"]*+)\"|[ \t]*+([^\s;,\"]*+))(?![^\s;,])|\"[^\"]*+\"?"
+)  # else what quotes hide
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32le"), (codecs.BOM_UTF32_BE, "utf-32be"),
+    (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"),
+)  # fmt: skip
+_BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
+_HOST = re.compile(r"https?://[a-z0-9.-]*?\.((?:xn--[a-z0-9-]{1,59}|[a-z]{2,63}))\.?(?=[:/?#]|$)", re.IGNORECASE)
+_FEW_WRONG = 50  # characters that are right for each byte that is not, in what is taken for UTF-8 with errors
 
 
-@lru_cache(maxsize=1024)
-def resolve_label(label: str | None) -> str | None:
-    """Return the name that Nutch stores for a charset label (lower case), None when it is unknown.
+class Encoding(NamedTuple):
+    """An encoding by its stored name, and what told it: ``mark``, ``label``, ``bytes`` or ``default``."""
 
-    >>> resolve_label("GBK"), resolve_label("ISO-8859-1"), resolve_label("gb2312"), resolve_label("no-such")
-    ('gb18030', 'windows-1252', 'gb2312', None)
-    """
-    codec = _codec_of(label)
-    return None if codec is None else _NAMES[codec][0]
-
-
-def _codec_of(label: str | None) -> str | None:
-    if not label or not label.isascii() or "\0" in label:
-        return None
-    known = _LABELS.get(label.lower())
-    if known is None:
-        try:
-            known = codecs.lookup(label).name
-        except (LookupError, ValueError):
-            return None
-    return known if known in _NAMES else None  # rot13, base64, utf-7 …: not encodings a page may name
-
-
-@lru_cache(maxsize=1024)
-def _decoder(name: str) -> str:
-    return _NAMES[_codec_of(name) or "cp1252"][1]
-
-
-def decode(body: bytes, name: str) -> str:
-    """Decode with the encoding that :class:`EncodingDetector` chose; a byte order mark is dropped.
-
-    Bytes that are no character become U+FFFD. An encoding unknown here (a mistyped
-    ``parser.character.encoding.default``) is read as windows-1252.
-    """
-    return body.decode(_decoder(name), "replace").removeprefix("\ufeff")
+    name: str
+    told_by: str
 
 
 def header_charset(content_type: str | None) -> str | None:
-    """Return the charset of a Content-Type header as it is written, None without one."""
-    _, found, label = (content_type or "").partition("charset=")
-    if not found:
-        return None
-    label = label.partition(";")[0].strip()
-    if len(label) > 2 and label[0] == label[-1] == '"':
-        label = label[1:-1].strip()
-    return label
+    """Return the charset of a Content-Type header as it is written, None without one.
+
+    >>> header_charset('text/html; Charset="gbk"; q=1'), header_charset("text/html; x='charset=a'")
+    ('gbk', None)
+    """
+    for name, quoted, bare in _PARAMETER.findall(content_type or ""):
+        if name.lower() == "charset" and (quoted or bare):
+            return str(quoted or bare)
+    return None
 
 
 def byte_order_mark(body: bytes) -> str | None:
@@ -134,45 +65,72 @@ def byte_order_mark(body: bytes) -> str | None:
     return next((name for mark, name in _MARKS if body.startswith(mark)), None)
 
 
-def sniff_label(body: bytes) -> str | None:
-    """Return the charset, in lower case, that a page names in a meta element of its first 8 KiB; None without one.
-
-    A page that could be read so far is not UTF-16, whatever it says: the HTML standard takes it for UTF-8.
-    """
-    head = body[:_CHUNK].lower()
-    if b"charset" not in head:
-        return None
-    label = None
-    equiv = next((tag[1] for tag in _META.finditer(head) if _EQUIV.search(tag[1])), None)
-    if equiv:
-        charset = _META_CHARSET.search(equiv)
-        label = charset[1] if charset else None
-    if label is None:
-        html5 = _META_HTML5.search(head)
-        label = html5[1] if html5 else None
-    if label is None:
-        return None
-    text = label.decode("ascii")
-    return "utf-8" if text.startswith("utf-16") else text
-
-
 def guess_text(raw: bytes) -> str:
-    """Return a text whose encoding nothing tells: UTF-8 when it can be, else by the statistics of its first 8 KiB."""
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        from chardetng_py import EncodingDetector as Detector
+    """Return a text whose encoding nothing tells: decoded as its bytes look."""
+    return decode(raw, byte_order_mark(raw) or look_of(raw) or "windows-1252")
 
-        detector = Detector()
-        detector.feed(raw[:_CHUNK], last=len(raw) <= _CHUNK)
-        return decode(raw, resolve_label(detector.guess(tld=None, allow_utf8=False)) or "windows-1252")
+
+def look_of(body: bytes, url: str | None = None) -> str | None:
+    """Return the encoding that bytes look like, None for bytes that are ASCII.
+
+    UTF-8 where they can be that but for a few that are damaged; UTF-16 and UTF-32 by their zeros; else what Firefox's
+    detector says of 16 KiB from the first byte on that is not ASCII. The domain of ``url`` is a hint.
+    """
+    if b"\0" in body[:_CHUNK] and (wide := _wide(body[:_CHUNK])):
+        return wide
+    if body.isascii():
+        return _escaped(body) if b"\x1b$" in body else None
+    if _is_utf8(body):
+        return "utf-8"
+    first = _BEYOND_ASCII.search(body)
+    return _by_statistics(body, first.start() if first else 0, url)
+
+
+def _escaped(body: bytes) -> str | None:
+    if b"\x1b$)C" in body:
+        return "iso-2022-kr"
+    label = _by_statistics(body, body.find(b"\x1b$"), None)
+    return label if label == "iso-2022-jp" else None
+
+
+def _by_statistics(body: bytes, start: int, url: str | None) -> str | None:
+    from chardetng_py import EncodingDetector as Detector
+
+    detector = Detector()
+    detector.feed(body[start : start + _SAMPLE], last=start + _SAMPLE >= len(body))
+    return resolve_label(detector.guess(tld=_top_level(url), allow_utf8=False))
+
+
+def _is_utf8(body: bytes) -> bool:
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(body)  # but for a character that the limit has cut
+    except UnicodeDecodeError:
+        text = body.decode("utf-8", "replace")
+        wrong = text.count("\ufffd")
+        right = len(text) - len(text.encode("ascii", "ignore")) - wrong
+        return right > _FEW_WRONG * wrong
+    return not text.isascii()
+
+
+def _wide(head: bytes) -> str | None:
+    """Return the encoding of two or four bytes for a character whose zeros stand so, None for other bytes."""
+    zeros = [head[place::4].count(0) for place in range(4)]
+    many = max(len(head) // 10, 1)
+    found = "".join("0" if count >= many else "x" for count in zeros)
+    return {"x000": "utf-32le", "000x": "utf-32be", "x0x0": "utf-16le", "0x0x": "utf-16be"}.get(found)
+
+
+def _top_level(url: str | None) -> bytes | None:
+    found = _HOST.match(url or "")
+    return found[1].lower().encode() if found else None
 
 
 class EncodingDetector:
-    """Chooses between clues. One instance serves many pages: :meth:`guess` is given all clues of a page at once."""
+    """Chooses between clues. One instance serves many pages: :meth:`choose` is given all clues of a page at once."""
 
     def __init__(self, conf: Configuration) -> None:
         self.min_confidence = conf.get_int("encodingdetector.charset.min.confidence", -1)
+        self.fallback = conf.get_bool("encodingdetector.charset.fallback", True)
         self.default = conf.get_trimmed("parser.character.encoding.default", "windows-1252")
 
     def detect(self, body: bytes, media_type: str | None) -> tuple[str, int] | None:
@@ -193,22 +151,36 @@ class EncodingDetector:
             return None
         return name, 100 if name == "utf-8" and not head.isascii() else 80 if sure else 10
 
-    def guess(
-        self,
-        body: bytes,
-        media_type: str | None = None,
-        header: str | None = None,
-        clues: tuple[str | None, ...] = (),
-    ) -> str:
-        """Return the encoding's name. ``header``: the Content-Type header; ``clues``: labels in order of trust."""
+    def choose(
+        self, body: bytes, media_type: str | None = None, header: str | None = None, url: str | None = None
+    ) -> Encoding:
+        """Return the encoding of a page. ``header``: its Content-Type header; ``url``: where it came from."""
         marked = byte_order_mark(body)
         if marked:
-            return marked
+            return Encoding(marked, "mark")
         detected = self.detect(body, media_type)
         if detected and detected[1] >= self.min_confidence:
-            return detected[0]
-        for label in (header_charset(header), *clues):
-            name = resolve_label(label)
-            if name:
-                return name
-        return self.default.lower()
+            return Encoding(detected[0], "bytes")
+        named = resolve_label(header_charset(header)) or resolve_label(_written(body, media_type))
+        if named:
+            return Encoding(named, "label")
+        look = look_of(body, url) if self.fallback else None
+        return Encoding(look, "bytes") if look else Encoding(self.default.lower(), "default")
+
+
+def _written(body: bytes, media_type: str | None) -> str | None:
+    """Return the label that a page gives in itself: a text has none, and what is XML its declaration first."""
+    if media_type not in (None, "text/html", "application/xhtml+xml"):
+        return None
+    if media_type == "application/xhtml+xml" and (label := xml_label(body, resolve_label)):
+        return label
+    return sniff_label(body, resolve_label)
+
+
+def store_encoding(page: WebPage, encoding: Encoding) -> None:
+    """Note in the metadata of a row which encoding was chosen, as Nutch does, and whether its bytes alone told it."""
+    page.metadata[MetadataKey.ORIGINAL_CHARSET] = page.metadata[MetadataKey.CHARSET] = encoding.name.encode()
+    if encoding.told_by == "bytes":
+        page.metadata[GUESSED] = encoding.name.encode()
+    else:
+        page.metadata.pop(GUESSED, None)

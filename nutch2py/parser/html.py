@@ -7,7 +7,8 @@ from typing import Any
 from nutch2py.conf import Configuration
 from nutch2py.contracts import HtmlDocument, Outlink, Parse, Parser
 from nutch2py.errors import ConfigurationError
-from nutch2py.parser.charset import EncodingDetector, decode, sniff_label
+from nutch2py.parser.charset import EncodingDetector, store_encoding
+from nutch2py.parser.charset_names import decode
 from nutch2py.parser.dom import cut_scripts, head_elements, node_text, parse_tree, title_of
 from nutch2py.parser.html_limits import HtmlLimits
 from nutch2py.parser.main_text import main_text
@@ -64,9 +65,9 @@ class HtmlParser(Parser):
         except ValueError as error:
             return failed(f"java.net.MalformedURLException: {error}")
         body = page.content or b""
-        encoding = self._detector.guess(body, page.content_type, page.headers.get("Content-Type"), (sniff_label(body),))
-        page.metadata[MetadataKey.ORIGINAL_CHARSET] = page.metadata[MetadataKey.CHARSET] = encoding.encode()
-        html, limits = self._limits.apply(decode(body, encoding))
+        encoding = self._detector.choose(body, page.content_type, page.headers.get("Content-Type"), base)
+        store_encoding(page, encoding)
+        html, limits = self._limits.apply(decode(body, encoding.name))
         if limits:
             page.metadata[LIMITS] = ",".join(limits).encode()
         else:

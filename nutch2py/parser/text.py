@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from codecs import getincrementaldecoder
 from typing import Any
 
 from nutch2py.conf import Configuration
 from nutch2py.contracts import Parse, Parser
-from nutch2py.parser.charset import EncodingDetector, decode
+from nutch2py.parser.charset import EncodingDetector, store_encoding
+from nutch2py.parser.charset_names import decode
 from nutch2py.parser.link_extractor import extract_links
 from nutch2py.record import Field
-from nutch2py.webpage import MetadataKey, WebPage
+from nutch2py.webpage import WebPage
 
 
 class TextParser(Parser):
@@ -32,16 +32,9 @@ class TextParser(Parser):
     def parse(self, url: str, page: WebPage) -> Parse:
         """Parse ``page.content``; sets the charset in ``page.metadata``."""
         body = page.content or b""
-        clue = "utf-8" if _is_utf8(body) else None
-        encoding = self._detector.guess(body, page.content_type, page.headers.get("Content-Type"), (clue,))
-        page.metadata[MetadataKey.ORIGINAL_CHARSET] = page.metadata[MetadataKey.CHARSET] = encoding.encode()
-        text = decode(body, encoding).replace("\0", "")
+        encoding = self._detector.choose(
+            body, page.content_type, page.headers.get("Content-Type"), page.base_url or url
+        )
+        store_encoding(page, encoding)
+        text = decode(body, encoding.name).replace("\0", "")
         return Parse(text, "", extract_links(text))
-
-
-def _is_utf8(body: bytes) -> bool:
-    try:
-        whole = getincrementaldecoder("utf-8")().decode(body)  # but for a character that the limit has cut
-    except UnicodeDecodeError:
-        return False
-    return not whole.isascii()

@@ -23,6 +23,7 @@ TOP_N = {1: 170, 2: 170, 3: 200, 4: 200}
 def conf(tmp_path: Path, recording: Path) -> Configuration:
     """The recording's configuration over an empty embedded table."""
     overrides = {"storage.data.store": f"embedded:{tmp_path / 'crawldata'}", "storage.embedded.map.size": MAP_SIZE}
+    overrides["encodingdetector.charset.fallback"] = "false"
     return Configuration.load(recording / "conf", overrides)
 
 

@@ -4,7 +4,11 @@ from typing import Any
 import pytest
 
 from nutch2py.conf import Configuration
-from nutch2py.parser.charset import EncodingDetector, decode, header_charset, resolve_label, sniff_label
+from nutch2py.parser.charset import GUESSED, EncodingDetector, guess_text, header_charset, look_of
+from nutch2py.parser.charset_names import decode, resolve_label
+from nutch2py.parser.html import HtmlParser
+from nutch2py.parser.prescan import sniff_label, xml_label
+from nutch2py.webpage import MetadataKey, WebPage
 
 
 def detector(**properties: str) -> EncodingDetector:
@@ -17,10 +21,12 @@ def test_encoding_detector_cases(cases: Callable[[str], list[dict[str, Any]]]) -
         args = case["args"]
         key = "encodingdetector.charset.min.confidence"
         conf = Configuration({key: str(args[key]), "parser.character.encoding.default": args["default"]})
+        conf.set("encodingdetector.charset.fallback", "false")
         body = case["input"]["text"].encode(case["input"]["encode_bytes_with"])
-        clues = tuple(label for label, _ in args["extra_clues"])
-        guessed = EncodingDetector(conf).guess(body, "text/plain", args["http_content_type"], clues)
-        assert guessed == case["expect"], case
+        for label, _ in args["extra_clues"]:
+            body = f"<meta charset={label}>".encode() + body
+        kind = "text/html" if args["extra_clues"] else "text/plain"
+        assert EncodingDetector(conf).choose(body, kind, args["http_content_type"]).name == case["expect"], case
         passed += 1
     print(f"encoding_detector: {passed}/{len(found)}")
 
@@ -39,26 +45,115 @@ def test_labels_become_the_names_that_nutch_stores(label: str, name: str | None)
     assert resolve_label(label) == name
 
 
+def test_every_name_that_is_stored_can_be_read_again() -> None:
+    for name in {resolve_label(label) for label in _WHATWG}:
+        assert name is not None
+        assert resolve_label(name) == name
+    assert all(resolve_label(label.upper()) for label in _WHATWG)
+
+
+_WHATWG = [
+    "unicode-1-1-utf-8", "unicode11utf8", "x-unicode20utf8", "utf8", "866", "csibm866", "iso88592", "l2", "latin2",
+    "iso88593", "iso88594", "cyrillic", "iso88595", "asmo-708", "csiso88596e", "iso-8859-6-i", "sun_eu_greek",
+    "elot_928", "visual", "logical", "csiso88598i", "iso-8859-8-e", "latin6", "iso885910", "iso885913",
+    "iso-8859-14", "iso885915", "csisolatin9", "iso-8859-16", "koi", "koi8", "koi8-ru", "mac", "csmacintosh",
+    "x-mac-roman", "dos-874", "iso885911", "x-cp1250", "x-cp1251", "x-cp1252", "ansi_x3.4-1968", "iso88591",
+    "x-cp1253", "x-cp1254", "iso88599", "x-cp1255", "x-cp1256", "x-cp1257", "x-cp1258", "x-mac-cyrillic",
+    "x-mac-ukrainian", "csgb2312", "gb_2312", "gb_2312-80", "iso-ir-58", "chinese", "x-gbk", "gb18030", "cn-big5",
+    "x-x-big5", "cseucpkdfmtjapanese", "csiso2022jp", "ms_kanji", "x-sjis", "windows-31j", "cseuckr",
+    "csksc56011987", "iso-ir-149", "ks_c_5601-1989", "ksc_5601", "windows-949", "hz-gb-2312", "iso-2022-cn",
+    "iso-2022-cn-ext", "csiso2022kr", "replacement", "unicodefffe", "csunicode", "iso-10646-ucs-2", "ucs-2",
+    "unicodefeff", "utf-16", "x-user-defined",
+]  # fmt: skip
+
+
+def chosen(body: bytes, header: str | None = None, kind: str = "text/html", **properties: str) -> tuple[str, str]:
+    return tuple(detector(**properties).choose(body, kind, header, "http://www.example.org/"))  # type: ignore[return-value]
+
+
 def test_a_byte_order_mark_outranks_header_and_meta() -> None:
     body = "\ufeff<meta charset=gbk>é".encode()
-    assert detector().guess(body, "text/html", "text/html; charset=latin1", ("gbk",)) == "utf-8"
+    assert chosen(body, "text/html; charset=latin1") == ("utf-8", "mark")
     assert decode(body, "utf-8").startswith("<meta")
-    assert detector().guess("\ufeffx".encode("utf-16-be")) == "utf-16be"
+    assert chosen("\ufeffx".encode("utf-16-be")) == ("utf-16be", "mark")
+    assert chosen("\ufeffx".encode("utf-32-le")) == ("utf-32le", "mark")
 
 
-def test_header_then_page_then_default() -> None:
-    assert detector().guess(b"x", "text/html", 'text/html; charset="gbk"; q=1', ("utf-8",)) == "gb18030"
-    assert detector().guess(b"x", "text/html", "text/html; charset=no-such", ("utf-8",)) == "utf-8"
-    assert detector().guess(b"x", "text/html", "text/html", (None,)) == "windows-1252"
+def test_header_then_page_then_bytes_then_default() -> None:
+    page = b"<meta charset=utf-8>"
+    assert chosen(page, 'text/html; charset="gbk"; q=1') == ("gb18030", "label")
+    assert chosen(page, "text/html; charset=no-such") == ("utf-8", "label")
+    assert chosen("<p>日本語".encode(), "text/html") == ("utf-8", "bytes")
+    assert chosen(b"<p>plain", "text/html") == ("windows-1252", "default")
+    off = {"encodingdetector.charset.fallback": "false"}
+    assert chosen("<p>日本語".encode(), "text/html", **off) == ("windows-1252", "default")
 
 
-def test_statistics_only_when_asked_for() -> None:
-    body = "Привет, мир! Это страница на русском языке, и она длинная.".encode("koi8_r")
-    on = detector(**{"encodingdetector.charset.min.confidence": "50"})
-    assert on.guess(body, "text/html", None, ("latin1",)) == "koi8-u"
-    assert on.guess(body, "application/pdf", None, ("latin1",)) == "windows-1252"
-    assert detector().guess(body, "text/html") == "windows-1252"
-    assert on.guess(b"plain ascii, nothing to see", "text/html", None, ("utf-8",)) == "utf-8"
+def test_what_a_page_says_outranks_what_its_bytes_look_like() -> None:
+    russian = "Привет, мир! Это страница на русском языке, и она длинная."
+    assert chosen(b"<meta charset=latin1>" + russian.encode("koi8_r")) == ("windows-1252", "label")
+    assert chosen(russian.encode("koi8_r"))[1] == "bytes"
+    assert decode(russian.encode("koi8_r"), chosen(russian.encode("koi8_r"))[0]) == russian
+
+
+def test_statistics_outrank_labels_when_asked_for_as_in_nutch() -> None:
+    body = b"<meta charset=latin1>" + "Привет, мир! Это страница на русском языке, и она длинная.".encode("koi8_r")
+    on = {"encodingdetector.charset.min.confidence": "50"}
+    assert chosen(body, None, **on) == ("koi8-u", "bytes")
+    assert chosen(body, None, "application/pdf", **on)[1] == "bytes"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("<html><p>搜索引擎从网页中提取文字，然后建立索引，供人查询。", "gb18030"),
+        ("<html><p>搜尋引擎從網頁中擷取文字，然後建立索引，供人查詢。", "big5"),
+        ("<p>検索エンジンはウェブページから文字を取り出します。", "shift_jis"),
+        ("<p>検索エンジンはウェブページから文字を取り出します。", "euc_jp"),
+        ("<p>検索エンジンはウェブページから文字を取り出します。", "iso2022_jp"),
+        ("<p>검색 엔진은 웹 페이지에서 글자를 뽑아 색인을 만듭니다.", "cp949"),
+        ("<p>Поисковая машина извлекает слова из страниц.", "cp1251"),
+        ("<p>Μια μηχανή αναζήτησης διαβάζει τις σελίδες.", "cp1253"),
+        ("<p>Größe und Übergröße, schöne Grüße aus München", "cp1252"),
+        ("<p>Größe und Übergröße", "utf-8"),
+        ("<p>搜索引擎", "utf-8"),
+        ("<html><p>wide <b>text</b> without a mark", "utf-16-le"),
+        ("<html><p>wide <b>text</b> without a mark", "utf-16-be"),
+        ("<html><p>wide <b>text</b> without a mark", "utf-32-be"),
+    ],
+)
+def test_a_page_that_tells_nothing_is_read_as_its_bytes_look(text: str, encoding: str) -> None:
+    body = text.encode(encoding)
+    assert decode(body, look_of(body) or "") == text
+    assert guess_text(body) == text
+
+
+def test_the_look_of_bytes_near_the_edge() -> None:
+    assert look_of(b"") is None
+    assert look_of(b"\x1b[0mplain") is None
+    assert look_of(b"template ~{ not Chinese ~}") is None
+    assert look_of(b"\x1b[0m" + "日本語".encode()) == "utf-8"
+    assert look_of("日本語".encode()[:-1]) == "utf-8"  # cut by a limit
+    assert look_of("é".encode() * 200 + b"\xe9 " + "é".encode() * 200) == "utf-8"  # one damaged byte
+    assert look_of(b"\0" * 1000) is None
+
+
+def test_the_domain_is_a_hint() -> None:
+    body = "<p>Øl på fjellet".encode("cp1252")
+    assert look_of(body, "http://www.example.no/x") == "windows-1252"
+    hebrew = "<p>שלום".encode("cp1255")
+    assert decode(hebrew, look_of(hebrew, "http://example.co.il:8080/") or "") == "<p>שלום"
+
+
+def test_a_row_notes_that_its_bytes_told_the_encoding() -> None:
+    parser, page = HtmlParser(Configuration()), WebPage()
+    page.base_url, page.content_type, page.content = "http://h/", "text/html", "<title>搜索引擎</title>".encode()
+    page.headers, page.metadata = {}, {}
+    assert parser.parse("http://h/", page).title == "搜索引擎"
+    assert page.metadata[GUESSED] == page.metadata[MetadataKey.CHARSET] == b"utf-8"
+    page.content = b"<title>plain</title>"
+    parser.parse("http://h/", page)
+    assert GUESSED not in page.metadata
 
 
 @pytest.mark.parametrize(
@@ -68,13 +163,43 @@ def test_statistics_only_when_asked_for() -> None:
         (b'<META content="text/html; charset=GBK" HTTP-EQUIV="content-type">', "gbk"),
         (b"<meta charset = 'utf-8' >", "utf-8"),
         (b"<meta charset=utf-16>", "utf-8"),
+        (b"<meta charset=x-user-defined>", "windows-1252"),
         (b"<meta name=x content='charset=gbk'>", None),
-        (b" " * 8200 + b"<meta charset=gbk>", None),
+        (b"<meta name=x charset=gbk>", "gbk"),
+        (b"<meta charset=no-such><meta charset=gbk>", "gbk"),
+        (b"<!-- <meta charset=gbk> --><meta charset=big5>", "big5"),
+        (b"<!--><meta charset=big5>-->", "big5"),
+        (b"<p title='<meta charset=gbk>'><meta charset=big5>", "big5"),
+        (b"<!doctype html><? x ?><meta/charset=gbk>", "gbk"),
+        (b"<metacharset=gbk>", None),
+        (b"<meta charset=gbk", None),
+        (b"<meta charset='gbk>", None),
+        (b"<meta http-equiv=content-type content='charset; charset = \"gbk\"'>", "gbk"),
+        (b'<?xml version="1.0" encoding="Big5"?><p>', "big5"),
+        (b'<?xml version="1.0" encoding="Big5"?><meta charset=gbk>', "gbk"),
+        (b"<\0?\0x\0m\0l\0", "utf-16le"),
+        (b" " * 8200 + b"<meta charset=gbk>", "gbk"),
+        (b" " * 70000 + b"<meta charset=gbk>", None),
         (b"\xff\xfe", None),
     ],
 )
 def test_sniffing(html: bytes, label: str | None) -> None:
-    assert sniff_label(html) == label
+    assert sniff_label(html, resolve_label) == label
+
+
+def test_xhtml_goes_by_its_declaration() -> None:
+    body = b'<?xml version="1.0" encoding="Big5"?><meta charset="gbk"/>'
+    assert xml_label(body, resolve_label) == "big5"
+    assert chosen(body, None, "application/xhtml+xml") == ("big5", "label")
+
+
+def test_kinder_than_the_codecs_of_python() -> None:
+    assert decode(b"\x80", "gbk") == "€"
+    assert decode("①㈱".encode("cp932"), "shift_jis") == "①㈱"
+    assert decode(b"\xad\xa1\xad\xea", "euc-jp") == "①㈱"
+    assert decode("嘅".encode("big5hkscs"), "big5") == "嘅"
+    assert decode(b"a\x80\xffb\xe5", "gbk").startswith("a€")
+    assert decode(b"\xad", "euc-jp") == decode(b"\xf9", "big5") == "\ufffd"
 
 
 def test_a_larger_character_set_is_read_under_the_smaller_name() -> None:
@@ -89,3 +214,9 @@ def test_header_charset() -> None:
     assert header_charset(None) is None
     assert header_charset("text/html") is None
     assert header_charset("text/html; charset= x ;y") == "x"
+    assert header_charset("text/html; Charset=utf-8") == "utf-8"
+    assert header_charset("text/html; charset=gbk,text/html") == "gbk"
+    assert header_charset('text/html; x="; charset=gbk"; charset=big5') == "big5"
+    assert header_charset('text/html; charset=""; charset="big5"') == "big5"
+    assert header_charset("text/html; mycharset=gbk") is None
+    assert header_charset('text/html; charset="gbk') is None

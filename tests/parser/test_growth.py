@@ -8,12 +8,14 @@ import pytest
 
 import nutch2py.parser
 from nutch2py.parser import html_limits
-from nutch2py.parser.charset import sniff_label
+from nutch2py.parser.charset import header_charset, look_of
+from nutch2py.parser.charset_names import resolve_label
 from nutch2py.parser.dom import collapse, parse_tree
 from nutch2py.parser.filters.creativecommons import _from_comments
 from nutch2py.parser.html_limits import HtmlLimits
 from nutch2py.parser.javascript import script_links
 from nutch2py.parser.link_extractor import extract_links
+from nutch2py.parser.prescan import sniff_label
 from nutch2py.parser.xml_entities import settled
 from tests.growth import assert_linear, patterns_of, repetitions
 
@@ -29,14 +31,15 @@ PIECES = [
 ]  # fmt: skip
 PATTERNS = patterns_of(nutch2py.parser)
 ANCHORED = {
-    "html_limits:_PARTS", "html_limits:_ATTRIBUTES", "html_limits:_FORMAT_WHOLE", "html_limits:_TO_ITS_END",
-    "javascript:_PATH", "mime:_BEFORE_ROOT", "mime:_ROOT", "mime_table:_NAME", "xml_entities:_DECLARATION",
+    "charset:_HOST", "charset_names:_LABEL", "html_limits:_ATTRIBUTES", "html_limits:_FORMAT_WHOLE",
+    "html_limits:_PARTS", "html_limits:_TO_ITS_END", "javascript:_PATH", "mime:_BEFORE_ROOT", "mime:_ROOT",
+    "mime_table:_NAME", "prescan:_ATTRIBUTE", "prescan:_XML", "xml_entities:_DECLARATION",
 }  # fmt: skip
 """Patterns that are matched at one place, and not looked for."""
 
 
 def test_patterns_are_found() -> None:
-    assert {"dom:_SELF_CLOSED_IFRAME", "charset:_META", "filters.creativecommons:_RDF_LICENSE"} <= set(PATTERNS)
+    assert {"dom:_SELF_CLOSED_IFRAME", "prescan:_ATTRIBUTE", "filters.creativecommons:_RDF_LICENSE"} <= set(PATTERNS)
     assert set(PATTERNS) >= ANCHORED
 
 
@@ -60,7 +63,11 @@ SCANS: dict[str, Callable[[str], object]] = {
     "limits": HtmlLimits(attributes=100, copies=1, depth=100).apply,
     "limits and tree": lambda html: parse_tree(HtmlLimits(attributes=100, copies=1, depth=100).apply(html)[0]),
     "licence": lambda html: _from_comments(f"{RDF}{html}-->{html}".encode()),
-    "charset": lambda html: sniff_label(html.encode()),
+    "charset": lambda html: sniff_label(html.encode(), resolve_label),
+    "charset of tags": lambda html: sniff_label(b"<meta charset=0>" + html.encode() + b"<meta ", resolve_label),
+    "charset of a header": header_charset,
+    "charset by its look": lambda text: look_of(b"\xe9" + text.encode(), "http://h.test/"),
+    "charset by the look of a host": lambda text: look_of(b"\xe9", f"http://{text}"),
     "script": lambda text: [*script_links(text, "http://h.test/")],
     "links": extract_links,
     "text": collapse,

@@ -17,12 +17,22 @@ from .pages import stored
 
 Row = dict[str, bytes]
 
-# row -> cells that differ, and why: NekoHTML is wrong in all of them
+# row -> cells that differ, and why: Nutch is wrong in all of them, most often by NekoHTML
 EXCEPTED = {
     # the byte order mark got into the text; it is a sign to the decoder and no part of the document
     "test.interop.f:http/utf8-bom.html": {"p:c"},
     # a NUL got into title and text, where no consumer of text (XML, Solr) bears one; the HTML standard drops it
     "test.interop.f:http/nul.html": {"p:t", "p:c"},
+    # names of parameters are written in any case (RFC 9110, section 5.6.6); Nutch looks for "charset=" in lower case
+    # XML says its encoding in its declaration, and is UTF-8 without one; Nutch looks for a meta element only
+    "test.interop.e:http/xhtml.xhtml": {
+        "mtdt:CharEncodingForConversion",
+        "mtdt:OriginalCharEncoding",
+        "p:c",
+        "p:t",
+        "p:sig",
+    },
+    "test.interop.e:http/upper-ct.html": {"mtdt:CharEncodingForConversion", "mtdt:OriginalCharEncoding"},
     # of a repeated attribute the HTML standard (and every browser) takes the first, NekoHTML the last
     "test.interop.g:http/attrs.html": {"ol:http://g.interop.test/a2.html", "ol:http://g.interop.test/a3.html"},
 }
@@ -73,7 +83,7 @@ def to_row(page: WebPage) -> Row:
 
 @pytest.fixture(scope="module")
 def parsing(recording: Path) -> Parsing:
-    return Parsing(Configuration.load(recording / "conf"))
+    return Parsing(Configuration.load(recording / "conf", {"encodingdetector.charset.fallback": "false"}))
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
@@ -97,8 +107,8 @@ def test_a_round_is_parsed_as_nutch_parsed_it(recording: Path, parsing: Parsing,
         compared += len(names - allowed)
         apart += len(differing)
     print(f"round {number}: {compared} cells of the batch are compared, {apart} differ on purpose")
-    assert apart == {1: 59, 2: 0, 3: 17, 4: 0}[number]
-    assert compared == {1: 4861, 2: 4310, 3: 3574, 4: 1050}[number]
+    assert apart == {1: 65, 2: 0, 3: 17, 4: 0}[number]
+    assert compared == {1: 4854, 2: 4310, 3: 3574, 4: 1050}[number]
 
 
 def test_the_recorded_truncations_are_told(recording: Path, parsing: Parsing) -> None:

@@ -10,7 +10,8 @@ from email.parser import BytesParser
 from email.utils import parsedate_to_datetime
 
 from nutch2py.conf import Configuration
-from nutch2py.parser.charset import guess_text, resolve_label
+from nutch2py.parser.charset import guess_text
+from nutch2py.parser.charset_names import decode, resolve_label
 from nutch2py.parser.formats.nested import NestedDocuments, unpacking
 from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Unreadable
 from nutch2py.webpage import WebPage
@@ -65,16 +66,17 @@ class MailParser(DocumentParser):
             elif kind == "text/plain":
                 document.add(self._text(part, data))
             elif not has_plain:
-                self._nested.add(document, "", self._text(part, data).encode(), "text/html")
+                charset = _charset(part)
+                self._nested.add(document, "", data, f"text/html; charset={charset}" if charset else "text/html")
 
     def _text(self, part: Message, data: bytes) -> str:
-        label = part.get_param("charset")
-        name = resolve_label(label) if isinstance(label, str) else None
-        if name is None:
-            return guess_text(data)
-        from nutch2py.parser.charset import decode
+        name = _charset(part)
+        return guess_text(data) if name is None else decode(data, name)
 
-        return decode(data, name)
+
+def _charset(part: Message) -> str | None:
+    label = part.get_param("charset")
+    return resolve_label(label) if isinstance(label, str) else None
 
 
 def decoded(value: object) -> str:

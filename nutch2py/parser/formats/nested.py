@@ -60,7 +60,10 @@ class NestedDocuments:
         self._enabled = conf.get_bool("tika.parse.embedded", True)
 
     def add(self, document: Document, name: str, content: bytes, declared: str | None = None) -> None:
-        """Add the text and links of a part; a part that cannot be read adds its name."""
+        """Add the text and links of a part; a part that cannot be read adds its name.
+
+        ``declared``: its Content-Type, as a header would give it, with its charset where the container tells one.
+        """
         if not self._enabled or not content:
             return
         if document.full:
@@ -91,6 +94,7 @@ class NestedDocuments:
             return failure(ParseStatusCode.EXCEPTION, "of no known type")
         page = WebPage()
         page.base_url, page.content, page.content_type = base, content, kind
+        page.headers = {"Content-Type": declared} if declared else {}
         parse = failure(ParseStatusCode.EXCEPTION, f"no parser for {kind}")
         for parser in parser_factory(self._conf).parsers(kind):
             try:

@@ -63,8 +63,8 @@ class OleParser(DocumentParser):
                 for embedded in read_slides(ole.get(folder, name), document):
                     self._nested.add(document, "", embedded)
             elif lower == "__properties_version1.0" and not any(part.startswith("__") for part in folder):
-                for part, data in read_message(ole, folder, document):
-                    self._nested.add(document, part, data)
+                for part in read_message(ole, folder, document):
+                    self._nested.add(document, part.name, part.content, part.declared)
             elif lower in ("package", "contents", "\x01ole10native"):
                 data = ole.get(folder, name)
                 label, data = native(data) if lower.endswith("native") else ("", data)

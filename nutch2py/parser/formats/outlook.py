@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from nutch2py.parser.charset import guess_text
+from nutch2py.parser.charset_names import decode, resolve_label
 from nutch2py.parser.formats.compound_file import OleFile
 from nutch2py.parser.formats.parsed_document import Document
 
 _SUBJECT, _SENDER, _ADDRESS, _TO, _COPY, _BODY, _HTML = "0037", "0C1A", "0C1F", "0E04", "0E03", "1000", "1013"
+_INTERNET_CODE_PAGE, _MESSAGE_CODE_PAGE = 0x3FDE0003, 0x3FFD0003
+_ENTRY_SIZE, _MOST_PROPERTIES = 16, 10_000
+# Windows' numbers of encodings that are no code pages of its own
+_CODE_PAGES = {
+    65001: "utf-8", 20127: "us-ascii", 20866: "koi8-r", 21866: "koi8-u", 20932: "euc-jp", 51932: "euc-jp",
+    50220: "iso-2022-jp", 50221: "iso-2022-jp", 50222: "iso-2022-jp", 50225: "iso-2022-kr", 51949: "euc-kr",
+    936: "gbk", 51936: "gb2312", 52936: "hz-gb-2312", 54936: "gb18030", 10000: "macintosh", 10007: "x-mac-cyrillic",
+    **{28590 + n: f"iso-8859-{n}" for n in (*range(1, 10), 13, 15)}, 38598: "iso-8859-8-i",
+}  # fmt: skip
 _FILE_NAME, _LONG_NAME, _DATA = "3704", "3707", "37010102"
 
 
-def read_message(ole: OleFile, folder: list[str], document: Document) -> Iterator[tuple[str, bytes]]:
-    """Add what a message says; yield name and content of its attachments, its HTML body, if it has no other, first."""
+class Part(NamedTuple):
+    """An attachment or a body. ``declared``: its Content-Type as a header would give it, None when nothing tells it."""
+
+    name: str
+    content: bytes
+    declared: str | None = None
+
+
+def read_message(ole: OleFile, folder: list[str], document: Document) -> Iterator[Part]:
+    """Add what a message says; yield its attachments, and its HTML body, if it has no other, first."""
     document.describe("title", _property(ole, folder, _SUBJECT))
     document.describe("dc:creator", _property(ole, folder, _SENDER))
     for name in (_SUBJECT, _SENDER, _ADDRESS, _TO, _COPY):
@@ -21,23 +41,34 @@ def read_message(ole: OleFile, folder: list[str], document: Document) -> Iterato
     document.add(body)
     html = ole.get(folder, f"__substg1.0_{_HTML}0102")
     if html and not body.strip():
-        yield "", html
+        encoding = _encoding(ole, folder, _INTERNET_CODE_PAGE)
+        yield Part("", html, f"text/html; charset={encoding}" if encoding else "text/html")
     attachments = sorted({path[len(folder)] for path in ole.paths if len(path) == len(folder) + 2})
     for name in attachments:
         if name.startswith("__attach"):
             place = [*folder, name]
             label = _property(ole, place, _LONG_NAME) or _property(ole, place, _FILE_NAME)
-            yield label, ole.get(place, f"__substg1.0_{_DATA}")
+            yield Part(label, ole.get(place, f"__substg1.0_{_DATA}"))
 
 
 def _property(ole: OleFile, folder: list[str], name: str) -> str:
-    """Return a text property, stored as UTF-16 or in an encoding that the message does not tell."""
+    """Return a text property, stored as UTF-16 or in the code page of the message, which not all tell."""
     wide = ole.get(folder, f"__substg1.0_{name}001F")
     if wide:
         return wide.decode("utf-16-le", "replace").rstrip("\0")
     raw = ole.get(folder, f"__substg1.0_{name}001E")
     if not raw:
         return ""
-    from nutch2py.parser.charset import guess_text
+    encoding = _encoding(ole, folder, _MESSAGE_CODE_PAGE)
+    return (decode(raw, encoding) if encoding else guess_text(raw)).rstrip("\0")
 
-    return guess_text(raw).rstrip("\0")
+
+def _encoding(ole: OleFile, folder: list[str], wanted: int) -> str | None:
+    """Return the encoding that a code page property of a message names ([MS-OXMSG] 2.4: entries of 16 bytes)."""
+    stream = ole.get(folder, "__properties_version1.0")
+    start = 24 if len(stream) % _ENTRY_SIZE else 32  # the header of a message within one is shorter
+    for at in range(start, min(len(stream), _MOST_PROPERTIES * _ENTRY_SIZE), _ENTRY_SIZE):
+        if stream[at : at + 4] == wanted.to_bytes(4, "little"):
+            page = int.from_bytes(stream[at + 8 : at + 12], "little")
+            return resolve_label(_CODE_PAGES.get(page) or f"cp{page}")
+    return None
