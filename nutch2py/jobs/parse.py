@@ -53,6 +53,8 @@ class ParserJob(TableJob[ParseParameters]):
                     self._put_listed(batch, listed)
                     self.count("ParserStatus", "sitemap_urls", len(listed))
                 self.count("ParserStatus", outcome.label)
+                if outcome.is_redirect:
+                    self.count("ParserStatus", "redirect")
                 if outcome.message:
                     self.channel.line(outcome.message)
                 if outcome.dropped:

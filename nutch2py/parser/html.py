@@ -12,7 +12,7 @@ from nutch2py.parser.charset_names import decode
 from nutch2py.parser.dom import cut_scripts, head_elements, node_text, parse_tree, title_of
 from nutch2py.parser.html_limits import HtmlLimits
 from nutch2py.parser.main_text import main_text
-from nutch2py.parser.meta import absolute_base, canonical_link, read_meta_tags
+from nutch2py.parser.meta import canonical_link, document_base, read_meta_tags
 from nutch2py.parser.outlinks import OutlinkCollector
 from nutch2py.parser.parse_filters import ParseFilters
 from nutch2py.parser.robots_tag import agent_names, robots_directives
@@ -84,7 +84,7 @@ class HtmlParser(Parser):
         if meta.no_follow:
             cut_scripts(tree)
         else:
-            outlinks = self._outlinks.collect(tree, absolute_base(head) or base)
+            outlinks = self._outlinks.collect(tree, document_base(head, base))
         title = text = ""
         if not meta.no_index and tree.root is not None:
             text, title = node_text(tree.root), title_of(tree)
@@ -92,9 +92,9 @@ class HtmlParser(Parser):
                 text = main_text(tree) or text
         canonical = None
         if "anonical" in html or "CANONICAL" in html:
-            canonical = canonical_link(tree, absolute_base(head) or base)
+            canonical = canonical_link(tree, document_base(head, base))
         minor, args = int(ParseStatusCode.OK), tuple[str, ...]()
-        if meta.refresh_time is not None:
+        if meta.refresh_time is not None and meta.refresh_href != base:
             minor, args = int(ParseStatusCode.REDIRECT), (meta.refresh_href or base, str(meta.refresh_time))
         elif canonical and self._canonical == "redirect" and canonical != base:
             minor, args = int(ParseStatusCode.REDIRECT), (canonical, _PERMANENT)

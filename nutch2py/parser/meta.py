@@ -7,22 +7,29 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from nutch2py.contracts import HTMLMetaTags
-from nutch2py.url.parts import parse_url, resolve
+from nutch2py.url.parts import resolve
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-# Integer.parseInt: a sign, then decimal digits and nothing else, within 32 bits
-_INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
-_MAX_INT = 2**31 - 1
+# the shared declarative refresh steps of the HTML standard; -1 is Nutch's
+_REFRESH = re.compile(
+    r"[\t\n\f\r ]*+(-?[0-9]*+)(?:(?<=[0-9])|(?=\.))[0-9.]*+(?:$|(?=[;,\t\n\f\r ]))[\t\n\f\r ]*+[;,]?[\t\n\f\r ]*+"
+    r"(?:url[\t\n\f\r ]*+=[\t\n\f\r ]*+)?+(?:\"([^\"]*+)|'([^']*+)|(.*+))",
+    re.IGNORECASE | re.DOTALL,
+)
+_MOST_DIGITS = 9  # of seconds: more are no time that anybody waits
 
 
 def read_meta_tags(elements: Iterable[LexborNode], url: str) -> HTMLMetaTags:
     """Return the directives of a page fetched from ``url``. ``elements``: the ``meta`` and ``base`` of its head.
 
-    Only the head counts: what users write into a body (comments, posts) must not steer the crawler.
+    Only the head counts: what users write into a body (comments, posts) must not steer the crawler. A refresh in a
+    ``noscript`` is for readers whose scripts do not run.
     """
     tags = HTMLMetaTags()
+    elements = [*elements]
+    base = document_base(elements, url)
     for node in elements:
         attributes = node.attributes
         if node.tag == "base":
@@ -45,25 +52,19 @@ def read_meta_tags(elements: Iterable[LexborNode], url: str) -> HTMLMetaTags:
             tags.http_equiv[equivalent] = content
             if equivalent == "pragma":
                 tags.no_cache |= "no-cache" in content.lower()
-            elif equivalent == "refresh":
-                _refresh(tags, content, url)
+            elif equivalent == "refresh" and not _in_noscript(node):
+                _refresh(tags, content, url, base)
     return tags
 
 
-def absolute_base(elements: Iterable[LexborNode]) -> str | None:
-    """Return the page's base for its links: the first ``base href`` of the head that is an absolute URL, else None.
-
-    A relative one is passed over, as Nutch 2 does (DOMContentUtils.getBase), though the HTML standard would resolve it.
-    """
+def document_base(elements: Iterable[LexborNode], url: str) -> str:
+    """Return what a page's links are resolved against: its first ``base href``, itself resolved, else its own URL."""
     for node in elements:
-        href = (node.attributes.get("href") or "").strip() if node.tag == "base" else ""
-        if href:
-            try:
-                parse_url(href)
-            except ValueError:
-                continue
-            return href
-    return None
+        href = node.attributes.get("href") if node.tag == "base" else None
+        if href is not None:
+            base = _resolved(url, href.strip())
+            return base if base and not base.startswith(("data:", "javascript:")) else url
+    return url
 
 
 def canonical_link(tree: LexborHTMLParser, base: str) -> str | None:
@@ -88,18 +89,24 @@ def _robots(tags: HTMLMetaTags, directives: str) -> None:
     tags.no_cache |= "noarchive" in directives
 
 
-def _refresh(tags: HTMLMetaTags, content: str, url: str) -> None:
+def _in_noscript(node: LexborNode) -> bool:
+    parent = node.parent
+    while parent is not None:
+        if parent.tag == "noscript":
+            return True
+        parent = parent.parent
+    return False
+
+
+def _refresh(tags: HTMLMetaTags, content: str, url: str, base: str) -> None:
     """Read ``seconds; url=target``. Without a target that is a URL the page refreshes itself."""
-    time, semicolon, _ = content.partition(";")
-    if _INTEGER.fullmatch(time) and abs(int(time)) <= _MAX_INT:
-        tags.refresh_time = int(time)
-    if tags.refresh_time is None:
+    found = _REFRESH.match(content)
+    if found is None or len(found[1]) > _MOST_DIGITS:
         return
-    target = None
-    if semicolon:
-        start = content.lower().find("url=")
-        target = _resolved(url, content[start + 4 if start >= 0 else content.index(";") + 1 :])
-    tags.refresh_href = target or url
+    seconds = int(found[1]) if found[1].strip("-") else 0
+    target = found[2] or found[3] or found[4] or ""
+    tags.refresh_time = seconds
+    tags.refresh_href = (_resolved(base, target.strip()) if target.strip() else None) or url
 
 
 def _resolved(base: str, href: str) -> str | None:

@@ -43,6 +43,15 @@ class ParseOutcome(NamedTuple):
     dropped: tuple[str, ...] = ()
     message: str = ""
 
+    @property
+    def is_redirect(self) -> bool:
+        """Whether the page sends its readers elsewhere, and so gives no text."""
+        status = self.status
+        return status is not None and (status.major, status.minor) == (
+            ParseStatusCode.SUCCESS,
+            ParseStatusCode.REDIRECT,
+        )
+
 
 def is_truncated(page: WebPage) -> int:
     """Return the size that the header Content-Length promises when fewer bytes are stored, else 0.

@@ -5,7 +5,8 @@ import pytest
 
 from nutch2py.contracts import HTMLMetaTags
 from nutch2py.parser.dom import head_elements, parse_tree
-from nutch2py.parser.meta import absolute_base, read_meta_tags
+from nutch2py.parser.meta import document_base, read_meta_tags
+from nutch2py.url.parts import resolve
 
 BASE = "http://h/d/p.html"
 
@@ -42,7 +43,18 @@ def test_robots_meta_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None
         ("3; url=javascript:x()", 3, BASE),
         ("x; url=z", None, None),
         ("", None, None),
-        ("1.5; url=z", None, None),
+        ("1.5; url=z", 1, "http://h/d/z"),
+        (".5;url=z", 0, "http://h/d/z"),
+        ("0;URL='http://x/'", 0, "http://x/"),
+        ("0;url=&quot;http://x/&quot; onclick=", 0, "http://x/"),
+        (" 2 ;url=z", 2, "http://h/d/z"),
+        ("2,url=z", 2, "http://h/d/z"),
+        ("2 z", 2, "http://h/d/z"),
+        ("2 url = z", 2, "http://h/d/z"),
+        ("0; URL=\nhttp://x/", 0, "http://x/"),
+        ("2x; url=z", None, None),
+        ("\u0665; url=z", None, None),
+        (".; url=z", 0, "http://h/d/z"),
         ("99999999999; url=z", None, None),
     ],
 )
@@ -71,10 +83,21 @@ def test_general_tags_keep_all_values_by_lower_case_name() -> None:
     ("head", "base"),
     [
         ('<base href="http://i/b/">', "http://i/b/"),
-        ('<base href="/sub/">', None),
+        ('<base href="/sub/">', "http://h/sub/"),
+        ('<base href="">', BASE),
         ('<base target=x><base href=" http://i/ ">', "http://i/"),
-        ("", None),
+        ('<base href="../x/"><base href="http://i/">', "http://h/x/"),
+        ('<base href="http://["><base href="http://i/">', BASE),
+        ('<base href="javascript:x">', BASE),
+        ("", BASE),
     ],
 )
-def test_only_an_absolute_base_counts(head: str, base: str | None) -> None:
-    assert absolute_base(parse_tree(f"<head>{head}</head>").css("meta,base")) == base
+def test_the_first_base_counts_relative_or_not(head: str, base: str) -> None:
+    html = f"<head>{head}<meta http-equiv=refresh content='0;url=z'></head>"
+    assert document_base(parse_tree(html).css("meta,base"), BASE) == base
+    assert tags(html).refresh_href == resolve(base, "z")
+
+
+def test_a_refresh_for_readers_without_scripts_is_passed_over() -> None:
+    found = tags("<noscript><meta http-equiv=refresh content='0;url=z'><meta name=robots content=noindex></noscript>")
+    assert (found.refresh_time, found.no_index) == (None, True)

@@ -17,24 +17,55 @@ from .pages import stored
 
 Row = dict[str, bytes]
 
-# row -> cells that differ, and why: Nutch is wrong in all of them, most often by NekoHTML
-EXCEPTED = {
-    # the byte order mark got into the text; it is a sign to the decoder and no part of the document
-    "test.interop.f:http/utf8-bom.html": {"p:c"},
-    # a NUL got into title and text, where no consumer of text (XML, Solr) bears one; the HTML standard drops it
-    "test.interop.f:http/nul.html": {"p:t", "p:c"},
-    # names of parameters are written in any case (RFC 9110, section 5.6.6); Nutch looks for "charset=" in lower case
-    # XML says its encoding in its declaration, and is UTF-8 without one; Nutch looks for a meta element only
-    "test.interop.e:http/xhtml.xhtml": {
-        "mtdt:CharEncodingForConversion",
-        "mtdt:OriginalCharEncoding",
-        "p:c",
-        "p:t",
-        "p:sig",
+# round -> row -> cells that differ, and why: Nutch is wrong in all of them, most often by NekoHTML
+EXCEPTED: dict[int, dict[str, set[str]]] = {
+    1: {
+        # the byte order mark got into the text; it is a sign to the decoder and no part of the document
+        "test.interop.f:http/utf8-bom.html": {"p:c"},
+        # a NUL got into title and text, where no consumer of text (XML, Solr) bears one; the HTML standard drops it
+        "test.interop.f:http/nul.html": {"p:t", "p:c"},
+        # names of parameters stand in any case (RFC 9110, section 5.6.6); Nutch looks for "charset=" in lower case
+        # XML says its encoding in its declaration, and is UTF-8 without one; Nutch looks for a meta element only
+        "test.interop.e:http/xhtml.xhtml": {
+            "mtdt:CharEncodingForConversion",
+            "mtdt:OriginalCharEncoding",
+            "p:c",
+            "p:t",
+            "p:sig",
+        },
+        "test.interop.e:http/upper-ct.html": {"mtdt:CharEncodingForConversion", "mtdt:OriginalCharEncoding"},
+        # browsers resolve a relative base; Nutch passes over it
+        "test.interop.g:http/baserel.html": {
+            "ol:http://g.interop.test/b3.html",
+            "ol:http://g.interop.test/sub/b3.html",
+        },
+        # of a repeated attribute the HTML standard (and every browser) takes the first, NekoHTML the last
+        "test.interop.g:http/attrs.html": {"ol:http://g.interop.test/a2.html", "ol:http://g.interop.test/a3.html"},
     },
-    "test.interop.e:http/upper-ct.html": {"mtdt:CharEncodingForConversion", "mtdt:OriginalCharEncoding"},
-    # of a repeated attribute the HTML standard (and every browser) takes the first, NekoHTML the last
-    "test.interop.g:http/attrs.html": {"ol:http://g.interop.test/a2.html", "ol:http://g.interop.test/a3.html"},
+    2: {
+        # browsers read quotes around the target of a refresh; Nutch makes them part of it
+        "test.interop.g:http/refreshrel.html": {
+            "ol:http://g.interop.test/rtrel.html",
+            "ol:http://g.interop.test/'rtrel.html'",
+            "p:st",
+        },
+        # a page that refreshes itself is a page; Nutch takes it for a redirect and loses its text
+        **{
+            f"test.interop.g:http/{name}": {
+                "f:rpr",
+                "mk:__prsmrk__",
+                "mtdt:___rdrdsc__",
+                f"ol:http://g.interop.test/{name}",
+                "ol:http://g.interop.test/gt.html",
+                "p:c",
+                "p:t",
+                "p:sig",
+                "p:st",
+                "p:psig",
+            }
+            for name in ("refreshself.html", "refreshself2.html")
+        },
+    },
 }
 PICTURE = r"mtdt:[^_].*"
 # round -> row -> cells that Tika makes of a type other than HTML, which is not to be imitated
@@ -55,7 +86,7 @@ OF_TIKA = {
 def left_out(round_number: int, key: str, columns: Iterable[str]) -> set[str]:
     """Return the columns of a row that are not compared after the parse of a round."""
     of_tika = re.compile(OF_TIKA.get(round_number, {}).get(key, r"(?!)"))
-    excepted = EXCEPTED.get(key, set()) if round_number == 1 else set()
+    excepted = EXCEPTED.get(round_number, {}).get(key, set())
     return {column for column in columns if of_tika.fullmatch(column) or column in excepted}
 
 
@@ -107,8 +138,8 @@ def test_a_round_is_parsed_as_nutch_parsed_it(recording: Path, parsing: Parsing,
         compared += len(names - allowed)
         apart += len(differing)
     print(f"round {number}: {compared} cells of the batch are compared, {apart} differ on purpose")
-    assert apart == {1: 65, 2: 0, 3: 17, 4: 0}[number]
-    assert compared == {1: 4854, 2: 4310, 3: 3574, 4: 1050}[number]
+    assert apart == {1: 67, 2: 21, 3: 17, 4: 0}[number]
+    assert compared == {1: 4853, 2: 4300, 3: 3574, 4: 1050}[number]
 
 
 def test_the_recorded_truncations_are_told(recording: Path, parsing: Parsing) -> None:
