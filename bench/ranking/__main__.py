@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bench.ranking.crawl import Crawl
 from bench.ranking.ranks import WITHOUT_NAVIGATION, all_ranks
-from bench.ranking.sites import Collection, checked_out, documents
+from bench.ranking.sites import Collection, all_checked_out, documents
 from bench.ranking.solr import cores
 from bench.ranking.variants import TEXT, USUAL, WEIGHTS, Solr, Weight, agrees, matches, ranking
 from nutch2py.search.measures import Judgements, Scores, gain, mean, read_judgements, read_queries, score
@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     folder = options.folder.resolve()
     crawl = Crawl(folder / "work")
     if not (folder / "work" / "crawled").exists():
-        pages = documents(Collection(checked_out(folder / "checkouts")))
+        pages = documents(Collection(all_checked_out(folder / "checkouts")))
         print(f"{len(pages)} pages", file=sys.stderr)
         crawl.rounds(pages)
         (folder / "work" / "crawled").touch()

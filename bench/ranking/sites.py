@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-import subprocess
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from html import escape
@@ -18,6 +17,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 from bench.ranking.markdown import rendered, rewritten, title_of, value_of
+from bench.repositories import checked_out
 
 
 class Source(NamedTuple):
@@ -89,6 +89,13 @@ SOURCES = (
 )  # fmt: skip
 
 
+def all_checked_out(folder: Path) -> Path:
+    """Get the repositories at their commits, unless they are there; return the folder that holds them."""
+    for source in SOURCES:
+        checked_out(source.repository, source.commit, [source.folder], folder)
+    return folder
+
+
 class Page(NamedTuple):
     """A page of a site: its public path, and where its text is."""
 
@@ -101,25 +108,6 @@ class Page(NamedTuple):
     def url(self) -> str:
         """The address, percent-encoded."""
         return f"http://{self.source.host}{quote(self.path, safe='/@*()!:~$&+,;=')}"
-
-
-def checked_out(folder: Path) -> Path:
-    """Get the repositories at their commits, unless they are there; return the folder that holds them."""
-    for source in SOURCES:
-        target = folder / source.repository.replace("/", "+")
-        if (target / ".complete").exists():
-            continue
-        target.mkdir(parents=True, exist_ok=True)
-        for arguments in (
-            ("init", "-q"),
-            ("config", "remote.origin.url", f"https://github.com/{source.repository}"),
-            ("sparse-checkout", "set", "--no-cone", source.folder),
-            ("fetch", "-q", "--depth", "1", "--filter=blob:none", "origin", source.commit),
-            ("checkout", "-q", source.commit),
-        ):
-            subprocess.run(["git", "-C", target, *arguments], check=True)
-        (target / ".complete").touch()
-    return folder
 
 
 def _pages_of(source: Source, root: Path) -> Iterator[Page]:

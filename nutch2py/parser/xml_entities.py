@@ -3,7 +3,7 @@
 An entity that a document declares can stand for any amount of text, and libxml2 resolves those of the document itself
 whatever it is told (lxml's ``resolve_entities``) when attributes or recovery are involved; after an ampersand that
 stands for nothing it leaves out even ``&amp;``. So references are settled before: the five of XML and numbers stay, the
-names of HTML become numbers, and any other ampersand is one.
+names of HTML become numbers, and any other ampersand is one. The encoding is settled in the same place.
 """
 
 from __future__ import annotations
@@ -12,34 +12,56 @@ import codecs
 import re
 from html.entities import html5
 
+from nutch2py.parser.charset import byte_order_mark, header_charset, look_of
+from nutch2py.parser.charset_names import decode, resolve_label
+from nutch2py.parser.prescan import xml_label
+
 _AMPERSAND = re.compile(
     rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|&(?:(#[0-9]{1,7}|#x[0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});)?",
     re.DOTALL,
 )
 _PREDEFINED = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
-_DECLARATION = re.compile(r"\ufeff?<\?xml\s[^<>]*>")
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"), (b"<\0\0\0", "utf-32-le"), (b"\0\0\0<", "utf-32-be"), (b"<\0", "utf-16-le"),
-    (b"\0<", "utf-16-be"),
-)  # fmt: skip
-_HEAD = 200  # bytes in which an XML declaration stands
+_DECLARATION = re.compile(rb"<\?xml\s[^<>]*>")
+_CONTROL = bytes({*range(0x20)} - {9, 10, 13})  # characters that XML has not; libxml2 ends at one
+_SPACE = b" \t\r\n"
+_HEAD = 1024  # bytes in which an XML declaration stands
 
 
-def settled(content: bytes) -> bytes:
-    r"""Return an XML document in which every reference is one that any parser resolves to one character.
+def settled(content: bytes, header: str | None = None) -> bytes:
+    r"""Return an XML document as UTF-8 in which every reference is one that any parser resolves to one character.
+
+    Its encoding is what a byte order mark says, then ``header`` (its Content-Type), then its declaration, then what its
+    bytes look like, so what no codec of libxml2 reads is read. Characters that XML forbids are left out.
 
     >>> settled(b"<a b='&x;'>Tom & Jerry &amp; &eacute;<![CDATA[ & ]]></a>")
     b"<a b='&amp;x;'>Tom &amp; Jerry &amp; &#233;<![CDATA[ & ]]></a>"
     """
-    encoding = next((name for mark, name in _MARKS if content.startswith(mark)), None)
-    if encoding is None and b"iso-2022-" in content[:_HEAD].lower() and b"\x1b$" in content:
-        encoding = "iso2022_jp_2"
-    if encoding is not None:  # "&" is not the byte 0x26, or not always
-        text = content.decode(encoding, "replace")
-        declaration = _DECLARATION.match(text)
-        content = text[declaration.end() if declaration else 0 :].encode("utf-8", "replace")
+    encoding = _encoding(content, header)
+    if encoding != "utf-8" or not _is_utf8(content):
+        content = decode(content, encoding).encode("utf-8", "replace")
+    content = content.removeprefix(codecs.BOM_UTF8).lstrip(_SPACE)
+    declaration = _DECLARATION.match(content)
+    if declaration and b"encoding" in declaration[0]:
+        content = content[declaration.end() :]
+    if len(content.translate(None, _CONTROL)) != len(content):
+        content = content.translate(None, _CONTROL)
     return _AMPERSAND.sub(_reference, content) if b"&" in content else content
+
+
+def _encoding(content: bytes, header: str | None) -> str:
+    named = byte_order_mark(content) or resolve_label(header_charset(header))
+    if named:
+        return named
+    head = content[:_HEAD].lstrip(_SPACE)
+    return xml_label(head, resolve_label) or look_of(content) or "utf-8"
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _reference(found: re.Match[bytes]) -> bytes:

@@ -25,6 +25,29 @@ def test_text(content: str, text: str) -> None:
     assert text_of(content.encode()) == text
 
 
+def test_attributes() -> None:
+    written = "&amp; &#38; &amp;#38; &amp;amp; &lt; &eacute; & &e; x&y"
+    (start,) = [event for event in xml_events(f"<x y='{written}'/>".encode()) if event.kind == "start"]
+    assert start.attributes["y"] == "& & &#38; &amp; < é & &e; x&y"
+
+
+@pytest.mark.parametrize(
+    ("content", "header", "text"),
+    [
+        ("<x>中文</x>".encode("gbk"), "text/xml; charset=gb2312", "中文"),
+        ("<?xml version='1.0' encoding='latin1'?><x>中文</x>".encode("gbk"), "text/xml; charset=gbk", "中文"),
+        ("<?xml version='1.0' encoding='gb_2312-80'?><x>中文</x>".encode("gbk"), None, "中文"),
+        ("<?xml version='1.0' encoding='no-such'?><x>é中</x>".encode(), None, "é中"),
+        ("\n <?xml version='1.0' encoding='koi8-r'?><x>Привет</x>".encode("koi8-r"), None, "Привет"),
+        ("<x>Поисковая машина читает страницы</x>".encode("cp1251"), None, "Поисковая машина читает страницы"),
+        (b"<x>one\x0b two\x00 \xff three</x>", None, "one two ÿ three"),
+        (b"<p:x>prefix</p:x>", None, "prefix"),
+    ],
+)
+def test_what_others_refuse_is_read(content: bytes, header: str | None, text: str) -> None:
+    assert "".join(event.text for event in xml_events(content, header)) == text
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig", "iso2022_jp", "shift_jis"])
 def test_encodings(encoding: str) -> None:
     name = {"iso2022_jp": "ISO-2022-JP", "shift_jis": "Shift_JIS", "utf-8-sig": "UTF-8"}.get(encoding, "UTF-16")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
+from collections.abc import Mapping
 
+from nutch2py.parser.charset import guess_text
 from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Unreadable
 from nutch2py.parser.formats.zip_package import XmlEvent, xml_events
 from nutch2py.url.parts import resolve
@@ -11,12 +14,13 @@ from nutch2py.webpage import WebPage
 
 _ENTRIES = frozenset({"item", "entry"})
 _TEXTS = frozenset({"title", "description", "summary", "content", "subtitle", "tagline", "encoded", "author", "name",
-    "creator", "category"})  # fmt: skip
+    "creator", "category", "info", "body", "fullitem", "abstract"})  # fmt: skip
+_HIDDEN = frozenset({"script", "style"})
 _MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|&[a-zA-Z#][a-zA-Z0-9]{1,30};")
 
 
 class FeedParser(DocumentParser):
-    """Reads every kind of feed alike: a title, and entries with links, whatever their namespaces.
+    """Reads every kind of feed alike: a title, and entries with links, whatever their namespaces and upper case.
 
     Each entry gives an outlink with the entry's title; the feed's own page gives one with the feed's.
     """
@@ -26,7 +30,7 @@ class FeedParser(DocumentParser):
     def read(self, content: bytes, document: Document, page: WebPage) -> None:
         """Read a feed, broken XML as far as it goes."""
         reader = _Reader(document)
-        for event in xml_events(content):
+        for event in xml_events(content, page.headers.get("Content-Type")):
             reader.take(event)
         if not reader.root:
             raise Unreadable("no XML")
@@ -43,24 +47,30 @@ class _Reader:
         self._links: list[str] = []
         self._depth = 0  # of the text element that is open: markup inside belongs to it
         self._base = document.base
+        self._markup = False  # whether the text element holds elements of its own
+        self._is_base64 = False
+        self._hidden = 0  # elements around the text that no reader sees
 
     def take(self, event: XmlEvent) -> None:
         """Take one event."""
         if event.kind == "text":
-            self._text.append(event.text)
+            if not self._hidden:
+                self._text.append(event.text)
         elif event.kind == "start":
             self._start(event)
         else:
-            self._end(event.name)
+            self._end(event.name.lower())
 
     def _start(self, event: XmlEvent) -> None:
-        name = event.name
+        name = event.name.lower()
         self.root = self.root or name
         self._path.append(name)
         base = event.attributes.get("{http://www.w3.org/XML/1998/namespace}base")
         if base and len(self._path) <= 2:
             self._base = resolved(self._base, base)
         if self._depth:
+            self._markup = True
+            self._hidden += name in _HIDDEN
             if self._text and not self._text[-1].endswith(" "):
                 self._text.append(" ")
             return
@@ -68,15 +78,23 @@ class _Reader:
             self.end_entry()
         self._text = []
         if name in _TEXTS:
-            self._depth = len(self._path)
+            self._depth, self._markup, self._is_base64 = len(self._path), False, _is_base64(event.attributes)
         if name == "link" and event.attributes.get("rel", "alternate") in ("alternate", "related"):
             self._link(event.attributes.get("href", ""))
+        elif name in ("item", "channel"):  # of the Channel Definition Format
+            self._link(event.attributes.get("HREF", event.attributes.get("href", "")))
 
     def _end(self, name: str) -> None:
         parent = self._path[-2] if len(self._path) > 1 else ""
+        if self._hidden and name in _HIDDEN:
+            self._hidden -= 1
         if self._depth == len(self._path):
             self._depth = 0
-            text = plain("".join(self._text))
+            text = "".join(self._text)
+            if self._is_base64:
+                text = _unpacked(text)
+            # where markup is written as markup, what is escaped is text
+            text = " ".join(text.split()) if self._markup else plain(text)
             if name == "title" and parent not in ("image", "textInput", "textinput"):
                 self._title = self._title or text
                 if parent not in _ENTRIES:
@@ -103,6 +121,21 @@ class _Reader:
         for target in dict.fromkeys(self._links):
             self._document.link(target, self._title)
         self._links, self._title = [], ""
+
+
+def _is_base64(attributes: Mapping[str, str]) -> bool:
+    """Tell whether a text is base64: Atom 0.3 says so, in Atom 1.0 it follows from the type (RFC 4287, 4.1.3.3)."""
+    if "mode" in attributes or "src" in attributes:
+        return attributes.get("mode") == "base64"
+    kind = attributes.get("type", "").lower().partition(";")[0]
+    return "/" in kind and not kind.startswith("text/") and not kind.endswith(("+xml", "/xml"))
+
+
+def _unpacked(text: str) -> str:
+    try:
+        return guess_text(b64decode("".join(text.split()), validate=True))
+    except ValueError:
+        return text
 
 
 def resolved(base: str, target: str) -> str:
@@ -138,7 +171,7 @@ class XmlParser(DocumentParser):
         """Read a file; the first ``title`` element is its title."""
         words: list[str] = []
         inside = seen = False
-        for event in xml_events(content):
+        for event in xml_events(content, page.headers.get("Content-Type")):
             seen = True
             if event.kind == "text":
                 words.append(event.text)

@@ -77,10 +77,13 @@ class _Target:
         self.events: list[XmlEvent] = []
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        self.events.append(XmlEvent("start", tag.rpartition("}")[2], "", attributes))
+        # libxml2 hands on an ampersand of an attribute as it stores it, when entities are not resolved
+        if any("&" in value for value in attributes.values()):
+            attributes = {name: value.replace("&#38;", "&") for name, value in attributes.items()}
+        self.events.append(XmlEvent("start", _local(tag), "", attributes))
 
     def end(self, tag: str) -> None:
-        self.events.append(XmlEvent("end", tag.rpartition("}")[2]))
+        self.events.append(XmlEvent("end", _local(tag)))
 
     def data(self, text: str) -> None:
         self.events.append(XmlEvent("text", "", text))
@@ -89,15 +92,20 @@ class _Target:
         """End: nothing to give back."""
 
 
-def xml_events(content: bytes) -> Iterator[XmlEvent]:
-    """Yield the tags and the text of an XML file in order, as far as it can be read.
+def _local(tag: str) -> str:
+    """Return a name without its namespace, or without a prefix that nothing declares."""
+    return tag.rpartition("}")[2].rpartition(":")[2]
+
+
+def xml_events(content: bytes, header: str | None = None) -> Iterator[XmlEvent]:
+    """Yield the tags and the text of an XML file in order, as far as it can be read. ``header``: its Content-Type.
 
     Entities that the file declares are not resolved (:mod:`nutch2py.parser.xml_entities`), no document type and nothing
     of the network is loaded, and libxml2's own limits on depth and size stay.
     """
     from lxml import etree
 
-    content = settled(content)
+    content = settled(content, header)
     target = _Target()
     parser = etree.XMLParser(
         # the types ask for every method that lxml may call; it calls those that are there

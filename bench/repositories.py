@@ -1,0 +1,28 @@
+"""Public repositories at a commit, got by git and kept in a folder."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+
+def checked_out(repository: str, commit: str, patterns: list[str], folder: Path) -> Path:
+    """Get a repository (``owner/name``) at a commit, unless it is there; return its folder within ``folder``.
+
+    ``patterns``: which of its files are wanted, as git's sparse checkout reads them.
+    """
+    target = folder / repository.replace("/", "+")
+    complete = target / ".complete"
+    if complete.exists() and complete.read_text() == commit:
+        return target
+    target.mkdir(parents=True, exist_ok=True)
+    for arguments in (
+        ("init", "-q"),
+        ("config", "remote.origin.url", f"https://github.com/{repository}"),
+        ("sparse-checkout", "set", "--no-cone", *patterns),
+        ("fetch", "-q", "--depth", "1", "--filter=blob:none", "origin", commit),
+        ("checkout", "-q", commit),
+    ):
+        subprocess.run(["git", "-C", target, *arguments], check=True)
+    complete.write_text(commit)
+    return target
