@@ -58,7 +58,7 @@ class Listed(msgspec.Struct, array_like=True):
     """What a sitemap says of a row."""
 
     key: str
-    entry: tuple[str, int | None, str | None, float]
+    entry: tuple[str, int | None, str | None, float, dict[str, str]]
 
     def pair(self) -> tuple[str, SitemapEntry]:
         """Return row key and entry."""
@@ -180,7 +180,7 @@ class _Work:
         elif request.work == "sitemap":
             outcome, listed = self._sitemaps.process(request.name, page)
             answer.outcome = _outcome(outcome)
-            answer.listed = [Listed(_valid(key), (_valid(entry.url), *entry[1:])) for key, entry in listed.items()]
+            answer.listed = [Listed(_valid(key), _sent(entry)) for key, entry in listed.items()]
         else:
             answer.outcome = _outcome(self._parsing.process(request.name, page))
         mutation = page.mutation()
@@ -274,3 +274,8 @@ def _die_with(parent: int) -> None:
             ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
     if os.getppid() != parent:  # it was gone before
         os._exit(1)
+
+
+def _sent(entry: SitemapEntry) -> tuple[str, int | None, str | None, float, dict[str, str]]:
+    extensions = {_valid(name): _valid(value) for name, value in entry.extensions.items()}
+    return _valid(entry.url), entry.last_modified, entry.change_frequency, entry.priority, extensions

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta, timezone
+from email.utils import mktime_tz, parsedate_tz
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nutch2py.parser.charset import guess_text
+from nutch2py.parser.gzipped import gunzip
 from nutch2py.parser.xml_entities import settled
 
 if TYPE_CHECKING:
@@ -24,16 +28,26 @@ _DATE = re.compile(
 )
 _FREQUENCIES = frozenset({"ALWAYS", "HOURLY", "DAILY", "WEEKLY", "MONTHLY", "YEARLY", "NEVER"})
 _ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
-_PARTS = frozenset({"loc", "link", "lastmod", "updated", "changefreq", "priority"})
+_PARTS = frozenset({"loc", "link", "guid", "lastmod", "updated", "published", "pubDate", "changefreq", "priority"})
+_NO_LISTS = frozenset({*_PARTS, "image"})  # within them an element called url is no entry
+_EXTENSIONS = (
+    ("1999/xhtml", "alternate"), ("sitemap-news", "news"), ("sitemap-image", "image"), ("sitemap-video", "video"),
+)  # fmt: skip
+_MAX_VALUES, _MAX_VALUE, _MAX_DATE = 100, 2000, 64
 
 
 class SitemapEntry(NamedTuple):
-    """One listed URL. ``last_modified`` (ms since 1970) and ``change_frequency`` (upper case) are None when untold."""
+    """One listed URL. ``last_modified`` (ms since 1970) and ``change_frequency`` (upper case) are None when untold.
+
+    ``extensions``: what the sitemap says besides, by name (``alternate`` with lines of a language and a URL,
+    ``news.title``, ``image.loc``, ``video.title`` …); several values stand in lines.
+    """
 
     url: str
     last_modified: int | None = None
     change_frequency: str | None = None
     priority: float = DEFAULT_PRIORITY
+    extensions: Mapping[str, str] = MappingProxyType({})
 
 
 class Sitemap(NamedTuple):
@@ -55,10 +69,9 @@ def parse_sitemap(
     if body[:2] == b"\x1f\x8b":
         body = _gunzip(body, max_bytes)
     body = body[:max_bytes]
-    head = body[:1024].lstrip(b"\xef\xbb\xbf \t\r\n")
-    if head.startswith(b"<") or body[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    if guess_text(body[:1024]).lstrip().startswith("<"):
         return _read_xml(body, max_urls, max_length)
-    lines = (line.strip() for line in body.decode("utf-8-sig", "replace").splitlines())
+    lines = (line.strip() for line in guess_text(body).splitlines())
     urls = [line for line in lines if line.startswith(("http://", "https://"))]
     if not urls:
         raise ValueError("neither XML nor a list of URLs")
@@ -91,9 +104,32 @@ def parse_w3c_time(text: str) -> int | None:
 
 def _gunzip(body: bytes, max_bytes: int) -> bytes:
     try:
-        return zlib.decompressobj(wbits=31).decompress(body, max_bytes)
-    except zlib.error as error:
+        return b"".join(gunzip(body, max_bytes))
+    except (zlib.error, EOFError) as error:
         raise ValueError(f"not gzip: {error}") from None
+
+
+class _Entry:
+    """What an entry has said so far."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, str] = {}
+        self.extensions: dict[str, list[str]] = {}
+
+    def take(self, name: str, element: Any) -> None:
+        """Take a child."""
+        text = "".join(element.itertext()).strip()
+        if name == "link" and element.get("href") is not None:
+            if element.get("rel", "alternate") == "alternate":  # of Atom's others none is for readers
+                self.parts.setdefault("link", element.get("href").strip())
+        elif text:
+            self.parts.setdefault(name, text)
+
+    def extend(self, name: str, text: str) -> None:
+        """Take what an extension says of the page: the first values, as they are."""
+        values = self.extensions.setdefault(name, [])
+        if text and len(values) < _MAX_VALUES and len(self.extensions) <= _MAX_VALUES:
+            values.append(text[:_MAX_VALUE])
 
 
 def _read_xml(body: bytes, max_urls: int, max_length: int) -> Sitemap:
@@ -105,26 +141,58 @@ def _read_xml(body: bytes, max_urls: int, max_length: int) -> Sitemap:
     )  # fmt: skip
     root = ""
     entries: list[SitemapEntry] = []
-    opened: list[dict[str, str]] = []  # what the entries say that are open
+    opened: list[_Entry] = []
+
+    def close(entry: _Entry) -> None:
+        closed = _closed(entry)
+        if closed is not None and len(closed.url) <= max_length:
+            entries.append(closed)
+
     for event, element in _events(pull, settled(body)):
-        name = _local(element.tag)
+        name, parent = _local(element.tag), element.getparent()
+        within = _local(parent.tag) if parent is not None else ""
+        is_entry = name in _ENTRIES and within not in _NO_LISTS
         if event == "start":
             root = root or name
-            if name in _ENTRIES:
-                opened.append({})
+            if is_entry:
+                opened.append(_Entry())
             continue
-        if name in _ENTRIES:
-            entry = _entry(opened.pop())
-            if entry is not None and len(entry.url) <= max_length:
-                entries.append(entry)
+        if within in _PARTS:  # a URL in an element of its own: its text is read with the element around it
+            continue
+        if is_entry:
+            entry = opened.pop()
+            if "loc" not in entry.parts and "link" not in entry.parts:
+                entry.take("loc", element)  # an index whose entries are nothing but their text
+            close(entry)
             if len(entries) >= max_urls:
                 break
-        elif name in _PARTS and opened and _local(element.getparent().tag) in _ENTRIES:
-            opened[-1][name] = (element.text or element.get("href") or "").strip()
+        elif opened:
+            kind = _extension(element.tag)
+            if kind:
+                _extend(opened[-1], kind, name, element)
+            elif name in _PARTS and within in _ENTRIES:
+                if name == "loc" and "loc" in opened[-1].parts:  # two locations in one entry: each counts
+                    close(opened.pop())
+                    opened.append(_Entry())
+                opened[-1].take(name, element)
         _forget(element)
     if root not in ("urlset", "sitemapindex", "rss", "feed", "RDF"):
         raise ValueError(f"the root element is {root or 'missing'}, not urlset, sitemapindex or that of a feed")
     return Sitemap(root == "sitemapindex", entries)
+
+
+def _extension(tag: str) -> str:
+    """Return which extension an element is of, "" for none."""
+    namespace = tag.rpartition("}")[0] if isinstance(tag, str) else ""
+    return next((kind for part, kind in _EXTENSIONS if part in namespace), "")
+
+
+def _extend(entry: _Entry, kind: str, name: str, element: Any) -> None:
+    if kind == "alternate":
+        if name == "link" and element.get("href") and element.get("hreflang"):
+            entry.extend("alternate", f"{element.get('hreflang').strip()} {element.get('href').strip()}")
+    elif not len(element) and element.text:
+        entry.extend(f"{kind}.{name}", " ".join(element.text.split()))
 
 
 def _events(pull: XMLPullParser[Any], body: bytes) -> Iterator[tuple[str, Any]]:
@@ -151,11 +219,15 @@ def _local(tag: object) -> str:
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
-def _entry(parts: dict[str, str]) -> SitemapEntry | None:
-    url = parts.get("loc") or parts.get("link") or ""
+def _closed(entry: _Entry) -> SitemapEntry | None:
+    parts = entry.parts
+    guid = parts.get("guid", "")
+    url = parts.get("loc") or parts.get("link") or (guid if guid.startswith(("http://", "https://")) else "")
     if not url:
         return None
-    time = parse_w3c_time(parts.get("lastmod") or parts.get("updated") or "")
+    time = parse_w3c_time(parts.get("lastmod") or parts.get("updated") or parts.get("published") or "")
+    if time is None and "pubDate" in parts:
+        time = _mail_time(parts["pubDate"])
     frequency = parts.get("changefreq", "").upper()
     try:
         priority = float(parts.get("priority") or DEFAULT_PRIORITY)
@@ -163,4 +235,16 @@ def _entry(parts: dict[str, str]) -> SitemapEntry | None:
         priority = DEFAULT_PRIORITY
     if not 0.0 <= priority <= 1.0:
         priority = DEFAULT_PRIORITY
-    return SitemapEntry(url, time, frequency if frequency in _FREQUENCIES else None, priority)
+    extensions = {name: "\n".join(values) for name, values in entry.extensions.items() if values}
+    return SitemapEntry(url, time, frequency if frequency in _FREQUENCIES else None, priority, extensions)
+
+
+def _mail_time(text: str) -> int | None:
+    """Return a date as feeds write it (RFC 822) in ms since 1970; None when it is malformed or has no zone."""
+    parts = parsedate_tz(text[:_MAX_DATE])
+    if parts is None or parts[9] is None or text.rsplit(maxsplit=1)[-1].count(":"):
+        return None
+    try:
+        return mktime_tz(parts) * 1000
+    except (ValueError, OverflowError):
+        return None

@@ -44,6 +44,7 @@ class SitemapParsing:
         self._max_bytes = conf.get_int("sitemap.size.max", MAX_BYTES)
         self._max_urls = max(1, conf.get_int("sitemap.entries.max", MAX_URLS))
         self._max_length = limit_of(conf)
+        self._is_strict = conf.get_bool("sitemap.strict.parsing")
         self.fields: frozenset[Field[Any]] = parsing.fields | {WebPage.sitemaps}
 
     def process(self, key: str, page: WebPage) -> SitemapOutcome:
@@ -73,11 +74,18 @@ class SitemapParsing:
             target = self._parsing.links.accept(entry.url)
             if target is None or target == url:  # one that names itself says nothing new
                 continue
+            if self._is_strict and not target.startswith(_folder(url)):
+                continue
             if sitemap.is_index:
                 page.sitemaps[target] = "parser"
             else:
                 listed[reverse_url(target)] = entry
         return SitemapOutcome(ParseOutcome("success", status), listed)
+
+
+def _folder(url: str) -> str:
+    """Return what the URLs of a sitemap begin with by the protocol (sitemaps.org, "Sitemap file location")."""
+    return url.partition("?")[0].rpartition("/")[0] + "/"
 
 
 def row_of(entry: SitemapEntry, inject_mark: str | None = INJECTED_PAGE) -> WebPage:
@@ -95,6 +103,8 @@ def row_of(entry: SitemapEntry, inject_mark: str | None = INJECTED_PAGE) -> WebP
         page.metadata["lastModified"] = str(entry.last_modified).encode()
     page.stm_priority = entry.priority
     page.metadata["priority"] = repr(entry.priority).encode()
+    for name, value in entry.extensions.items():
+        page.metadata[f"sitemap.{name}"] = value.encode("utf-8", "replace")
     if inject_mark is not None:
         page.markers[Mark.INJECT] = inject_mark
     return page

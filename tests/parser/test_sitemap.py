@@ -104,6 +104,68 @@ def test_gzip_lists_and_feeds() -> None:
     assert parse_sitemap(atom).entries == [SitemapEntry("http://h/1", 1_577_836_800_000)]
 
 
+def urls(body: bytes) -> list[str]:
+    return [entry.url for entry in parse_sitemap(body).entries]
+
+
+def test_what_others_are_lenient_with() -> None:
+    whole = sitemap("<loc>http://h/1</loc>", "<loc><url>http://h/2</url></loc>", "<loc>\xa0 http://h/3 </loc>")
+    assert urls(whole) == ["http://h/1", "http://h/2", "http://h/3"]
+    assert urls(gzip.compress(whole[:50]) + gzip.compress(whole[50:]) + b"\0\0") == urls(whole)
+    two = b"<sitemapindex><sitemap><loc>http://h/1</loc><loc>http://h/2</loc><lastmod>2020</lastmod></sitemap>"
+    assert [entry.last_modified for entry in parse_sitemap(two).entries] == [None, parse_w3c_time("2020")]
+    assert urls(two) == ["http://h/1", "http://h/2"]
+    assert urls(b"<sitemapindex><sitemap> http://h/1 </sitemap></sitemapindex>") == ["http://h/1"]
+    assert urls("http://h/ü\nhttp://h/2".encode("utf-16")) == ["http://h/ü", "http://h/2"]
+
+
+def test_links_and_dates_of_feeds() -> None:
+    atom = b"""<feed xmlns="http://www.w3.org/2005/Atom"><entry><link rel="edit" href="http://h/e"/>
+        <link href="http://h/a"/><link rel="enclosure" href="http://h/m"/><updated>2003-12-13T18:30:02Z</updated></entry></feed>"""
+    assert urls(atom) == ["http://h/a"]
+    assert parse_sitemap(atom).entries[0].last_modified == parse_w3c_time("2003-12-13T18:30:02Z")
+    item = "<item><guid>http://h/g</guid><pubDate>{}</pubDate></item>"
+    dates = ["Sun, 06 Sep 2009 16:20:00 +0000", "06 Sep 09 16:20 GMT", "06 Sep 2009 16:20:00", "", "x" * 100_000]
+    rss = f"<rss><channel>{''.join(map(item.format, dates))}</channel></rss>".encode()
+    found = parse_sitemap(rss).entries
+    assert [entry.last_modified for entry in found] == [1252254000000, 1252254000000, None, None, None]
+    assert {entry.url for entry in found} == {"http://h/g"}
+
+
+def test_extensions_are_kept_as_metadata(conf: Configuration) -> None:
+    body = b"""<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:xhtml="http://www.w3.org/1999/xhtml"
+        xmlns:news="http://www.google.com/schemas/sitemap-news/0.9" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">
+        <url><loc>http://h/1</loc><xhtml:link rel="alternate" hreflang="de" href="http://h/de"/>
+        <xhtml:link rel="alternate" hreflang="fr" href="http://h/fr"/><news:news><news:publication><news:name>N</news:name>
+        </news:publication><news:title>A  title</news:title></news:news><image:image><image:loc>http://h/i.png</image:loc>
+        </image:image></url></urlset>"""
+    (entry,) = parse_sitemap(body).entries
+    assert entry.url == "http://h/1"
+    assert entry.extensions == {
+        "alternate": "de http://h/de\nfr http://h/fr", "news.name": "N", "news.title": "A title",
+        "image.loc": "http://h/i.png",
+    }  # fmt: skip
+    outcome, listed = process(fetched(body.replace(b"http://h/", b"http://h.test/"), "application/xml"), conf)
+    (listed_entry,) = listed.values()
+    assert outcome.label == "success"
+    assert row_of(listed_entry).metadata["sitemap.news.title"] == b"A title"
+
+
+def test_the_extensions_of_an_entry_are_limited() -> None:
+    many = "".join(f"<n:a{n}>x</n:a{n}><n:title>{'y' * 5000}</n:title>" for n in range(1000))
+    body = f"<urlset xmlns:n='http://x/sitemap-news/0.9'><url><loc>http://h/1</loc>{many}</url></urlset>".encode()
+    (entry,) = parse_sitemap(body).entries
+    assert len(entry.extensions) <= 101
+    assert len(entry.extensions["news.title"]) <= 100 * 2001
+
+
+def test_only_urls_of_its_folder_where_the_protocol_is_to_be_held(conf: Configuration) -> None:
+    page = fetched(sitemap("<loc>http://h.test/1</loc>", "<loc>http://other.test/2</loc>"), "application/xml")
+    assert len(process(page, conf).listed) == 2
+    conf.set("sitemap.strict.parsing", "true")
+    assert [*process(page, conf).listed] == ["test.h:http/1"]
+
+
 def test_bombs_and_foreign_files_are_harmless() -> None:
     packed = gzip.compress(sitemap("<loc>http://h/1</loc>", *["<loc>http://h/2</loc>"] * 100_000))
     assert len(parse_sitemap(packed, max_bytes=10_000).entries) < 1_000

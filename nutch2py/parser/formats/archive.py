@@ -15,6 +15,7 @@ from nutch2py.parser.charset import guess_text
 from nutch2py.parser.formats.nested import NestedDocuments, unpacking
 from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Encrypted, LimitExceeded, Unreadable
 from nutch2py.parser.formats.zip_package import ZipPackage
+from nutch2py.parser.gzipped import member_by_member
 from nutch2py.webpage import WebPage
 
 _CHUNK = 1 << 16
@@ -138,7 +139,7 @@ def entry_names(entries: list[zipfile.ZipInfo]) -> list[str]:
 def decompressor(content: bytes) -> Callable[[bytes], bytes] | None:
     """Return what unpacks a compressed file piece by piece, None for a file that is not compressed."""
     if content[:2] == b"\x1f\x8b":
-        return zlib.decompressobj(wbits=31).decompress
+        return member_by_member()
     if content[:3] == b"BZh":
         return _until_end(bz2.BZ2Decompressor())
     if content[:6] == b"\xfd7zXZ\0":

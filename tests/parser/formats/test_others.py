@@ -131,6 +131,12 @@ def test_compressed_files(name: str, pack: object, conf: Configuration) -> None:
     assert found.text == "x.txt\nthe text"
 
 
+def test_gzip_of_many_members(conf: Configuration) -> None:
+    content = b"".join(gzip.compress(f"line {number}\n".encode()) for number in range(50)) + b"\0" * 512
+    found = parse(ArchiveParser, content, conf, "http://h.test/x.txt.gz")
+    assert found.text.split("\n") == ["x.txt", *(f"line {number}" for number in range(50))]
+
+
 def test_a_compressed_tar_and_an_archive_in_an_archive(conf: Configuration) -> None:
     inner = gzip.compress(tarred(a_txt=b"plain"))
     assert parse(ArchiveParser, inner, conf, "http://h.test/x.tgz").text == "x.tar\na.txt\nplain"
