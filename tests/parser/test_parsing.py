@@ -115,12 +115,6 @@ def test_a_refresh_adds_its_target_and_writes_no_text(conf: Configuration) -> No
     assert (page.text, page.signature, page.repr_url, Mark.PARSE in page.markers) == (None, None, None, False)
 
 
-def test_a_refresh_of_the_page_itself_names_it_as_its_own_representative(conf: Configuration) -> None:
-    page = fetched(b"<meta http-equiv=refresh content=30>")
-    process(page, conf)
-    assert page.repr_url == URL
-
-
 def test_a_refresh_to_a_filtered_target_is_told(conf: Configuration) -> None:
     page = fetched(b"<meta http-equiv=refresh content='0;url=mailto:x@y'>")
     outcome = process(page, conf)
