@@ -23,6 +23,8 @@ def checked_out(repository: str, commit: str, patterns: list[str], folder: Path)
         ("fetch", "-q", "--depth", "1", "--filter=blob:none", "origin", commit),
         ("checkout", "-q", commit),
     ):
-        subprocess.run(["git", "-C", target, *arguments], check=True)
+        done = subprocess.run(["git", "-C", target, *arguments], stderr=subprocess.PIPE, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"{repository} was not got: git said: {done.stderr.strip()}")
     complete.write_text(commit)
     return target
