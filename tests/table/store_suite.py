@@ -3,6 +3,7 @@
 ``make_store(record, name)`` opens a table of that name in a place of the test's own; it does not create it.
 """
 
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -13,7 +14,7 @@ from nutch2py.cells import encode_int, encode_text
 from nutch2py.errors import StoreError
 from nutch2py.record import FieldNotReadError, Mutation
 from nutch2py.table import KeyRange, MarkCondition, Query
-from nutch2py.webpage import Host, WebPage
+from nutch2py.webpage import BatchEntry, Host, WebPage
 
 KEYS = ["com.a:http/", "com.a:http/x", "com.b:http:8080/", "com.foo:http/中?é=ü", "org.z:https/~u"]
 LONG = [
@@ -56,6 +57,25 @@ class StoreSuite:
         store.close()
 
     # the table
+
+    def test_made_by_several_at_once(self, make_store):
+        for number in range(2):
+            stores = [make_store(BatchEntry, f"at-once-{number}") for _ in range(6)]
+            ready = threading.Barrier(len(stores))
+
+            def use(store, key, ready=ready):
+                ready.wait()
+                store.create()
+                entry = BatchEntry()
+                entry.key = key
+                with store.batch() as batch:
+                    batch.put(key, entry)
+                return store.get(key).key
+
+            with ThreadPoolExecutor(len(stores)) as pool:
+                keys = [f"row{number}" for number in range(len(stores))]
+                assert list(pool.map(use, stores, keys)) == keys
+            assert [key for key, _ in stores[0].scan(Query(None))] == keys
 
     def test_create_exists_drop(self, make_store):
         store = make_store(WebPage, "webpage")

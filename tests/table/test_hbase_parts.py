@@ -10,7 +10,7 @@ from thriftpy2.transport import TMemoryBuffer, TTransportException
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, StoreError
 from nutch2py.table import MarkCondition, Query, open_store
-from nutch2py.table.hbase.admin import families_of
+from nutch2py.table.hbase.admin import await_enabled, create_table, families_of
 from nutch2py.table.hbase.columns import Selection
 from nutch2py.table.hbase.failures import Condition, conditions_of, explained, hopeless
 from nutch2py.table.hbase.gora_mapping import column_mapping
@@ -303,3 +303,44 @@ def test_no_gateway_at_the_address():
         StoreError, match=r"no HBase Thrift gateway answers at hbase://127\.0\.0\.1:1 .*storage\.data\.store"
     ):
         list(store.scan(Query()))
+
+
+class _Making:
+    """A gateway of a table that another process is making: it is there, and enabled after a few looks."""
+
+    table, where = "t", "hbase://h"
+
+    def __init__(self, refusal, looks):
+        self.refusal, self.looks = refusal, looks
+
+    def call(self, action):
+        return action(SimpleNamespace(client=self, is_table_enabled=self.is_enabled))
+
+    def createTable(self, name, families):
+        raise self.refusal
+
+    def is_enabled(self, name):
+        answer = self.looks.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        AlreadyExists(message=b"table name already in use"),
+        HBaseError(message=b"org.apache.hadoop.hbase.TableExistsException: t\n\tat x.y(Z.java:1)\n"),
+    ],
+)
+def test_a_table_that_another_is_making_is_shared_when_it_is_ready(refusal):
+    making = _Making(
+        refusal, [HBaseError(message=b"org.apache.hadoop.hbase.TableNotFoundException: t"), False, False, True]
+    )
+    create_table(making, b"t", families_of(NUTCH, Settings.of(Configuration())))
+    assert not making.looks
+
+
+def test_a_table_that_stays_disabled_is_told():
+    with pytest.raises(StoreError, match="is disabled: run  enable 't'"):
+        await_enabled(_Making(None, [False] * 3), b"t", seconds=0)

@@ -6,6 +6,7 @@ second one (``hbase thrift2 start``), of which ``tables.thrift`` holds the part 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -17,8 +18,18 @@ from thriftpy2.thrift import TClient
 from thriftpy2.transport import TBufferedTransport
 
 from nutch2py.errors import ConfigurationError, StoreError
+from nutch2py.reporting import say
 from nutch2py.table.hbase.connection import Link, make_socket
-from nutch2py.table.hbase.failures import ANSWERS, FAILURES, Condition, conditions_of, explained, first_line, threw
+from nutch2py.table.hbase.failures import (
+    ANSWERS,
+    FAILURES,
+    Condition,
+    conditions_of,
+    disabled,
+    explained,
+    first_line,
+    threw,
+)
 from nutch2py.table.hbase.gateways import Gateways
 from nutch2py.table.hbase.gora_mapping import ColumnMapping
 from nutch2py.table.hbase.hbase_settings import Address, Settings
@@ -27,6 +38,8 @@ from nutch2py.table.hbase.interface import AlreadyExists, ColumnDescriptor
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_LONG_PAUSE = 0.8
+"""Seconds between two looks at a table, when it is worth saying that we wait."""
 _BLOOM = ("NONE", "ROW", "ROWCOL")
 _COMPRESSION = ("NONE", "GZ", "SNAPPY", "LZO", "LZ4", "BZIP2", "ZSTD")
 
@@ -84,7 +97,7 @@ def families_of(mapping: ColumnMapping, settings: Settings) -> list[Family]:
 
 
 def create_table(gateways: Gateways, name: bytes, families: Sequence[Family], splits: Iterable[bytes] = ()) -> None:
-    """Make the table ``name``; one that another process makes at the same time is shared with it."""
+    """Make the table ``name``; one that another process makes at the same time is shared with it, once it is ready."""
     cuts = sorted({cut for cut in splits if cut})
     namespace = name.partition(b":")[0].decode() if b":" in name else ""
     try:
@@ -96,8 +109,37 @@ def create_table(gateways: Gateways, name: bytes, families: Sequence[Family], sp
         if threw(error, "NamespaceNotFoundException"):
             _create_namespace(gateways, namespace)
             create_table(gateways, name, families, cuts)
-        elif not isinstance(error, AlreadyExists):
+        elif not (isinstance(error, AlreadyExists) or threw(error, "TableExistsException")):
             raise _refused(error, gateways) from error
+        else:
+            await_enabled(gateways, name)
+    else:
+        if cuts:  # whose interface does not tell whether another made it
+            await_enabled(gateways, name)
+
+
+def await_enabled(gateways: Gateways, name: bytes, seconds: float = 60.0) -> None:
+    """Wait until the table ``name``, which is there, can be used: another process may still be making it.
+
+    HBase names a table before it has regions. One that is not enabled for so long is disabled, which is a StoreError.
+    """
+    until, pause = time.monotonic() + seconds, 0.05
+    while not _is_enabled(gateways, name):
+        if time.monotonic() > until:
+            raise disabled(gateways.table, gateways.where)
+        if pause == _LONG_PAUSE:
+            say(f"waiting for table {gateways.table}: it is being made, or disabled")
+        time.sleep(pause)
+        pause *= 2 if pause < 1 else 1
+
+
+def _is_enabled(gateways: Gateways, name: bytes) -> bool:
+    try:
+        return bool(gateways.call(lambda link: link.is_table_enabled(name)))
+    except ANSWERS as error:
+        if threw(error, "TableNotFoundException"):  # HBase 2: it has no state yet
+            return False
+        raise explained(error, gateways.table, gateways.where) from error
 
 
 def _create(link: Link, name: bytes, families: Sequence[Family]) -> None:

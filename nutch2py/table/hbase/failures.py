@@ -153,7 +153,7 @@ def explained(error: BaseException, table: str, where: str) -> StoreError:
     if threw(error, "TableNotFoundException"):
         return no_table(table, where)
     if threw(error, "TableNotEnabledException"):
-        return StoreError(f"table {table} at {where} is disabled: run  enable '{table}'  in the hbase shell")
+        return disabled(table, where)
     if threw(error, "AccessDeniedException"):
         return StoreError(f"table {table} at {where}: access denied ({told}): grant the gateway's user read and write")
     if gateway_lost(error):
@@ -162,6 +162,11 @@ def explained(error: BaseException, table: str, where: str) -> StoreError:
             "start hbase), or correct storage.data.store, hbase.thrift.transport and hbase.thrift.protocol"
         )
     return StoreError(f"table {table} at {where}: HBase answered: {told}; its log says more")
+
+
+def disabled(table: str, where: str) -> StoreError:
+    """Return the error for a table that is there and not enabled."""
+    return StoreError(f"table {table} at {where} is disabled: run  enable '{table}'  in the hbase shell")
 
 
 def no_table(table: str, where: str) -> StoreError:

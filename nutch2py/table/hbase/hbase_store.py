@@ -12,7 +12,7 @@ from nutch2py.cells import encode_text
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, StoreError
 from nutch2py.record import Field
-from nutch2py.table.hbase.admin import create_table, families_of
+from nutch2py.table.hbase.admin import await_enabled, create_table, families_of
 from nutch2py.table.hbase.columns import Selection
 from nutch2py.table.hbase.connection import Link
 from nutch2py.table.hbase.failures import ANSWERS, explained, no_table, threw
@@ -89,9 +89,13 @@ class HBaseStore(DataStore[R]):
     def create(self) -> None:
         """Make the table unless it is there; an existing one stays as it is, whatever families it lacks.
 
+        One that another process is making at the same time is shared with it.
+
         ``hbase.create.splits`` names the keys at which the regions of a table of pages begin.
         """
-        if not self.exists():
+        if self.exists():
+            await_enabled(self._gateways, self._table)
+        else:
             splits = self._gateways.settings.splits if self.record.SCHEMA == "webpage" else ()
             self._create([encode_text(key) for key in splits])
 
