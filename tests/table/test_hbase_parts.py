@@ -314,9 +314,11 @@ class _Making:
         self.refusal, self.looks = refusal, looks
 
     def call(self, action):
-        return action(SimpleNamespace(client=self, is_table_enabled=self.is_enabled))
+        return action(
+            SimpleNamespace(client=SimpleNamespace(createTable=self.refuse), is_table_enabled=self.is_enabled)
+        )
 
-    def createTable(self, name, families):
+    def refuse(self, name, families):
         raise self.refusal
 
     def is_enabled(self, name):
