@@ -163,7 +163,9 @@ class EncodingDetector:
             return Encoding(detected[0], "bytes")
         named = resolve_label(header_charset(header)) or resolve_label(_written(body, media_type))
         if named:
-            return Encoding(named, "label")
+            # without a mark UTF-16 and UTF-32 have no order of bytes: their zeros tell it
+            wide = _wide(body[:_CHUNK]) if named in ("utf-16", "utf-32") else None
+            return Encoding(wide if wide and wide.startswith(named) else named, "label")
         look = look_of(body, url) if self.fallback else None
         return Encoding(look, "bytes") if look else Encoding(self.default.lower(), "default")
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 import codecs
 import re
 from functools import lru_cache
+from urllib.parse import quote_from_bytes
 
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:()+-]{0,63}")
 # Python's codec -> (name that Nutch stores: Java's own after EncodingDetector's aliases, codec to decode with)
 _NAMES: dict[str, tuple[str, str]] = {
@@ -113,7 +115,8 @@ def resolve_label(label: str | None) -> str | None:
 
 
 def _codec_of(label: str | None) -> str | None:
-    if not label or not _LABEL.fullmatch(label):
+    label = (label or "").strip("\t\n\f\r ")
+    if not _LABEL.fullmatch(label):
         return None  # Python itself would take any punctuation for a hyphen
     known = _LABELS.get(label.lower())
     if known is None:
@@ -137,6 +140,23 @@ def decode(body: bytes, name: str) -> str:
     """
     codec = _decoder(name)
     return body.decode(codec, _KINDER.get(codec, "replace")).removeprefix("\ufeff")
+
+
+def escape_query(target: str, name: str) -> str:
+    """Return a reference in a page whose query is escaped in the page's encoding, as browsers do (URL standard).
+
+    A server of GBK pages looks for words in GBK. Characters that the encoding lacks become numeric references; all
+    other characters, and the whole reference of a page in Unicode, stay as they are.
+    """
+    if target.isascii() or name.startswith("utf-"):
+        return target
+    place, mark, rest = target.partition("?")
+    if not mark or "#" in place:
+        return target
+    query, sharp, fragment = rest.partition("#")
+    codec = _decoder(name)
+    query = _BEYOND_ASCII.sub(lambda run: quote_from_bytes(run[0].encode(codec, "xmlcharrefreplace"), safe=""), query)
+    return f"{place}?{query}{sharp}{fragment}"
 
 
 def _gb18030(error: UnicodeError) -> tuple[str, int]:

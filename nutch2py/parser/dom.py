@@ -18,6 +18,7 @@ _SELF_CLOSED = re.compile(
     r"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)[\s/])"
     r"([a-zA-Z][\w:.-]*)((?:\s[^<>]*[\s\"'])?)/>"
 )
+_NOSCRIPT = re.compile(r"<noscript(?=[\s>/])(?:[^<]++|<(?!/noscript))*+", re.IGNORECASE)
 _BODY = re.compile(r"<body[\s>]", re.IGNORECASE)
 
 # All of Java's \s are ASCII, so nodes are handled as UTF-8: bytes.split() parts at exactly these
@@ -55,8 +56,14 @@ def head_elements(tree: LexborHTMLParser, html: str) -> list[LexborNode]:
     if body is not None and body.css_first("meta,base") is not None:
         written = _BODY.search(html)
         if written is not None:
-            return parse_tree(html[: written.start()]).css("meta,base")
-    return [] if head is None else head.css("meta,base")
+            html = html[: written.start()]
+            head = parse_tree(html).root
+    if head is None:
+        return []
+    if head.css_first("base") is not None and _NOSCRIPT.search(html):
+        # the parser takes a base out of a noscript, as the standard has it for readers without scripts
+        return head.css("meta") + parse_tree(_NOSCRIPT.sub("", html)).css("head base")
+    return head.css("meta,base")
 
 
 def collapse(nodes: str) -> str:

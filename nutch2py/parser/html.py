@@ -74,7 +74,7 @@ class HtmlParser(Parser):
             page.metadata.pop(LIMITS, None)
         tree = parse_tree(html, xml=page.content_type == "application/xhtml+xml" or html.startswith("<?xml"))
         head = head_elements(tree, html)
-        meta = read_meta_tags(head, base)
+        meta = read_meta_tags(head, base, encoding.name)
         robots = robots_directives(page.headers, self._agents)
         meta.no_index |= "noindex" in robots
         meta.no_follow |= "nofollow" in robots
@@ -84,7 +84,7 @@ class HtmlParser(Parser):
         if meta.no_follow:
             cut_scripts(tree)
         else:
-            outlinks = self._outlinks.collect(tree, document_base(head, base))
+            outlinks = self._outlinks.collect(tree, document_base(head, base), encoding.name)
         title = text = ""
         if not meta.no_index and tree.root is not None:
             text, title = node_text(tree.root), title_of(tree)

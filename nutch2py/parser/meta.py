@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from nutch2py.contracts import HTMLMetaTags
+from nutch2py.parser.charset_names import escape_query
 from nutch2py.url.parts import resolve
 
 if TYPE_CHECKING:
@@ -21,11 +22,11 @@ _REFRESH = re.compile(
 _MOST_DIGITS = 9  # of seconds: more are no time that anybody waits
 
 
-def read_meta_tags(elements: Iterable[LexborNode], url: str) -> HTMLMetaTags:
+def read_meta_tags(elements: Iterable[LexborNode], url: str, encoding: str = "utf-8") -> HTMLMetaTags:
     """Return the directives of a page fetched from ``url``. ``elements``: the ``meta`` and ``base`` of its head.
 
-    Only the head counts: what users write into a body (comments, posts) must not steer the crawler. A refresh in a
-    ``noscript`` is for readers whose scripts do not run.
+    Only the head counts: what users write into a body (comments, posts) must not steer the crawler. A base or refresh
+    in a ``noscript`` is for readers whose scripts do not run. ``encoding``: of the page, for the query of a refresh.
     """
     tags = HTMLMetaTags()
     elements = [*elements]
@@ -34,7 +35,7 @@ def read_meta_tags(elements: Iterable[LexborNode], url: str) -> HTMLMetaTags:
         attributes = node.attributes
         if node.tag == "base":
             href = attributes.get("href")
-            if href is not None:
+            if href is not None and not _in_noscript(node):
                 tags.base_href = _resolved(url, href) or tags.base_href
             continue
         content = attributes.get("content")
@@ -53,7 +54,7 @@ def read_meta_tags(elements: Iterable[LexborNode], url: str) -> HTMLMetaTags:
             if equivalent == "pragma":
                 tags.no_cache |= "no-cache" in content.lower()
             elif equivalent == "refresh" and not _in_noscript(node):
-                _refresh(tags, content, url, base)
+                _refresh(tags, escape_query(content, encoding), url, base)
     return tags
 
 
@@ -61,7 +62,7 @@ def document_base(elements: Iterable[LexborNode], url: str) -> str:
     """Return what a page's links are resolved against: its first ``base href``, itself resolved, else its own URL."""
     for node in elements:
         href = node.attributes.get("href") if node.tag == "base" else None
-        if href is not None:
+        if href is not None and not _in_noscript(node):
             base = _resolved(url, href.strip())
             return base if base and not base.startswith(("data:", "javascript:")) else url
     return url

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from nutch2py.conf import Configuration
 from nutch2py.contracts import Outlink
+from nutch2py.parser.charset_names import escape_query
 from nutch2py.parser.dom import anchor_text, cut_scripts
 from nutch2py.url.parts import parse_url, resolve
 
@@ -40,8 +41,10 @@ class OutlinkCollector:
         # compiled once: only the elements that have the attribute are looked at
         self._selector = ",".join(f"{tag}[{name}]" for tag, name in self.attribute.items())
 
-    def collect(self, tree: LexborHTMLParser, base: str) -> list[Outlink]:
+    def collect(self, tree: LexborHTMLParser, base: str, encoding: str = "utf-8") -> list[Outlink]:
         """Return the links with their anchors; scripts and styles are cut out of the tree on the way.
+
+        ``encoding``: of the page, by its stored name; what queries hold beyond ASCII is meant in it.
 
         Left out are links that are nofollow, forms that post, and targets that cannot be resolved against ``base``.
         ``rel`` is a list of words, as in Nutch 1; Nutch 2 knew nofollow only when it stood alone.
@@ -70,7 +73,7 @@ class OutlinkCollector:
         outlinks = []
         for element, target in found:
             try:
-                url = resolve(parsed_base, target)
+                url = resolve(parsed_base, escape_query(target, encoding))
             except ValueError:
                 continue
             outlinks.append(Outlink(url, "" if element is None else anchor_text(element)))

@@ -5,7 +5,7 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.parser.charset import GUESSED, EncodingDetector, guess_text, header_charset, look_of
-from nutch2py.parser.charset_names import decode, resolve_label
+from nutch2py.parser.charset_names import decode, escape_query, resolve_label
 from nutch2py.parser.html import HtmlParser
 from nutch2py.parser.prescan import sniff_label, xml_label
 from nutch2py.webpage import MetadataKey, WebPage
@@ -220,3 +220,37 @@ def test_header_charset() -> None:
     assert header_charset('text/html; charset=""; charset="big5"') == "big5"
     assert header_charset("text/html; mycharset=gbk") is None
     assert header_charset('text/html; charset="gbk') is None
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "escaped"),
+    [
+        ("/s?q=中文#中", "gb18030", "/s?q=%D6%D0%CE%C4#中"),
+        ("/路?q=é&r=中", "windows-1252", "/路?q=%E9&r=%26%2320013%3B"),
+        ("/s?q=中", "utf-8", "/s?q=中"),
+        ("/s?q=中", "utf-16le", "/s?q=中"),
+        ("/中#?中", "gb18030", "/中#?中"),
+        ("/s?q=%20 +", "gb18030", "/s?q=%20 +"),
+    ],
+)
+def test_a_query_is_meant_in_the_encoding_of_its_page(target: str, name: str, escaped: str) -> None:
+    assert escape_query(target, name) == escaped
+
+
+def test_links_of_a_page_in_gbk_ask_in_gbk() -> None:
+    conf = Configuration.load()
+    page = WebPage()
+    page.content, page.content_type = "<meta charset=gbk><a href='/s?q=中文'>中文</a>".encode("gbk"), "text/html"
+    parse = HtmlParser(conf).parse("http://h/", page)
+    assert [link.url for link in parse.outlinks] == ["http://h/s?q=%D6%D0%CE%C4"]
+
+
+@pytest.mark.parametrize("name", ["utf-16-be", "utf-16-le", "utf-32-be", "utf-32-le"])
+def test_the_order_of_bytes_that_a_label_leaves_open_is_seen(name: str) -> None:
+    header = f"text/html; charset={name[:6]}"
+    found = detector().choose("Wide text".encode(name), "text/html", header).name
+    assert decode("Wide text".encode(name), found) == "Wide text"
+
+
+def test_a_label_may_stand_between_spaces() -> None:
+    assert resolve_label(" Latin-1\n") == "windows-1252"

@@ -101,3 +101,10 @@ def test_the_first_base_counts_relative_or_not(head: str, base: str) -> None:
 def test_a_refresh_for_readers_without_scripts_is_passed_over() -> None:
     found = tags("<noscript><meta http-equiv=refresh content='0;url=z'><meta name=robots content=noindex></noscript>")
     assert (found.refresh_time, found.no_index) == (None, True)
+
+
+@pytest.mark.parametrize("hidden", ["<noscript><base href=/a/></noscript>", "<noscript class=x><base href=/a/>"])
+def test_a_base_for_readers_without_scripts_is_passed_over(hidden: str) -> None:
+    html = f"<head>{hidden}<meta name=robots content=noindex></noscript><base href=/b/></head><body>x"
+    assert document_base(head_elements(parse_tree(html), html), BASE) == "http://h/b/"
+    assert read(html).no_index

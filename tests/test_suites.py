@@ -1,0 +1,53 @@
+"""The suites of others: how their cases are counted, without their data."""
+
+import ast
+
+import pytest
+
+from tests.suites import w3lib
+from tests.suites.__main__ import main, suites
+from tests.suites.suite import Case, Goal, report
+
+_TESTS = """
+import pytest
+from w3lib.html import get_base_url
+
+class TestGetBaseUrl:
+    @pytest.mark.parametrize(("path", "url"), [("/a", "http://h/a"), ("/b", "http://h/other")])
+    def test_paths(self, path, url):
+        assert get_base_url(f"<base href='{path}'>", "http://h/") == url, "why"
+        assert get_base_url(f"<base href='{path}'>", "http://h/") != "", "why"
+
+    def test_wrong(self):
+        assert get_base_url(1) == ""
+        raise LookupError("no")
+
+class TestOther:
+    def test_other(self):
+        assert False
+"""
+
+
+def test_every_assertion_of_a_borrowed_test_is_a_case() -> None:
+    found = list(w3lib._asserted(ast.parse(_TESTS)))
+    assert [bool(left) for _, left in found] == [False, False, True, False, True, True]
+    assert found[-1] == ("test_wrong", "LookupError: no")
+
+
+def test_an_aim_is_reached_or_missed_by_its_part(capsys: pytest.CaptureFixture[str]) -> None:
+    cases = [Case("a", "1"), Case("a", "2", "why"), Case("b", "3", "because")]
+    assert report(cases, [Goal("a", 0.5)], verbose=True)
+    assert not report(cases, [Goal("a", 0.6)], verbose=False)
+    assert not report([], [], verbose=False)
+    printed = capsys.readouterr().out
+    assert "a: 1/2 (50.0%, aim 50%: reached)" in printed
+    assert "left: b: 3: because" in printed
+
+
+def test_every_suite_has_aims_and_a_line_of_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for module in suites().values():
+        assert module.GOALS
+        assert (module.__doc__ or "").strip()
+    with pytest.raises(SystemExit):
+        main(["no-such-suite"])
+    assert "there is no suite no-such-suite" in capsys.readouterr().err
