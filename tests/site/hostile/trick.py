@@ -1,0 +1,110 @@
+"""A trick: what it is, what it answers, and how the row of its page has to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from inspect import isgenerator
+from typing import NamedTuple
+
+Sent = Iterable[bytes | float]
+"""What a server does: bytes are sent, a number is a pause in seconds; at the end the connection is closed."""
+
+
+class Request(NamedTuple):
+    """A request as a trick sees it. ``path`` with its query; ``site``: scheme, address and port that it came to."""
+
+    path: str
+    site: str
+    host: str
+    port: int
+
+
+Answer = Callable[[Request], Sent]
+
+
+class Trick(NamedTuple):
+    """One way to hurt a crawler.
+
+    ``fetched``: the names of the protocol statuses, parted by ``|``, of which the row of its page must have one; "" for
+    a row that is left as it is, due. ``parsed``: how its parse may end, likewise: ``success``, ``redirect``,
+    ``failed``; "" for none. ``robots``: the answer of its robots.txt, None for 404. ``sitemap``: injected as a sitemap.
+    """
+
+    name: str
+    what: str
+    answer: Answer
+    fetched: str
+    parsed: str = ""
+    robots: Answer | None = None
+    scheme: str = "http"
+    sitemap: bool = False
+    path: str = ""
+
+    @property
+    def first(self) -> str:
+        """The path that is the seed."""
+        return self.path or f"/{self.name}"
+
+
+class Tricks:
+    """The tricks of a module, in their order."""
+
+    def __init__(self) -> None:
+        self._found: list[Trick] = []
+
+    def __iter__(self) -> Iterator[Trick]:
+        return iter(self._found)
+
+    def add(self, name: str, what: str, answer: Answer | Sent, fetched: str, parsed: str = "", **more: object) -> None:
+        """Add a trick; an ``answer`` that is no function is the same for every request."""
+        made: Answer = answer if callable(answer) else _same(answer)
+        self._found.append(Trick(name, what, made, fetched, parsed, **more))  # type: ignore[arg-type]
+
+    def trick(self, what: str, fetched: str, parsed: str = "", **more: object) -> Callable[[Answer], Answer]:
+        """Add the function behind it as the answer of a trick that has its name."""
+
+        def adding(answer: Answer) -> Answer:
+            name = answer.__name__.strip("_").replace("_", "-")  # type: ignore[attr-defined]
+            self.add(name, what, answer, fetched, parsed, **more)
+            return answer
+
+        return adding
+
+    def document(
+        self,
+        name: str,
+        what: str,
+        make: Callable[[], bytes | str],
+        content_type: str = "text/html",
+        parsed: str = "success|failed",
+    ) -> None:
+        """Add a page that is transferred as it should be; ``make`` gives its body, and is called once."""
+
+        def made() -> bytes:
+            body = make()
+            return body.encode() if isinstance(body, str) else body
+
+        self.add(name, what, serving(cache(made), content_type), "SUCCESS", parsed)
+
+
+def _same(sent: Sent) -> Answer:
+    kept = tuple(sent) if isgenerator(sent) else sent
+    return lambda _: kept
+
+
+def head(content_type: str = "text/html", *lines: str | bytes, status: str = "200 OK") -> bytes:
+    """Return a status line and headers with the blank line."""
+    own = [line.encode() if isinstance(line, str) else line for line in lines]
+    return b"\r\n".join([f"HTTP/1.1 {status}".encode(), f"Content-Type: {content_type}".encode(), *own, b"", b""])
+
+
+def page(body: bytes, content_type: str = "text/html", *lines: str | bytes, status: str = "200 OK") -> Iterator[bytes]:
+    """Give an honest answer around a body."""
+    yield head(content_type, f"Content-Length: {len(body)}", *lines, status=status)
+    yield body
+
+
+def serving(make: Callable[[], bytes], content_type: str = "text/html", *lines: str | bytes) -> Answer:
+    """Return an answer whose body is made when it is asked for."""
+    return lambda _: page(make(), content_type, *lines)
