@@ -17,7 +17,6 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.mapreduce import package_archive, spark
 from nutch2py.parser.filters import language
-from nutch2py.parser.formats.ole import OleParser
 from nutch2py.parser.formats.pdf import PdfParser
 from tests.imports import ROOT, canonical, distribution_of, distributions, imported, paths, trees
 from tests.parser.pages import fetched
@@ -86,11 +85,6 @@ def _pdf(conf: Configuration) -> None:
     raise ConfigurationError(parse.args[0])  # it fails one page, not the job
 
 
-def _ole(conf: Configuration) -> None:
-    parse = OleParser(conf).parse("http://h.test/a.doc", fetched(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 512))
-    raise ConfigurationError(parse.args[0])
-
-
 def _language(_: Configuration) -> None:
     language._cld2.cache_clear()
     language.identify("some words")
@@ -99,7 +93,6 @@ def _language(_: Configuration) -> None:
 WITHOUT: dict[str, tuple[Callable[[Configuration], object], str]] = {
     "pyspark": (_spark, r"install it with pip install 'nutch2py\[spark\]'"),
     "pypdfium2": (_pdf, r"needs the package pypdfium2: pip install 'nutch2py\[formats\]'"),
-    "olefile": (_ole, r"needs the package olefile: pip install 'nutch2py\[formats\]'"),
     "pycld2": (_language, r"install nutch2py\[language\]"),
     "kazoo": (
         lambda conf: addresses(conf, "", "cloud", "nutch"),

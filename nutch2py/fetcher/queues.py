@@ -21,6 +21,7 @@ from nutch2py.url.parts import domain_of
 from nutch2py.url.resolve import HostsFile, Resolver
 from nutch2py.webpage import WebPage
 
+_EMPTY_PLACES = 32
 BY_HOST, BY_DOMAIN, BY_IP = "byHost", "byDomain", "byIP"
 
 
@@ -56,7 +57,8 @@ class FetchItemQueue:
     max_threads: int
     crawl_delay: float
     min_crawl_delay: float
-    items: list[FetchItem] = field(default_factory=list)  # a deque takes ten times the memory, and most are short
+    items: list[FetchItem | None] = field(default_factory=list)  # a deque takes ten times the memory; most are short
+    first: int = 0  # place of the next in ``items``; those before it are taken
     in_progress: int = 0
     next_fetch_time: float = 0.0
     exceptions: int = 0
@@ -65,6 +67,32 @@ class FetchItemQueue:
     deferrals: int = 0
     scheduled: bool = False
     closed: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many pages wait."""
+        return len(self.items) - self.first
+
+    def take(self) -> FetchItem:
+        """Take the next page."""
+        item = self.items[self.first]
+        assert item is not None
+        self.items[self.first] = None
+        self.first += 1
+        if self.first >= _EMPTY_PLACES and 2 * self.first >= len(
+            self.items
+        ):  # so that a page costs the same in any queue
+            del self.items[: self.first]
+            self.first = 0
+        return item
+
+    def put_back(self, item: FetchItem) -> None:
+        """Make a page that was taken the next one."""
+        if self.first:
+            self.first -= 1
+            self.items[self.first] = item
+        else:
+            self.items.insert(0, item)
 
 
 class QueueKeys:
@@ -115,7 +143,7 @@ class FetchItemQueues:
 
     def __len__(self) -> int:
         """Return the number of queues that have pages waiting or in progress."""
-        return sum(1 for queue in self._queues.values() if queue.items or queue.in_progress)
+        return sum(1 for queue in self._queues.values() if queue.size or queue.in_progress)
 
     def queue(self, queue_id: str, own: HostSettings | None = None) -> FetchItemQueue:
         """Return the queue of that name, made when it is new, with its ``own`` settings."""
@@ -154,14 +182,14 @@ class FetchItemQueues:
             queue.scheduled = False
             if queue.next_fetch_time > now:  # put off since it was put into the heap
                 self._schedule(queue)
-            elif not queue.items:
+            elif not queue.size:
                 if not queue.in_progress and not queue.closed and not self._remembered(queue, now):
                     self._queues.pop(queue.id, None)
             else:
-                item = queue.items.pop(0)
+                item = queue.take()
                 self.total_size -= 1
                 queue.in_progress += 1
-                if queue.items:
+                if queue.size:
                     self._schedule(queue)
                 return item
         return None
@@ -195,7 +223,7 @@ class FetchItemQueues:
             queue.next_fetch_time = now + delay
         if queue.deferrals > retries:
             return self._drop(queue, close=True) + 1
-        queue.items.insert(0, item)
+        queue.put_back(item)
         self.total_size += 1
         self._schedule(queue)
         return 0
@@ -235,8 +263,9 @@ class FetchItemQueues:
         return self._drop(self.queue(item.queue_id), close=True)
 
     def _drop(self, queue: FetchItemQueue, close: bool) -> int:
-        dropped = len(queue.items)
+        dropped = queue.size
         queue.items.clear()
+        queue.first = 0
         queue.closed = queue.closed or close
         self.total_size -= dropped
         return dropped

@@ -19,6 +19,7 @@ _NAMED = (
 )  # fmt: skip
 _BLOCKS = "p,pre,blockquote,td,li,dd,dt,h1,h2,h3,h4,h5,h6,figcaption,section,article,div"
 _PLACES = "main,article,[role=main],[itemprop=articleBody]"
+_MOST_PLACES = 50
 _MIN_LENGTH = 80  # characters of a block that is text and no label
 _MAX_LINKED = 0.5  # part of a block that may be links
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
@@ -36,14 +37,14 @@ def main_text(tree: LexborHTMLParser) -> str:
         return ""
     whole = max(1, len(body.text()))
     root = body
-    for place in body.css(_PLACES):
+    for place in body.css(_PLACES)[:_MOST_PLACES]:
         if len(place.text()) * 3 >= whole:
             root = place
             break
-    skipped = {node.mem_id for node in root.css(_FURNITURE)} if root is body else set()
+    furniture = {node.mem_id: True for node in root.css(_FURNITURE)} if root is body else {}
     kept: list[tuple[str, bool, bool]] = []  # text, is long, is a heading
     for block in _leaves(root):
-        if _is_furniture(block, root, skipped):
+        if _is_furniture(block, root, furniture):
             continue
         text = collapse(block.text(separator="\0"))
         if not text.strip():
@@ -63,17 +64,37 @@ def main_text(tree: LexborHTMLParser) -> str:
 
 def _leaves(root: LexborNode) -> list[LexborNode]:
     """Return the blocks that hold no other block."""
-    return [block for block in root.css(_BLOCKS) if len(block.css(_BLOCKS)) <= 1]
+    blocks = root.css(_BLOCKS)
+    known = {block.mem_id for block in blocks}
+    holders: set[int] = set()
+    seen: set[int] = set()
+    for block in blocks:
+        node = block.parent
+        while node is not None and node.mem_id not in seen:
+            seen.add(node.mem_id)
+            if node.mem_id in known:
+                holders.add(node.mem_id)
+                break
+            node = node.parent
+    return [block for block in blocks if block.mem_id not in holders]
 
 
-def _is_furniture(block: LexborNode, root: LexborNode, skipped: set[int]) -> bool:
+def _is_furniture(block: LexborNode, root: LexborNode, found: dict[int, bool]) -> bool:
+    """Tell whether a block or what is around it is furniture. ``found``: what is known, of each node looked at once."""
+    path: list[int] = []
     node: LexborNode | None = block
+    answer = False
     while node is not None and node.mem_id != root.mem_id:
-        if node.mem_id in skipped:
-            return True
+        known = found.get(node.mem_id)
+        if known is not None:
+            answer = known
+            break
+        path.append(node.mem_id)
         attributes = node.attributes
         words = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower().split()
         if any(word in _NAMED for word in words):
-            return True
+            answer = True
+            break
         node = node.parent
-    return False
+    found.update(dict.fromkeys(path, answer))
+    return answer

@@ -30,12 +30,13 @@ def read_meta_tags(elements: Iterable[LexborNode], url: str, encoding: str = "ut
     """
     tags = HTMLMetaTags()
     elements = [*elements]
+    outside: set[int] = set()
     base = document_base(elements, url)
     for node in elements:
         attributes = node.attributes
         if node.tag == "base":
             href = attributes.get("href")
-            if href is not None and not _in_noscript(node):
+            if href is not None and not _in_noscript(node, outside):
                 tags.base_href = _resolved(url, href) or tags.base_href
             continue
         content = attributes.get("content")
@@ -53,16 +54,17 @@ def read_meta_tags(elements: Iterable[LexborNode], url: str, encoding: str = "ut
             tags.http_equiv[equivalent] = content
             if equivalent == "pragma":
                 tags.no_cache |= "no-cache" in content.lower()
-            elif equivalent == "refresh" and not _in_noscript(node):
+            elif equivalent == "refresh" and not _in_noscript(node, outside):
                 _refresh(tags, escape_query(content, encoding), url, base)
     return tags
 
 
 def document_base(elements: Iterable[LexborNode], url: str) -> str:
     """Return what a page's links are resolved against: its first ``base href``, itself resolved, else its own URL."""
+    outside: set[int] = set()
     for node in elements:
         href = node.attributes.get("href") if node.tag == "base" else None
-        if href is not None and not _in_noscript(node):
+        if href is not None and not _in_noscript(node, outside):
             base = _resolved(url, href.strip())
             return base if base and not base.startswith(("data:", "javascript:")) else url
     return url
@@ -90,11 +92,13 @@ def _robots(tags: HTMLMetaTags, directives: str) -> None:
     tags.no_cache |= "noarchive" in directives
 
 
-def _in_noscript(node: LexborNode) -> bool:
+def _in_noscript(node: LexborNode, outside: set[int]) -> bool:
+    """Tell whether a noscript is around a node. ``outside``: nodes that are known to be in none, looked at once."""
     parent = node.parent
-    while parent is not None:
+    while parent is not None and parent.mem_id not in outside:
         if parent.tag == "noscript":
             return True
+        outside.add(parent.mem_id)
         parent = parent.parent
     return False
 

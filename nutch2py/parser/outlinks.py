@@ -25,6 +25,8 @@ _ATTRIBUTE = {
 }
 # an element of these without content is an artefact, not a link that anyone could follow
 _NEEDS_CONTENT = frozenset({"a", "form"})
+# characters: an <object> lets links lie in each other, and the text of the innermost is in the anchor of each
+_MOST_ANCHORS = 2_000_000
 _NO_ANCHOR = frozenset({"area", "frame", "script", "link", "img"})
 
 
@@ -71,10 +73,13 @@ class OutlinkCollector:
         cut_scripts(tree)
         parsed_base = parse_url(base)
         outlinks = []
+        room = _MOST_ANCHORS
         for element, target in found:
             try:
                 url = resolve(parsed_base, escape_query(target, encoding))
             except ValueError:
                 continue
-            outlinks.append(Outlink(url, "" if element is None else anchor_text(element)))
+            anchor = "" if element is None or room <= 0 else anchor_text(element)
+            room -= len(anchor)
+            outlinks.append(Outlink(url, anchor))
         return outlinks

@@ -4,6 +4,10 @@ An entity that a document declares can stand for any amount of text, and libxml2
 whatever it is told (lxml's ``resolve_entities``) when attributes or recovery are involved; after an ampersand that
 stands for nothing it leaves out even ``&amp;``. So references are settled before: the five of XML and numbers stay, the
 names of HTML become numbers, and any other ampersand is one. The encoding is settled in the same place.
+
+A document type is left out: all that is of use in one is what a document could hide in it (entities, and attributes
+that any number of elements would be given). So is what of a namespace's name is beyond 1,000 characters: lxml writes it
+before the name of each element.
 """
 
 from __future__ import annotations
@@ -17,10 +21,17 @@ from nutch2py.parser.charset_names import decode, resolve_label
 from nutch2py.parser.prescan import xml_label
 
 _AMPERSAND = re.compile(
-    rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|&(?:(#[0-9]{1,7}|#x[0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});)?",
+    rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)"
+    rb"|&(?:(#[0-9]{1,7}|#x[0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});)?",
     re.DOTALL,
 )
 _PREDEFINED = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
+_PROLOG = re.compile(rb"\s+|<\?(?:.*?\?>|.*\Z)|<!--(?:.*?-->|.*\Z)|(<!DOCTYPE)", re.DOTALL)
+# what of a document type may hold a bracket that is none
+_OF_TYPE = re.compile(
+    rb"[^\"'<\[\]>]++|\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|<!--(?:.*?-->|.*\Z)|<\?(?:.*?\?>|.*\Z)|[<\[\]>]", re.DOTALL
+)
+_NAMESPACE = re.compile(rb"(\sxmlns(?::[^\s=<>\"'/]*+)?+\s*+=\s*+)(?:\"([^\"]{1000})[^\"]*+\"|'([^']{1000})[^']*+')")
 _DECLARATION = re.compile(rb"<\?xml\s[^<>]*>")
 _CONTROL = bytes({*range(0x20)} - {9, 10, 13})  # characters that XML has not; libxml2 ends at one
 _SPACE = b" \t\r\n"
@@ -45,7 +56,32 @@ def settled(content: bytes, header: str | None = None) -> bytes:
         content = content[declaration.end() :]
     if len(content.translate(None, _CONTROL)) != len(content):
         content = content.translate(None, _CONTROL)
+    if b"<!DOCTYPE" in content:
+        content = _without_type(content)
+    if b"xmlns" in content:
+        content = _NAMESPACE.sub(rb'\1"\2\3"', content)
     return _AMPERSAND.sub(_reference, content) if b"&" in content else content
+
+
+def _without_type(content: bytes) -> bytes:
+    """Return a document without the document types before its root element, as far as they can be told."""
+    kept: list[bytes] = []
+    position = 0
+    while (found := _PROLOG.match(content, position)) is not None:
+        position = found.end()
+        if found[1] is None:
+            kept.append(found[0])
+            continue
+        subset = False
+        while (part := _OF_TYPE.match(content, position)) is not None:
+            position = part.end()
+            if part[0] == b"[":
+                subset = True
+            elif part[0] == b"]":
+                subset = False
+            elif part[0] == b">" and not subset:
+                break
+    return b"".join([*kept, content[position:]])
 
 
 def _encoding(content: bytes, header: str | None) -> str:

@@ -9,6 +9,7 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher.queues import FetchItem, FetchItemQueues, HostSettings, QueueKeys
 from nutch2py.webpage import WebPage
+from tests.growth import assert_linear
 from tests.memory import peak_megabytes
 
 
@@ -161,6 +162,27 @@ def test_the_time_of_an_item_does_not_grow_with_the_queues(conf: Configuration) 
         handled += 1
     assert handled == 20_000
     assert len(queues._ready) == 20_000  # each queue stands in the heap once
+
+
+def test_the_time_of_an_item_does_not_grow_with_those_of_its_queue(conf: Configuration) -> None:
+    def work(pages: list[FetchItem]) -> None:
+        queues, _ = make(conf, fetcher_server_delay=0, fetcher_max_pages_per_queue=-1)
+        for item in pages:
+            queues.add(item)
+        assert queues.total_size == len(pages)
+        seen = []
+        while (item := queues.get()) is not None:
+            if len(seen) % 3 == 1:
+                queues.defer(item, 0, len(pages))
+                item = queues.get()
+                assert item is not None
+            seen.append(item.url)
+            queues.finish(item)
+        assert seen == [item.url for item in pages]
+
+    row = WebPage()
+    shape = {"one queue": lambda length: [FetchItem(f"{n}", f"{n}", row, "h") for n in range(length)]}
+    assert_linear(work, shape, 400_000)
 
 
 @pytest.mark.parametrize(

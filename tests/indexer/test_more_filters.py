@@ -206,7 +206,8 @@ def test_feed_fields():
         "publishedDate": ["2023-11-14T22:13:20.000Z"],
         "updatedDate": ["2023-11-14T22:13:21.000Z"],
     }
-    assert filtered(FeedIndexingFilter, metadata={"published": b"soon"}).fields == {}
+    for no_date in (b"soon", b"9" * 5000, b"--1", "٣".encode(), "²".encode()):
+        assert filtered(FeedIndexingFilter, metadata={"published": no_date}).fields == {}
 
 
 def parsed(html, includes, conf=()):

@@ -20,6 +20,12 @@ def text_of(content: bytes) -> str:
      "&unknown; & &; \ufffd \ufffd \ufffd &#99999999; &"),
     ("<x><![CDATA[a & b &amp; c]]> &amp; d<!-- & --></x>", "a & b &amp; c & d"),
     ("<!DOCTYPE x [<!ENTITY e 'boo'>]><x y='&e;'>&e;</x>", "&e;"),
+    ("<!DOCTYPE x [<!ENTITY c '<![CDATA['><!ENTITY e 'boo'>]><x>&e;</x>", "&e;"),
+    ("<!DOCTYPE x [<!ENTITY c \"]>\"><!-- ]> --><?p ]> ?><!ENTITY e 'boo'>]><x>&e;</x>", "&e;"),
+    ("<?p <![CDATA[ ?><!--<!DOCTYPE--><!DOCTYPE x [<!ENTITY e 'boo'>]><x>&e;</x>", "&e;"),
+    ("<!DOCTYPE x SYSTEM '[>' [<!ATTLIST x y CDATA 'boo'>] ><x>a</x>", "a"),
+    ("<!DOCTYPE html PUBLIC '-//W3C//DTD XHTML 1.0//EN' \"a\"><x>a</x>", "a"),
+    ("<!DOCTYPE x [", ""),
 ])  # fmt: skip
 def test_text(content: str, text: str) -> None:
     assert text_of(content.encode()) == text

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from nutch2py.conf import Configuration
 from nutch2py.contracts import IndexingFilter
 from nutch2py.document import NutchDocument
 from nutch2py.indexer.dates import parse_date, solr_date
 from nutch2py.indexer.filters.index_metadata import metadata_values
 from nutch2py.webpage import WebPage
+
+_MILLISECONDS = re.compile(r"-?[0-9]{1,18}")
 
 
 class FeedIndexingFilter(IndexingFilter):
@@ -32,7 +36,7 @@ class FeedIndexingFilter(IndexingFilter):
         for name in ("published", "updated"):
             for value in metadata_values(page, name)[:1]:
                 text = value.strip()
-                time = int(text) if text.lstrip("-").isdecimal() else parse_date(text)
+                time = int(text) if _MILLISECONDS.fullmatch(text) else parse_date(text)
                 if time is not None:
                     document.add(f"{name}Date", solr_date(time))
         return document

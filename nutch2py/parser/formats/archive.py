@@ -20,6 +20,7 @@ from nutch2py.webpage import WebPage
 
 _CHUNK = 1 << 16
 _UTF8 = 0x800
+_MAX_HEADERS = 1000  # of a tar for all of its files: tarfile hands each of them a copy
 
 
 class ArchiveParser(DocumentParser):
@@ -94,6 +95,8 @@ class ArchiveParser(DocumentParser):
                 self.conf
             ) as budget:  # fmt: skip
                 for member in archive:
+                    if len(archive.pax_headers) > _MAX_HEADERS:
+                        raise Unreadable(f"tar: {len(archive.pax_headers)} headers for every file")
                     file = archive.extractfile(member) if member.isreg() else None
                     if file is not None:
                         budget.take(member.size)

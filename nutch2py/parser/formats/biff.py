@@ -59,6 +59,7 @@ class _Reader:
         self._strings: list[str] = []
         self._row = -1
         self._cells: list[str] = []
+        self._width = 0  # characters of the row
         self._texts = 0
         self._dates: set[int] = set(DATE_FORMATS)
         self._styles: list[int] = []
@@ -87,13 +88,18 @@ class _Reader:
         """Add the cells of the row so far."""
         self._document.add("\t".join(self._cells))
         self._cells.clear()
+        self._width = 0
 
     def _cell(self, data: bytes, text: str) -> None:
         row = struct.unpack_from("<H", data)[0]
         if row != self._row:
             self.end_row()
             self._row = row
-        if text:
+        self._add(text)
+
+    def _add(self, text: str) -> None:
+        self._width += len(text) + 1
+        if text and self._width < self._document.room:  # a string that many cells show may be long
             self._cells.append(text)
 
     def _plain(self, data: bytes, offset: int, width: int) -> str:
@@ -188,9 +194,7 @@ class _Reader:
             self._cell(data, shown_number(repr(struct.unpack_from("<d", data, offset)[0]), self._is_date(data)))
 
     def _string(self, data: bytes, _: list[int]) -> None:
-        text = self._plain(data, 0, 1 if self._version == 2 else 2)
-        if text:
-            self._cells.append(text)
+        self._add(self._plain(data, 0, 1 if self._version == 2 else 2))
 
     def _header(self, data: bytes, _: list[int]) -> None:
         if data:

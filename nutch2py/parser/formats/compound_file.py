@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import struct
+import sys
+from array import array
 from datetime import datetime, timedelta
 
 from nutch2py.parser.formats.parsed_document import Document, Unreadable
 
+MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_HEADER, _ENTRY, _MINI = 512, 128, 64  # bytes of the header, of an entry of the directory, of a small sector
+_STORAGE, _STREAM = 1, 2
 _MAX_STREAM = 256 << 20
+_MAX_DEPTH = 32  # folders in each other
+_TIMES_READ = 16
 _PROPERTIES = {
     2: "title", 4: "dc:creator", 3: "dc:subject", 5: "meta:keyword", 6: "dc:description", 8: "meta:last-author",
     12: "dcterms:created", 13: "dcterms:modified", 14: "xmpTPg:NPages", 18: "extended-properties:Application",
@@ -17,31 +23,106 @@ _EPOCH = datetime(1601, 1, 1)
 
 
 class OleFile:
-    """The streams of a compound file by path, without regard to case."""
+    """The streams of a compound file by path, without regard to case.
+
+    Its tables may name anything: a sector is read once for each place in a chain, an entry of the directory once, and
+    no more bytes are handed out than a healthy file holds, each of its streams read a few times.
+    """
 
     def __init__(self, content: bytes) -> None:
-        import olefile
+        if len(content) < _HEADER or content[:8] != MAGIC:
+            raise Unreadable("compound file: no header")
+        shift, mini_shift = struct.unpack_from("<HH", content, 30)
+        if shift not in (9, 12) or mini_shift != 6:
+            raise Unreadable(f"compound file: sectors of 2^{shift} bytes")
+        self._content, self._size = content, 1 << shift
+        self._left = _TIMES_READ * len(content) + (1 << 20)
+        first, self._cutoff = struct.unpack_from("<I4xI", content, 48)
+        minifat, _, difat = struct.unpack_from("<III", content, 60)
+        self._fat = self._read_fat(difat)
+        self._minifat = _numbers(self._stream(minifat))
+        self._entries: dict[tuple[str, ...], tuple[int, int]] = {}  # path in lower case -> first sector, size
+        self._folders: dict[tuple[str, ...], list[str]] = {}  # path in lower case -> names of the folders in it
+        self.paths: list[list[str]] = []
+        root = self._walk(self._stream(first))
+        self._ministream = self._stream(*root)
 
-        try:
-            self._file = olefile.OleFileIO(io.BytesIO(content), raise_defects=olefile.DEFECT_FATAL)
-            self.paths: list[list[str]] = self._file.listdir()
-        except Exception as error:  # noqa: BLE001 - olefile raises whatever its arithmetic ends in
-            raise Unreadable(f"compound file: {error}") from None
+    def _sector(self, number: int) -> bytes:
+        start = (number + 1) * self._size
+        return self._content[start : start + self._size]
+
+    def _read_fat(self, difat: int) -> array[int]:
+        """Return the table that names for each sector the next one of its chain."""
+        places = [*struct.unpack_from("<109I", self._content, 76)]
+        most = len(self._content) // self._size
+        while difat < most and len(places) <= most:  # the table of the table's sectors goes on in a chain
+            numbers = _numbers(self._sector(difat))
+            if not numbers:
+                break
+            places += numbers[:-1]
+            difat = numbers[-1]
+        return _numbers(b"".join([self._sector(place) for place in places[:most] if place < most]))
+
+    def _stream(self, start: int, size: int = _MAX_STREAM) -> bytes:
+        """Return what a chain of sectors holds, as far as it goes."""
+        parts: list[bytes] = []
+        most = min(len(self._fat), -(-size // self._size))
+        while start < len(self._fat) and len(parts) < most:
+            parts.append(self._sector(start))
+            start = self._fat[start]
+        return b"".join(parts)[:size]
+
+    def _walk(self, directory: bytes) -> tuple[int, int]:
+        """Take the entries of the directory; return first sector and size of what holds the small streams."""
+        count = len(directory) // _ENTRY
+        if not count:
+            raise Unreadable("compound file: no directory")
+        seen = {0}
+        child, start, size = struct.unpack_from("<I36xII", directory, 76)
+        waiting: list[tuple[int, tuple[str, ...]]] = [(child, ())]
+        while waiting:
+            number, folder = waiting.pop()
+            if number >= count or number in seen:
+                continue
+            seen.add(number)
+            at = number * _ENTRY
+            length, kind, left, right, child = struct.unpack_from("<HBxIII", directory, at + 64)
+            raw = directory[at : at + max(0, min(length, 64) - 2)]
+            path = (*folder, raw.decode("utf-16-le", "replace"))
+            lower = tuple(part.lower() for part in path)
+            waiting += ((left, folder), (right, folder))
+            if kind == _STREAM and lower not in self._entries:
+                self._entries[lower] = struct.unpack_from("<II", directory, at + 116)
+                self.paths.append([*path])
+            elif kind == _STORAGE and len(path) <= _MAX_DEPTH:
+                self._folders.setdefault(lower[:-1], []).append(path[-1])
+                waiting.append((child, path))
+        return start, size
 
     def read(self, path: list[str]) -> bytes:
-        """Return a stream; raise :class:`Unreadable` when its sectors are not there."""
-        try:
-            with self._file.openstream(path) as stream:
-                found: bytes = stream.read(_MAX_STREAM)
-                return found
-        except Exception as error:  # noqa: BLE001 - see above
-            raise Unreadable(f"stream {'/'.join(path)}: {error}") from None
+        """Return a stream as far as its sectors are there; raise :class:`Unreadable` when it overlaps others."""
+        start, size = self._entries[tuple(part.lower() for part in path)]
+        if size >= self._cutoff:
+            found = self._stream(start, min(size, _MAX_STREAM))
+        else:
+            parts: list[bytes] = []
+            while start < len(self._minifat) and len(parts) * _MINI < size:
+                parts.append(self._ministream[start * _MINI : (start + 1) * _MINI])
+                start = self._minifat[start]
+            found = b"".join(parts)[:size]
+        self._left -= len(found)
+        if self._left < 0:
+            raise Unreadable(f"stream {'/'.join(path)} overlaps others")
+        return found
 
     def get(self, folder: list[str], name: str) -> bytes:
         """Return a stream of a folder, b"" when there is none."""
-        wanted = [part.lower() for part in [*folder, name]]
-        path = next((path for path in self.paths if [part.lower() for part in path] == wanted), None)
-        return b"" if path is None else self.read(path)
+        path = [*folder, name]
+        return self.read(path) if tuple(part.lower() for part in path) in self._entries else b""
+
+    def folders(self, folder: list[str]) -> list[str]:
+        """Return the names of the folders in a folder, sorted."""
+        return sorted({*self._folders.get(tuple(part.lower() for part in folder), ())})
 
     def describe(self, document: Document) -> None:
         """Set title, author and dates of the summary; a broken summary costs nothing else."""
@@ -53,11 +134,15 @@ class OleFile:
             document.describe(label, values.get(number))
 
 
-def read_summary(stream: bytes) -> dict[int, str]:
-    """Return property number -> value of a summary stream ([MS-OLEPS]): text, dates and numbers, 100 at most.
+def _numbers(raw: bytes) -> array[int]:
+    numbers = array("I", raw[: len(raw) // 4 * 4])
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
 
-    olefile reads them too, but believes counts that a broken file claims, and is then busy for minutes.
-    """
+
+def read_summary(stream: bytes) -> dict[int, str]:
+    """Return property number -> value of a summary stream ([MS-OLEPS]): text, dates and numbers, 100 at most."""
     if len(stream) < 48:
         return {}
     (start,) = struct.unpack_from("<I", stream, 44)

@@ -44,22 +44,23 @@ class EpubParser(DocumentParser):
         )
         items: dict[str, str] = {}
         spine: list[str] = []
-        text = ""
+        text: list[str] = []
         for event in xml_events(package.read(root)):
             if event.kind == "text":
-                text += event.text
+                text.append(event.text)
             elif event.kind == "start":
-                text = ""
+                text.clear()
                 if event.name == "item":
                     items[event.attributes.get("id", "")] = event.attributes.get("href", "")
                 elif event.name == "itemref":
                     spine.append(event.attributes.get("idref", ""))
             elif event.name in _PROPERTIES:
-                document.describe(_PROPERTIES[event.name], text.strip())
+                document.describe(_PROPERTIES[event.name], "".join(text).strip())
         folder = posixpath.dirname(root)
         chapters = [posixpath.normpath(posixpath.join(folder, unquote(items[name]))) for name in spine if name in items]
         if not chapters:
             chapters = [name for name in package.names if name.lower().endswith((".html", ".xhtml", ".htm"))]
+        chapters = [*dict.fromkeys(chapters)]
         if not chapters:
             raise Unreadable("no chapters in the book")
         for name in chapters:

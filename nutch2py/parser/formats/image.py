@@ -18,6 +18,7 @@ _SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 7: 1, 9: 4, 10: 8}
 _EXIF, _GPS = 0x8769, 0x8825
 _NO_FRAME = frozenset({0xC4, 0xC8, 0xCC})  # markers among those of frames that are none
 _MAX_TEXT = 1 << 16
+_MAX_TEXTS = 1 << 20  # characters of all texts of an image: packed ones may be a thousand times as long as they look
 
 
 class ImageParser(DocumentParser):
@@ -48,7 +49,7 @@ def _size(document: Document, width: int, height: int) -> None:
 
 
 def _png(content: bytes, document: Document) -> None:
-    position = 8
+    position, room = 8, _MAX_TEXTS
     while position + 8 <= len(content):
         length, kind = struct.unpack_from(">I4s", content, position)
         data = content[position + 8 : position + 8 + length]
@@ -57,9 +58,10 @@ def _png(content: bytes, document: Document) -> None:
             _size(document, *struct.unpack_from(">II", data))
         elif kind == b"eXIf":
             exif(data, document)
-        elif kind in (b"tEXt", b"zTXt", b"iTXt"):
+        elif kind in (b"tEXt", b"zTXt", b"iTXt") and room > 0:
             name, _, value = data.partition(b"\0")
-            text = _png_text(kind, value)
+            text = _png_text(kind, value, min(_MAX_TEXT, room))
+            room -= len(text)
             label = {
                 "Title": "title",
                 "Author": "dc:creator",
@@ -71,14 +73,14 @@ def _png(content: bytes, document: Document) -> None:
         raise Unreadable("PNG without a header")
 
 
-def _png_text(kind: bytes, value: bytes) -> str:
+def _png_text(kind: bytes, value: bytes, most: int) -> str:
     try:
         if kind == b"tEXt":
-            return value.decode("latin-1")
+            return value[:most].decode("latin-1")
         if kind == b"zTXt":
-            return zlib.decompressobj().decompress(value[1:], _MAX_TEXT).decode("latin-1")
+            return zlib.decompressobj().decompress(value[1:], most).decode("latin-1")
         packed, rest = value[0], value[2:].split(b"\0", 2)[2]
-        return (zlib.decompressobj().decompress(rest, _MAX_TEXT) if packed else rest).decode("utf-8", "replace")
+        return (zlib.decompressobj().decompress(rest, most) if packed else rest[:most]).decode("utf-8", "replace")
     except (zlib.error, IndexError):
         return ""
 
@@ -146,6 +148,7 @@ def exif(data: bytes, document: Document) -> None:
     if order is None or len(data) < 8:
         return
     seen: set[int] = set()
+    left = [len(data)]
     queue = [(struct.unpack_from(f"{order}I", data, 4)[0], False)]
     place: dict[int, tuple[object, ...]] = {}
     while queue and len(seen) < 16:
@@ -153,7 +156,7 @@ def exif(data: bytes, document: Document) -> None:
         if offset in seen:
             continue
         seen.add(offset)
-        for tag, values in _directory(data, order, offset):
+        for tag, values in _directory(data, order, offset, left):
             if tag in (_EXIF, _GPS) and not is_gps and isinstance(values[0], int):
                 queue.append((values[0], tag == _GPS))
             elif is_gps:
@@ -171,7 +174,8 @@ def exif(data: bytes, document: Document) -> None:
             document.describe(name, round(-value if str(place.get(side, ("",))[0])[:1] in "SW" else value, 6))
 
 
-def _directory(data: bytes, order: str, offset: int) -> Iterator[tuple[int, tuple[object, ...]]]:
+def _directory(data: bytes, order: str, offset: int, left: list[int]) -> Iterator[tuple[int, tuple[object, ...]]]:
+    """Yield the tags of a directory with their values; those of a healthy file do not overlap: ``left`` bytes."""
     if offset + 2 > len(data):
         return
     (count,) = struct.unpack_from(f"{order}H", data, offset)
@@ -182,6 +186,9 @@ def _directory(data: bytes, order: str, offset: int) -> Iterator[tuple[int, tupl
         start = at + 8 if size <= 4 else struct.unpack_from(f"{order}I", data, at + 8)[0]
         if not size or size > _MAX_TEXT or start + size > len(data):
             continue
+        left[0] -= size
+        if left[0] < 0:
+            return
         raw = data[start : start + size]
         if kind in (1, 2, 7):
             yield tag, (raw.split(b"\0")[0].decode("utf-8", "replace"),)

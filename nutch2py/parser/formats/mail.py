@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from email import policy
 from email.message import Message
 from email.parser import BytesParser
+from email.policy import Compat32
 from email.utils import parsedate_to_datetime
+from itertools import islice
 
 from nutch2py.conf import Configuration
 from nutch2py.parser.charset import guess_text
@@ -20,6 +21,19 @@ _FROM_LINE = re.compile(rb"^From \S.*\r?\n", re.MULTILINE)
 _ENCODED = re.compile(r"=\?[^?\s]{1,40}\?[bBqQ]\?[^?]*\?=")
 _HEADERS = ("From", "To", "Cc", "Subject")
 _MAX_PARTS = 1000
+# what nests: the standard library compares every line with the ends of all that is open, and calls itself for each
+_NESTS = re.compile(rb"^content-type:\s*(?:multipart|message)/", re.MULTILINE | re.IGNORECASE)
+_MAX_DEPTH = 100
+_MAX_HEADER, _MAX_PARAMETERS = 50_000, 4_000  # characters
+
+
+class _ShortHeaders(Compat32):
+    """Cuts headers: what the standard library does with those that have parameters or encoded words is quadratic."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        """Return name and value of a header."""
+        name, value = super().header_source_parse(sourcelines)
+        return name, value[: _MAX_PARAMETERS if name.lower().startswith("content-") else _MAX_HEADER]
 
 
 class MailParser(DocumentParser):
@@ -30,18 +44,23 @@ class MailParser(DocumentParser):
     def __init__(self, conf: Configuration) -> None:
         super().__init__(conf)
         self._nested = NestedDocuments(conf)
-        self._parser = BytesParser(policy=policy.compat32)
+        self._parser = BytesParser(policy=_ShortHeaders())
 
     def read(self, content: bytes, document: Document, page: WebPage) -> None:
         """Read a message or a mailbox."""
         with unpacking(self.conf):
             if not content.startswith(b"From "):
-                self._message(self._parser.parsebytes(content), document)
+                self._message(self._parsed(content), document)
                 return
             starts = [match.end() for match in _FROM_LINE.finditer(content)]
             ends = [*[match.start() for match in _FROM_LINE.finditer(content)][1:], len(content)]
             for start, end in zip(starts[:_MAX_PARTS], ends, strict=False):
-                self._message(self._parser.parsebytes(content[start:end]), document)
+                self._message(self._parsed(content[start:end]), document)
+
+    def _parsed(self, content: bytes) -> Message:
+        if sum(1 for _ in islice(_NESTS.finditer(content), _MAX_DEPTH)) == _MAX_DEPTH:
+            raise Unreadable(f"{_MAX_DEPTH} messages or more in each other")
+        return self._parser.parsebytes(content)
 
     def _message(self, message: Message, document: Document) -> None:
         found = [(name, decoded(message.get(name))) for name in _HEADERS]

@@ -6,7 +6,7 @@ import re
 import struct
 
 from nutch2py.parser.formats.compound_file import OleFile
-from nutch2py.parser.formats.parsed_document import Document, Encrypted, Unreadable
+from nutch2py.parser.formats.parsed_document import Document, Encrypted, Unreadable, anchor_of
 
 _WORD_97 = 0xC0  # versions of the format above this are those of Word 97 and later
 _ENCRYPTED, _TABLE_1, _COMPLEX = 0x0100, 0x0200, 0x0004
@@ -95,7 +95,7 @@ def _without_fields(text: str, document: Document) -> str:
             link = _HYPERLINK.match("".join(codes.pop()).lstrip())
             start = results.pop()
             if link:
-                document.link(link[1] or link[2] or "", "" if start < 0 else "".join(out[start:]).translate(_MARKS))
+                document.link(link[1] or link[2] or "", "" if start < 0 else anchor_of(out, start).translate(_MARKS))
             if codes and results[-1] < 0:  # a field within the code of another
                 codes[-1] += out[start:] if start >= 0 else []
                 del out[start if start >= 0 else len(out) :]

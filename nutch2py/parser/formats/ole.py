@@ -6,15 +6,13 @@ import struct
 
 from nutch2py.conf import Configuration
 from nutch2py.parser.formats.biff import read_workbook
-from nutch2py.parser.formats.compound_file import OleFile
+from nutch2py.parser.formats.compound_file import MAGIC, OleFile
 from nutch2py.parser.formats.msword import read_word
-from nutch2py.parser.formats.nested import NestedDocuments, unpacking
+from nutch2py.parser.formats.nested import Budget, NestedDocuments, unpacking
 from nutch2py.parser.formats.outlook import read_message
 from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Encrypted, Unreadable
 from nutch2py.parser.formats.powerpoint import read_slides
 from nutch2py.webpage import WebPage
-
-_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 class OleParser(DocumentParser):
@@ -31,7 +29,7 @@ class OleParser(DocumentParser):
 
     def read(self, content: bytes, document: Document, page: WebPage) -> None:
         """Read a compound file, or a sheet of Excel 2 to 4, which is none."""
-        if content[:8] != _MAGIC:
+        if content[:8] != MAGIC:
             self._read_other(content, document)
             return
         ole = OleFile(content)
@@ -43,14 +41,14 @@ class OleParser(DocumentParser):
         if "encryptedpackage" in names or "encryptedsummary" in names:
             raise Encrypted("the file needs a password")
         found = False
-        with unpacking(self.conf):
+        with unpacking(self.conf) as budget:
             for place in sorted(folders, key=lambda place: (bool(place), place)):
                 for folder, name in sorted(folders[place]):
-                    found |= self._read_stream(ole, folder, name, document)
+                    found |= self._read_stream(ole, folder, name, document, budget)
         if not found:
             raise Unreadable(f"compound file without a document: {', '.join(sorted(names))[:200]}")
 
-    def _read_stream(self, ole: OleFile, folder: list[str], name: str, document: Document) -> bool:
+    def _read_stream(self, ole: OleFile, folder: list[str], name: str, document: Document, budget: Budget) -> bool:
         """Read the document that a stream is the main one of; tell whether it was one."""
         lower = name.lower()
         inner = bool(folder)
@@ -60,7 +58,7 @@ class OleParser(DocumentParser):
             elif lower in ("workbook", "book"):
                 read_workbook(ole.get(folder, name), document)
             elif lower == "powerpoint document":
-                for embedded in read_slides(ole.get(folder, name), document):
+                for embedded in read_slides(ole.get(folder, name), document, budget):
                     self._nested.add(document, "", embedded)
             elif lower == "__properties_version1.0" and not any(part.startswith("__") for part in folder):
                 for part in read_message(ole, folder, document):
@@ -68,9 +66,9 @@ class OleParser(DocumentParser):
             elif lower in ("package", "contents", "\x01ole10native"):
                 data = ole.get(folder, name)
                 label, data = native(data) if lower.endswith("native") else ("", data)
-                before = len(document.text)
+                before = document.length
                 self._nested.add(document, label, data)
-                return len(document.text) > before
+                return document.length > before
             else:
                 return False
         except (Unreadable, struct.error, IndexError) as error:
@@ -87,9 +85,9 @@ class OleParser(DocumentParser):
             return
         if content[:4] in (b"\xdb\xa5-\x00", b"\x31\xbe\x00\x00", b"\x9b\xa5\x21\x00"):
             raise Unreadable("a Word file older than Word 6")
-        before = document.text
+        before = document.length
         self._nested.add(document, "", content)  # often HTML, RTF or a newer format under an old name
-        if document.text == before:
+        if document.length == before:
             raise Unreadable("not a compound file")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from nutch2py.conf import Configuration
 from nutch2py.contracts import Outlink
 from nutch2py.parser.formats.nested import NestedDocuments, unpacking
-from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Unreadable
+from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Unreadable, whole_number
 from nutch2py.parser.formats.zip_package import ZipPackage, attribute, relations, xml_events
 from nutch2py.webpage import WebPage
 
@@ -69,12 +69,11 @@ class OoxmlParser(DocumentParser):
             from nutch2py.parser.formats.xlsx import read_sheets
 
             read_sheets(package, document)
-        parts = [name for name in package.names if re.fullmatch(_PARTS[kind], name.replace("\\", "/"), re.IGNORECASE)]
-        parts.sort(key=_order)
-        extras = sorted((n for n in package.names if _EXTRAS.fullmatch(n) and n not in parts), key=_order)
-        for name in [*parts, *extras]:
+        parts = {name for name in package.names if re.fullmatch(_PARTS[kind], name.replace("\\", "/"), re.IGNORECASE)}
+        extras = {name for name in package.names if _EXTRAS.fullmatch(name)} - parts
+        for name in [*sorted(parts, key=_order), *sorted(extras, key=_order)]:
             self._read_part(package, name, document)
-        for name in package.names:
+        for name in dict.fromkeys(package.names):
             if _EMBEDDED.fullmatch(name):
                 self._nested.add(document, posixpath.basename(name), package.read(name))
 
@@ -100,20 +99,19 @@ def _has(package: ZipPackage, folder: str) -> bool:
 def _order(name: str) -> tuple[int, list[str | int]]:
     """Sort body before notes before headers, and slide10 after slide9."""
     rank = next((i for i, word in enumerate(("document", "slides/", "sheets/")) if word in name), 9)
-    return rank, [int(part) if part.isdecimal() else part for part in _NUMBER.split(name)]
+    return rank, [whole_number(part) if part.isdecimal() else part for part in _NUMBER.split(name)]
 
 
 def simple_values(content: bytes) -> Iterator[tuple[str, str]]:
     """Yield (element, text) of a file whose elements hold nothing but text."""
-    text = ""
+    text: list[str] = []
     for event in xml_events(content):
-        if event.kind == "start":
-            text = ""
-        elif event.kind == "text":
-            text += event.text
-        else:
-            yield event.name, text.strip()
-            text = ""
+        if event.kind == "text":
+            text.append(event.text)
+            continue
+        if event.kind == "end":
+            yield event.name, "".join(text).strip()
+        text.clear()
 
 
 def part_text(content: bytes, targets: dict[str, str], outlinks: list[Outlink]) -> Iterator[str]:

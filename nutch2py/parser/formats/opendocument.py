@@ -5,7 +5,14 @@ from __future__ import annotations
 from nutch2py.conf import Configuration
 from nutch2py.parser.formats.nested import NestedDocuments, unpacking
 from nutch2py.parser.formats.ooxml import simple_values
-from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Encrypted, Unreadable
+from nutch2py.parser.formats.parsed_document import (
+    Document,
+    DocumentParser,
+    Encrypted,
+    Unreadable,
+    anchor_of,
+    whole_number,
+)
 from nutch2py.parser.formats.zip_package import ZipPackage, attribute, xml_events
 from nutch2py.webpage import WebPage
 
@@ -47,7 +54,7 @@ class OpenDocumentParser(DocumentParser):
                 document.describe(_PROPERTIES[name], value)
         read_text(body, document)
         read_text(package.read("styles.xml"), document)  # headers and footers
-        for name in package.names:
+        for name in dict.fromkeys(package.names):
             folder, _, file = name.rpartition("/")
             if file == "content.xml" and folder:
                 read_text(package.read(name), document)
@@ -79,7 +86,7 @@ def read_text(content: bytes, document: Document) -> None:
             elif name == "a":
                 links.append((attribute(event, "href"), len(line)))
             elif name in ("s", "tab"):
-                line.append(" " * min(100, int(attribute(event, "c") or 1) if name == "s" else 1))
+                line.append(" " * min(100, whole_number(attribute(event, "c"), 1) if name == "s" else 1))
             elif name == "line-break":
                 line.append("\n")
         elif name in _PARAGRAPHS:
@@ -89,4 +96,4 @@ def read_text(content: bytes, document: Document) -> None:
                 line.clear()
         elif name == "a" and links:
             target, start = links.pop()
-            document.link(target, "".join(line[start:]))
+            document.link(target, anchor_of(line, start))

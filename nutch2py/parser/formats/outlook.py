@@ -43,8 +43,7 @@ def read_message(ole: OleFile, folder: list[str], document: Document) -> Iterato
     if html and not body.strip():
         encoding = _encoding(ole, folder, _INTERNET_CODE_PAGE)
         yield Part("", html, f"text/html; charset={encoding}" if encoding else "text/html")
-    attachments = sorted({path[len(folder)] for path in ole.paths if len(path) == len(folder) + 2})
-    for name in attachments:
+    for name in ole.folders(folder):
         if name.startswith("__attach"):
             place = [*folder, name]
             label = _property(ole, place, _LONG_NAME) or _property(ole, place, _FILE_NAME)

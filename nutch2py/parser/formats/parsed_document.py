@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from nutch2py.conf import Configuration
@@ -17,6 +17,8 @@ from nutch2py.webpage import ParseStatusCode, WebPage
 _NO_TEXT = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 _MAX_TEXT = 20_000_000  # characters: the text of a library of 40 books; what comes after is left out
 _MAX_METADATA = 10_000  # characters of one value
+_MOST_METADATA = 1_000_000  # characters of all names and values
+_MAX_ANCHOR = 1000  # characters
 
 
 class Unreadable(Exception):
@@ -54,6 +56,7 @@ class Document:
         self.outlinks: list[Outlink] = []
         self._text: list[str] = []
         self._length = 0
+        self._described = 0
 
     def add(self, text: str) -> None:
         """Add text that stands on a line of its own; beyond 20 million characters nothing is added."""
@@ -74,10 +77,16 @@ class Document:
         self.outlinks.append(Outlink(url, clean_text(anchor).replace("\n", " ")))
 
     def describe(self, name: str, value: object) -> None:
-        """Set a metadata entry unless the value is empty; ``title`` sets the title."""
-        text = clean_text(str(value))[:_MAX_METADATA] if value is not None else ""
+        """Set a metadata entry unless the value is empty; ``title`` sets the title.
+
+        Of a value 10,000 characters are kept, and what is more than a million in all is left out.
+        """
+        if value is None or self._described >= _MOST_METADATA:
+            return
+        text = clean_text(str(value)[: 2 * _MAX_METADATA])[:_MAX_METADATA]
         if not text:
             return
+        self._described += len(name) + len(text)
         if name in ("title", "dc:title"):
             self.title = self.title or text.replace("\n", " ")
         else:
@@ -95,6 +104,16 @@ class Document:
     def full(self) -> bool:
         """Whether nothing more is added to the text."""
         return self._length >= _MAX_TEXT
+
+    @property
+    def room(self) -> int:
+        """How many characters of text can still be added."""
+        return max(0, _MAX_TEXT - self._length)
+
+    @property
+    def length(self) -> int:
+        """How many characters of text were added."""
+        return self._length
 
     @property
     def text(self) -> str:
@@ -152,6 +171,30 @@ class DocumentParser(Parser):
 def failure(minor: ParseStatusCode, message: str) -> Parse:
     """Return a failed parse."""
     return Parse("", "", (), ParseStatusCode.FAILED, minor, (message,))
+
+
+def whole_number(text: str, default: int = 0) -> int:
+    """Return a number of at most 18 digits, else the default.
+
+    >>> whole_number("12"), whole_number("x", 1), whole_number("9" * 5000)
+    (12, 1, 0)
+    """
+    return int(text) if text.isdecimal() and len(text) <= 18 else default
+
+
+def anchor_of(pieces: Sequence[str], start: int = 0) -> str:
+    """Return the anchor of a link whose text begins at ``pieces[start]``: 1,000 characters of it at most.
+
+    Links may lie in each other as deep as their author likes: each may cost no more than that.
+    """
+    found: list[str] = []
+    room = _MAX_ANCHOR
+    for index in range(start, min(len(pieces), start + _MAX_ANCHOR)):
+        found.append(pieces[index][:room])
+        room -= len(found[-1])
+        if room <= 0:
+            break
+    return "".join(found)
 
 
 def join_words(words: Iterable[str], between: str = " ") -> str:

@@ -18,6 +18,7 @@ _PROPERTIES = {
 _HYPHEN = re.compile("[\x02\ufffe]\\r?\\n?")  # PDFium's signs for a hyphen at the end of a line: the word goes on
 _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-]\d\d)'?(\d\d)?|Z)?")
 _MAX_LINKS = 10_000
+_MAX_LOOKED_AT = 20_000_000  # characters: for each link PDFium looks through all of its page
 
 
 class PdfParser(DocumentParser):
@@ -47,7 +48,11 @@ class PdfParser(DocumentParser):
             raise Unreadable(f"PDF: {error}") from None
         try:
             self._describe(pdf, count, document)
-            broken = sum(not _read_page(pdf, number, document) for number in range(count))
+            broken = 0
+            for number in range(count):
+                if document.full:
+                    break
+                broken += not _read_page(pdf, number, document)
             if broken and broken == count:
                 raise Unreadable(f"PDF: none of {count} pages can be read")
             self._attachments(pdf, document)
@@ -96,6 +101,7 @@ def _annotations(pdf: Any, page: Any, text: Any, document: Document) -> None:
     """Add the links of a page, anchored by the text that they cover, and the texts of its notes and form fields."""
     from pypdfium2 import raw
 
+    room, characters = _MAX_LOOKED_AT, max(0, text.count_chars())
     for index in range(min(raw.FPDFPage_GetAnnotCount(page), _MAX_LINKS)):
         annotation = raw.FPDFPage_GetAnnot(page, index)
         if not annotation:
@@ -107,8 +113,10 @@ def _annotations(pdf: Any, page: Any, text: Any, document: Document) -> None:
             if target:
                 area = raw.FS_RECTF()
                 anchor = ""
-                if raw.FPDFAnnot_GetRect(annotation, area):
+                room -= characters
+                if room > 0 and raw.FPDFAnnot_GetRect(annotation, area):
                     anchor = text.get_text_bounded(area.left, area.bottom, area.right, area.top, errors="ignore")
+                    room -= len(anchor)
                 document.link(target, anchor)
         elif kind != raw.FPDF_ANNOT_POPUP:
             for key in (b"Contents", b"V"):

@@ -6,19 +6,19 @@ import struct
 import zlib
 from collections.abc import Iterator
 
+from nutch2py.parser.formats.nested import Budget
 from nutch2py.parser.formats.parsed_document import Document, Encrypted, Unreadable
 
 _TEXT_CHARS, _TEXT_BYTES, _STRING = 0x0FA0, 0x0FA8, 0x0FBA
 _HYPERLINK, _COMMENT, _OBJECT, _ENCRYPTION = 0x0FD7, 0x2EE0, 0x1011, 0x2F14
 _HEADERS = 0x0FD9
 _MAX_DEPTH = 64
-_MAX_EMBEDDED = 100 << 20
 _PLACEHOLDERS = ("Click to edit", "Second level", "Third level", "Fourth level", "Fifth level", "*")
 
 
-def read_slides(stream: bytes, document: Document) -> Iterator[bytes]:
+def read_slides(stream: bytes, document: Document, budget: Budget) -> Iterator[bytes]:
     """Add texts and links; yield the embedded files. A text that stands in the file twice is added once."""
-    reader = _Reader(document)
+    reader = _Reader(document, budget)
     reader.read(stream, 0, len(stream), 0, 0)
     if not reader.records:
         raise Unreadable("no records in the presentation")
@@ -26,8 +26,8 @@ def read_slides(stream: bytes, document: Document) -> Iterator[bytes]:
 
 
 class _Reader:
-    def __init__(self, document: Document) -> None:
-        self._document = document
+    def __init__(self, document: Document, budget: Budget) -> None:
+        self._document, self._budget = document, budget
         self._seen: set[str] = set()
         self._link: list[str] = []
         self.embedded: list[bytes] = []
@@ -69,7 +69,8 @@ class _Reader:
 
     def _object(self, packed: int, raw: bytes) -> None:
         try:
-            data = zlib.decompressobj().decompress(raw[4:], _MAX_EMBEDDED) if packed else raw
+            data = zlib.decompressobj().decompress(raw[4:], self._budget.bytes_left + 1) if packed else raw
         except zlib.error:
             return
+        self._budget.take(len(data))
         self.embedded.append(data)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from nutch2py.parser.formats.compound_file import codepage
-from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Unreadable
+from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Unreadable, anchor_of
 from nutch2py.webpage import WebPage
 
 _TOKEN = re.compile(
@@ -124,7 +124,7 @@ class _Reader:
                 self._links.append((match[1] or match[2] or "", len(self._into[""]), len(self._stack)))
         while self._links and len(self._stack) < self._links[-1][2]:
             target, start, _ = self._links.pop()
-            self._document.link(target, "".join(self._into[""][start:]))
+            self._document.link(target, anchor_of(self._into[""], start))
 
     def _symbol(self, symbol: bytes) -> None:
         if symbol in b"\r\n":

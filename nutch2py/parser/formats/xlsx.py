@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from nutch2py.parser.formats.parsed_document import Document
+from nutch2py.parser.formats.parsed_document import Document, whole_number
 from nutch2py.parser.formats.zip_package import ZipPackage, attribute, relations, xml_events
 
 DATE_FORMATS = frozenset({*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)})
@@ -19,12 +19,15 @@ def read_sheets(package: ZipPackage, document: Document) -> None:
     strings = [*_shared_strings(package.read("xl/sharedStrings.xml"))]
     dates = _date_styles(package.read("xl/styles.xml"))
     links = relations(package.read("xl/_rels/workbook.xml.rels"))
+    seen: set[str] = set()
     for event in xml_events(package.read("xl/workbook.xml")):
         if event.kind == "start" and event.name == "sheet":
             document.add(event.attributes.get("name", ""))
             target = links.get(attribute(event, "id"), ("", ""))[1]
             name = target.lstrip("/") if target.startswith("/") else posixpath.normpath(f"xl/{target}")
-            _read_sheet(package, name, strings, dates, document)
+            if name not in seen:
+                seen.add(name)
+                _read_sheet(package, name, strings, dates, document)
 
 
 def _shared_strings(content: bytes) -> Iterator[str]:
@@ -53,10 +56,9 @@ def _date_styles(content: bytes) -> set[str]:
             inside = event.kind == "start"
         elif event.kind == "start" and event.name == "numFmt":
             if is_date_format(event.attributes.get("formatCode", "")):
-                own.add(int(event.attributes.get("numFmtId", "0")))
+                own.add(whole_number(event.attributes.get("numFmtId", "0"), -1))
         elif event.kind == "start" and event.name == "xf" and inside:
-            number = event.attributes.get("numFmtId", "0")
-            styles.append(int(number) if number.isdecimal() else 0)
+            styles.append(whole_number(event.attributes.get("numFmtId", "0")))
     return {str(index) for index, number in enumerate(styles) if number in own or number in DATE_FORMATS}
 
 
@@ -69,37 +71,43 @@ def _read_sheet(package: ZipPackage, name: str, strings: list[str], dates: set[s
     folder, _, file = name.rpartition("/")
     targets = relations(package.read(f"{folder}/_rels/{file}.rels"))
     row: list[str] = []
-    kind = style = value = ""
-    inside = ""
+    width = 0  # characters of the row
+    kind = style = inside = ""
+    parts: list[str] = []  # of a value
     for event in xml_events(package.read(name)):
         tag = event.name
         if event.kind == "text":
             if inside:
-                value += event.text
+                parts.append(event.text)
         elif event.kind == "start":
             if tag == "c":
-                kind, style, value = event.attributes.get("t", "n"), event.attributes.get("s", ""), ""
+                kind, style = event.attributes.get("t", "n"), event.attributes.get("s", "")
+                parts.clear()
             elif tag in ("v", "t", "oddHeader", "oddFooter", "evenHeader", "evenFooter", "firstHeader", "firstFooter"):
                 inside = tag
                 if tag not in ("v", "t"):
-                    value = ""
+                    parts.clear()
             elif tag == "hyperlink":
                 target = targets.get(attribute(event, "id"), ("", ""))[1]
                 document.link(target, event.attributes.get("display", ""))
         elif tag == inside:
             inside = ""
             if tag not in ("v", "t"):
-                document.add(value)
+                document.add("".join(parts))
         elif tag == "c":
-            row.append(_shown(kind, value, style in dates, strings))
+            shown = _shown(kind, "".join(parts), style in dates, strings)
+            width += len(shown) + 1
+            if width < document.room:  # a string that many cells show may be long
+                row.append(shown)
         elif tag == "row":
             document.add("\t".join(row).strip("\t"))
-            row = []
+            row, width = [], 0
 
 
 def _shown(kind: str, value: str, is_date: bool, strings: list[str]) -> str:
     if kind == "s":
-        return strings[int(value)] if value.isdecimal() and int(value) < len(strings) else ""
+        index = whole_number(value, len(strings))
+        return strings[index] if index < len(strings) else ""
     if kind == "b":
         return "TRUE" if value == "1" else "FALSE"
     return shown_number(value, is_date) if kind == "n" else value

@@ -28,6 +28,7 @@ class ZipPackage:
         except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError, EOFError) as error:
             raise Unreadable(f"not a ZIP file: {error}") from None
         self._budget = budget
+        self._packed_left = 2 * len(content)  # files of a healthy package do not overlap; some are read twice
         self.entries = self._zip.infolist()
         if len(self.entries) > _MAX_ENTRIES:
             raise Unreadable(f"a directory of {len(self.entries)} entries")
@@ -47,6 +48,9 @@ class ZipPackage:
         """Return the file of an entry of the directory."""
         if entry.flag_bits & 1:
             raise Encrypted(f"{entry.filename} needs a password")
+        self._packed_left -= entry.compress_size
+        if self._packed_left < 0:
+            raise Unreadable(f"{entry.filename} overlaps others")
         parts = []
         try:
             with self._zip.open(entry) as file:

@@ -1,0 +1,287 @@
+"""Small files of each format, made here: seeds of fuzzing, and the parts that growing ones are made of."""
+
+from __future__ import annotations
+
+import io
+import struct
+import tarfile
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping
+
+FREE, END, FAT = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
+SECTOR, MINI = 512, 64
+
+
+def zipped(files: Mapping[str, bytes] | Iterable[tuple[str, bytes]], packed: bool = True) -> bytes:
+    """Give a ZIP; names may come twice."""
+    out = io.BytesIO()
+    kind = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+    with warnings.catch_warnings(action="ignore"), zipfile.ZipFile(out, "w", kind) as archive:
+        for name, content in files.items() if isinstance(files, Mapping) else files:
+            with archive.open(zipfile.ZipInfo(name), "w") as file:
+                file.write(content)
+    return out.getvalue()
+
+
+def tarred(files: Iterable[tuple[str, bytes]], **headers: str) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", pax_headers=headers) as archive:
+        for name, content in files:
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return out.getvalue()
+
+
+def relations(targets: Iterable[tuple[str, str]], kind: str = "hyperlink") -> bytes:
+    entries = "".join(f'<Relationship Id="{key}" Type="x/{kind}" Target="{target}"/>' for key, target in targets)
+    return f"<Relationships>{entries}</Relationships>".encode()
+
+
+def docx(body: str, targets: Iterable[tuple[str, str]] = ()) -> bytes:
+    return zipped(
+        {
+            "[Content_Types].xml": b"<Types/>",
+            "docProps/core.xml": b"<p><title>T</title><creator>A</creator></p>",
+            "word/document.xml": f'<w:document xmlns:w="w" xmlns:r="r">{body}</w:document>'.encode(),
+            "word/_rels/document.xml.rels": relations(targets),
+        }
+    )
+
+
+def xlsx(cells: str, strings: str = "<si><t>s</t></si>", sheets: str = '<sheet name="S" id="1"/>') -> bytes:
+    return zipped(
+        {
+            "[Content_Types].xml": b"<Types/>",
+            "xl/workbook.xml": f"<workbook><sheets>{sheets}</sheets></workbook>".encode(),
+            "xl/_rels/workbook.xml.rels": relations([("1", "worksheets/sheet1.xml")], "worksheet"),
+            "xl/sharedStrings.xml": f"<sst>{strings}</sst>".encode(),
+            "xl/styles.xml": b'<s><numFmt numFmtId="170" formatCode="yyyy"/><cellXfs><xf numFmtId="14"/></cellXfs></s>',
+            "xl/worksheets/sheet1.xml": f"<worksheet><sheetData>{cells}</sheetData></worksheet>".encode(),
+        }
+    )
+
+
+def pptx(slides: Iterable[str]) -> bytes:
+    files = {f"ppt/slides/slide{n}.xml": f'<p:sld xmlns:p="p">{text}</p:sld>'.encode() for n, text in enumerate(slides)}
+    return zipped({"[Content_Types].xml": b"<Types/>", **files})
+
+
+def odt(body: str, meta: str = "<title>T</title>") -> bytes:
+    return zipped(
+        {
+            "mimetype": b"application/vnd.oasis.opendocument.text",
+            "content.xml": f'<o xmlns:xlink="x" xmlns:text="t">{body}</o>'.encode(),
+            "meta.xml": f"<m>{meta}</m>".encode(),
+        }
+    )
+
+
+def epub(chapter: str, spine: str = '<itemref idref="c"/>', items: str = '<item id="c" href="c.html"/>') -> bytes:
+    return zipped(
+        {
+            "mimetype": b"application/epub+zip",
+            "META-INF/container.xml": b'<c><rootfile full-path="book.opf"/></c>',
+            "book.opf": f"<package><title>T</title>{items}{spine}</package>".encode(),
+            "c.html": chapter.encode(),
+        }
+    )
+
+
+def png(*chunks: tuple[bytes, bytes]) -> bytes:
+    whole = [(b"IHDR", struct.pack(">II5B", 4, 3, 8, 2, 0, 0, 0)), *chunks, (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in whole
+    )
+
+
+def jpeg(*segments: tuple[int, bytes]) -> bytes:
+    whole = [*segments, (0xC0, struct.pack(">BHHB", 8, 3, 4, 3))]
+    parts = [b"\xff" + bytes([marker]) + struct.pack(">H", len(data) + 2) + data for marker, data in whole]
+    return b"\xff\xd8" + b"".join(parts) + b"\xff\xd9"
+
+
+def tiff(entries: Iterable[tuple[int, int, int, bytes]], data: bytes = b"") -> bytes:
+    """Give a TIFF of one directory; an entry is tag, type, count and its value of four bytes."""
+    listed = list(entries)
+    directory = struct.pack("<H", len(listed)) + b"".join(
+        struct.pack("<HHI", tag, kind, count) + value for tag, kind, count, value in listed
+    )
+    return b"II*\0" + struct.pack("<I", 8 + len(data)) + data + directory + bytes(4)
+
+
+def pdf(pages: Iterable[bytes], annotations: str = "") -> bytes:
+    """Give a PDF with a page for each content stream, its annotations on every page."""
+    streams = list(pages)
+    kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(streams)))
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        f"<</Type/Pages/Count {len(streams)}/Kids[{kids}]>>".encode(),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]
+    for n, stream in enumerate(streams):
+        objects.append(
+            f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents {5 + 2 * n} 0 R"
+            f"/Resources<</Font<</F 3 0 R>>>>/Annots[{annotations}]>>".encode()
+        )
+        objects.append(b"<</Length %d>>stream\n" % len(stream) + stream + b"\nendstream")
+    out, places = bytearray(b"%PDF-1.4\n"), []
+    for number, body in enumerate(objects, 1):
+        places.append(len(out))
+        out += b"%d 0 obj\n" % number + body + b"\nendobj\n"
+    start = len(out)
+    out += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
+    out += b"".join(b"%010d 00000 n \n" % place for place in places)
+    return bytes(out) + b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, start)
+
+
+def link(target: str) -> str:
+    return f"<</Type/Annot/Subtype/Link/Rect[0 0 600 800]/A<</S/URI/URI({target})>>>>"
+
+
+def compound(streams: Mapping[str, bytes], share: bool = False) -> bytes:
+    """Give a compound file ([MS-CFB], version 3) of streams by ``folder/name``; ``share``: all lie at one place."""
+    folders: dict[str, list[str]] = {"": []}
+    for path in streams:
+        parts = path.split("/")
+        for depth in range(len(parts)):
+            parent, here = "/".join(parts[:depth]), "/".join(parts[: depth + 1])
+            if here not in folders.setdefault(parent, []):
+                folders[parent].append(here)
+    entries = [""]
+    numbers = {"": 0}
+    for path in [*folders, *streams]:
+        if path not in numbers:
+            numbers[path] = len(entries)
+            entries.append(path)
+    fat: list[int] = []
+    mini: list[int] = []
+    body, small = bytearray(), bytearray()
+    places: dict[str, int] = {}
+
+    def chain(table: list[int], count: int) -> int:
+        start = len(table)
+        table += [*range(start + 1, start + count), END] if count else []
+        return start if count else END
+
+    for path, content in streams.items():
+        if share and places:
+            places[path] = next(iter(places.values()))
+        elif len(content) < 4096:
+            places[path] = chain(mini, -(-len(content) // MINI))
+            small += content + bytes(-len(content) % MINI)
+        else:
+            places[path] = chain(fat, -(-len(content) // SECTOR))
+            body += content + bytes(-len(content) % SECTOR)
+    root = chain(fat, -(-len(small) // SECTOR))
+    body += small + bytes(-len(small) % SECTOR)
+    mini += [FREE] * (-len(mini) % 128)
+    minifat = chain(fat, len(mini) // 128)
+    body += struct.pack(f"<{len(mini)}I", *mini)
+    siblings: dict[str, tuple[int, int]] = {}
+
+    def tree(paths: list[str]) -> int:
+        if not paths:
+            return FREE
+        middle = len(paths) // 2
+        siblings[paths[middle]] = tree(paths[:middle]), tree(paths[middle + 1 :])
+        return numbers[paths[middle]]
+
+    children = {path: tree(sorted(names, key=lambda p: (len(p), p.upper()))) for path, names in folders.items()}
+    directory = bytearray()
+    for path in entries:
+        name = ("Root Entry" if not path else path.rpartition("/")[2]).encode("utf-16-le")[:62]
+        kind = 5 if not path else 2 if path in streams else 1
+        size = len(small) if not path else len(streams.get(path, b""))
+        left, right = siblings.get(path, (FREE, FREE))
+        start = root if not path else places.get(path, 0)
+        directory += name.ljust(64, b"\0") + struct.pack(
+            "<HBBIII", len(name) + 2, kind, 1, left, right, children.get(path, FREE)
+        )
+        directory += bytes(36) + struct.pack("<IQ", start, size)
+    directory += bytes(-len(directory) % SECTOR)
+    first = chain(fat, len(directory) // SECTOR)
+    body += directory
+    tables = 1
+    while (len(fat) + tables) > 128 * tables:
+        tables += 1
+    assert tables <= 109
+    where = [len(fat) + n for n in range(tables)]
+    fat += [FAT] * tables
+    fat += [FREE] * (128 * tables - len(fat))
+    header = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16) + struct.pack("<HHHHH", 0x3E, 3, 0xFFFE, 9, 6) + bytes(6)
+    header += struct.pack("<IIIIIIIII", 0, tables, first, 0, 4096, minifat, len(mini) // 128, END, 0)
+    header += struct.pack("<109I", *where, *[FREE] * (109 - tables))
+    return header + bytes(body) + struct.pack(f"<{len(fat)}I", *fat)
+
+
+def doc(text: str) -> dict[str, bytes]:
+    """Give the streams of a Word document of one piece."""
+    raw = text.encode("utf-16-le")
+    head = bytearray(0x200)
+    struct.pack_into("<HHHHHHH", head, 0, 0xA5EC, 0xC1, 0, 0, 0, 0x0200, 0)
+    pieces = struct.pack("<IIHIH", 0, len(text), 0, 0x200, 0)
+    table = b"\x02" + struct.pack("<I", len(pieces)) + pieces
+    struct.pack_into("<II", head, 0x01A2, 0, len(table))
+    return {"WordDocument": bytes(head) + raw, "1Table": table}
+
+
+def record(kind: int, data: bytes) -> bytes:
+    """Give a record of a workbook."""
+    return struct.pack("<HH", kind, len(data)) + data
+
+
+def xls(records: bytes) -> dict[str, bytes]:
+    return {"Workbook": record(0x0809, struct.pack("<HH", 0x0600, 5) + bytes(12)) + records}
+
+
+def label(row: int, text: str) -> bytes:
+    return record(0x204, struct.pack("<HHHHB", row, 0, 0, len(text), 0) + text.encode("latin-1"))
+
+
+def shared_strings(*texts: str) -> bytes:
+    entries = b"".join(struct.pack("<HB", len(text), 0) + text.encode("latin-1") for text in texts)
+    return record(0xFC, struct.pack("<II", len(texts), len(texts)) + entries)
+
+
+def atom(kind: int, data: bytes, version: int = 0) -> bytes:
+    """Give a record of a presentation; version 15 is a container."""
+    return struct.pack("<HHI", version, kind, len(data)) + data
+
+
+def ppt(records: bytes) -> dict[str, bytes]:
+    return {"PowerPoint Document": records}
+
+
+def msg(**more: bytes) -> dict[str, bytes]:
+    """Give the streams of an Outlook message; ``more``: streams by name."""
+    return {
+        "__properties_version1.0": bytes(32) + struct.pack("<III4x", 0x3FFD0003, 6, 1252),
+        "__substg1.0_0037001F": "Subject".encode("utf-16-le"),
+        "__substg1.0_1000001E": b"The body",
+        "__attach_version1.0_#00000000/__substg1.0_3707001F": "a.txt".encode("utf-16-le"),
+        "__attach_version1.0_#00000000/__substg1.0_37010102": b"attached",
+        **more,
+    }
+
+
+RSS = (
+    "<?xml version='1.0'?><rss><channel><title>F</title><item><title>One &amp; &lt;b&gt;two&lt;/b&gt;</title>"
+    "<link>http://h.test/1</link><description>d</description></item></channel></rss>"
+)
+ATOM = (
+    "<feed xmlns='http://www.w3.org/2005/Atom'><title>F</title><entry><title>t</title><link href='/x'/>"
+    "<content type='application/x'>YWJj</content></entry></feed>"
+)
+MAIL = (
+    b"From: A <a@h.test>\r\nTo: b@h.test\r\nSubject: =?utf-8?q?=C3=BC?=\r\nDate: Thu, 1 Jan 2026 00:00:00 +0000\r\n"
+    b'MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary="x"\r\n\r\n--x\r\nContent-Type: text/plain; '
+    b"charset=utf-8\r\n\r\ntext\r\n--x\r\nContent-Type: text/html\r\nContent-Transfer-Encoding: base64\r\n"
+    b"Content-Disposition: attachment; filename=a.html\r\n\r\nPHA+YQ==\r\n--x--\r\n"
+)
+RTF = (
+    rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0\fcharset0 A;}}{\info{\title T}}a \'e9 \u20013?\par {\field{\*\fldinst "
+    rb'HYPERLINK "http://h.test/x"}{\fldrslt link}}}'
+)

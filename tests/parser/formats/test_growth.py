@@ -1,0 +1,341 @@
+"""The work for a document grows with its size, whatever is in it: each format's own ways to make it grow faster."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import struct
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.contracts import Parser
+from nutch2py.parser.formats import archive, parsed_document, pdf
+from nutch2py.parser.formats.archive import ArchiveParser
+from nutch2py.parser.formats.epub import EpubParser
+from nutch2py.parser.formats.feed import FeedParser, XmlParser
+from nutch2py.parser.formats.image import ImageParser
+from nutch2py.parser.formats.mail import MailParser
+from nutch2py.parser.formats.ole import OleParser
+from nutch2py.parser.formats.ooxml import OoxmlParser
+from nutch2py.parser.formats.opendocument import OpenDocumentParser
+from nutch2py.parser.formats.pdf import PdfParser
+from nutch2py.parser.formats.rtf import RtfParser
+from tests.growth import Shape, assert_linear
+from tests.parser.formats import samples as s
+from tests.parser.pages import fetched
+
+PACKED = zlib.compress(b"text %d " * 1000)
+
+
+def many(make: Callable[[int], bytes], size: int) -> Shape:
+    """Return a shape of as many pieces of ``size`` bytes as the length has room for."""
+    return lambda length: make(max(length // size, 1))
+
+
+def text(piece: str, head: str = "", tail: str = "", size: int = 0) -> Shape:
+    """Return head, piece over and over, tail."""
+    return many(lambda n: (head + piece * n + tail).encode(), size or len(piece))
+
+
+def nested(opening: str, closing: str, core: str = "x", head: str = "", tail: str = "") -> Shape:
+    """Return elements in each other; half of the length is what is in the innermost."""
+
+    def make(length: int) -> bytes:
+        depth = max(length // (2 * len(opening + closing)), 1)
+        return (head + opening * depth + core * (length // (2 * len(core))) + closing * depth + tail).encode()
+
+    return make
+
+
+def halves(make: Callable[[int, int], bytes], size: int) -> Shape:
+    """Return a shape of one thing of half the length, and of as many of ``size`` bytes as the other half holds."""
+    return lambda length: make(length // 2, max(length // (2 * size), 1))
+
+
+def ole(make: Callable[[int], dict[str, bytes]], size: int) -> Shape:
+    return many(lambda n: s.compound(make(n)), size)
+
+
+def overlapping(size: int, count: int) -> bytes:
+    """Give a ZIP whose directory has one file ``count`` times."""
+    whole = s.zipped({"a.txt": b"text " * (size // 5)}, packed=False)
+    start = whole.index(b"PK\1\2")
+    end = whole.index(b"PK\5\6")
+    entry = whole[start:end]
+    directory = entry * min(count, 60000)
+    tail = bytearray(whole[end:])
+    struct.pack_into("<HHI", tail, 8, min(count, 60000), min(count, 60000), len(directory))
+    return whole[:start] + directory + bytes(tail)
+
+
+RTF_LINK = rb'{\field{\*\fldinst HYPERLINK "/x"}{\fldrslt '
+W = '<w:hyperlink r:id="1"><w:r><w:t>a</w:t></w:r></w:hyperlink>'
+XML: dict[str, Shape] = {
+    "elements": text("<item><title>a</title><link>/b</link></item>", "<rss><channel>", "</channel></rss>"),
+    "unclosed": text("<item><title>", "<rss>"),
+    "nested": nested("<title>", "</title>", head="<rss>"),
+    "nested names": many(lambda n: b"<r>" + b"".join(b"<a%d>" % k for k in range(n)), 7),
+    "unique names": many(lambda n: b"<r>" + b"".join(b"<a%d>x</a%d>" % (k, k) for k in range(n)), 15),
+    "attributes": many(lambda n: b"<r " + b"".join(b"a%d='x' " % k for k in range(n)) + b"/>", 10),
+    "name spaces": many(lambda n: b"<r " + b"".join(b"xmlns:a%d='x' " % k for k in range(n)) + b"/>", 16),
+    "nested name spaces": many(lambda n: b"".join(b"<a xmlns:a%d='x'>" % k for k in range(n)), 20),
+    "a long name space": halves(lambda n, k: b"<r xmlns='" + b"n" * n + b"'>" + b"<a/>" * k + b"</r>", 4),
+    "a long prefix": halves(lambda n, k: b"<r xmlns:p='" + b"n" * n + b"'>" + b"<p:a/>" * k + b"</r>", 6),
+    "a default": halves(lambda n, k: b"<!DOCTYPE r [<!ATTLIST a b CDATA '" + b"n" * n + b"'>]><r>" + b"<a/>" * k, 4),
+    "hidden entities": halves(
+        lambda n, k: b"<!DOCTYPE r [<!ENTITY c '<![CDATA['><!ENTITY e '" + b"n" * n + b"'>]><r>" + b"&e;" * k, 3
+    ),
+    "hidden in an instruction": halves(
+        lambda n, k: b"<?x <![CDATA[ ?><!DOCTYPE r [<!ENTITY e '" + b"n" * n + b"'>]><r>" + b"&e;" * k, 3
+    ),
+    "declarations": text("<!ENTITY e 'x'>", "<!DOCTYPE r ["),
+    "a doctype": text("<!DOCTYPE r [", ""),
+    "quotes": text("'\"", "<!DOCTYPE r ["),
+    "comments": text("<!--", "<r>"),
+    "instructions": text("<?a ?>", ""),
+    "entities": text("&amp;&a;&#9;", "<rss><title>", "</title></rss>"),
+    "markup": text("&lt;b>&lt;p>x", "<rss><title>", "</title></rss>"),
+    "no markup": text("&lt;b", "<rss><title>", "</title></rss>"),
+    "base64": text("YWJj ", "<feed><entry><content type='a/b'>", "</content></entry></feed>"),
+    "cdata": text("<![CDATA[x]]>", "<rss><title>"),
+    "bases": text("<a xml:base='b/'>", "<rss>"),
+    "links": text("<link href='/x'/>", "<feed><entry>", "</entry></feed>"),
+    "text in pieces": text("x<b/>", "<rss><title>", "</title></rss>"),
+}
+SHAPES: dict[str, tuple[type[Parser], dict[str, Shape]]] = {
+    "feed": (FeedParser, XML),
+    "xml": (XmlParser, XML),
+    "archive": (
+        ArchiveParser,
+        {
+            "files": many(lambda n: s.zipped([(f"{k}.txt", b"text") for k in range(n)]), 110),
+            "empty files": many(lambda n: s.zipped([(f"{k}", b"") for k in range(n)]), 90),
+            "one name": many(lambda n: s.zipped([("a.txt", b"text")] * n), 110),
+            "long names": many(lambda n: s.zipped([("é" * 200 + str(k), b"") for k in range(n)]), 900),
+            "entries that overlap": halves(overlapping, 60),
+            "tar": many(lambda n: s.tarred([(f"{k}.txt", b"text") for k in range(n)]), 1024),
+            "empty tar": many(lambda n: s.tarred([(f"{k}", b"") for k in range(n)]), 512),
+            "headers for all": halves(
+                lambda n, k: s.tarred([("a", b"")] * k, **{f"x{j}": "y" for j in range(n // 10)}), 512
+            ),
+            "gzip": many(lambda n: gzip.compress(b"text ") * n, 25),
+            "bzip2": many(lambda n: bz2.compress(b"text ") * n, 40),
+        },
+    ),
+    "ooxml": (
+        OoxmlParser,
+        {
+            "paragraphs": many(lambda n: s.docx("<w:p><w:r><w:t>text</w:t></w:r></w:p>" * n), 36),
+            "nested": many(lambda n: s.docx("<w:t>" * n + "x" * 5 * n + "</w:t>" * n), 20),
+            "links": many(lambda n: s.docx(W * n, [("1", "http://h.test/")]), 60),
+            "targets": many(lambda n: s.docx("", [(str(k), f"http://h.test/{k}") for k in range(n)]), 70),
+            "fields": many(lambda n: s.docx('<w:fldSimple w:instr="HYPERLINK a">' * n + "<w:t>x</w:t>"), 36),
+            "cells": many(lambda n: s.xlsx('<row><c t="s"><v>0</v></c></row>' * n), 32),
+            "a row": many(lambda n: s.xlsx("<row>" + '<c t="s"><v>0</v></c>' * n), 22),
+            "a long string in many cells": halves(
+                lambda n, k: s.xlsx("<row>" + '<c t="s"><v>0</v></c>' * k, f"<si><t>{'x' * n}</t></si>"), 22
+            ),
+            "a value in pieces": many(lambda n: s.xlsx("<row><c><v>" + "1<b/>" * n + "</v></c></row>"), 5),
+            "strings": many(lambda n: s.xlsx("", "<si><t>a</t></si>" * n), 17),
+            "one sheet often": halves(
+                lambda n, k: s.xlsx("<row><c><v>1</v></c></row>" * (n // 26), sheets='<sheet id="1"/>' * k), 15
+            ),
+            "slides": many(lambda n: s.pptx(["<a:t xmlns:a='a'>x</a:t>"] * n), 150),
+            "parts of one name": halves(
+                lambda n, k: s.zipped([("word/document.xml", b"<t>" + b"x" * n)] + [("word/document.xml", b"")] * k),
+                120,
+            ),
+            "charts": many(lambda n: s.zipped([(f"word/charts/chart{k}.xml", b"") for k in range(n)]), 130),
+            "properties": many(
+                lambda n: s.zipped([("docProps/core.xml", b"<p><title>" + b"x<b/>" * n), ("word/a", b"")]), 5
+            ),
+        },
+    ),
+    "opendocument": (
+        OpenDocumentParser,
+        {
+            "paragraphs": many(lambda n: s.odt("<text:p>text</text:p>" * n), 21),
+            "nested paragraphs": many(lambda n: s.odt("<text:p>x" * n), 9),
+            "links": many(lambda n: s.odt("<text:p>" + '<text:a xlink:href="/a">x</text:a>' * n + "</text:p>"), 34),
+            "nested links": many(
+                lambda n: s.odt("<text:p>" + '<a href="b">' * n + "x<b/>" * n * 4 + "</a>" * n + "</text:p>"), 36
+            ),
+            "spaces": many(lambda n: s.odt("<text:p>" + '<text:s text:c="999"/>' * n + "</text:p>"), 22),
+            "properties": many(lambda n: s.odt("", "<title>" + "x<b/>" * n + "</title>"), 5),
+            "objects": many(
+                lambda n: s.zipped({"content.xml": b"<o/>", **{f"Object {k}/content.xml": b"<o/>" for k in range(n)}}),
+                150,
+            ),
+        },
+    ),
+    "epub": (
+        EpubParser,
+        {
+            "chapters": many(
+                lambda n: s.zipped({**{f"{k}.html": b"<p>text" for k in range(n)}, "META-INF/container.xml": b"<c/>"}),
+                110,
+            ),
+            "one chapter often": halves(lambda n, k: s.epub("<p>text" * (n // 7), '<itemref idref="c"/>' * k), 20),
+            "items": many(lambda n: s.epub("", items="".join(f'<item id="{k}" href="a"/>' for k in range(n))), 24),
+            "a title in pieces": many(lambda n: s.epub("", "<title>" + "x<b/>" * n + "</title>"), 5),
+        },
+    ),
+    "rtf": (
+        RtfParser,
+        {
+            "words": text(r"text\par ", r"{\rtf1 ", "}"),
+            "groups": text("{x}", r"{\rtf1 "),
+            "nested": text("{x", r"{\rtf1 "),
+            "closed": text("}", r"{\rtf1 x"),
+            "escapes": text(r"\'e9", r"{\rtf1 "),
+            "characters": text(r"\u20013?", r"{\rtf1 "),
+            "surrogates": text(r"\u-10179?", r"{\rtf1 "),
+            "fonts": many(
+                lambda n: rb"{\rtf1{\fonttbl" + b"".join(rb"{\f%d\fcharset128 A;}" % k for k in range(n)), 22
+            ),
+            "links": text(r'{\field{\*\fldinst HYPERLINK "/x"}{\fldrslt y}}', r"{\rtf1 "),
+            "nested links": many(
+                lambda n: b"{\\rtf1 " + RTF_LINK * n + rb"x\par " * n * 8 + b"}}" * n,
+                96,
+            ),
+            "a link": text(r"\\l ", r"{\rtf1 {\field{\*\fldinst HYPERLINK ", "}}"),
+            "spaces of a link": text(" ", r"{\rtf1 {\field{\*\fldinst HYPERLINK", "}}"),
+            "binary": text(r"\bin1 x", r"{\rtf1 "),
+        },
+    ),
+    "mail": (
+        MailParser,
+        {
+            "lines": text("text\n", "Subject: a\n\n"),
+            "headers": text("Subject: a\n"),
+            "one header": text("=?utf-8?q?a?= ", "Subject: "),
+            "near words": text("=?u?q?", "Subject: "),
+            "folded": text(" a\n", "Subject: a\n"),
+            "addresses": text("a@b.test, ", "To: "),
+            "messages": text("From a\nSubject: b\n\nc\n"),
+            "parts": text("--x\n\na\n", "Content-Type: multipart/mixed; boundary=x\n\n"),
+            "nested": nested("Content-Type: multipart/mixed; boundary=x\n\n--x\n", "--x--\n", "x\n"),
+            "nested messages": nested("Content-Type: message/rfc822\n\n", "", "x\n"),
+            "digests": text("--x\n\nSubject: a\n\n", "Content-Type: multipart/digest; boundary=x\n\n"),
+            "parameters": text(";a=b", "Content-Type: multipart/mixed"),
+            "quotes": text(';"', "Content-Type: multipart/mixed"),
+            "pieces of a name": many(
+                lambda n: b"Content-Disposition: attachment" + b"".join(b"; filename*%d=a" % k for k in range(n)), 15
+            ),
+            "base64": text("YWJj\n", "Content-Transfer-Encoding: base64\n\n"),
+            "quoted": text("=3D=\n", "Content-Transfer-Encoding: quoted-printable\n\n"),
+            "uu": text("#86%B\n", "Content-Transfer-Encoding: x-uuencode\n\nbegin 666 a\n"),
+        },
+    ),
+    "image": (
+        ImageParser,
+        {
+            "PNG texts": many(lambda n: s.png(*[(b"tEXt", b"k%d\0text" % k) for k in range(n)]), 21),
+            "PNG packed texts": many(
+                lambda n: s.png(*[(b"zTXt", b"k%d\0\0" % k + PACKED) for k in range(n)]), len(PACKED) + 20
+            ),
+            "PNG's directories": many(lambda n: s.png(*[(b"eXIf", s.tiff([(0x010E, 2, 4, b"text")]))] * n), 40),
+            "JPEG comments": many(lambda n: s.jpeg(*[(0xFE, b"text")] * n), 8),
+            "JPEG fill": many(lambda n: b"\xff\xd8" + b"\xff" * n, 1),
+            "no JPEG": many(lambda n: b"\xff\xd8" + b"\0" * n, 1),
+            "TIFF entries": many(lambda n: s.tiff([(0x010E, 2, 4, b"text")] * min(n, 65535)), 12),
+            "TIFF entries that overlap": halves(
+                lambda n, k: s.tiff([(0x010E, 3, n // 2, struct.pack("<I", 8))] * k, bytes(n)), 12
+            ),
+            "TIFF texts that overlap": halves(
+                lambda n, k: s.tiff([(0x010E, 2, n, struct.pack("<I", 8))] * k, b"a" * n), 12
+            ),
+        },
+    ),
+    "pdf": (
+        PdfParser,
+        {
+            "pages": many(lambda n: s.pdf([b"BT /F 9 Tf (text) Tj ET"] * n), 300),
+            "text": many(lambda n: s.pdf([b"BT /F 9 Tf " + b"(text) Tj " * n + b"ET"]), 10),
+            "links": many(lambda n: s.pdf([b"BT /F 9 Tf (text) Tj ET"], s.link("http://h.test/") * n), 90),
+            "links over text": halves(
+                lambda n, k: s.pdf([b"BT /F 9 Tf (" + b"text " * (n // 5) + b") Tj ET"], s.link("http://h.test/") * k),
+                90,
+            ),
+            "no objects": text("1 0 obj ", "%PDF-1.4\n"),
+        },
+    ),
+    "ole": (
+        OleParser,
+        {
+            "streams": ole(lambda n: {**s.doc("x"), **{f"s{k}": b"x" for k in range(n)}}, 200),
+            "folders": ole(lambda n: {**s.doc("x"), **{f"f{k}/s": b"x" for k in range(n)}}, 400),
+            "streams at one place": halves(
+                lambda n, k: s.compound({f"f{j}/CONTENTS": b"x" * max(n, 4096) for j in range(k)}, share=True), 300
+            ),
+            "messages": ole(
+                lambda n: {**s.doc("x"), **{f"f{k}/__properties_version1.0": bytes(32) for k in range(n)}}, 400
+            ),
+            "attachments": ole(
+                lambda n: {**s.msg(), **{f"__attach_{k}/__substg1.0_37010102": b"text" for k in range(n)}}, 400
+            ),
+            "packages": ole(lambda n: {**s.doc("x"), **{f"f{k}/package": b"text" for k in range(n)}}, 400),
+            "Word": ole(lambda n: s.doc("text\r" * n), 10),
+            "Word's fields": ole(lambda n: s.doc('\x13HYPERLINK "/x"\x14y\x15' * n), 38),
+            "Word's fields in each other": ole(lambda n: s.doc("\x13a\x14b" * n + "x" * n + "\x15" * n), 12),
+            "Word's fields in codes": ole(lambda n: s.doc("\x13a\x13b\x14" * n + "x" * n + "\x15" * n), 12),
+            "Word's links in each other": ole(
+                lambda n: s.doc('\x13HYPERLINK "/x"\x14' * n + "x\x13\x15" * n * 4 + "\x15" * n), 56
+            ),
+            "Excel": ole(lambda n: s.xls(b"".join(s.label(k % 60000, "text") for k in range(n))), 17),
+            "Excel's row": ole(lambda n: s.xls(s.label(1, "text") * n), 17),
+            "Excel's strings": ole(lambda n: s.xls(s.shared_strings(*["text"] * min(n, 1000)) * (n // 1000 + 1)), 7),
+            "Excel's string in many cells": halves(
+                lambda n, k: s.compound(
+                    s.xls(s.shared_strings("x" * min(n, 8000)) + s.record(0xFD, struct.pack("<HHHI", 1, 0, 0, 0)) * k)
+                ),
+                14,
+            ),
+            "Excel's continuations": ole(lambda n: s.xls(s.record(0xFC, bytes(8)) + s.record(0x3C, b"a") * n), 5),
+            "PowerPoint": ole(
+                lambda n: s.ppt(b"".join(s.atom(0x0FA8, b"text %d" % k) for k in range(n))), 18
+            ),
+            "PowerPoint in each other": ole(lambda n: s.ppt(bytes.fromhex("0f00f00300ffff00") * n), 8),
+            "PowerPoint's objects": ole(
+                lambda n: s.ppt(b"".join(s.atom(0x1011, bytes(4) + PACKED, 16) for _ in range(n))), len(PACKED) + 12
+            ),
+        },
+    ),
+}  # fmt: skip
+
+
+CASES = [(format_name, shape) for format_name, (_, shapes) in SHAPES.items() for shape in shapes]
+
+
+@pytest.fixture
+def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a limit bounds is bounded, so a small one shows the rest."""
+    monkeypatch.setattr(parsed_document, "_MAX_TEXT", 20_000)
+    monkeypatch.setattr(pdf, "_MAX_LOOKED_AT", 100_000)
+    monkeypatch.setattr(archive, "_MAX_HEADERS", 20)
+
+
+def hold(format_name: str, shape: str, conf: Configuration, longest: int) -> None:
+    kind, shapes = SHAPES[format_name]
+    parser: Any = kind(conf)
+
+    def parse(body: bytes) -> None:
+        parser.parse("http://h.test/d/file", fetched(body, "application/x"))
+
+    assert_linear(parse, {shape: shapes[shape]}, longest)
+
+
+@pytest.mark.usefixtures("small_bounds")
+@pytest.mark.parametrize(("format_name", "shape"), CASES, ids=[f"{name}: {shape}" for name, shape in CASES])
+def test_a_document(format_name: str, shape: str, conf: Configuration) -> None:
+    hold(format_name, shape, conf, 32_768)
+
+
+@pytest.mark.usefixtures("small_bounds")
+def test_documents_of_half_a_megabyte(conf: Configuration) -> None:
+    for format_name, shape in CASES:
+        hold(format_name, shape, conf, 524_288)
