@@ -15,7 +15,7 @@ from nutch2py.jobs.works import READ, touches_batch
 from nutch2py.mapreduce.held import Holder, decode_holders
 from nutch2py.record import Field
 from nutch2py.table import DataStore
-from nutch2py.table.store import now_ms
+from nutch2py.table.clock import now_ms
 from nutch2py.webpage import Mark, WebPage
 
 INTERRUPTED, FETCHED, PARSED = "interrupted", "fetched", "parsed"

@@ -31,7 +31,7 @@ from nutch2py.mapreduce.parameters import ALL, REINDEX
 from nutch2py.mapreduce.splits import ListSplit, RangeSplit, Split
 from nutch2py.record import Field
 from nutch2py.table import DataStore, KeyRange, MarkCondition, Query, WriteBatch, open_store, prefix_range
-from nutch2py.table.store import now_ms
+from nutch2py.table.clock import now_ms
 from nutch2py.webpage import BatchEntry, Mark, WebPage
 
 _TIMED_ID = re.compile(r"(\d{9,11})-\d+")  # <unix seconds>-<random>, as Nutch makes batch ids
@@ -106,11 +106,11 @@ class BatchLists:
         row = self.store.get(f"s/{_name(batch_id)}", _STATE)
         return None if row is None else BatchState(batch_id, row.state or "", row.time, row.count)
 
-    def set_state(self, batch_id: str, state: State, count: int = 0) -> None:
-        """Set the state of a batch, as of now; durable when it returns."""
+    def set_state(self, batch_id: str, state: State, count: int = 0, time: int = 0) -> None:
+        """Set the state of a batch, as of ``time``, 0 for now; durable when it returns."""
         self.store.create()
         entry = BatchEntry()
-        entry.state, entry.time, entry.count = state, now_ms(), count
+        entry.state, entry.time, entry.count = state, time or now_ms(), count
         with self.store.batch() as batch:
             batch.put(f"s/{_name(batch_id)}", entry)
 

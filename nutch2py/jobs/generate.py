@@ -34,7 +34,7 @@ from nutch2py.reporting import warn
 from nutch2py.schedule.fetch_schedule import check_schedule, fetch_schedule
 from nutch2py.scoring.scoring_filters import ScoringFilters
 from nutch2py.table import Query
-from nutch2py.table.store import now_ms
+from nutch2py.table.clock import now_ms
 from nutch2py.url.keys import reverse_url, unreverse_url
 from nutch2py.url.partition import URLPartitioner, seed_of
 from nutch2py.url.parts import domain_of, host_of

@@ -29,7 +29,7 @@ from nutch2py.schedule.fetch_schedule import check_schedule
 from nutch2py.schedule.intervals import FetchIntervals
 from nutch2py.scoring.scoring_filters import ScoringFilters
 from nutch2py.table import WriteBatch
-from nutch2py.table.store import now_ms
+from nutch2py.table.clock import now_ms
 from nutch2py.url.keys import reverse_url
 from nutch2py.url.url_filters import URLFilters
 from nutch2py.url.url_normalizers import URLNormalizers

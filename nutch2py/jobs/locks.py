@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 
@@ -36,13 +37,14 @@ from nutch2py.mapreduce.held import (
     Holder,
     Sighting,
     check_held,
-    decode_holders,
+    decode_row,
     encode_holders,
 )
 from nutch2py.reporting import say, warn
-from nutch2py.table.store import now_ms
+from nutch2py.table.clock import now_ms
 from nutch2py.webpage import BatchEntry
 
+_AHEAD = 60_000  # ms by which a clock is surely wrong
 _LOOK = 0.5  # seconds between two looks at a holder of which we do not know whether it lives
 Objection = Callable[[Holder], str]
 
@@ -96,11 +98,14 @@ class Held:
     def _change(self, change: Callable[[list[Holder]], list[Holder] | None]) -> bool:
         """Change who is at work; return False when ``change`` gives None, as there is nothing to change."""
         while True:
-            holders = change(decode_holders(self._data))
-            data = None if holders is None else encode_holders(holders)
-            if holders is not None and self._store.compare_and_set(LOCKS, BatchEntry.data, self._data, data):
-                self._data = data
-                return True
+            found = decode_row(self._data)
+            self._store.clock.see(found.clock)
+            holders = change(found.holders)
+            if holders is not None:
+                data = encode_holders(holders, self._store.clock.next())
+                if self._store.compare_and_set(LOCKS, BatchEntry.data, self._data, data):
+                    self._data = data
+                    return True
             before, row = self._data, self._store.get(LOCKS, {BatchEntry.data})  # another job has come or gone, or beat
             self._data = (row.data if row is not None else None) or None
             if holders is None and self._data == before:
@@ -148,7 +153,9 @@ def _take(lists: BatchLists, mine: Holder, work: Work, objection: Objection | No
     waiting = False
     while True:
         data, states = lists.jobs_and_states()
-        holders = decode_holders(data)
+        found = decode_row(data)
+        holders, clock_of_crawl = found.holders, lists.store.clock
+        clock_of_crawl.see(found.clock)
         if any(holder.token == mine.token for holder in holders):  # an answer was lost that said so
             return Held(lists, mine, lists.states(), data)
         living = [holder for holder in holders if not (_gone(holder) or _silent(holder, watched))]
@@ -163,12 +170,21 @@ def _take(lists: BatchLists, mine: Holder, work: Work, objection: Objection | No
             waiting = True
             time.sleep(min(_LOOK, blocking[0].lease / 10))
             continue
-        taken, seen = encode_holders([*living, mine]), Sighting.now(mine.lease)
+        taken, seen = encode_holders([*living, mine], clock_of_crawl.next()), Sighting.now(mine.lease)
         if lists.store.compare_and_set(LOCKS, BatchEntry.data, data, taken):
             if len(living) < len(holders):  # one may have died between its last write and our look at it
                 states = lists.states()
             SIGHTINGS[mine.token] = seen
+            if found.clock > now_ms() + _AHEAD:
+                warn(_ahead(found.clock - now_ms()))
             return Held(lists, mine, states, taken)
+
+
+def _ahead(milliseconds: int) -> str:
+    return (
+        f"the newest cells of this crawl are {timedelta(seconds=milliseconds // 1000)} ahead of this machine's clock: "
+        "new ones get times after them; set right the clock that is wrong"
+    )
 
 
 def excludes(work: Work, holder: Holder) -> bool:

@@ -30,7 +30,7 @@ from nutch2py.record import Field
 from nutch2py.schedule.fetch_schedule import check_schedule, fetch_schedule
 from nutch2py.schedule.transition import FIELDS, TransitionLimits, apply_fetch, initialize_page
 from nutch2py.scoring.scoring_filters import ScoringFilters
-from nutch2py.table.store import now_ms
+from nutch2py.table.clock import now_ms
 from nutch2py.url.keys import reverse_url, unreverse_url
 from nutch2py.webpage import Mark, MetadataKey, WebPage
 
@@ -234,7 +234,8 @@ def updatedb(conf: Configuration, batch_id: str) -> JobResult:
         splits.append(SideSplit(lists.dropped_range(batch_id)))
         result = run_job(DbUpdaterJob, conf, splits, parameters, title="DbUpdaterJob", expected=expected)
         tables.check()
-        lists.set_state(batch_id, State.APPLYING, before.count if before is not None else UNLISTED)
+        count = before.count if before is not None else UNLISTED
+        lists.set_state(batch_id, State.APPLYING, count, lists.store.clock.next())  # later than all that was fetched
         apply(conf, batch_id, tables.check)
         counts = result.counters.get("updatedb", {})
         if before is None and not counts.get("pages"):

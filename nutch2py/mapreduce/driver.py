@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, NutchError
 from nutch2py.mapreduce import PACKAGE_FOLDER
-from nutch2py.mapreduce.held import HOLDING
+from nutch2py.mapreduce.held import HOLDING, learn_clock
 from nutch2py.mapreduce.job import ROWS_UNREADABLE, P, TableJob
 from nutch2py.mapreduce.job_file import JobFile
 from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.progress import ProgressMonitor
 from nutch2py.mapreduce.splits import Split, encode_split, with_content
 from nutch2py.mapreduce.workfolder import work_folder
-from nutch2py.table.opening import store_location
+from nutch2py.table.opening import open_store, store_location
 from nutch2py.table.unreadable import warn_of
+from nutch2py.webpage import BatchEntry
 
 if TYPE_CHECKING:
     from nutch2py.mapreduce import yarn
@@ -114,6 +115,8 @@ def run_job(
         monitor = ProgressMonitor(channel, f"{title} {asked.batch}".rstrip(), expected)
         file = JobFile.of(conf, asked, runner)
         file.lock = HOLDING.get()
+        batches = open_store(conf, BatchEntry)
+        file.clock = batches.clock.next()
         arguments = ["-r", runner, "--no-conf", "--quiet", "--configuration", str(work / "configuration.json")]
         # mrjob keeps its files in the job's own folder, which goes with the job
         arguments += ["--cleanup", "ALL", "--cleanup-on-failure", "ALL", "--local-tmp-dir", str(work)]
@@ -146,7 +149,10 @@ def run_job(
                 launch.set_up(mrjob, reducers or reduce_tasks(conf), monitor)
             else:
                 mrjob.reduce_tasks = reducers or reduce_tasks(conf)
-            return _run(job, mrjob, monitor, output)
+            result = _run(job, mrjob, monitor, output)
+        if file.lock:
+            learn_clock(batches)
+        return result
 
 
 def _run(job: TableJob[Any], runner: Any, monitor: ProgressMonitor, output: Path | None) -> JobResult:

@@ -242,6 +242,7 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
     @contextmanager
     def _reporting(self) -> Iterator[None]:
         """Tell the driver why the task fails: it sees no exception of another process."""
+        self.store.clock.see(self.file.clock)
         try:
             yield
         except Exception as error:
@@ -285,7 +286,7 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
 
     def check_held(self) -> None:
         """Raise :class:`nutch2py.errors.LockLostError` when another job has taken the place of this one."""
-        check_held(self.file.lock, lambda: self.batches)
+        check_held(self.file.lock, lambda: self.batches, elsewhere=not self.file.driver)
 
     def count(self, group: str, name: str, amount: int = 1) -> None:
         """Add to a counter; sent once, at the end of the task."""

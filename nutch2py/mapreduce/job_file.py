@@ -18,6 +18,7 @@ class JobFile(msgspec.Struct):
     ``base``: the folder that relative paths start from, which the driver was started in. ``channel``: the folder
     through which tasks talk to the driver, "" where they cannot; ``driver``: its process id, 0 when it is on another
     machine. ``lock``: the token of the lock under which they write, "" for none.
+    ``clock``: of the crawl, when the job began.
     """
 
     properties: dict[str, str]
@@ -28,6 +29,7 @@ class JobFile(msgspec.Struct):
     channel: str = ""
     driver: int = 0
     lock: str = ""
+    clock: int = 0
 
     @classmethod
     def of(cls, conf: Configuration, parameters: JobParameters, runner: str) -> JobFile:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.record import Record
+from nutch2py.table.clock import crawl_clock
 from nutch2py.table.store import DataStore
 
 R = TypeVar("R", bound=Record)
@@ -52,14 +53,18 @@ def open_store(
     where = location or store_location(conf)
     table = name or table_name(conf, record)
     scheme, _, rest = where.partition(":")
+    store: DataStore[R]
     if scheme == "embedded":
         from nutch2py.table.embedded import EmbeddedStore
 
-        return EmbeddedStore.open(conf, record, table, rest)
-    if scheme == "hbase":
+        store = EmbeddedStore.open(conf, record, table, rest)
+    elif scheme == "hbase":
         from nutch2py.table.hbase import HBaseStore
 
-        return HBaseStore.open(conf, record, table, where)
-    raise ConfigurationError(
-        f"storage.data.store is {where!r}, which names no store: write embedded:FOLDER or hbase://HOST:PORT"
-    )
+        store = HBaseStore.open(conf, record, table, where)
+    else:
+        raise ConfigurationError(
+            f"storage.data.store is {where!r}, which names no store: write embedded:FOLDER or hbase://HOST:PORT"
+        )
+    store.clock = crawl_clock(where, conf.get_trimmed("storage.crawl.id"))
+    return store

@@ -2,12 +2,12 @@
 
 A store is one table: a crawl's ``webpage``, ``host`` or ``batch``. Keys are text, ordered as their UTF-8 bytes are
 (which is the order of Python's strings, too). A write carries the changed columns only, with the cell timestamps that
-Gora gave: deletes at now - 2 ms, puts at now - 1 ms, so that a put outlives the delete of the same call.
+Gora gave: deletes at now - 2 ms, puts at now - 1 ms, so that a put outlives the delete of the same call. Now is the
+crawl's (:mod:`nutch2py.table.clock`).
 """
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
@@ -15,6 +15,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from nutch2py.errors import UsageError
 from nutch2py.record import Cells, Field, Mutation, Record
+from nutch2py.table.clock import CrawlClock
 from nutch2py.table.query import KeyRange, Query
 
 R = TypeVar("R", bound=Record)
@@ -22,11 +23,6 @@ CellTimes = dict[bytes, tuple[bytes, int]]
 """``qualifier -> (value, cell timestamp in ms)``."""
 RowCells = dict[bytes, CellTimes]
 """``family -> qualifier -> (value, cell timestamp in ms)``: a row as exports and copies carry it."""
-
-
-def now_ms() -> int:
-    """Return the time in milliseconds since 1970."""
-    return int(time.time() * 1000)
 
 
 class WriteBatch(ABC):
@@ -109,6 +105,7 @@ class DataStore(ABC, Generic[R]):
 
     def __init__(self, record: type[R], name: str, location: str) -> None:
         self.record, self.name, self.location = record, name, location
+        self.clock = CrawlClock()  # of the whole crawl, when it is opened by nutch2py.table.open_store
 
     @abstractmethod
     def exists(self) -> bool:

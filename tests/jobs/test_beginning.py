@@ -16,6 +16,7 @@ from nutch2py.jobs.updatedb import updatedb
 from nutch2py.jobs.works import INJECT
 from nutch2py.table import open_store
 from nutch2py.webpage import BatchEntry, Host, Mark, WebPage
+from tests.jobs.beside import holders
 from tests.jobs.rows import marked, put
 
 ON_A_BATCH = ["fetch", "parse", "updatedb", "index"]
@@ -73,12 +74,12 @@ def test_a_job_that_is_told_to_stop_while_no_task_runs_gives_its_lock_back(conf:
 
     def work() -> None:
         with begin(conf, INJECT, makes=True):
-            assert lists.jobs_and_states()[0] is not None
+            assert holders(lists)
             signal.raise_signal(signal.SIGTERM)
             pytest.fail("it goes on")
 
     with pytest.raises(SystemExit) as stop:
         work()
     assert stop.value.code == 143
-    assert lists.jobs_and_states()[0] is None
+    assert not holders(lists)
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

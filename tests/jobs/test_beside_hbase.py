@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nutch2py.conf import Configuration
 from tests.jobs.beside import beside_a_fetch, generates_at_once, slow_site, updates_at_once
+from tests.jobs.clocks import Machine, clock_goes_back, foreign_cells_are_ahead
 
 _number = itertools.count()
 
@@ -31,3 +33,11 @@ def test_generates_at_once(on_hbase: Configuration) -> None:
 
 def test_updates_at_once(on_hbase: Configuration) -> None:
     updates_at_once(on_hbase)
+
+
+def test_a_clock_that_goes_back(on_hbase: Configuration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock_goes_back(on_hbase, Machine(monkeypatch), tmp_path)
+
+
+def test_foreign_cells_that_are_ahead(on_hbase: Configuration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    foreign_cells_are_ahead(on_hbase, Machine(monkeypatch), tmp_path)

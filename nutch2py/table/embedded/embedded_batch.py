@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from nutch2py.cells import encode_text
 from nutch2py.errors import StoreError
 from nutch2py.record import Columns, Mutation
+from nutch2py.table.clock import CrawlClock, now_ms
 from nutch2py.table.embedded import content
 from nutch2py.table.embedded.files import GARBAGE, SAMPLE, STATE, VERSION, TableFiles, explained
 from nutch2py.table.embedded.packing import (
@@ -24,7 +25,7 @@ from nutch2py.table.embedded.packing import (
 )
 from nutch2py.table.embedded.schema import LAYOUT_VERSION
 from nutch2py.table.embedded.selection import CONTENT, content_database
-from nutch2py.table.store import RowCells, WriteBatch, now_ms
+from nutch2py.table.store import RowCells, WriteBatch
 
 _SAMPLED = 1 << 24  # of the 1 << 32 values of a hash: one row in 256
 
@@ -39,10 +40,16 @@ class EmbeddedBatch(WriteBatch):
     """
 
     def __init__(
-        self, live: Callable[[], TableFiles], schema: str, where: str, most_rows: int, most_bytes: int
+        self,
+        live: Callable[[], TableFiles],
+        schema: str,
+        where: str,
+        most_rows: int,
+        most_bytes: int,
+        clock: CrawlClock,
     ) -> None:
         self.schema = schema
-        self._live, self._where = live, where
+        self._live, self._where, self._clock = live, where, clock
         self._most_rows, self._most_bytes = max(1, most_rows), max(1, most_bytes)
         self._content_column = CONTENT.get(schema, (b"", b""))
         self._content_database = content_database(schema)
@@ -53,7 +60,7 @@ class EmbeddedBatch(WriteBatch):
     def mutate(self, key: str, mutation: Mutation, timestamp: int | None = None) -> None:
         """Collect changes to a row; with an explicit ``timestamp`` they leave newer cells as they are."""
         row, guarded = _row_key(key), timestamp is not None
-        time = (now_ms() if timestamp is None else timestamp) - 1
+        time = (self._clock.now() if timestamp is None else timestamp) - 1
         puts, deletes, cleared = mutation
         size = 0
         if deletes or cleared:
@@ -75,6 +82,7 @@ class EmbeddedBatch(WriteBatch):
             for qualifier, (value, time) in entries.items():
                 by_time.setdefault(time, {})[qualifier] = value
                 size += len(qualifier) + len(value)
+            self._clock.see(max(by_time, default=0))
             for time, put in by_time.items():
                 self._add(family, row, Change(False, (), put, time, True))
         self._count(size)
@@ -86,7 +94,9 @@ class EmbeddedBatch(WriteBatch):
             with explained(self._where):
                 self._families = self._live().families()
         for family in {*self._families, *self._changes}:
-            self._changes.setdefault(family, {}).setdefault(row, []).append(Change(True, (), {}, now_ms(), False))
+            self._changes.setdefault(family, {}).setdefault(row, []).append(
+                Change(True, (), {}, self._clock.now(), False)
+            )
         self._count(0)
 
     def _add(self, family: bytes, row: bytes, change: Change) -> None:

@@ -234,7 +234,9 @@ class EmbeddedStore(DataStore[R]):
 
     def batch(self, before: Callable[[], object] | None = None) -> WriteBatch:
         """Return writes flushed at ``gora.buffer.write.limit`` rows or ``storage.buffer.write.bytes`` bytes."""
-        batch = EmbeddedBatch(self._live, self.record.SCHEMA, self._where, self._most_rows, self._most_bytes)
+        batch = EmbeddedBatch(
+            self._live, self.record.SCHEMA, self._where, self._most_rows, self._most_bytes, self.clock
+        )
         batch.before = before
         return batch
 

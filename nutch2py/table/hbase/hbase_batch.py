@@ -15,6 +15,7 @@ from nutch2py.cells import encode_text
 from nutch2py.errors import StoreError
 from nutch2py.record import Mutation
 from nutch2py.reporting import warn
+from nutch2py.table.clock import CrawlClock
 from nutch2py.table.hbase.gateways import Gateways
 from nutch2py.table.hbase.gora_mapping import ColumnMapping
 from nutch2py.table.hbase.scan import LONGEST_KEY
@@ -49,7 +50,7 @@ class HBaseBatch(WriteBatch):
         table: bytes,
         mapping: ColumnMapping,
         families: Callable[[], frozenset[bytes]],
-        clock: Callable[[], int],
+        clock: CrawlClock,
     ) -> None:
         self._mapping, self._families, self._clock = mapping, families, clock
         self._name = gateways.table
@@ -89,6 +90,7 @@ class HBaseBatch(WriteBatch):
         for family, entries in cells.items():
             for qualifier, (value, time) in entries.items():
                 by_time.setdefault(time, {}).setdefault(family, {})[qualifier] = value
+        self._clock.see(max(by_time, default=0))
         for family, entries in cells.items():
             for site in {self._mapping.to_site(family, qualifier).partition(b":")[0] for qualifier in entries}:
                 if site not in self._known_families():
@@ -237,7 +239,7 @@ class HBaseBatch(WriteBatch):
     def _write(self) -> None:
         """Give a time to the writes that have none, and send everything; when it returns, HBase has it in its log."""
         if _NOW in self._puts or _NOW in self._deletes:
-            now = self._clock()
+            now = self._clock.next()
             _rename(self._puts, now - 1)
             _rename(self._deletes, now - 2)
         self._sender.send(self._puts)

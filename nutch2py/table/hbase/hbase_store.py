@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Self
 
@@ -24,7 +23,7 @@ from nutch2py.table.hbase.interface import ThriftMutation
 from nutch2py.table.hbase.regions import region_spans, span_of, split_points
 from nutch2py.table.hbase.scan import RowBudget, Scan, read_rows
 from nutch2py.table.query import KeyRange, Query
-from nutch2py.table.store import DataStore, R, RowCells, check_comparable, now_ms
+from nutch2py.table.store import DataStore, R, RowCells, check_comparable
 
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
@@ -42,8 +41,6 @@ class HBaseStore(DataStore[R]):
         self._gateways, self._mapping = gateways, mapping
         self._table = table.encode()
         self._families: frozenset[bytes] | None = None
-        self._clock_lock = threading.Lock()
-        self._last_time = 0
         self._learnt: dict[frozenset[bytes] | None, RowBudget] = {}
 
     @classmethod
@@ -157,6 +154,7 @@ class HBaseStore(DataStore[R]):
         spans = [whole] if query.mark is None else region_spans(self._gateways, self._table, whole)
         for span in spans:
             for rows in Scan(self._gateways, self._table, span, budget, asked, selection.filter):
+                self._see(row.columns for row in rows)
                 if selection.counts_mark:
                     for row in rows:
                         yield row.row.decode("utf-8", "replace"), record(None, fields, selection, row.columns)
@@ -177,6 +175,7 @@ class HBaseStore(DataStore[R]):
             rows = read_rows(self._gateways, self._table, coded, asked, self._budget(asked))
         except ANSWERS as error:
             raise explained(error, self._gateways.table, self.location) from error
+        self._see(rows.values())
         record, get = self.record, rows.get
         return [None if (row := get(key)) is None else record(None, wanted, selection, row) for key in coded]
 
@@ -205,7 +204,7 @@ class HBaseStore(DataStore[R]):
 
     def batch(self, before: Callable[[], object] | None = None) -> HBaseBatch:
         """Return a group of writes; see :mod:`nutch2py.table.hbase.hbase_batch` for rows that are refused."""
-        batch = HBaseBatch(self._gateways, self._table, self._mapping, self._refreshed, self._time)
+        batch = HBaseBatch(self._gateways, self._table, self._mapping, self._refreshed, self.clock)
         batch.before = before
         return batch
 
@@ -236,11 +235,9 @@ class HBaseStore(DataStore[R]):
         except ANSWERS as error:
             raise explained(error, self._gateways.table, self.location) from error
 
-    def _time(self) -> int:
-        """Return now in ms, later than every time returned before: two writes of a row are never of one time."""
-        with self._clock_lock:
-            self._last_time = max(now_ms(), self._last_time + 1)
-            return self._last_time
+    def _see(self, rows: Iterable[Mapping[bytes, Any]]) -> None:
+        """Note how new the cells are that were read: another program's clock may be ahead of ours."""
+        self.clock.see(max((cell.timestamp for row in rows for cell in row.values()), default=0))
 
     def scan_cells(self, key_range: KeyRange = KeyRange()) -> Iterator[tuple[str, RowCells]]:  # noqa: B008
         """Yield every cell with its timestamp (of each its newest version), in key order."""

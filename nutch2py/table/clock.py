@@ -1,0 +1,57 @@
+"""The clock of a crawl: the time that its writes carry, which never goes back, whatever the machine's clock does.
+
+Of two cells in one place the newer one counts, and a write that comes with an older time is lost in silence. So a write
+gets the machine's time, or, where that is not later, the millisecond after the newest time that is known: of this
+process's own writes, of the cells that it has read, and of the jobs before it, for which the newest time stands beside
+the list of who is at work (:mod:`nutch2py.mapreduce.held`). It is a hybrid logical clock (Kulkarni et al. 2014).
+
+What is due, and how old anything is, goes by the machine's time alone.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+
+def now_ms() -> int:
+    """Return the machine's time in milliseconds since 1970."""
+    return int(time.time() * 1000)
+
+
+class CrawlClock:
+    """Times in ms since 1970; threads may share it."""
+
+    def __init__(self) -> None:
+        self._lock, self._newest = threading.Lock(), 0
+
+    @property
+    def newest(self) -> int:
+        """The newest time that was given or seen."""
+        return self._newest
+
+    def see(self, time: int) -> None:
+        """Note a time that a write carries: what comes after it will be later."""
+        if time > self._newest:
+            with self._lock:
+                self._newest = max(time, self._newest)
+
+    def now(self) -> int:
+        """Return the time, not earlier than any that was given or seen."""
+        with self._lock:
+            self._newest = max(now_ms(), self._newest)
+            return self._newest
+
+    def next(self) -> int:
+        """Return the time, later than every one that was given or seen."""
+        with self._lock:
+            self._newest = max(now_ms(), self._newest + 1)
+            return self._newest
+
+
+_clocks: dict[tuple[str, str], CrawlClock] = {}
+
+
+def crawl_clock(where: str, crawl_id: str) -> CrawlClock:
+    """Return this process's clock of a crawl; all its tables share it."""
+    return _clocks.setdefault((where, crawl_id), CrawlClock())
