@@ -78,7 +78,8 @@ class PageStore:
     def target_of(self, item: FetchItem, status: ProtocolStatus) -> FetchItem | None:
         """Return the target of a redirect as an item of the same batch.
 
-        None when it is filtered out, was met on the way here, or has been fetched in this batch already.
+        None when it is filtered out, was met on the way here, or has been fetched in this batch already; and when it is
+        of another batch, in which it stays.
         """
         moved = self._outcome.redirect(item.url, status)
         if moved is None or moved.target is None or moved.target in (item.url, *item.chain):
@@ -90,7 +91,7 @@ class PageStore:
             page = WebPage()
             if self._lookup is not None:  # surely a new row, for which no other job has set it
                 page.fetch_interval = self._interval
-        elif batch is not None and batch in (page.markers.get(Mark.FETCH), page.markers.get(Mark.GENERATE)):
+        elif batch is not None and (page.markers.get(Mark.GENERATE) or batch == page.markers.get(Mark.FETCH)):
             return None
         if batch is not None:
             page.markers[Mark.GENERATE] = batch

@@ -54,7 +54,7 @@ class Work(NamedTuple):
 INJECT = Work("inject", frozenset({VALUES}))
 GENERATE = Work("generate", frozenset({CHOICE}), of_batch=True)
 FETCH = Work("fetch", of_batch=True)
-FETCH_REDIRECTS = FETCH.also(VALUES)  # with http.redirect.max, which makes rows of the targets
+FETCH_REDIRECTS = FETCH.also(VALUES, CHOICE)  # with http.redirect.max, which makes rows of the targets, of its batch
 PARSE = Work("parse", of_batch=True)
 PARSE_SITEMAPS = PARSE.also(VALUES)  # which makes rows of what they list
 UPDATEDB = Work("updatedb", frozenset({VALUES}), of_batch=True)

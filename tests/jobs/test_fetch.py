@@ -159,6 +159,31 @@ def test_counters_of_the_job(site: ScriptedSite, crawl: Configuration, tmp_path:
     assert counts["bytes_downloaded"] == len(PAGE) + len(b"not here")
 
 
+def test_the_target_of_a_redirect_stays_in_the_batch_that_has_it(
+    site: ScriptedSite, crawl: Configuration, tmp_path: Path
+) -> None:
+    """It is fetched once, with its own batch; the redirect leads to it, and to what is free."""
+    crawl.set("http.redirect.max", "3")
+    site.on("/from", Reply(301, headers=[("Location", "/taken")]))
+    site.on("/other", Reply(301, headers=[("Location", "/free")]))
+    site.on("/taken", Reply(body=PAGE))
+    site.on("/free", Reply(body=PAGE))
+    inject(crawl, seeds(tmp_path, site.url("/taken")))
+    generate(crawl, batch_id="theirs")
+    inject(crawl, seeds(tmp_path, site.url("/from"), site.url("/other")))
+    generate(crawl, batch_id="ours")
+    fetch(crawl, "ours")
+    found = {key: page.markers for key, page in rows(crawl).items()}
+    taken, free = found[reverse_url(site.url("/taken"))], found[reverse_url(site.url("/free"))]
+    assert (taken[Mark.GENERATE], taken.get(Mark.FETCH), free[Mark.GENERATE]) == ("theirs", None, "ours")
+    fetch(crawl, "theirs")
+    for batch in ("ours", "theirs"):
+        parse(crawl, batch)
+        updatedb(crawl, batch)
+    assert all(Mark.GENERATE not in page.markers for page in rows(crawl).values())
+    assert [site.gets(path) for path in ("/from", "/other", "/taken", "/free")] == [1, 1, 1, 1]
+
+
 @pytest.mark.parametrize("parsing", ["false", "true"])
 def test_targets_of_redirects_go_through_the_jobs_with_the_batch(
     site: ScriptedSite, crawl: Configuration, tmp_path: Path, parsing: str
