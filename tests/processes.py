@@ -6,6 +6,14 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+HEEDING = """
+import signal, sys
+from nutch2py.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(main())
+"""
+"""The command, heeding SIGINT: shells let their children in the background ignore it, and so the tests' own."""
+
 
 def wait_until(condition: Callable[[], object]) -> None:
     while not condition():

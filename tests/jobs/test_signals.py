@@ -16,17 +16,10 @@ from nutch2py.jobs.generate import generate
 from nutch2py.webpage import Mark
 from tests.jobs.rows import marked, put
 from tests.kills import strike
-from tests.processes import wait_until
+from tests.processes import HEEDING, wait_until
 from tests.site.server import Reply, ScriptedSite
 
 PAGES = 40
-HEEDING = """
-import signal, sys
-from nutch2py.cli import main
-signal.signal(signal.SIGINT, signal.default_int_handler)
-sys.exit(main())
-"""
-"""The command, heeding SIGINT: shells let their children in the background ignore it, and so the tests' own."""
 
 
 @pytest.fixture

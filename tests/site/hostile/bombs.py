@@ -34,8 +34,9 @@ def packed(encoding: str) -> bytes:
 
 
 def _encoded(name: str, what: str, encoding: str, make: Callable[[], bytes], parsed: str = "success") -> None:
-    answer = serving(make, "text/html", f"Content-Encoding: {encoding}")
-    tricks.add(f"encoding-{name}", f"encoding: {what}", answer, "SUCCESS|EXCEPTION", parsed)
+    made = cache(make)
+    answer = serving(made, "text/html", f"Content-Encoding: {encoding}")
+    tricks.add(f"encoding-{name}", f"encoding: {what}", answer, "SUCCESS|EXCEPTION", parsed, make=made)
 
 
 _PLAIN = b"<p>hello"
@@ -137,6 +138,11 @@ def _tar() -> bytes:
     return bytes(header) + b"<p>x" * 1000
 
 
+@cache
+def _long_pdf() -> bytes:
+    return _pdf_of(zlib.compress(_TEXT * 200_000, 9))
+
+
 _TEXT = b"BT /F1 12 Tf 72 700 Td (ab) Tj ET\n"
 tricks.document(
     "pdf-text",
@@ -202,7 +208,7 @@ tricks.document(
 tricks.document(
     "zip-pdfs",
     "35 PDFs of 200,000 lines in a ZIP",
-    lambda: zip_of([(f"{n}.pdf", _pdf_of(zlib.compress(_TEXT * 200_000, 9))) for n in range(35)]),
+    lambda: zip_of([(f"{n}.pdf", _long_pdf()) for n in range(35)]),
     "application/zip",
 )
 tricks.document(

@@ -44,6 +44,12 @@ class HostileServer:
         """Return the lines of a seed file with all tricks."""
         return [self.url(trick) + ("\t-sitemap" if trick.sitemap else "") for trick in self.tricks]
 
+    def prepare(self) -> None:
+        """Make what is sent before it is asked for, so that no answer is late for want of a processor."""
+        for trick in self.tricks:
+            if trick.make is not None:
+                trick.make()
+
     def __enter__(self) -> Self:
         self._thread.start()
         self._ready.wait()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from inspect import isgenerator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 Sent = Iterable[bytes | float]
 """What a server does: bytes are sent, a number is a pause in seconds; at the end the connection is closed."""
@@ -29,6 +29,7 @@ class Trick(NamedTuple):
     ``fetched``: the names of the protocol statuses, parted by ``|``, of which the row of its page must have one; "" for
     a row that is left as it is, due. ``parsed``: how its parse may end, likewise: ``success``, ``redirect``,
     ``failed``; "" for none. ``robots``: the answer of its robots.txt, None for 404. ``sitemap``: injected as a sitemap.
+    ``make``: what takes some time at the first request.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Trick(NamedTuple):
     scheme: str = "http"
     sitemap: bool = False
     path: str = ""
+    make: Callable[[], bytes] | None = None
 
     @property
     def first(self) -> str:
@@ -56,12 +58,12 @@ class Tricks:
     def __iter__(self) -> Iterator[Trick]:
         return iter(self._found)
 
-    def add(self, name: str, what: str, answer: Answer | Sent, fetched: str, parsed: str = "", **more: object) -> None:
+    def add(self, name: str, what: str, answer: Answer | Sent, fetched: str, parsed: str = "", **more: Any) -> None:
         """Add a trick; an ``answer`` that is no function is the same for every request."""
         made: Answer = answer if callable(answer) else _same(answer)
-        self._found.append(Trick(name, what, made, fetched, parsed, **more))  # type: ignore[arg-type]
+        self._found.append(Trick(name, what, made, fetched, parsed, **more))
 
-    def trick(self, what: str, fetched: str, parsed: str = "", **more: object) -> Callable[[Answer], Answer]:
+    def trick(self, what: str, fetched: str, parsed: str = "", **more: Any) -> Callable[[Answer], Answer]:
         """Add the function behind it as the answer of a trick that has its name."""
 
         def adding(answer: Answer) -> Answer:
@@ -85,7 +87,8 @@ class Tricks:
             body = make()
             return body.encode() if isinstance(body, str) else body
 
-        self.add(name, what, serving(cache(made), content_type), "SUCCESS", parsed)
+        kept = cache(made)
+        self.add(name, what, serving(kept, content_type), "SUCCESS", parsed, make=kept)
 
 
 def _same(sent: Sent) -> Answer:

@@ -1,0 +1,83 @@
+"""Whatever servers send ends as a status in its row, costs bounded memory, and keeps no honest page from its index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.hostile import Commands, Ending
+from tests.site.hostile.server import TRICKS, HostileServer
+from tests.site.hosts import HOSTS, Web, web
+
+MEMORY = 1500  # MB, all processes together
+HASTY = {
+    "http.timeout": "3000",
+    "http.time.limit": "6",
+    "parser.timeout": "6",
+    "sitemap.parser.timeout": "6",
+    "fetcher.server.delay": "0.1",
+    "fetcher.exceptions.per.queue.delay": "0.1",
+    "http.robots.503.defer.visits.delay": "500",
+    "http.robots.503.defer.visits.retries": "1",
+}
+"""Limits that are met sooner than the defaults: what happens at them is the same."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[HostileServer]:
+    with HostileServer() as running:
+        running.prepare()
+        yield running
+
+
+def honest_seeds(served: Web) -> list[str]:
+    """Return pages of the honest hosts that are neither redirects nor gone, and documents."""
+    numbers = [number for number in range(60) if not (number % 17 == 13 or number % 19 == 14 or number % 23 == 12)]
+    numbers = [number for number in numbers if number % 29 != 11 and number % 31 != 10][:8]
+    urls = [served.url(host, f"/p/{number}.html") for host in HOSTS for number in numbers]
+    return urls + [served.url(host, "/doc/paper") for host in HOSTS]
+
+
+def wrong(server: HostileServer, endings: dict[str, Ending], *, sitemaps: bool = False) -> dict[str, object]:
+    """Return the tricks whose row did not end as it has to."""
+    found: dict[str, object] = {}
+    for trick in server.tricks:
+        if trick.sitemap != sitemaps:
+            continue
+        ending = endings.get(server.url(trick))
+        if (
+            ending is None
+            or ending.fetched not in trick.fetched.split("|")
+            or (ending.fetched == "SUCCESS" and ending.parsed not in trick.parsed.split("|"))
+        ):
+            found[trick.name] = ending
+    return found
+
+
+def test_tricks_have_names_of_their_own_and_there_are_many() -> None:
+    assert len({trick.name for trick in TRICKS}) == len(TRICKS) > 300
+    assert all(trick.what for trick in TRICKS)
+
+
+def test_every_trick_ends_as_a_status_and_honest_pages_are_indexed(server: HostileServer, tmp_path: Path) -> None:
+    commands = Commands(tmp_path / "pages", HASTY)
+    pages = [server.url(trick) for trick in server.tricks if not trick.sitemap]
+    with web() as served:
+        honest = honest_seeds(served)
+        commands.round([*pages, *honest], options=("-threads", "50"))
+        endings = commands.endings([*pages, *honest])
+    assert wrong(server, endings) == {}
+    assert {url: endings[url] for url in honest} == dict.fromkeys(honest, Ending("SUCCESS", "success", True))
+    print(f"{commands.megabytes:.0f} MB at most")
+    assert commands.megabytes < MEMORY
+
+
+def test_every_sitemap_ends_as_a_status(server: HostileServer, tmp_path: Path) -> None:
+    commands = Commands(tmp_path / "sitemaps", HASTY)
+    seeds = [line for line in server.seeds() if line.endswith("-sitemap")]
+    commands.round(seeds, sitemaps=True)
+    endings = commands.endings([line.partition("\t")[0] for line in seeds])
+    assert wrong(server, endings, sitemaps=True) == {}
+    assert commands.megabytes < MEMORY
