@@ -21,13 +21,13 @@ class Body:
     gives what was good of it, as browsers and Nutch's ``unzipBestEffort`` do.
     """
 
-    __slots__ = ("_chunks", "_done", "_inflater", "_pending", "encoding", "limit", "size", "truncated")
+    __slots__ = ("_done", "_inflater", "_kept", "_pending", "encoding", "limit", "size", "truncated")
 
     def __init__(self, encoding: str, limit: int) -> None:
         self.encoding = encoding
         self.limit, self.size = limit, 0
         self.truncated = False
-        self._chunks: list[bytes] = []
+        self._kept = bytearray()  # a list of pieces would take many times their bytes when each piece is one or two
         self._pending = b""
         self._inflater: Any = None
         self._done = False  # behind the end of the compressed stream
@@ -109,7 +109,7 @@ class Body:
         if 0 <= self.limit < self.size + len(data):
             data = data[: self.limit - self.size]
             self.truncated = True
-        self._chunks.append(data)
+        self._kept += data
         self.size += len(data)
         return not self.truncated
 
@@ -118,7 +118,7 @@ class Body:
         if self._pending:
             self._keep(self._pending)
             self._pending = b""
-        return self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+        return bytes(self._kept)
 
 
 class _Brotli:

@@ -50,17 +50,23 @@ class Finished(NamedTuple):
 class FetchState:
     """Where a fetch stands.
 
-    ``active``: requests under way; ``feeding``: more items may come; ``stopped``: no new requests. The queues are there
-    once the event loop runs.
+    ``active``: requests under way; ``slow``: those of them that have given their thread back. ``feeding``: more items
+    may come; ``stopped``: no new requests. The queues are there once the event loop runs.
     """
 
     options: FetchOptions
     log: Callable[[str], None]
     report: FetchReport = field(default_factory=FetchReport)
     active: int = 0
+    slow: int = 0
     feeding: bool = True
     stopped: bool = False
     queues: FetchItemQueues = field(init=False)
+
+    @property
+    def busy(self) -> int:
+        """Threads that are taken."""
+        return self.active - self.slow
 
     @property
     def late(self) -> bool:

@@ -16,6 +16,7 @@ from nutch2py.fetcher.fetch_state import FetchState
 
 _INTERVAL = 5.0  # seconds between lines in the log
 _LIVE = 1.0  # seconds between those for a terminal
+_GRACE = 5.0  # seconds that requests under way have at the end of a fetch's time
 
 
 class Throughput(NamedTuple):
@@ -42,7 +43,8 @@ class Throughput(NamedTuple):
 class Monitor:
     """Watches a run and writes its log lines, in the words of Nutch's fetcher.
 
-    ``wake`` makes the run look again whether there is anything to do; ``tell`` takes the line for a terminal, which is
+    ``wake`` makes the run look again whether there is anything to do; ``cut`` ends the requests under way and returns
+    how many those were; ``tell`` takes the line for a terminal, which is
     the task's sign of life as well: it is told as long as the run ``waits`` for servers or for their time to come, or
     something has moved. A run that waits for nothing but the table says nothing, so that one that hangs there can be
     found and ended.
@@ -55,8 +57,10 @@ class Monitor:
         wake: Callable[[], None],
         tell: Callable[[str], None],
         waits: Callable[[], bool],
+        cut: Callable[[], int],
     ) -> None:
         self._state, self._wake, self._tell, self._waits = state, wake, tell, waits
+        self._cut, self._over = cut, 0.0
         self._started = time.monotonic()
         self._last = self._started
         self._last_pages = self._last_bytes = 0
@@ -151,7 +155,7 @@ class Monitor:
         elapsed, since = max(1.0, now - self._started), max(0.001, now - self._last)
         pages = (report.pages - self._last_pages) / since
         rate = (report.bytes - self._last_bytes) * 8 / 1024 / since
-        waiting = max(0, threads - run.active)
+        waiting = max(0, threads - run.busy)
         line = (
             f"{waiting}/{threads} spinwaiting/active, {report.pages} pages, {report.errors} errors, "
             f"{report.pages / elapsed:.1f} {pages:.0f} pages/s, "
@@ -165,6 +169,10 @@ class Monitor:
     def _check_time(self) -> None:
         if self._state.late:
             self._drop("HitByTimeLimit-Queues")
+            now = time.monotonic()
+            self._over = self._over or now
+            if now >= self._over + _GRACE:  # else a server that drips would hold the fetch for http.time.limit
+                self._state.report.counters["HitByTimeLimit-Queues"] += self._cut()
 
     def _check_throughput(self, rate: float) -> None:
         """Stop the run when it has been slower than the threshold too many times in a row."""

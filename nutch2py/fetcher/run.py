@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -52,7 +52,8 @@ class FetchRules:
 
     ``capacity``: items in the queues at most. Crawl delays of robots.txt: ``max_crawl_delay`` in ms (-1 for any),
     ``min_crawl_delay`` in s. ``max_redirects`` are followed at once. A visit that robots.txt puts off comes again after
-    ``defer_delay`` seconds, ``defer_retries`` times.
+    ``defer_delay`` seconds, ``defer_retries`` times. A request that takes longer than ``slow_after`` seconds gives its
+    thread back, as long as no more than ``most_slow`` have done so.
     """
 
     capacity: int
@@ -61,6 +62,8 @@ class FetchRules:
     max_redirects: int
     defer_delay: float
     defer_retries: int
+    slow_after: float
+    most_slow: int
 
     @classmethod
     def of(cls, conf: Configuration, threads: int) -> FetchRules:
@@ -73,6 +76,8 @@ class FetchRules:
             max_redirects=conf.get_int("http.redirect.max", 0),
             defer_delay=conf.get_int("http.robots.503.defer.visits.delay", 300_000) / 1000,
             defer_retries=conf.get_int("http.robots.503.defer.visits.retries", 3),
+            slow_after=max(0.0, conf.get_float("fetcher.threads.slow.after", 3.0)),
+            most_slow=conf.get_int("fetcher.threads.slow", 200),
         )
 
 
@@ -104,6 +109,7 @@ class FetchRun:
         self._looking_up = 0  # threads that wait for the table
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._ended: set[asyncio.Task[None]] = set()  # of these, at the end of the fetch's time
 
     @property
     def _backed_up(self) -> bool:
@@ -118,7 +124,7 @@ class FetchRun:
         self._backoff = Backoff(self.conf, self.queues, self.report.counters, self.options.deadline)
         self._robots = RobotsCache(self.conf, lambda url, limit: transport.get(url, limit=limit))
         self._hungry, self._full, self._idle = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        monitor = Monitor(self.state, Throughput.of(self.conf), self._wake, self._tell, self._waits)
+        monitor = Monitor(self.state, Throughput.of(self.conf), self._wake, self._tell, self._waits, self._cut)
         monitor.begin(self._keys.mode)
         flusher = asyncio.ensure_future(self._flush_until_idle())
         helpers = [asyncio.ensure_future(self._feed()), asyncio.ensure_future(monitor.watch()), flusher]
@@ -215,29 +221,44 @@ class FetchRun:
 
     def _pump(self) -> None:
         """Start requests while there are free threads and ready queues; wake up when the next queue is ready."""
-        while self.state.active < self.options.threads and not self._backed_up:
+        while self.state.busy < self.options.threads and not self._backed_up:
             item = self.queues.get()
             if item is None:
                 break
             self.state.active += 1
             task = asyncio.ensure_future(self._work(item))
             self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(self._worked)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        blocked = self.state.active >= self.options.threads or self._backed_up  # who ends that calls again
+        blocked = self.state.busy >= self.options.threads or self._backed_up  # who ends that calls again
         if not blocked and (at := self.queues.next_time()) is not None:
             self._timer = self._loop.call_at(max(at, self._loop.time() + 0.001), self._pump)
         if not self.state.feeding and not self.state.active and not self.queues.total_size:
             self._idle.set()
+
+    def _worked(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if task in self._ended:  # it could not do so itself
+            self._ended.discard(task)
+            self._pump()
+
+    def _cut(self) -> int:
+        """End the requests under way, whose pages stay due; return how many."""
+        cut = self._tasks - self._ended
+        for task in cut:
+            task.cancel()
+        self._ended |= cut
+        return len(cut)
 
     async def _work(self, item: FetchItem | None) -> None:
         """Be a fetcher thread for as long as queues are ready."""
         try:
             while item is not None:
                 try:
-                    await self._fetch(item)
+                    with self._patience():
+                        await self._fetch(item)
                 except Exception as error:  # noqa: BLE001 - one URL must not end the others
                     self.log(f"Unexpected error for {item.url}: {type(error).__name__}: {error}")
                     self.queues.finish(item)
@@ -245,10 +266,30 @@ class FetchRun:
                     self._finish(item, None, ProtocolStatus(Code.FAILED))
                 if self.queues.total_size <= self._rules.capacity // 2:
                     self._hungry.set()
-                item = None if self._backed_up else self.queues.get()
+                crowded = self._backed_up or self.state.busy > self.options.threads
+                item = None if crowded else self.queues.get()
         finally:
             self.state.active -= 1
         self._pump()
+
+    @contextmanager
+    def _patience(self) -> Iterator[None]:
+        """Let a request that takes long give its thread back: some slow servers must not keep all others waiting."""
+        slow = False
+
+        def give_back() -> None:
+            nonlocal slow
+            if self.state.slow < self._rules.most_slow:
+                slow = True
+                self.state.slow += 1
+                self._pump()
+
+        timer = self._loop.call_later(self._rules.slow_after, give_back)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            self.state.slow -= slow
 
     async def _fetch(self, item: FetchItem) -> None:
         queue = self.queues.queue(item.queue_id)
