@@ -70,5 +70,11 @@ class LockedError(NutchError):
     exit_code = 6
 
 
+class PluginFailuresError(NutchError):
+    """A plug-in failed on so many pages that going on would waste the crawl."""
+
+    exit_code = 7
+
+
 class LockLostError(LockedError):
     """A job was silent for so long that another one has taken its place."""

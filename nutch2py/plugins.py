@@ -18,11 +18,14 @@ from typing import Any, NamedTuple
 
 from nutch2py.conf import Configuration
 from nutch2py.contracts import EXTENSION_POINTS
-from nutch2py.errors import ConfigurationError
+from nutch2py.errors import ConfigurationError, NutchError
 from nutch2py.reporting import warn
 
 ALWAYS_ON = frozenset({"signature", "fetchschedule"})
 """Points whose plug-in a property of its own names, whatever ``plugin.includes`` says."""
+
+
+_ids: dict[type[Any], str] = {}  # of the classes that were loaded
 
 
 class PluginClass(NamedTuple):
@@ -37,7 +40,15 @@ class PluginClass(NamedTuple):
 
     def __call__(self, conf: Configuration) -> Any:
         """Return the plug-in; ConfigurationError when it lacks an attribute that its contract requires."""
-        made = self.made_of(conf)
+        try:
+            made = self.made_of(conf)
+        except NutchError:
+            raise
+        except Exception as error:
+            raise ConfigurationError(
+                f"plug-in {self.entry.name} ({self.entry.value}) cannot be made: {type(error).__name__}: {error}: "
+                "mend it, or take it out of plugin.includes"
+            ) from error
         present = {*dir(made)}
         lacking = [name for name in required_attributes(self.contract) if name not in present]
         if lacking:
@@ -113,7 +124,13 @@ def load(entry: EntryPoint) -> PluginClass:
     lacking = plugin.made_of.__abstractmethods__
     if lacking:
         raise plugin.misfit(sorted(lacking))
+    _ids[plugin.made_of] = entry.name
     return plugin
+
+
+def id_of(plugin: object) -> str:
+    """Return the plug-in id under which the class of ``plugin`` was loaded; of any other object the class's name."""
+    return _ids.get(type(plugin), type(plugin).__name__)
 
 
 def _point(entry: EntryPoint) -> str:

@@ -12,6 +12,7 @@ from nutch2py.fetcher.fetch_state import Finished
 from nutch2py.fetcher.outcome import Outcome
 from nutch2py.fetcher.queues import FetchItem
 from nutch2py.fetcher.warc import WarcFiles
+from nutch2py.plugin_guard import PluginError
 from nutch2py.url.keys import reverse_url, unreverse_url
 from nutch2py.webpage import Mark, WebPage
 from nutch2py.webpage import ProtocolStatusCode as Code
@@ -55,6 +56,9 @@ class PageStore:
                     self._outcome.apply(item.url, page, answer, status, not (used_up and self._skip_exceeded))
                     if self._parsing is not None:
                         self._parse(item)
+            except PluginError as error:
+                item.plugin_error = failed = error.of_page(item.url)
+                self._outcome.mark(page, ProtocolStatus(Code.FAILED, (f"{failed.plugin}: {failed.reason}",)))
             except Exception as error:  # noqa: BLE001 - the data of one page must not end the others
                 self._log(f"Unexpected error for {item.url}: {type(error).__name__}: {error}")
                 self._outcome.mark(page, ProtocolStatus(Code.FAILED, (f"{type(error).__name__}: {error}",)))
@@ -71,7 +75,8 @@ class PageStore:
 
     def _parse(self, item: FetchItem) -> None:
         try:
-            self._parsing.process(item.key, item.page)
+            outcome = self._parsing.process(item.key, item.page)
+            item.plugin_error = outcome.plugin_error(item.url)
         except Exception as error:  # noqa: BLE001 - the page stays fetched, and parse may try again
             self._log(f"Error parsing {item.url}: {type(error).__name__}: {error}")
 

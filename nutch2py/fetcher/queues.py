@@ -16,6 +16,7 @@ from itertools import count
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
+from nutch2py.plugin_guard import PluginError
 from nutch2py.url.javaurl import parse_url
 from nutch2py.url.parts import domain_of
 from nutch2py.url.resolve import HostsFile, Resolver
@@ -30,6 +31,7 @@ class FetchItem:
     """A page to fetch: its row key, its URL and its row.
 
     ``chain``: the URLs that redirected here, the first first. ``settings``: what the host table says of its host.
+    ``plugin_error``: the plug-in that failed on it, if one did.
     """
 
     key: str
@@ -38,6 +40,7 @@ class FetchItem:
     queue_id: str = ""
     chain: tuple[str, ...] = ()
     settings: HostSettings | None = None
+    plugin_error: PluginError | None = None
 
 
 @dataclass(slots=True, frozen=True)

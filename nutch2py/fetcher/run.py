@@ -26,6 +26,7 @@ from nutch2py.fetcher.page_store import PageStore
 from nutch2py.fetcher.queues import FetchItem, FetchItemQueues, HostSettings, QueueKeys
 from nutch2py.fetcher.robots import RobotsCache, is_allowed
 from nutch2py.fetcher.transport import Transport
+from nutch2py.plugin_guard import PluginError
 from nutch2py.reporting import adopt, reporter
 from nutch2py.webpage import CrawlStatus, Mark, WebPage
 from nutch2py.webpage import ProtocolStatusCode as Code
@@ -338,7 +339,10 @@ class FetchRun:
             self.queues.add(target)
 
     def _target_of(self, item: FetchItem, status: ProtocolStatus) -> FetchItem | None:
-        target = self._store.target_of(item, status)
+        try:
+            target = self._store.target_of(item, status)
+        except PluginError:  # the page itself meets it when it is stored
+            return None
         return None if target is None or self._assign(target) else target
 
     def _finish(self, item: FetchItem, answer: Answer | None, status: ProtocolStatus | None = None) -> ProtocolStatus:

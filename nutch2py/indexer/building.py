@@ -123,7 +123,8 @@ class DocumentBuilder:
         """Return the document of a row, None when a filter leaves it out, it says noindex, or it was not parsed.
 
         ``id`` is the row key itself (applications know it as Nutch's), ``digest`` the signature in hexadecimal,
-        ``boost`` what the scoring filters make of 1.0. A page that a filter cannot handle is warned of and left out.
+        ``boost`` what the scoring filters make of 1.0. A page that a filter cannot handle is warned of and left out;
+        one that a filter fails on is a :class:`nutch2py.plugin_guard.PluginError`, here and in :meth:`decide`.
         """
         if not should_index(page) or (self.delete_noindex and is_noindex(page, self.agent)):
             return None

@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple, NoReturn, Self
 
 from nutch2py.conf import Configuration
 from nutch2py.contracts import IndexWriter
 from nutch2py.document import NutchDocument
 from nutch2py.errors import ConfigurationError, IndexingError, NutchError
 from nutch2py.indexer.field_mapping import FieldMapping
+from nutch2py.plugin_guard import reason_of
 from nutch2py.plugins import PluginClass, enabled
 from nutch2py.reporting import warn
 from nutch2py.secrets import shown_value
@@ -90,13 +91,19 @@ class IndexWriters:
         """Get the indexes ready for a job; called once, before the job's tasks open their writers."""
         _warn_of_addresses_not_used(self.conf)
         for each in self._writers:
-            each.writer.prepare(self.conf, each.parameters, reindex)
+            try:
+                each.writer.prepare(self.conf, each.parameters, reindex)
+            except Exception as error:  # noqa: BLE001 - named
+                _refuse(each, "when it prepares", error)
 
     def open(self) -> Self:
         """Open the writers; those already open are closed again when one fails."""
         try:
             for each in self._writers:
-                each.writer.open(self.conf, each.parameters)
+                try:
+                    each.writer.open(self.conf, each.parameters)
+                except Exception as error:  # noqa: BLE001 - named
+                    _refuse(each, "when it opens", error)
                 self._open.append(each)
         except BaseException:
             self._abandon()
@@ -107,26 +114,38 @@ class IndexWriters:
         """Add a document to every index, its fields named as each index wants them."""
         self._committed = False
         for each in self._open:
-            each.writer.write(each.mapping.apply(document))
+            try:
+                each.writer.write(each.mapping.apply(document))
+            except Exception as error:  # noqa: BLE001 - named
+                _refuse(each, f"on {document.get('url')}", error)
 
     def update(self, document: NutchDocument) -> None:
         """Replace a document in every index."""
         self._committed = False
         for each in self._open:
-            each.writer.update(each.mapping.apply(document))
+            try:
+                each.writer.update(each.mapping.apply(document))
+            except Exception as error:  # noqa: BLE001 - named
+                _refuse(each, f"on {document.get('url')}", error)
 
     def delete(self, document_id: str) -> None:
         """Take a document out of every index."""
         self._committed = False
         for each in self._open:
-            each.writer.delete(document_id)
+            try:
+                each.writer.delete(document_id)
+            except Exception as error:  # noqa: BLE001 - named
+                _refuse(each, f"on {document_id}", error)
 
     def commit(self) -> None:
         """Make all that was written searchable in every index, unless that was done since."""
         if self._committed:
             return
         for each in self._open:
-            each.writer.commit()
+            try:
+                each.writer.commit()
+            except Exception as error:  # noqa: BLE001 - named
+                _refuse(each, "when it commits", error)
         self._committed = True
 
     def close(self) -> None:
@@ -136,8 +155,11 @@ class IndexWriters:
             each = self._open.pop(0)
             try:
                 each.writer.close()
-            except (NutchError, OSError) as error:
-                failures.append(error)
+            except Exception as error:  # noqa: BLE001 - the others are closed, too
+                try:
+                    _refuse(each, "when it closes", error)
+                except (NutchError, OSError, MemoryError) as failure:
+                    failures.append(failure)
         if failures:
             raise failures[0]
 
@@ -163,6 +185,16 @@ class IndexWriters:
             self.close()
         else:
             self._abandon()
+
+
+def _refuse(each: _Configured, what: str, error: Exception) -> NoReturn:
+    """Raise what a writer raised, so that it ends the job with the writer's name: what it was to send is not sent.
+
+    Its own words for a cause, and the system's (a full disk), go on as they are.
+    """
+    if isinstance(error, NutchError | OSError | MemoryError):
+        raise error
+    raise IndexingError(f"plug-in {each.name} failed {what}: {reason_of(error)}") from error
 
 
 def chosen(conf: Configuration) -> dict[str, PluginClass]:

@@ -7,6 +7,7 @@ from typing import Any
 from nutch2py.conf import Configuration
 from nutch2py.contracts import IndexingFilter
 from nutch2py.document import NutchDocument
+from nutch2py.plugin_guard import blame
 from nutch2py.plugins import ordered
 from nutch2py.record import Field
 from nutch2py.webpage import WebPage
@@ -20,10 +21,13 @@ class IndexingFilters:
         self.fields: frozenset[Field[Any]] = frozenset().union(*(f.fields for f in self.filters))
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
-        """Run every filter; None as soon as one gives None."""
+        """Run every filter; None as soon as one gives None. What one raises is a PluginError, or PageNotIndexable."""
         current: NutchDocument | None = document
-        for each in self.filters:
-            if current is None:
-                return None
-            current = each.filter(current, url, page)
+        try:
+            for each in self.filters:
+                if current is None:
+                    return None
+                current = each.filter(current, url, page)
+        except Exception as error:  # noqa: BLE001 - named, and the page's
+            blame(each, url, error)
         return current

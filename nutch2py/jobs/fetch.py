@@ -28,6 +28,7 @@ from nutch2py.mapreduce.held import Holder
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import ALL, BatchParameters, JobParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol
+from nutch2py.plugin_guard import PluginError
 from nutch2py.reporting import warn
 from nutch2py.table import WriteBatch, open_store
 from nutch2py.url.keys import reverse_host, unreverse_url
@@ -108,6 +109,9 @@ class FetcherJob(TableJob[FetchParameters]):
             except ValueError:
                 self.count("FetcherStatus", "malformed_key")
                 continue
+            except PluginError as error:
+                self.failures.note(error)
+                continue
             place = number if asked.listed else crc32(key.encode("utf-8", "surrogateescape"))
             yield f"{partition:05d}", f"{place:010d}{key}"
 
@@ -186,6 +190,9 @@ class _PageSink:
         batch_id = page.markers.get(Mark.GENERATE)
         if item.chain and batch_id is not None:
             put_redirected(self._side, batch_id, item.key)  # whoever reads through the list finds it, too
+        self._job.failures.pages += 1
+        if item.plugin_error is not None:
+            self._job.failures.note(item.plugin_error)
         self._batch.put(item.key, page)
         self._job.channel.advance()
         if time.monotonic() - self._flushed > _FLUSH_SECONDS:

@@ -9,12 +9,11 @@ in one partition and its URLs spread apart. Second reduce, one group a partition
 from __future__ import annotations
 
 import random
-import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
 
 import orjson
@@ -24,12 +23,14 @@ from nutch2py.errors import ConfigurationError, UsageError
 from nutch2py.jobs.batchlist import UNLISTED, BatchLists, BatchState, State, put_entry
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.selection import NO_LIMIT, SEPARATOR, Entry, Selection
 from nutch2py.jobs.works import GENERATE
 from nutch2py.mapreduce.driver import JobResult, map_tasks, reduce_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import ALL, REINDEX, BatchParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
 from nutch2py.mapreduce.splits import RangeSplit
+from nutch2py.plugin_guard import PluginError
 from nutch2py.reporting import warn
 from nutch2py.schedule.fetch_schedule import check_schedule, fetch_schedule
 from nutch2py.scoring.scoring_filters import ScoringFilters
@@ -41,9 +42,6 @@ from nutch2py.url.parts import domain_of, host_of
 from nutch2py.url.url_filters import URLFilters
 from nutch2py.url.url_normalizers import URLNormalizers
 from nutch2py.webpage import INJECTED_SITEMAP, Mark, WebPage
-
-NO_LIMIT = sys.maxsize
-_SEPARATOR = "\x01"  # below every character of a URL, so that entries sort as (score descending, URL ascending)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,61 +65,6 @@ class GenerateParameters(BatchParameters):
     def limit(self) -> int:
         """URLs at most, as a number to compare with."""
         return self.top_n or NO_LIMIT
-
-
-class Entry(NamedTuple):
-    """A row that may be chosen: its sort text, the group that the cap counts, and what the reducers need."""
-
-    text: str
-    group: str
-
-
-class Selection:
-    """The best ``limit`` entries of a stream, at most ``cap`` of a group (no cap when that is not positive).
-
-    Of entries with the same URL, which normalizers make of several rows, the best stands for all.
-    """
-
-    def __init__(self, limit: int, cap: int) -> None:
-        self._limit, self._cap = limit, cap
-        self._entries: list[Entry] = []
-        self._room = max(2 * limit, 1000) if limit < NO_LIMIT else 100_000
-        self._moved = False  # an entry came from a row of another URL: URLs may repeat
-        self.worst_score = ""
-        """Sort text of the worst score that can still be chosen, empty while there is room."""
-
-    def add(self, entry: Entry) -> None:
-        """Take in an entry."""
-        self._entries.append(entry)
-        if not entry.text.endswith(_SEPARATOR):
-            self._moved = True
-        if len(self._entries) >= self._room:
-            self._entries = self.best()
-            if len(self._entries) == self._limit:
-                self.worst_score = self._entries[-1].text[:16]
-            elif len(self._entries) > self._room // 2:
-                self._room = 2 * len(self._entries)
-
-    def best(self) -> list[Entry]:
-        """Return the chosen entries, best first."""
-        self._entries.sort()
-        if self._cap <= 0 and not self._moved:
-            return self._entries[: self._limit]
-        counts: Counter[str] = Counter()
-        seen: set[str] = set()
-        chosen: list[Entry] = []
-        for entry in self._entries:
-            if len(chosen) >= self._limit:
-                break
-            if self._moved:
-                url = entry.text[16:].partition(_SEPARATOR)[0]
-                if url in seen:
-                    continue
-                seen.add(url)
-            counts[entry.group] += 1
-            if self._cap <= 0 or counts[entry.group] <= self._cap:
-                chosen.append(entry)
-        return chosen
 
 
 class GeneratorJob(TableJob[GenerateParameters]):
@@ -152,6 +95,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
         selection = Selection(asked.limit, self.max_count)
         should_fetch, sort_value = self.schedule.should_fetch, self.scoring.generator_sort_value
         counts: Counter[str] = Counter()
+        failures = self.failures
         for key, page in pages:
             counts["rows"] += 1
             markers = page.markers
@@ -170,10 +114,21 @@ class GeneratorJob(TableJob[GenerateParameters]):
                 counts["malformed_key"] += 1
                 continue
             assert url is not None
-            if not should_fetch(url, page, asked.now):
+            try:
+                due = should_fetch(url, page, asked.now)
+            except Exception as error:  # noqa: BLE001 - the schedule's
+                failures.pages += 1
+                failures.note_of(self.schedule, url, error)
+                continue
+            if not due:
                 counts["not_due"] += 1
                 continue
-            score = sort_value(url, page, page.score)
+            failures.pages += 1
+            try:
+                score = sort_value(url, page, page.score)
+            except PluginError as error:
+                failures.note(error)
+                continue
             if score < self.min_score:
                 counts["score_too_low"] += 1
                 continue
@@ -187,19 +142,22 @@ class GeneratorJob(TableJob[GenerateParameters]):
                 target = None if url is None else reverse_url(url)
             except ValueError:
                 target = None
+            except PluginError as error:
+                failures.note(error)
+                continue
             if url is None or target is None:
                 counts["filtered"] += 1
                 continue
             moved = "" if target == key else orjson.dumps(dict(markers.decoded())).decode()
             group = (self.group_of(url) or "") if self.max_count > 0 else ""
             if unlimited:
-                yield "", f"{order}{url}{_SEPARATOR}{moved}{_SEPARATOR}"
+                yield "", f"{order}{url}{SEPARATOR}{moved}{SEPARATOR}"
             else:
-                selection.add(Entry(f"{order}{url}{_SEPARATOR}{moved}", group))
+                selection.add(Entry(f"{order}{url}{SEPARATOR}{moved}", group))
         for name, amount in counts.items():
             self.count("generator", name, amount)
         for entry in selection.best():
-            yield "", f"{entry.text}{_SEPARATOR}{entry.group}"
+            yield "", f"{entry.text}{SEPARATOR}{entry.group}"
 
     def _free(self, mark: str) -> bool:
         """Tell whether a marked row may be chosen: its batch is long dead."""
@@ -226,19 +184,24 @@ class GeneratorJob(TableJob[GenerateParameters]):
             for text in texts:
                 if len(seen) >= limit:
                     continue  # the rest of the group has to be read, not kept
-                entry, group = text[16:].rsplit(_SEPARATOR, 1)
-                url, moved = entry.split(_SEPARATOR, 1)
+                entry, group = text[16:].rsplit(SEPARATOR, 1)
+                url, moved = entry.split(SEPARATOR, 1)
                 if url in seen:
+                    continue
+                try:
+                    number, together = partitioner.partition(url, partition_count), partitioner.key(url)
+                except PluginError as error:
+                    self.failures.note(error)
                     continue
                 counts[group] += 1
                 if self.max_count > 0 and counts[group] > self.max_count:
                     self.count("generator", "over_max_count")
                     continue
                 seen.add(url)
-                partitions[partitioner.partition(url, partition_count)][partitioner.key(url)].append((url, moved))
+                partitions[number][together].append((url, moved))
         for number, hosts in partitions.items():
             for order, (url, moved) in enumerate(spread(hosts)):
-                yield f"{number:05d}", f"{order:09d}{url}{_SEPARATOR}{moved}"
+                yield f"{number:05d}", f"{order:09d}{url}{SEPARATOR}{moved}"
 
     def _write(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[Pair]:
         """Write the list of each partition first, then the marks: a list without marks does no harm."""
@@ -247,7 +210,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
             rows: list[tuple[str, str]] = []
             with self.batches.batch(self.check_held) as batch:
                 for order, text in enumerate(texts):
-                    url, moved = text[9:].split(_SEPARATOR, 1)
+                    url, moved = text[9:].split(SEPARATOR, 1)
                     key = reverse_url(url)
                     put_entry(batch, batch_id, partition, order, key)
                     rows.append((key, moved))

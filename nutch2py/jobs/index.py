@@ -19,6 +19,7 @@ from nutch2py.mapreduce.driver import JobResult, map_tasks, merge_counters, run_
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import ALL, REINDEX, BatchParameters, JobParameters
 from nutch2py.mapreduce.splits import RangeSplit, Split
+from nutch2py.plugin_guard import PluginError
 from nutch2py.table import MarkCondition, Query
 from nutch2py.webpage import Mark, WebPage
 
@@ -80,7 +81,13 @@ class IndexerJob(TableJob[IndexParameters]):
             return False
         if not ours or self.parameters.only_gone:
             return False
-        action, document = self.builder.decide(key, page)
+        self.failures.pages += 1
+        try:
+            action, document = self.builder.decide(key, page)
+        except PluginError as error:  # neither mark nor document: it is tried again
+            self.failures.note(error)
+            self.count("IndexerStatus", "failed")
+            return False
         if action is IndexAction.DELETE:
             self._delete(key, writers)
         elif document is not None:
@@ -141,10 +148,11 @@ def index(conf: Configuration, batch_id: str) -> JobResult:
         if unknown is not None and not counts:
             raise unknown
         added, deleted, skipped = (counts.get(name, 0) for name in ("added", "deleted", "skipped"))
-        refused = counts.get("refused", 0)
+        refused, failed = counts.get("refused", 0), counts.get("failed", 0)
         log.line(
             f"{added - refused} documents added, {deleted} deleted, {skipped} skipped"
             + (f", {refused} refused by the index" if refused else "")
+            + (f", {failed} failed in a plug-in" if failed else "")
         )
         log.line("done.")
         return result

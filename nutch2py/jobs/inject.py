@@ -24,6 +24,7 @@ from nutch2py.mapreduce.hadoop import local_copy
 from nutch2py.mapreduce.job import Pair, TableJob
 from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.splits import FileSplit, read_lines, split_files
+from nutch2py.plugin_guard import PluginError
 from nutch2py.schedule.abstract import FIXED_INTERVAL_KEY
 from nutch2py.schedule.fetch_schedule import check_schedule
 from nutch2py.schedule.intervals import FetchIntervals
@@ -74,12 +75,16 @@ class InjectorJob(TableJob[InjectParameters]):
         injected = filtered = 0
         for number, line in enumerate(read_lines(split)):
             for seed in parse_seed_line(line.decode("utf-8", "replace").removeprefix("\ufeff")):
+                self.failures.pages += 1
                 try:
                     normalized = normalize(seed.url)
                     url = None if normalized is None else accept(normalized)
                     key = None if url is None else reverse_url(url)
                 except ValueError as error:
                     self.channel.line(f"Skipping {seed.url}:java.net.MalformedURLException: {error}")
+                    key = None
+                except PluginError as error:
+                    self.failures.note(error)
                     key = None
                 if key is None:
                     filtered += 1
@@ -107,7 +112,13 @@ class InjectorJob(TableJob[InjectParameters]):
         for key, row in zip(keys, self.store.get_many(keys, self.fields), strict=True):
             seed = pending[key]
             if row is None or self.rules.overwrite:
-                batch.put(key, self._set_up(row or WebPage(), seed))
+                self.failures.pages += 1
+                try:
+                    page = self._set_up(row or WebPage(), seed)
+                except PluginError as error:  # a seed without its score would be half a seed
+                    self.failures.note(error)
+                    continue
+                batch.put(key, page)
                 self.count("injector", "urls_new" if row is None else "urls_overwritten")
                 continue
             self.count("injector", "urls_merged")

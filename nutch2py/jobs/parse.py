@@ -53,6 +53,9 @@ class ParserJob(TableJob[ParseParameters]):
                     self._put_listed(batch, listed)
                     self.count("ParserStatus", "sitemap_urls", len(listed))
                 self.count("ParserStatus", outcome.label)
+                error = outcome.plugin_error(unreverse_url(key))
+                if error is not None:
+                    self.failures.note(error)
                 if outcome.is_redirect:
                     self.count("ParserStatus", "redirect")
                 if outcome.message:
@@ -82,6 +85,7 @@ class ParserJob(TableJob[ParseParameters]):
                 self.channel.line(f"Forced parsing {url}; already parsed")
             else:
                 self.channel.line(f"Parsing {url}")
+            self.failures.pages += 1
             yield key, page
 
     def _put_listed(self, batch: WriteBatch, listed: dict[str, SitemapEntry]) -> None:

@@ -8,7 +8,7 @@ score is added once however often the job is killed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -26,6 +26,8 @@ from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import ALL, BatchParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
 from nutch2py.mapreduce.splits import SideSplit, Split
+from nutch2py.plugin_guard import PluginError, blame
+from nutch2py.plugins import id_of
 from nutch2py.record import Field
 from nutch2py.schedule.fetch_schedule import check_schedule, fetch_schedule
 from nutch2py.schedule.transition import FIELDS, TransitionLimits, apply_fetch, initialize_page
@@ -83,12 +85,19 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
             except ValueError:
                 self.count("updatedb", "malformed_keys")
                 continue
-            yield key, _PAGE
             distance = int(page.markers.get(Mark.DISTANCE) or FAR)
             outlinks = page.outlinks.decoded()
             targets = outlinks + page.sitemaps.decoded()
             links = [ScoredLink(url, anchor or "", 0.0, distance) for url, anchor in targets]
-            for link in distribute(source, page, links, len(outlinks)):
+            self.failures.pages += 1
+            try:
+                given = distribute(source, page, links, len(outlinks))
+            except PluginError as error:  # it keeps its marks and its cash, and is tried again
+                self.failures.note(error)
+                self.count("updatedb", "pages_failed")
+                continue
+            yield key, _PAGE
+            for link in given:
                 try:
                     target = reverse_url(link.url)
                 except ValueError:
@@ -155,35 +164,69 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
             row = rows[key]
             if row is not None and not self.readable(key, row):
                 continue
-            page = self._page(url, row, group)
+            page = self._changed(key, url, row, group)
             if page is not None:
-                self._take_links(url, page, group)
-                if group.page:
-                    self._release(page)
                 journal.add(key, page.mutation())
             self.channel.advance()
         pending.clear()
 
-    def _page(self, url: str, page: WebPage | None, group: _Group) -> WebPage | None:
-        """Return the row to change: after its fetch if it is of the batch, made if it is new, None to leave it out."""
-        if page is not None:
-            if group.page:
-                apply_fetch(url, page, self.schedule, self.limits)
-                # the map side gave the page's cash away, on a copy of the row; giving it to nobody does so on this one
-                self.scoring.distribute(url, page, [], 0)
-                self.count("updatedb", "pages")
-            else:
-                self.count("updatedb", "rows_linked")
-            return page
-        if not group.links or not self.additions:
-            return None
-        page = WebPage()
-        initialize_page(url, page, self.schedule, self.parameters.now)
-        self.scoring.initial_score(url, page)
-        self.count("updatedb", "rows_new")
+    def _changed(self, key: str, url: str, row: WebPage | None, group: _Group) -> WebPage | None:
+        """Return the row with its changes, None to leave it out.
+
+        The map side has given the page's cash away, and what links brought comes once: so when a plug-in fails, the row
+        is computed anew without it, and what the others do holds. A page of the batch then keeps its marks, by which
+        the next updatedb takes it up again; a new row that has no fetch time is left out.
+        """
+        self.failures.pages += 1
+        failed: dict[str, PluginError] = {}
+        while True:
+            try:
+                page = self._page(url, row, group, failed)
+                if page is not None:
+                    self._take_links(url, page, group, failed)
+                break
+            except PluginError as error:
+                failed[error.plugin] = error
+                if row is not None:  # what was read is half changed
+                    row = self.store.get(key, self.page_fields if group.page else self.linked_fields)
+        for each in failed.values():
+            self.failures.note(each)
+        if page is not None and group.page and not failed:
+            self._release(page)
+        if group.page:
+            self.count("updatedb", "pages_failed" if failed else "pages")
+        elif page is not None:
+            self.count("updatedb", "rows_linked" if row is not None else "rows_new")
         return page
 
-    def _take_links(self, url: str, page: WebPage, group: _Group) -> None:
+    def _page(self, url: str, page: WebPage | None, group: _Group, failed: Mapping[str, object]) -> WebPage | None:
+        """Return the row to change: after its fetch if it is of the batch, made if it is new, None to leave it out.
+
+        The plug-ins whose ids are in ``failed`` are not asked.
+        """
+        scoring, schedule = self.scoring.without(failed) if failed else self.scoring, self.schedule
+        scheduled = not failed or id_of(schedule) not in failed
+        if page is not None:
+            if group.page:
+                if scheduled:
+                    try:
+                        apply_fetch(url, page, schedule, self.limits)
+                    except Exception as error:  # noqa: BLE001 - named, and the page's
+                        blame(schedule, url, error)
+                # the map side gave the page's cash away, on a copy of the row; giving it to nobody does so on this one
+                scoring.distribute(url, page, [], 0)
+            return page
+        if not group.links or not self.additions or not scheduled:
+            return None
+        page = WebPage()
+        try:
+            initialize_page(url, page, schedule, self.parameters.now)
+        except Exception as error:  # noqa: BLE001
+            blame(schedule, url, error)
+        scoring.initial_score(url, page)
+        return page
+
+    def _take_links(self, url: str, page: WebPage, group: _Group, failed: Mapping[str, object]) -> None:
         """Set inlinks, distance, score; earlier inlinks stay, up to the limit, until their page drops them."""
         inlinks = page.inlinks
         for source in group.dropped:
@@ -199,7 +242,8 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
         if nearest < FAR and nearest + 1 < int(page.markers.get(Mark.DISTANCE) or FAR):
             page.markers[Mark.DISTANCE] = str(nearest + 1)
         if group.page or group.links:
-            self.scoring.update_score(url, page, group.links)
+            scoring = self.scoring.without(failed) if failed else self.scoring
+            scoring.update_score(url, page, group.links)
 
     def _release(self, page: WebPage) -> None:
         """Take the marks of the batch off, the update mark standing for the parse mark."""
@@ -238,11 +282,13 @@ def updatedb(conf: Configuration, batch_id: str) -> JobResult:
         lists.set_state(batch_id, State.APPLYING, count, lists.store.clock.next())  # later than all that was fetched
         apply(conf, batch_id, tables.check)
         counts = result.counters.get("updatedb", {})
+        failed = counts.get("pages_failed", 0)
         if before is None and not counts.get("pages"):
             lists.forget(batch_id)
         log.line(
             f"{counts.get('pages', 0)} pages of the batch, {counts.get('links', 0)} links, "
             f"{counts.get('rows_new', 0)} new rows, {counts.get('rows_linked', 0)} known rows linked to"
+            + (f", {failed} pages failed in a plug-in and keep their marks" if failed else "")
         )
         log.finished()
         return result

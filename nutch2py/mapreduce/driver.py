@@ -22,6 +22,7 @@ from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.progress import ProgressMonitor
 from nutch2py.mapreduce.splits import Split, encode_split, with_content
 from nutch2py.mapreduce.workfolder import work_folder
+from nutch2py.plugin_guard import FAILURES, PAGES, Limits
 from nutch2py.table.opening import open_store, store_location
 from nutch2py.table.unreadable import warn_of
 from nutch2py.webpage import BatchEntry
@@ -149,13 +150,15 @@ def run_job(
                 launch.set_up(mrjob, reducers or reduce_tasks(conf), monitor)
             else:
                 mrjob.reduce_tasks = reducers or reduce_tasks(conf)
-            result = _run(job, mrjob, monitor, output)
+            result = _run(conf, job, mrjob, monitor, output)
         if file.lock:
             learn_clock(batches)
         return result
 
 
-def _run(job: TableJob[Any], runner: Any, monitor: ProgressMonitor, output: Path | None) -> JobResult:
+def _run(
+    conf: Configuration, job: TableJob[Any], runner: Any, monitor: ProgressMonitor, output: Path | None
+) -> JobResult:
     result = JobResult()
     try:
         runner.run()
@@ -171,6 +174,11 @@ def _run(job: TableJob[Any], runner: Any, monitor: ProgressMonitor, output: Path
     for counters in runner.counters():
         result.add_counters(counters)
     warn_of(result.count("table", ROWS_UNREADABLE))
+    table = result.counters.get("table", {})
+    pages = max(table.pop(f"{PAGES}_{step}", 0) for step in ("map", "reduce"))
+    Limits(conf).check_all(result.group(FAILURES), pages, monitor.first_failures())
+    if not table:
+        result.counters.pop("table", None)
     if output is None:
         result.output = list(job.parse_output(runner.cat_output()))
     elif hasattr(runner, "copy_output"):

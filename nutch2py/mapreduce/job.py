@@ -33,6 +33,7 @@ from nutch2py.mapreduce.progress import TASK_ERROR, TaskChannel, stop_when_told,
 from nutch2py.mapreduce.protocol import KeyValueProtocol, StreamedTextProtocol
 from nutch2py.mapreduce.splits import FileSplit, ListSplit, RangeSplit, SideSplit, Split, decode_split
 from nutch2py.mapreduce.standins import mrjob_importable
+from nutch2py.plugin_guard import PAGES, PluginFailures
 from nutch2py.record import Field
 from nutch2py.table import DataStore, MarkCondition, Query, WriteBatch, open_store
 from nutch2py.table.unreadable import RowCheck
@@ -177,6 +178,12 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
         name = f"{id(self):x}"
         return TaskChannel(self.file.channel, name, self.set_status)
 
+    @cached_property
+    def failures(self) -> PluginFailures:
+        """Pages on which a plug-in failed."""
+        channel = self.channel
+        return PluginFailures(self.conf, self.count, channel.line, channel.first_failure)
+
     # what a subclass defines
 
     def prepare(self) -> None:
@@ -225,7 +232,7 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
             self.prepare()
             for _, line in pairs:
                 yield from self.map_split(decode_split(line))
-            self._finish()
+            self._finish("map")
 
     def reduce_pairs(self, pairs: Iterable[Pair], step_num: int = 0) -> Iterator[Pair]:
         """Run one reduce task."""
@@ -233,7 +240,7 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
             self.prepare()
             groups = ((key, (value for _, value in group)) for key, group in groupby(pairs, key=itemgetter(0)))
             yield from self.reduce_step(groups, step_num)
-            self._finish()
+            self._finish("reduce")
 
     def reduce_step(self, groups: Iterator[tuple[str, Iterator[Any]]], step_num: int) -> Iterator[Pair]:
         """Reduce in one of several steps; jobs with more than one override it."""
@@ -257,10 +264,13 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
                 raise SystemExit(told.exit_code) from error  # Hadoop's client shows the code
             raise
 
-    def _finish(self) -> None:
+    def _finish(self, step: str) -> None:
         if self._rows.count:
             self.count("table", ROWS_UNREADABLE, self._rows.count)
             self._rows = RowCheck()
+        failures: PluginFailures | None = self.__dict__.pop("failures", None)
+        if failures is not None and failures.pages:
+            self.count("table", f"{PAGES}_{step}", failures.pages)
         for (group, name), amount in self._counts.items():
             self.increment_counter(group, name, amount)
         self._counts.clear()

@@ -21,6 +21,7 @@ import orjson
 
 from nutch2py import errors
 from nutch2py.errors import NutchError
+from nutch2py.plugin_guard import PluginError
 from nutch2py.reporting import Progress, reporter
 
 _TICK = 0.25  # seconds between two writes of a count
@@ -36,6 +37,7 @@ class TaskChannel:
     def __init__(self, folder: str, name: str, set_status: Callable[[str], None]) -> None:
         self._folder = Path(folder) if folder else None
         self._set_status = set_status
+        self._name, self._failed = name, list[str]()
         self._rows, self._next = 0, 0.0
         self._said, self._notes = "", 0
         self._note_file = self._folder / f"note-{os.getpid()}-{name}" if self._folder else None
@@ -103,6 +105,13 @@ class TaskChannel:
         part = self._folder / f"part-{os.getpid()}"
         part.write_bytes(message)
         part.replace(self._folder / f"error-{os.getpid()}")
+
+    def first_failure(self, error: PluginError) -> None:
+        """Keep the first failure of a plug-in for the driver; on Hadoop it stands in the task's log alone."""
+        if self._folder is not None:
+            message = orjson.dumps((error.plugin, str(error)))
+            (self._folder / f"plugin-{os.getpid()}-{self._name}-{len(self._failed)}").write_bytes(message)
+            self._failed.append(error.plugin)
 
     def close(self) -> None:
         """Write the last count."""
@@ -243,6 +252,10 @@ class ProgressMonitor:
             self._err.write("\r\x1b[2K")
             self._err.flush()
             self._drawn = False
+
+    def first_failures(self) -> dict[str, str]:
+        """Return the first failure of each plug-in that failed in a task."""
+        return dict(orjson.loads(path.read_bytes()) for path in sorted(self.folder.glob("plugin-*"), reverse=True))
 
     def task_error(self) -> NutchError | None:
         """Return the error that a task gave in the user's words, if one did."""

@@ -27,7 +27,9 @@ from nutch2py.errors import NutchError
 from nutch2py.parser.parsing import ParseOutcome, Parsing, failure
 from nutch2py.parser.sitemap import SitemapEntry
 from nutch2py.parser.sitemap_parsing import SitemapParsing
+from nutch2py.plugin_guard import PluginError
 from nutch2py.record import Cells, Mutation
+from nutch2py.url.keys import unreverse_url
 from nutch2py.webpage import WebPage
 
 LENGTH = struct.Struct("<Q")
@@ -72,11 +74,12 @@ class Outcome(msgspec.Struct, array_like=True):
     status: tuple[int, int, tuple[str, ...]] | None
     dropped: tuple[str, ...]
     message: str
+    plugin: str
 
     def outcome(self) -> ParseOutcome:
         """Return it as it was."""
         status = None if self.status is None else ParseStatus(*self.status)
-        return ParseOutcome(self.label, status, self.dropped, self.message)
+        return ParseOutcome(self.label, status, self.dropped, self.message, self.plugin)
 
 
 class Parsed(msgspec.Struct, array_like=True):
@@ -165,6 +168,9 @@ class _Work:
         page = WebPage(request.cells, None if request.work == "parse" else fields)
         try:
             answer = self._done(request, page)
+        except PluginError as failed:
+            failed = failed.of_page(unreverse_url(request.name))
+            answer = self.failed(request, f"{failed.plugin}: {failed.reason}", failed.plugin)
         except NutchError as error:
             return Answer(refused=(type(error).__name__, str(error)))
         except Exception as error:  # noqa: BLE001 - whatever a page does to a plug-in, the job goes on
@@ -189,11 +195,11 @@ class _Work:
         return answer
 
     @staticmethod
-    def failed(request: Request, reason: str) -> Answer:
-        """Return the answer for a page that could not be parsed."""
+    def failed(request: Request, reason: str, plugin: str = "") -> Answer:
+        """Return the answer for a page that could not be parsed, by the fault of ``plugin`` if one is named."""
         if request.work == "parse":
             return Answer(parse=_parsed(Parse("", "", (), *failed_status(reason))))
-        mutation, outcome = ended(request.name, reason)
+        mutation, outcome = ended(unreverse_url(request.name), _valid(reason), plugin)
         return Answer(mutation.puts, outcome=_outcome(outcome))
 
 
@@ -204,19 +210,20 @@ def failed_status(reason: str) -> ParseStatus:
     return ParseStatus(ParseStatusCode.FAILED, ParseStatusCode.EXCEPTION, (reason,))
 
 
-def ended(key: str, reason: str) -> tuple[Mutation, ParseOutcome]:
+def ended(url: str, reason: str, plugin: str = "") -> tuple[Mutation, ParseOutcome]:
     """Return the changes to the row of a page whose parse was ended, and its outcome."""
     row = WebPage(fields=frozenset())
     row.parse_status = status = failed_status(reason)
     mutation = row.mutation()
     assert mutation is not None
-    return mutation, ParseOutcome("failed", status, message=f"Unable to successfully parse content {key}: {reason}")
+    message = "" if plugin else f"Unable to successfully parse content {url}: {reason}"
+    return mutation, ParseOutcome("failed", status, message=message, plugin=plugin)
 
 
 def _outcome(outcome: ParseOutcome) -> Outcome:
-    label, status, dropped, message = outcome
+    label, status, dropped, message, plugin = outcome
     told = None if status is None else (int(status.major), int(status.minor), tuple(map(_valid, status.args)))
-    return Outcome(label, told, tuple(map(_valid, dropped)), _valid(message))
+    return Outcome(label, told, tuple(map(_valid, dropped)), _valid(message), plugin)
 
 
 def _parsed(parse: Parse) -> Parsed:

@@ -6,6 +6,7 @@ from typing import Any
 
 from nutch2py.conf import Configuration
 from nutch2py.contracts import HtmlDocument, Parse, ParseFilter
+from nutch2py.plugin_guard import blame
 from nutch2py.plugins import ordered
 from nutch2py.record import Field
 from nutch2py.webpage import ParseStatusCode, WebPage
@@ -22,7 +23,12 @@ class ParseFilters:
     def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
         """Return the parse as the filters leave it; a filter that gives None or a failure ends the run, which fails."""
         for parse_filter in self._filters:
-            filtered = parse_filter.filter(url, page, parse, document)
+            try:
+                filtered = parse_filter.filter(url, page, parse, document)
+            except RecursionError:  # the page's own: it is nested too deep
+                raise
+            except Exception as error:  # noqa: BLE001 - named, and the page's
+                blame(parse_filter, url, error)
             if filtered is None:
                 message = f"{type(parse_filter).__name__} refused the page"
                 return Parse("", "", (), ParseStatusCode.FAILED, ParseStatusCode.EXCEPTION, (message,))

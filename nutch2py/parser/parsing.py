@@ -12,7 +12,8 @@ from nutch2py.parser.html import HtmlParser, failed
 from nutch2py.parser.link_rules import LinkRules
 from nutch2py.parser.parser_factory import ParserFactory
 from nutch2py.parser.robots_tag import agent_names, robots_directives
-from nutch2py.plugins import named
+from nutch2py.plugin_guard import PluginError, blame, reason_of
+from nutch2py.plugins import id_of, named
 from nutch2py.record import Field
 from nutch2py.url.keys import unreverse_url
 from nutch2py.url.parts import choose_repr
@@ -35,13 +36,22 @@ class ParseOutcome(NamedTuple):
 
     ``status`` is None when nothing was parsed, and ``label`` then says why (``notfetched``, ``truncated``); else
     ``label`` is the counter of the group ParserStatus. ``dropped``: URLs that were outlinks and are none any more.
-    ``message``: a line for the log, "" when there is nothing to say.
+    ``message``: a line for the log, "" when there is nothing to say. ``plugin``: the id of the plug-in that failed on
+    the page, which then has nothing but its status; "" for none.
     """
 
     label: str
     status: ParseStatus | None = None
     dropped: tuple[str, ...] = ()
     message: str = ""
+    plugin: str = ""
+
+    def plugin_error(self, url: str) -> PluginError | None:
+        """Return the failure of a plug-in on this page, if that is what became of it."""
+        if not self.plugin:
+            return None
+        reason = self.status.args[0] if self.status is not None and self.status.args else ""
+        return PluginError(self.plugin, url, reason.removeprefix(f"{self.plugin}: "))
 
     @property
     def is_redirect(self) -> bool:
@@ -79,8 +89,9 @@ class Parsing:
     """Chooses parsers, runs them and applies what they found, in this process and as long as they take.
 
     Tasks do not call it: :class:`nutch2py.parser.bounded_parsing.BoundedParsing` does, in a process that can be ended.
-    Exceptions of a parser become the status FAILED/EXCEPTION with the reason. ``exhausted``: memory ran out, and what
-    is half built may hold it still.
+    An exception of a plug-in becomes the status FAILED/EXCEPTION with the reason, by whoever calls :meth:`process`.
+    ``exhausted``: memory ran out, and what is half built may hold it still. ``blamed``: the plug-in that failed on the
+    last page, if one did.
     """
 
     def __init__(self, conf: Configuration) -> None:
@@ -91,6 +102,7 @@ class Parsing:
         self._agents = agent_names(conf)
         self._caching_policy = conf.get("parser.caching.forbidden.policy", "content").encode()
         self.exhausted = False
+        self.blamed: PluginError | None = None
         self.fields: frozenset[Field[Any]] = (
             self.factory.fields
             | self.signature.fields
@@ -108,7 +120,11 @@ class Parsing:
         )
 
     def process(self, key: str, page: WebPage) -> ParseOutcome:
-        """Parse the row ``key`` and set in ``page`` what the ParserJob writes."""
+        """Parse the row ``key`` and set in ``page`` what the ParserJob writes.
+
+        Raise :class:`nutch2py.plugin_guard.PluginError` when a plug-in has failed: what is in ``page`` then is half
+        a result, and is not to be written.
+        """
         if page.status != CrawlStatus.FETCHED:
             return ParseOutcome("notfetched")
         url = unreverse_url(key)
@@ -118,6 +134,8 @@ class Parsing:
             line = f"{url} skipped. Content of size {promised} was truncated to {stored}"
             return ParseOutcome("truncated", message=line)
         parse = self.parse(url, page)
+        if self.blamed is not None and parse.major != ParseStatusCode.SUCCESS:
+            raise self.blamed
         status = ParseStatus(int(parse.major), int(parse.minor), tuple(parse.args))
         page.parse_status = status
         dropped: tuple[str, ...] = ()
@@ -128,6 +146,8 @@ class Parsing:
             message = self._apply_redirect(url, page, status)
         else:
             dropped = self._apply(url, page, parse)
+        if self.blamed is not None:
+            message = f"{self.blamed}; another parser reads it"
         return ParseOutcome(_MAJOR.get(ParseStatusCode(status.major), "failed"), status, dropped, message)
 
     def parse(self, url: str, page: WebPage) -> Parse:
@@ -139,9 +159,13 @@ class Parsing:
                 "org.apache.nutch.parse.ParserNotFound: "
                 f"parser not found for contentType={content_type or None} url={url}"
             )
-        parse = failed("")
+        parse, self.blamed = failed(""), None
         for parser in parsers:
-            parse = self._run(parser, url, page)
+            try:
+                parse = self._run(parser, url, page)
+            except PluginError as error:  # of a filter, without which no other parser's result would be whole
+                self.blamed = error
+                return failed(f"{error.plugin}: {error.reason}")
             if parse.major == ParseStatusCode.SUCCESS:
                 break
         if not isinstance(parser, HtmlParser):
@@ -162,8 +186,12 @@ class Parsing:
     def _run(self, parser: Parser, url: str, page: WebPage) -> Parse:
         try:
             return parser.parse(url, page)
+        except PluginError:
+            raise
         except Exception as error:  # noqa: BLE001 - whatever a page does to a parser, the job goes on
             self.exhausted |= isinstance(error, MemoryError)
+            if not isinstance(error, MemoryError | RecursionError):  # these are the page's doing
+                self.blamed = PluginError(id_of(parser), url, reason_of(error))
             return failed(f"{type(parser).__name__}: {failure(error)}")
 
     def _apply(self, url: str, page: WebPage, parse: Parse) -> tuple[str, ...]:
@@ -190,7 +218,10 @@ class Parsing:
         fetched = page.markers.get(Mark.FETCH)
         if former is not None and (fetched is None or page.markers.get(Mark.PARSE) != fetched):
             page.prev_signature = former
-        page.signature = self.signature.calculate(url, page)
+        try:
+            page.signature = self.signature.calculate(url, page)
+        except Exception as error:  # noqa: BLE001 - named, and the page's
+            blame(self.signature, url, error)
 
     def _apply_redirect(self, url: str, page: WebPage, status: ParseStatus) -> str:
         """Add the target of a meta refresh to the outlinks; all else stays as it was. Return a line for the log."""

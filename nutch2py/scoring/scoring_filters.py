@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from copy import copy
 from typing import Any
 
 from nutch2py.conf import Configuration
 from nutch2py.contracts import ScoredLink, ScoringFilter
-from nutch2py.plugins import ordered
+from nutch2py.plugin_guard import blame
+from nutch2py.plugins import id_of, ordered
 from nutch2py.record import Field
 from nutch2py.webpage import WebPage
 
 
 class ScoringFilters:
-    """A ScoringFilter made of others: each gets what the one before it left. None enabled leaves scores alone."""
+    """A ScoringFilter made of others: each gets what the one before it left. None enabled leaves scores alone.
+
+    What a filter raises becomes a :class:`nutch2py.plugin_guard.PluginError`, which names it and the page.
+    """
 
     def __init__(self, conf: Configuration) -> None:
         self.filters: list[ScoringFilter] = ordered(conf, "scoringfilter", "scoring.filter.order")
@@ -24,35 +29,59 @@ class ScoringFilters:
         )
         """What :meth:`generator_sort_value` alone reads: a plug-in may name fewer, for it runs on every row."""
 
+    def without(self, plugins: Collection[str]) -> ScoringFilters:
+        """Return these filters but for those with the ids ``plugins``."""
+        fewer = copy(self)
+        fewer.filters = [each for each in self.filters if id_of(each) not in plugins]
+        return fewer
+
     def injected_score(self, url: str, page: WebPage) -> None:
         """Set up a seed, whose ``score`` is set already."""
-        for each in self.filters:
-            each.injected_score(url, page)
+        try:
+            for each in self.filters:
+                each.injected_score(url, page)
+        except Exception as error:  # noqa: BLE001 - named, and the page's
+            blame(each, url, error)
 
     def initial_score(self, url: str, page: WebPage) -> None:
         """Set up a page that was found by a link."""
-        for each in self.filters:
-            each.initial_score(url, page)
+        try:
+            for each in self.filters:
+                each.initial_score(url, page)
+        except Exception as error:  # noqa: BLE001
+            blame(each, url, error)
 
     def generator_sort_value(self, url: str, page: WebPage, init: float) -> float:
         """Return ``init`` passed through every filter; the GeneratorJob starts from the page's score, as Nutch does."""
-        for each in self.filters:
-            init = each.generator_sort_value(url, page, init)
+        try:
+            for each in self.filters:
+                init = each.generator_sort_value(url, page, init)
+        except Exception as error:  # noqa: BLE001
+            blame(each, url, error)
         return init
 
     def distribute(self, url: str, page: WebPage, links: list[ScoredLink], total: int) -> list[ScoredLink]:
         """Return the links that the filters let through, with the scores they carry."""
-        for each in self.filters:
-            links = each.distribute(url, page, links, total)
+        try:
+            for each in self.filters:
+                links = each.distribute(url, page, links, total)
+        except Exception as error:  # noqa: BLE001
+            blame(each, url, error)
         return links
 
     def update_score(self, url: str, page: WebPage, inlinks: Sequence[ScoredLink]) -> None:
         """Take in the scores of a batch; ``inlinks`` in descending order of score (sums of floats depend on it)."""
-        for each in self.filters:
-            each.update_score(url, page, inlinks)
+        try:
+            for each in self.filters:
+                each.update_score(url, page, inlinks)
+        except Exception as error:  # noqa: BLE001
+            blame(each, url, error)
 
     def indexer_score(self, url: str, page: WebPage, init: float) -> float:
         """Return the boost of the document: ``init`` passed through every filter."""
-        for each in self.filters:
-            init = each.indexer_score(url, page, init)
+        try:
+            for each in self.filters:
+                init = each.indexer_score(url, page, init)
+        except Exception as error:  # noqa: BLE001
+            blame(each, url, error)
         return init

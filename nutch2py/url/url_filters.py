@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nutch2py.conf import Configuration
+from nutch2py.plugin_guard import blame
 from nutch2py.plugins import enabled, ordered
 from nutch2py.url.length import limit_of
 
@@ -25,12 +26,18 @@ class URLFilters:
         self._calls = [found.filter for found in self.filters]
 
     def filter(self, url: str) -> str | None:
-        """Return the URL, or None when it is longer than ``http.url.limit`` or a filter rejects it."""
+        """Return the URL, or None when it is longer than ``http.url.limit`` or a filter rejects it.
+
+        What a filter raises is a :class:`nutch2py.plugin_guard.PluginError`.
+        """
         if len(url) > self._limit:
             return None
         found: str | None = url
-        for call in self._calls:
-            if found is None:
-                return None
-            found = call(found)
+        try:
+            for call in self._calls:
+                if found is None:
+                    return None
+                found = call(found)
+        except Exception as error:  # noqa: BLE001 - named, and the page's
+            blame(self.filters[self._calls.index(call)], url, error)
         return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nutch2py.conf import Configuration
+from nutch2py.plugin_guard import blame
 from nutch2py.plugins import enabled, in_order
 from nutch2py.url.length import check_length, limit_of
 
@@ -61,15 +62,23 @@ class URLNormalizers:
             return None
 
     def normalize_or_raise(self, url: str) -> str | None:
-        """Return the canonical URL or None; raise ValueError, which says why, when the URL is malformed or too long."""
+        """Return the canonical URL or None; raise ValueError, which says why, when the URL is malformed or too long.
+
+        What else a normalizer raises is a :class:`nutch2py.plugin_guard.PluginError`.
+        """
         check_length(url, self._limit)
         for _ in range(self._loops):
             before = url
-            for normalizer in self.normalizers:
-                found = normalizer.normalize(url, self.scope)
-                if found is None:
-                    return None
-                url = found
+            try:
+                for normalizer in self.normalizers:
+                    found = normalizer.normalize(url, self.scope)
+                    if found is None:
+                        return None
+                    url = found
+            except ValueError:  # it is no URL
+                raise
+            except Exception as error:  # noqa: BLE001 - named, and the page's
+                blame(normalizer, url, error)
             if url == before:
                 break
             check_length(url, self._limit)  # where a character is escaped, up to twelve stand for it

@@ -20,8 +20,9 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.jobs.batchlist import BatchLists, State
 from nutch2py.jobs.fetch import fetch
-from nutch2py.jobs.generate import Entry, Selection, generate, spread
+from nutch2py.jobs.generate import generate, spread
 from nutch2py.jobs.inject import inject
+from nutch2py.jobs.selection import Entry, Selection
 from nutch2py.jobs.updatedb import updatedb
 from nutch2py.mapreduce.driver import JobResult
 from nutch2py.mapreduce.parameters import ALL

@@ -8,6 +8,7 @@ import pytest
 from nutch2py.conf import Configuration
 from nutch2py.contracts import Outlink, Parse, Parser
 from nutch2py.parser.parsing import ParseOutcome, Parsing
+from nutch2py.plugin_guard import PluginError
 from nutch2py.webpage import CrawlStatus, Mark, WebPage
 
 from .pages import KEY, URL, fetched, stored
@@ -133,10 +134,12 @@ def test_a_type_without_a_parser_fails(conf: Configuration) -> None:
     assert Mark.PARSE not in page.markers
 
 
-def test_an_exception_becomes_a_status(conf: Configuration) -> None:
-    outcome = with_parser(conf, lambda: 1 // 0).process(KEY, fetched(b"x"))
-    assert outcome.status == (2, 200, ("Stub: ZeroDivisionError: integer division or modulo by zero",))
-    assert outcome.label == "failed"
+def test_an_exception_names_the_parser_and_the_page(conf: Configuration) -> None:
+    with pytest.raises(PluginError, match=r"plug-in Stub failed on http://h\.test/.*: ZeroDivisionError: integer"):
+        with_parser(conf, lambda: 1 // 0).process(KEY, fetched(b"x"))
+    parse = with_parser(conf, lambda: 1 // 0).parse("http://h.test/", fetched(b"x"))
+    assert (parse.major, parse.minor) == (2, 200)
+    assert parse.args == ("Stub: ZeroDivisionError: integer division or modulo by zero",)
 
 
 def test_the_next_parser_is_tried_until_one_succeeds(conf: Configuration) -> None:
