@@ -45,6 +45,44 @@ def command(conf: Configuration, *words: str) -> list[str]:
     return [sys.executable, "-c", HEEDING, *words, *options]
 
 
+LOADING = """
+import runpy, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+asked, at = -1, int(sys.argv.pop(1))
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        global asked
+        asked += 1 if asked >= 0 or name == "nutch2py.cli" else 0
+        if asked == at:
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+sys.argv[0] = "nutch2py"
+try:
+    runpy.run_module("nutch2py", run_name="__main__", alter_sys=True)
+finally:
+    print("asked", asked)
+"""
+"""The command, sent SIGINT when a module is looked for; its last line says how many were."""
+
+
+def test_a_command_that_is_stopped_while_it_loads_says_so(conf: Configuration, tmp_path: Path) -> None:
+    put(conf, {"http://a.test/": {}})
+
+    def stopped(at: int) -> tuple[int, str, str]:
+        words = command(conf, "readdb", "-stats")[3:]
+        process = subprocess.run(
+            [sys.executable, "-c", LOADING, str(at), *words], capture_output=True, text=True, check=False, cwd=tmp_path
+        )
+        return process.returncode, process.stdout, process.stderr
+
+    code, printed, _ = stopped(1_000_000)
+    whole = int(printed.split()[-1])
+    assert (code, whole > 50) == (0, True)
+    for at in [0, 1, *range(2, whole, whole // 12), whole]:  # 68 of 300, where an extension is loaded, crashed
+        code, _, errors = stopped(at)
+        assert (code, errors) == (130, "interrupted: run the same command again to go on\n"), at
+
+
 @pytest.mark.parametrize(
     ("number", "code", "runner", "group"),
     [

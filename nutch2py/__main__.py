@@ -1,0 +1,53 @@
+"""The start of every command: a SIGINT ends it with 130 and one line at any time, also while it is being loaded.
+
+Nothing is imported before the handler stands; what a command imports can take longer than a second on a busy machine.
+"""
+
+import os
+import signal
+import sys
+from types import FrameType
+
+
+def _end(*_: object) -> None:
+    """End at once: there is nothing yet to give back, or nothing any more."""
+    os.write(2, b"interrupted: run the same command again to go on\n")
+    os._exit(130)
+
+
+def _interrupt(_: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, but not where a module is being imported: some extensions crash of it (orjson does)."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            from threading import Timer
+
+            Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()  # again, when it may have been imported
+            return
+        frame = frame.f_back
+    raise KeyboardInterrupt
+
+
+def main() -> int:
+    """Run the command that the process was started with; return its exit code."""
+    heeding = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # in the background of a shell it is not
+    if heeding:
+        signal.signal(signal.SIGINT, _end)
+    from nutch2py.cli import main as run
+
+    try:
+        if heeding:
+            signal.signal(signal.SIGINT, _interrupt)
+        code = run()
+        sys.stdout.flush()
+    except KeyboardInterrupt:  # a second one, or one in the moment that the command ended
+        _end()
+    except BrokenPipeError:  # the reader of our output is gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 141
+    if heeding:
+        signal.signal(signal.SIGINT, _end)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
