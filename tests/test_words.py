@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -15,9 +17,12 @@ import pytest
 from nutch2py.backends.index_folder import IndexFolder
 from nutch2py.cli import main
 from nutch2py.conf import Configuration
-from nutch2py.errors import ConfigurationError, IndexingError
+from nutch2py.crawl import Crawl
+from nutch2py.errors import ConfigurationError, IndexingError, UsageError
 from nutch2py.jobs.batchlist import BatchLists
 from nutch2py.mapreduce.package_archive import archive_path
+from nutch2py.table import open_store
+from nutch2py.webpage import WebPage
 from tests.jobs.rows import pages, put
 
 
@@ -76,6 +81,20 @@ def test_nothing_that_is_shipped_is_taken_for_a_slip() -> None:
     assert Configuration.load().mistyped() == []
 
 
+@pytest.mark.parametrize("batch_id", ["-reindex", "-ALL", "-all ", "--all", "-", "-x"])
+def test_what_begins_as_an_option_is_no_batch_id(conf: Configuration, tmp_path: Path, batch_id: str) -> None:
+    """Given by a program, too; a batch of that name would make every job refuse it for ever."""
+    conf.set("http.agent.name", "test")
+    crawl = Crawl(conf)
+    jobs: list[Callable[[str], object]] = [crawl.fetch, crawl.parse, crawl.updatedb]
+    jobs += [lambda name: crawl.generate(batch_id=name)]
+    jobs += [crawl.index] if batch_id != "-reindex" else []
+    for job in jobs:
+        with pytest.raises(UsageError, match=re.escape(f"'{batch_id}' is no batch id")):
+            job(batch_id)
+    assert not open_store(conf, WebPage).exists()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -85,6 +104,11 @@ def test_nothing_that_is_shipped_is_taken_for_a_slip() -> None:
         (["generate", "-adddays", "inf"], "'inf' is not a number of days"),
         (["generate", "-batchId=-all"], "-all stands for every batch, and cannot be the id of one: give another"),
         (["generate", "-batchId", "\udcff"], r"the batch id '\udcff' is not UTF-8: give another"),
+        (["generate", "-batchId=-x"], "'-x' is no batch id, which begins with no '-': name a batch or -all"),
+        *(
+            ([job, "-reindex"], "'-reindex' is no batch id, which begins with no '-': name a batch or -all")
+            for job in ("fetch", "parse", "updatedb")
+        ),
         (["fetch", "b", "-threads", "-1"], "'-1' is not a whole number from 0 on"),
         (["readdb", "-stats", "-D", "a=\udcff"], "what -D sets 'a' to is not UTF-8: write it in UTF-8"),
         (["parse", "\udcff"], r"the batch id '\udcff' is not UTF-8: give another"),

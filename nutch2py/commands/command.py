@@ -87,8 +87,8 @@ def batch_options(parser: argparse.ArgumentParser, reindex: bool = False) -> Non
     """Add the arguments that name a batch: its id, ``-all``, and ``-reindex`` if asked for."""
     parser.add_argument("batch", nargs="?", metavar="batchId", help="the batch to work on")
     parser.add_argument("-all", "--all", action="store_true", help="every batch")
-    if reindex:
-        parser.add_argument("-reindex", "--reindex", action="store_true", help="every parsed page, whatever its batch")
+    told = "every parsed page, whatever its batch" if reindex else argparse.SUPPRESS  # there: to be refused by its name
+    parser.add_argument("-reindex", "--reindex", action="store_true", help=told)
 
 
 def chosen_batch(args: Arguments) -> str:

@@ -47,18 +47,20 @@ def begin(
     mark: Mark | None = None,
     lenient: bool = False,
     objection: Objection | None = None,
+    named: Callable[..., BatchParameters] = BatchParameters,
 ) -> Iterator[CrawlTables]:
     """Give the crawl's tables, with what a killed updatedb had committed written, and hold the job's lock in the block.
 
     ``makes``: the job may make the crawl's table, as inject does; any other raises :class:`StoreError` when there is
-    none. With ``batch_id`` and the ``mark`` that its rows carry, a batch of which nothing is known and whose mark no
+    none. ``named`` refuses an id that cannot be one.
+    With ``batch_id`` and the ``mark`` that its rows carry, a batch of which nothing is known and whose mark no
     row carries is an :class:`UnknownBatchError`, which is given, not raised, to a ``lenient`` job. ``-all`` and
     ``-reindex`` are known always. Raises :class:`nutch2py.errors.LockedError` when another job is at work on what
     ``work`` names, or one to which there is an ``objection`` (:func:`nutch2py.jobs.locks.holding`); who only reads
     (:data:`nutch2py.jobs.works.READ`) takes no lock.
     """
     if mark is not None:
-        BatchParameters(batch_id=batch_id)  # before anything is looked at: a batch must be named
+        named(batch_id=batch_id)  # before anything is looked at: a batch must be named
     store, lists = open_store(conf, WebPage), BatchLists(conf)
     if makes:
         store.create()

@@ -27,7 +27,7 @@ from nutch2py.jobs.selection import NO_LIMIT, SEPARATOR, Entry, Selection
 from nutch2py.jobs.works import GENERATE
 from nutch2py.mapreduce.driver import JobResult, map_tasks, reduce_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
-from nutch2py.mapreduce.parameters import ALL, REINDEX, BatchParameters
+from nutch2py.mapreduce.parameters import ALL, BatchParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
 from nutch2py.mapreduce.splits import RangeSplit
 from nutch2py.plugin_guard import PluginError
@@ -313,7 +313,7 @@ def generate(
     if top_n:
         log.line(f"topN: {top_n}")
     batch_id = batch_id or new_batch_id()
-    if batch_id in (ALL, REINDEX):
+    if batch_id == ALL:
         raise UsageError(f"{batch_id} stands for every batch, and cannot be the id of one: give another")
     BatchParameters(batch_id=batch_id)  # refuses what cannot be an id, before anything is changed
     due = (now or now_ms()) + int(add_days * 86400000)

@@ -31,6 +31,7 @@ _STATE = frozenset({WebPage.markers, WebPage.status, WebPage.parse_status, WebPa
 class IndexParameters(BatchParameters):
     """``listed``: rows come through the batch's list. ``only_gone``: look for pages to delete, and for nothing else."""
 
+    stand_for_all = (ALL, REINDEX)
     listed: bool = False
     only_gone: bool = False
 
@@ -122,7 +123,7 @@ def index(conf: Configuration, batch_id: str) -> JobResult:
     log.line("starting")
     # pages that are gone carry no update mark: they are looked for before a batch is called unknown
     work = INDEX_ALL if batch_id in (ALL, REINDEX) else INDEX_BATCH
-    with begin(conf, work, batch_id=batch_id, mark=Mark.UPDATEDB, lenient=True) as tables:
+    with begin(conf, work, batch_id=batch_id, mark=Mark.UPDATEDB, lenient=True, named=IndexParameters) as tables:
         store, lists, unknown = tables.store, tables.lists, tables.unknown
         listed = batch_id not in (ALL, REINDEX) and lists.complete(batch_id)
         parameters = IndexParameters(batch_id=batch_id, listed=listed)

@@ -8,6 +8,7 @@ them, checked where it is made; :func:`nutch2py.mapreduce.driver.run_job` carrie
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from nutch2py.errors import UsageError
 
@@ -29,14 +30,19 @@ class JobParameters:
 
 @dataclass(frozen=True, kw_only=True)
 class BatchParameters(JobParameters):
-    """What a job takes that works on a batch. ``batch_id``: its id, ``-all``, or (index) ``-reindex``."""
+    """What a job takes that works on a batch. ``batch_id``: its id, or one of ``stand_for_all``."""
 
+    stand_for_all: ClassVar[tuple[str, ...]] = (ALL,)
+    """What may stand for the id, for every batch."""
     batch_id: str
 
     def __post_init__(self) -> None:
         """Refuse an id that names no batch."""
         if not self.batch_id:
             raise UsageError("BatchId not set (or -all not specified)!")
+        if self.batch_id.startswith("-") and self.batch_id not in self.stand_for_all:
+            others = " or ".join(("name a batch", *self.stand_for_all))
+            raise UsageError(f"{self.batch_id!a} is no batch id, which begins with no '-': {others}")
         try:
             self.batch_id.encode()
         except UnicodeEncodeError as error:

@@ -15,6 +15,7 @@ import nutch2py.jobs
 from nutch2py.conf import Configuration
 from nutch2py.errors import UsageError
 from nutch2py.jobs.fetch import FetchParameters
+from nutch2py.jobs.index import IndexParameters
 from nutch2py.mapreduce.driver import run_job
 from nutch2py.mapreduce.job import TableJob
 from nutch2py.mapreduce.job_file import JobFile, read_job_file
@@ -60,7 +61,7 @@ def test_a_batch_must_be_named() -> None:
     with pytest.raises(FrozenInstanceError):
         asked.batch_id = "c"  # type: ignore[misc]
     assert (asked.batch, JobParameters().batch) == ("b", "")
-    assert [BatchParameters(batch_id=each).every for each in ("b", "-all", "-reindex")] == [False, True, True]
+    assert [IndexParameters(batch_id=each).every for each in ("b", "-all", "-reindex")] == [False, True, True]
 
 
 @pytest.mark.parametrize("runner", ["inline", "local"])
