@@ -1,6 +1,6 @@
 """Documentation that follows the code: properties, commands, plug-ins, links."""
 
-from __future__ import annotations
+from __future__ import argparse
 
 import ast
 import importlib.machinery
@@ -128,7 +128,9 @@ def test_every_command_and_option_is_in_the_reference() -> None:
             missing += [
                 f"{name} {option}"
                 for option in action.option_strings
-                if option not in ("-h", "--help") and not re.search(rf"`{re.escape(option)}[ `]", section)
+                if action.help != argparse.SUPPRESS
+                and option not in ("-h", "--help")
+                and not re.search(rf"`{re.escape(option)}[ `]", section)
             ]
     assert not missing
 
