@@ -1,7 +1,8 @@
 """Documentation that follows the code: properties, commands, plug-ins, links."""
 
-from __future__ import argparse
+from __future__ import annotations
 
+import argparse
 import ast
 import importlib.machinery
 import importlib.util
