@@ -8,7 +8,7 @@ import lzma
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Iterator
 
 from nutch2py.conf import Configuration
 from nutch2py.parser.charset import guess_text
@@ -44,8 +44,8 @@ class ArchiveParser(DocumentParser):
             with unpacking(self.conf) as budget:
                 if content[:2] == b"PK":
                     self._zip(ZipPackage(content, budget), document)
-                elif (decompress := decompressor(content)) is not None:
-                    self._file(decompress, content, document, page)
+                elif (pieces := unpacked(content)) is not None:
+                    self._file(pieces, document)
                 else:
                     self._tar(content, document)
         except LimitExceeded:
@@ -105,13 +105,11 @@ class ArchiveParser(DocumentParser):
             if not document.text:
                 raise Unreadable(f"tar: {error}") from None
 
-    def _file(self, decompress: Callable[[bytes], bytes], content: bytes, document: Document, page: WebPage) -> None:
+    def _file(self, pieces: Iterator[bytes], document: Document) -> None:
         with unpacking(self.conf) as budget:
             output, parts = io.BytesIO(), 0
             try:
-                # input goes in by small pieces: one of 64 KiB becomes 64 MiB at most
-                for start in range(0, len(content), _CHUNK):
-                    data = decompress(content[start : start + _CHUNK])
+                for data in pieces:
                     budget.take(len(data))
                     output.write(data)
                     parts += bool(data)
@@ -139,23 +137,34 @@ def entry_names(entries: list[zipfile.ZipInfo]) -> list[str]:
     return names
 
 
-def decompressor(content: bytes) -> Callable[[bytes], bytes] | None:
-    """Return what unpacks a compressed file piece by piece, None for a file that is not compressed."""
+def unpacked(content: bytes) -> Iterator[bytes] | None:
+    """Return what a compressed file unpacks to, by pieces of 64 MiB at most; None for a file that is not compressed."""
     if content[:2] == b"\x1f\x8b":
-        return member_by_member()
+        decompress = member_by_member()
+        return (decompress(content[start : start + _CHUNK]) for start in range(0, len(content), _CHUNK))
     if content[:3] == b"BZh":
-        return _until_end(bz2.BZ2Decompressor())
+        return _pieces(bz2.BZ2Decompressor(), content)
     if content[:6] == b"\xfd7zXZ\0":
-        return _until_end(lzma.LZMADecompressor(memlimit=256 << 20))
-    if content[:4] == b"\x28\xb5\x2f\xfd":
-        import zstandard
-
-        return zstandard.ZstdDecompressor(max_window_size=128 << 20).decompressobj().decompress
-    return None
+        return _pieces(lzma.LZMADecompressor(memlimit=256 << 20), content)
+    return _zstd(content) if content[:4] == b"\x28\xb5\x2f\xfd" else None
 
 
-def _until_end(decoder: bz2.BZ2Decompressor | lzma.LZMADecompressor) -> Callable[[bytes], bytes]:
-    def decompress(piece: bytes) -> bytes:
-        return b"" if decoder.eof else decoder.decompress(piece)
+def _pieces(decoder: bz2.BZ2Decompressor | lzma.LZMADecompressor, content: bytes) -> Iterator[bytes]:
+    for start in range(0, len(content), _CHUNK):
+        piece = content[start : start + _CHUNK]
+        while not decoder.eof:  # what goes in may be a gigabyte when it comes out
+            yield decoder.decompress(piece, _CHUNK)
+            if decoder.needs_input:
+                break
+            piece = b""
 
-    return decompress
+
+def _zstd(content: bytes) -> Iterator[bytes]:
+    import zstandard
+
+    try:
+        with zstandard.ZstdDecompressor(max_window_size=128 << 20).stream_reader(content) as reader:
+            while piece := reader.read(_CHUNK):
+                yield piece
+    except zstandard.ZstdError as error:
+        raise OSError(str(error)) from None

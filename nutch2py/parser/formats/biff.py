@@ -76,7 +76,9 @@ class _Reader:
         """Take one record."""
         if kind in _BOF:
             version = struct.unpack_from("<H", data)[0] if kind == 0x0809 else 0
-            self._version = {0x0600: 8, 0x0500: 5}.get(version, 8) if version else {9: 2, 0x209: 3, 0x409: 4}[kind]
+            self._version = (
+                {0x0600: 8, 0x0500: 5}.get(version, 8) if version else {9: 2, 0x209: 3, 0x409: 4}.get(kind, 8)
+            )
             self.end_row()
         elif kind == _CODEPAGE:
             (number,) = struct.unpack("<H", data[:2])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from email.errors import MessageError
 from email.message import Message
 from email.parser import BytesParser
 from email.policy import Compat32
@@ -70,7 +71,7 @@ class MailParser(DocumentParser):
             document.add(value)
             label = {"Subject": "title", "From": "dc:creator"}.get(name, f"Message-{name}")
             document.describe(label, value)
-        with suppress(TypeError, ValueError, AttributeError):
+        with suppress(TypeError, ValueError, AttributeError, OverflowError):
             document.describe("dcterms:created", parsedate_to_datetime(message["Date"]).isoformat())
         parts = [part for _, part in zip(range(_MAX_PARTS), message.walk(), strict=False) if not part.is_multipart()]
         has_plain = any(part.get_content_type() == "text/plain" and not part.get_filename() for part in parts)
@@ -111,5 +112,5 @@ def decoded(value: object) -> str:
         return text
     try:
         return str(make_header(decode_header(text)))
-    except (LookupError, ValueError):
+    except (LookupError, ValueError, MessageError):
         return text

@@ -16,7 +16,7 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.contracts import Outlink, Parse
-from nutch2py.parser.formats.archive import ArchiveParser
+from nutch2py.parser.formats.archive import ArchiveParser, unpacked
 from nutch2py.parser.formats.feed import FeedParser, XmlParser
 from nutch2py.parser.formats.image import ImageParser
 from nutch2py.parser.formats.mail import MailParser
@@ -240,3 +240,12 @@ def test_a_mailbox(conf: Configuration) -> None:
     box = b"".join(b"From x Sat Nov 21\n" + message(f"S{n}", f"body {n}").as_bytes() + b"\n" for n in range(3))
     text = parse(MailParser, box, conf).text
     assert [f"body {n}" in text for n in range(4)] == [True, True, True, False]
+
+
+@pytest.mark.parametrize("body", [bz2.compress(bytes(20 << 20)), lzma.compress(bytes(20 << 20))], ids=["bzip2", "xz"])
+def test_a_few_bytes_that_are_many_are_unpacked_piece_by_piece(body: bytes) -> None:
+    assert len(body) < 10_000
+    pieces = unpacked(body)
+    assert pieces is not None
+    sizes = [len(piece) for piece in pieces]
+    assert (max(sizes), sum(sizes)) == (1 << 16, 20 << 20)

@@ -1,0 +1,130 @@
+"""``scripts/test fuzz``: the command line of fuzzing."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.fuzz.running import LONGEST, SECONDS, saved, smaller, told, tried_apart
+from tests.fuzz.targets import TARGETS
+
+_ROOT = Path(__file__).resolve().parent.parent.parent
+_FOLDER = _ROOT / ".cache" / "fuzz"
+_UNITS = re.compile(rb"stat::number_of_executed_units:\s*(\d+)")
+_DONE = re.compile(rb"^#(\d+)\s", re.MULTILINE)
+_COVERAGE = re.compile(rb" cov: (\d+)")
+_ATHERIS = "atheris==3.0.0"
+
+
+class Outcome(NamedTuple):
+    """What came of a target."""
+
+    name: str
+    inputs: int
+    minutes: float
+    covered: int
+    found: list[Path]
+
+
+def fuzz(name: str, seconds: float, folder: Path) -> Outcome:
+    """Run libFuzzer on a target; start it again when an input has ended it."""
+    here = folder / name
+    corpus, found = here / "corpus", here / "found"
+    for place in (corpus, found):
+        place.mkdir(parents=True, exist_ok=True)
+    for seed in TARGETS[name].seeds:
+        saved(corpus, seed)
+    before = {path for path in found.iterdir() if not path.suffix}
+    begin, inputs, covered, known = time.monotonic(), 0, 0, set[str]()
+    while (left := int(seconds - (time.monotonic() - begin))) > 0:
+        options = [
+            f"-max_total_time={left}", f"-max_len={LONGEST}", f"-timeout={int(3 * SECONDS)}", "-rss_limit_mb=2000",
+            f"-artifact_prefix={found}/", "-print_final_stats=1", "-close_fd_mask=0", str(corpus),
+        ]  # fmt: skip
+        ended = subprocess.run(
+            [sys.executable, "-m", "tests.fuzz.worker", name, str(here), *options],
+            cwd=_ROOT, env={**os.environ, "FUZZ_KNOWN": "\n".join(known)}, capture_output=True, check=False,
+        )  # fmt: skip
+        output = ended.stdout + ended.stderr
+        units = _UNITS.findall(output) or _DONE.findall(output)
+        inputs += int(units[-1]) if units else 0
+        covered = max([covered, *map(int, _COVERAGE.findall(output))])
+        known |= {path.read_text() for path in found.glob("*.txt")}
+        if ended.returncode and not units:
+            raise SystemExit(f"{name}: the process that runs it failed:\n{output[-3000:].decode(errors='replace')}")
+    new = sorted({path for path in found.iterdir() if not path.suffix} - before)
+    return Outcome(name, inputs, (time.monotonic() - begin) / 60, covered, [minimized(name, path) for path in new])
+
+
+def minimized(name: str, path: Path) -> Path:
+    """Make a finding smaller, and say how to see it."""
+    target = TARGETS[name]
+    run, data = target.make(), path.read_bytes()
+    wrong = tried_apart(run, target, data)
+    if wrong:
+        small = smaller(data, lambda less: tried_apart(run, target, less) == wrong)
+        path.with_suffix(".txt").unlink(missing_ok=True)
+        path.unlink()
+        path = saved(path.parent, small)
+        path.with_suffix(".txt").write_text(wrong)
+    told(f"{name}: {wrong or 'not seen again'}\n  {path.read_bytes()[:200]!r}")
+    told(f"  scripts/test fuzz --target {name} --replay {path}")
+    return path
+
+
+def replay(name: str, path: Path) -> int:
+    """Run one input and show its traceback; 1 when it is a finding."""
+    target = TARGETS[name]
+    run = target.make()
+    wrong = tried_apart(run, target, path.read_bytes())
+    told(wrong or "nothing is wrong")
+    if wrong and not wrong.startswith(("more than", "the process")):
+        run(path.read_bytes())
+    return int(bool(wrong))
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Fuzz and return 0; 1 when something was found."""
+    parser = argparse.ArgumentParser(
+        prog="scripts/test fuzz",
+        description="Feeds each target with inputs that reach code which none before has reached (libFuzzer by "
+        "atheris, which is installed at the first run). What is found is made smaller and saved in .cache/fuzz.",
+        epilog=f"Targets: {', '.join(TARGETS)}.",
+    )
+    parser.add_argument("--minutes", type=float, default=1.0, help="for each target (default: 1)")
+    parser.add_argument(
+        "--target", action="append", choices=[*TARGETS], metavar="NAME", help="which; if not given, all"
+    )
+    parser.add_argument("--folder", type=Path, default=_FOLDER, help="for inputs and findings (default: .cache/fuzz)")
+    parser.add_argument(
+        "--replay", type=Path, metavar="FILE", help="run one input of the target, and show what it does"
+    )
+    args = parser.parse_args(argv)
+    if args.replay:
+        if not args.target or len(args.target) != 1:
+            parser.error("--replay needs one --target")
+        return replay(args.target[0], args.replay)
+    if importlib.util.find_spec("atheris") is None:
+        told(f"installing {_ATHERIS}")
+        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", _ATHERIS], check=True)
+    outcomes = []
+    for name in args.target or TARGETS:
+        outcomes.append(fuzz(name, args.minutes * 60, args.folder))
+        told(
+            f"{name}: {outcomes[-1].inputs:,} inputs in {outcomes[-1].minutes:.1f} min, {len(outcomes[-1].found)} found"
+        )
+    told("\n| target | inputs | minutes | branches | found |\n|---|---|---|---|---|")
+    for each in outcomes:
+        told(f"| {each.name} | {each.inputs:,} | {each.minutes:.1f} | {each.covered:,} | {len(each.found)} |")
+    return int(any(each.found for each in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+"""What is fuzzed of what operators write and people ask: cells, seeds, configuration, queries, requests."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+from nutch2py.cells import CellError
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError, InputError
+from tests.fuzz.inputs import Run, conf, pieces, text
+
+
+def cells() -> Run:
+    from nutch2py.cells import decode_parse_status, decode_protocol_status
+    from nutch2py.record import MapField
+    from nutch2py.table.dump import parse_line
+    from nutch2py.webpage import Host, WebPage
+
+    def run(data: bytes) -> None:
+        for decode in (decode_parse_status, decode_protocol_status):
+            with contextlib.suppress(CellError):
+                decode(data)
+        for kind in (WebPage, Host):
+            for field in kind.FIELDS.values():
+                cells = {field.family: {data[:8] if isinstance(field, MapField) else field.qualifier: data[8:]}}
+                with contextlib.suppress(CellError):
+                    value = getattr(kind(cells), field.attribute)
+                    if isinstance(field, MapField):
+                        list(value.items())
+        with contextlib.suppress(ValueError):
+            parse_line(data, lambda _: None)
+
+    return run
+
+
+def seeds() -> Run:
+    from nutch2py.jobs.seeds import parse_seed_line
+
+    def run(data: bytes) -> None:
+        for line in data.decode("utf-8", "surrogateescape").splitlines():
+            parse_seed_line(line)
+
+    return run
+
+
+def xml_conf() -> Run:
+    folder = Path(tempfile.mkdtemp(prefix="fuzz-conf-"))
+
+    def run(data: bytes) -> None:
+        (folder / "nutch-site.xml").write_bytes(data)
+        made = Configuration.load(folder)
+        made.mistyped()
+        for name in [*made][:50]:
+            made.get(name)
+            made.shown(name)
+        for name in ("fetcher.threads.fetch", "http.timeout", "a"):
+            with contextlib.suppress(ConfigurationError):
+                made.get_int(name)
+            with contextlib.suppress(ConfigurationError):
+                made.get_float(name)
+            with contextlib.suppress(ConfigurationError):
+                made.get_bool(name)
+        made.resource_xml("nutch-site.xml")
+
+    return run
+
+
+def _filled() -> Configuration:
+    """Give a configuration with a table and an index of a few pages."""
+    from tests.server.conftest import fill
+
+    folder = tempfile.mkdtemp(prefix="fuzz-index-")
+    made = conf(
+        storage_embedded_path=f"{folder}/table",
+        index_embedded_path=f"{folder}/index",
+        storage_embedded_map_size=str(1 << 26),
+    )
+    fill(made)
+    return made
+
+
+def search() -> Run:
+    from nutch2py.search.query_language import parse_query
+    from nutch2py.search.search_backends import backend
+
+    index = backend(_filled())
+
+    def run(data: bytes) -> None:
+        query, key = (text(piece)[:1000] for piece in pieces(data, 2))
+        parse_query(query, any_word=True)
+        with contextlib.suppress(InputError):
+            index.search(query, {"host": key} if key else {}, 0, 5)
+        with contextlib.suppress(InputError):
+            index.facets(query, {})
+        with contextlib.suppress(InputError):
+            index.explain(query, key or "org.a:http/zh")
+        with contextlib.suppress(InputError):
+            index.corrected(query)
+
+    return run
+
+
+class _Unserved:
+    """A server whose handler is asked without a network."""
+
+    local = True
+
+    def __init__(self, made: Configuration) -> None:
+        from nutch2py.search.search_backends import backend
+
+        self.conf, self.backend = made, backend(made)
+
+
+def server() -> Run:
+    from nutch2py.server.serve import SearchHandler
+
+    server: Any = _Unserved(_filled())
+
+    def run(data: bytes) -> None:
+        ours, theirs = socket.socketpair()
+        reader = threading.Thread(target=_drain, args=(theirs,))
+        with ours, theirs:
+            theirs.sendall(data[:60_000])
+            theirs.shutdown(socket.SHUT_WR)
+            reader.start()
+            try:
+                SearchHandler(ours, ("127.0.0.1", 1), server)
+            except (ConnectionError, TimeoutError):
+                pass  # as the server's handle_error has it
+            finally:
+                ours.close()
+                reader.join()
+
+    return run
+
+
+def _drain(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while connection.recv(65536):
+            pass

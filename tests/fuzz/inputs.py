@@ -1,0 +1,24 @@
+"""What targets share: how they are called, and what they make of their bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nutch2py.conf import Configuration
+
+Run = Callable[[bytes], object]
+
+
+def conf(**properties: str) -> Configuration:
+    given = {name.replace("_", "."): value for name, value in properties.items()}
+    return Configuration.load(overrides={"http.agent.name": "fuzz", **given})
+
+
+def pieces(data: bytes, count: int) -> list[bytes]:
+    """Cut an input at NUL: the first parts, and what is left."""
+    found = data.split(b"\0", count - 1)
+    return found + [b""] * (count - len(found))
+
+
+def text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")

@@ -1,0 +1,289 @@
+"""What is fuzzed: functions that see bytes of the web, of operators' files and of people who search.
+
+A target is a function from bytes to nothing, seeds, and the exceptions that are its answers to bad input.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import shutil
+import tempfile
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from nutch2py.errors import ConfigurationError
+from tests.fuzz import asked
+from tests.fuzz.inputs import Run, conf, pieces, text
+from tests.fuzz.seeds import SEEDS
+from tests.parser.formats import samples as s
+
+URL = "http://h.test/d/file"
+
+
+class Target(NamedTuple):
+    """``make`` gives the function; it is called once. ``answers``: exceptions that are no finding."""
+
+    make: Callable[[], Run]
+    seeds: tuple[bytes, ...]
+    answers: tuple[type[Exception], ...] = ()
+
+
+# URLs
+
+
+def _url() -> Run:
+    from nutch2py.plugins import named
+    from nutch2py.url import idn, javaurl, keys, parts
+    from nutch2py.url.partition import URLPartitioner
+    from nutch2py.url.url_filters import URLFilters
+    from nutch2py.url.url_normalizers import URLNormalizers
+
+    made = conf()
+    names = ("ajax", "basic", "host", "pass", "protocol", "querystring", "regex", "slash")
+    normalizers = [named(made, "urlnormalizer", f"urlnormalizer-{name}") for name in names]
+    every, filters, partitioner = URLNormalizers(made, "outlink"), URLFilters(made), URLPartitioner(made)
+
+    def run(data: bytes) -> None:
+        first, second = (text(piece) for piece in pieces(data, 2))
+        for function in (idn.to_ascii, idn.to_unicode, parts.segments_of, keys.reverse_url, keys.unreverse_url):
+            with contextlib.suppress(ValueError):
+                function(first)
+        with contextlib.suppress(ValueError):
+            base = javaurl.parse_url(first)
+            partitioner.key(first)
+            javaurl.parse_url(javaurl.resolve(base, second))
+        for normalizer in normalizers:
+            with contextlib.suppress(ValueError):
+                found = normalizer.normalize(first, "default")
+                assert found is None or isinstance(found, str)
+        kept = every.normalize(first)
+        if kept is not None:
+            filters.filter(kept)
+            with contextlib.suppress(ValueError):
+                assert keys.unreverse_url(keys.reverse_url(kept))
+
+    return run
+
+
+# what is fetched beside pages
+
+
+def _robots() -> Run:
+    from nutch2py.fetcher.robots_rules import RobotsLimits, parse_robots
+    from nutch2py.parser.robots_tag import robots_directives
+
+    def run(data: bytes) -> None:
+        file, path = pieces(data, 2)
+        rules = parse_robots(file, ("fuzz bot", "fuzz"), "http://h.test/robots.txt", RobotsLimits())
+        url = "http://h.test/" + text(path)
+        rules.work(url)
+        rules.allowed(url)
+        robots_directives({"X-Robots-Tag": text(path)}, ["fuzz"])
+
+    return run
+
+
+def _sitemap() -> Run:
+    from nutch2py.parser.sitemap import parse_sitemap
+    from nutch2py.parser.sitemap_parsing import row_of
+
+    def run(data: bytes) -> None:
+        for entry in parse_sitemap(data, max_bytes=1 << 20, max_urls=1000, max_length=2000).entries:
+            row_of(entry).mutation()
+
+    return run
+
+
+def _answer() -> Run:
+    from nutch2py.fetcher.answer import header_fields
+    from nutch2py.fetcher.ftp import ftp_listing
+    from nutch2py.fetcher.headers import canonical_headers
+    from nutch2py.fetcher.http_settings import HttpSettings
+    from nutch2py.fetcher.lenient import make_answer
+    from nutch2py.fetcher.queues import FetchItem
+    from nutch2py.fetcher.warc import WarcFiles
+    from nutch2py.webpage import WebPage
+
+    http = HttpSettings.from_conf(conf())
+    folder = tempfile.mkdtemp(prefix="fuzz-warc-")
+    written = 0
+
+    def run(data: bytes) -> None:
+        nonlocal written
+        answer = make_answer(http, URL, data, 65536, "127.0.0.1", 1)
+        canonical_headers(header_fields(answer.lines))
+        ftp_listing("/d/", data, True)
+        if answer.failure is None and len(data) < 2000:
+            status_line = data.partition(b"\n")[0]
+            files = WarcFiles(conf(), folder)
+            files.write(FetchItem("k", URL, WebPage()), dataclasses.replace(answer, status_line=status_line))
+            files.close()
+            written += 1
+            if written % 500 == 0:
+                shutil.rmtree(folder)
+
+    return run
+
+
+# pages
+
+
+def _html() -> Run:
+    from nutch2py.parser.dom import parse_tree
+    from nutch2py.parser.html_limits import HtmlLimits, nesting_depth
+    from nutch2py.parser.main_text import main_text
+    from nutch2py.parser.parsing import Parsing
+    from nutch2py.webpage import ParseStatusCode, WebPage
+
+    made = conf(
+        plugin_includes="parse-(html|js|metatags)|headings|creativecommons|microformats-reltag|language-identifier|"
+        "urlnormalizer-basic|urlfilter-regex|scoring-opic",
+        parser_html_max_depth="50",
+        parser_html_max_attributes="50",
+        parser_html_max_copies="1000",
+    )
+    parsing = Parsing(made)
+
+    def run(data: bytes) -> None:
+        header, body = pieces(data, 2)
+        page = WebPage()
+        page.base_url, page.content, page.content_type = URL, body, "text/html"
+        page.headers = {"Content-Type": header.decode("latin-1"), "X-Robots-Tag": header.decode("latin-1")}
+        parse = parsing.parse(URL, page)
+        assert parse.major == ParseStatusCode.SUCCESS, parse.args
+        parsing.links.kept(URL, parse.outlinks)
+        page.mutation()
+        html = text(body)
+        nesting_depth(html)
+        main_text(parse_tree(HtmlLimits(50, 1000, 50).apply(html)[0]))
+
+    return run
+
+
+def _charset() -> Run:
+    from nutch2py.parser.charset import EncodingDetector, guess_text, header_charset, look_of
+    from nutch2py.parser.charset_names import decode, resolve_label
+    from nutch2py.parser.mime import content_type
+    from nutch2py.parser.prescan import sniff_label
+    from nutch2py.parser.xml_entities import settled
+
+    made = conf()
+    detector = EncodingDetector(made)
+
+    def run(data: bytes) -> None:
+        header, body = pieces(data, 2)
+        told = header.decode("latin-1")
+        header_charset(told)
+        resolve_label(told)
+        sniff_label(body, resolve_label)
+        look_of(body, f"http://{told}/")
+        guess_text(body)
+        decode(body, detector.choose(body, "text/html", told, URL).name)
+        content_type(told, f"http://h.test/{told}", body, made)
+        settled(body, told).decode("utf-8")
+
+    return run
+
+
+# files
+
+
+def _file(kind: str, build: Callable[[bytes], bytes] = bytes) -> Callable[[], Run]:
+    """Return a target of a parser: ``build`` puts an input where the format hides what is read."""
+
+    def make() -> Run:
+        import importlib
+
+        from nutch2py.webpage import WebPage
+
+        module, _, name = kind.partition(":")
+        parser: Any = getattr(importlib.import_module(f"nutch2py.parser.{module}"), name)(
+            conf(parser_unpack_max_bytes=str(1 << 20), parser_unpack_max_documents="20")
+        )
+
+        def run(data: bytes) -> None:
+            page = WebPage()
+            page.base_url, page.content, page.content_type = URL, build(data), "application/x"
+            parse = parser.parse(URL, page)
+            parse.text.encode()
+            parse.title.encode()
+
+        return run
+
+    return make
+
+
+def _in_zip(*names: str) -> Callable[[bytes], bytes]:
+    return lambda data: s.zipped(dict(zip(names, pieces(data, len(names)), strict=True)), packed=False)
+
+
+WORD = ("word/document.xml", "word/_rels/document.xml.rels", "docProps/core.xml", "word/comments.xml")
+SHEETS = (
+    "xl/workbook.xml",
+    "xl/_rels/workbook.xml.rels",
+    "xl/sharedStrings.xml",
+    "xl/styles.xml",
+    "xl/worksheets/sheet1.xml",
+)
+ODT = ("content.xml", "meta.xml", "styles.xml", "META-INF/manifest.xml")
+BOOK = ("META-INF/container.xml", "book.opf", "c.html", "d.html")
+
+
+def _ole(data: bytes) -> bytes:
+    return s.compound({**s.doc("x"), "CONTENTS": data, "\x05SummaryInformation": data})
+
+
+def _word(data: bytes) -> bytes:
+    stream, table, summary = data[:0x400], data[0x400:0x600], data[0x600:]
+    return s.compound({"WordDocument": stream, "1Table": table, "0Table": table, "\x05SummaryInformation": summary})
+
+
+def _outlook(data: bytes) -> bytes:
+    names = ("0037001F", "0037001E", "10130102", "1000001F", "0C1A001E")
+    *streams, properties = pieces(data, len(names) + 1)
+    return s.compound(
+        {
+            **{f"__substg1.0_{name}": stream for name, stream in zip(names, streams, strict=True)},
+            "__properties_version1.0": properties,
+            "__attach_version1.0_#00000000/__substg1.0_37010102": properties,
+        }
+    )
+
+
+_OOXML, _OLE = "formats.ooxml:OoxmlParser", "formats.ole:OleParser"
+_MAKERS: dict[str, Callable[[], Run]] = {
+    "url": _url,
+    "robots": _robots,
+    "sitemap": _sitemap,
+    "answer": _answer,
+    "html": _html,
+    "charset": _charset,
+    "feed": _file("formats.feed:FeedParser"),
+    "xml": _file("formats.feed:XmlParser"),
+    "text": _file("text:TextParser"),
+    "script": _file("javascript:JSParseFilter"),
+    "archive": _file("formats.archive:ArchiveParser"),
+    "word-xml": _file(_OOXML, _in_zip(*WORD)),
+    "excel-xml": _file(_OOXML, _in_zip(*SHEETS)),
+    "opendocument": _file("formats.opendocument:OpenDocumentParser", _in_zip(*ODT)),
+    "epub": _file("formats.epub:EpubParser", _in_zip(*BOOK)),
+    "rtf": _file("formats.rtf:RtfParser"),
+    "mail": _file("formats.mail:MailParser"),
+    "image": _file("formats.image:ImageParser"),
+    "pdf": _file("formats.pdf:PdfParser"),
+    "compound": _file(_OLE),
+    "embedded": _file(_OLE, _ole),
+    "word": _file(_OLE, _word),
+    "excel": _file(_OLE, lambda data: s.compound({"Workbook": data})),
+    "powerpoint": _file(_OLE, lambda data: s.compound({"PowerPoint Document": data})),
+    "outlook": _file(_OLE, _outlook),
+    "cells": asked.cells,
+    "seeds": asked.seeds,
+    "configuration": asked.xml_conf,
+    "search": asked.search,
+    "server": asked.server,
+}
+_ANSWERS: dict[str, tuple[type[Exception], ...]] = {"sitemap": (ValueError,), "configuration": (ConfigurationError,)}
+TARGETS = {name: Target(make, SEEDS[name], _ANSWERS.get(name, ())) for name, make in _MAKERS.items()}
+"""By the name that ``--target`` takes."""
