@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from nutch2py.conf import data_folder
+from nutch2py.short_cache import short_cache
 
 _INT, _LONG, _FLOAT = struct.Struct(">i"), struct.Struct(">q"), struct.Struct(">f")
 
@@ -132,7 +133,11 @@ def _read(schema: Any, cell: bytes) -> dict[str, Any]:
     return found
 
 
-@lru_cache(maxsize=4096)
+def _size(status: ProtocolStatus | ParseStatus) -> int:
+    return sum(map(len, status.args))
+
+
+@short_cache(4096, size=_size)
 def encode_protocol_status(status: ProtocolStatus) -> bytes:
     """Return the Avro binary of ``f:prot``: code, arguments in one block, last-modified."""
     return _write(
@@ -140,14 +145,14 @@ def encode_protocol_status(status: ProtocolStatus) -> bytes:
     )
 
 
-@lru_cache(maxsize=4096)
+@short_cache(4096)
 def decode_protocol_status(cell: bytes) -> ProtocolStatus:
     """Return the record; its array may come in several blocks."""
     record = _read(_status_schemas()[0], cell)
     return ProtocolStatus(record["code"], tuple(record["args"]), record["lastModified"])
 
 
-@lru_cache(maxsize=4096)
+@short_cache(4096, size=_size)
 def encode_parse_status(status: ParseStatus) -> bytes:
     """Return the Avro binary of ``p:st``: major code, minor code, arguments in one block."""
     return _write(
@@ -155,7 +160,7 @@ def encode_parse_status(status: ParseStatus) -> bytes:
     )
 
 
-@lru_cache(maxsize=4096)
+@short_cache(4096)
 def decode_parse_status(cell: bytes) -> ParseStatus:
     """Return the record; its array may come in several blocks."""
     record = _read(_status_schemas()[1], cell)

@@ -40,6 +40,7 @@ class Backoff:
     def __init__(self, conf: Configuration, queues: FetchItemQueues, counters: Counter[str], deadline: float) -> None:
         self._queues, self._counters, self._deadline = queues, counters, deadline
         self._longest = conf.get_float("fetcher.max.retry.after", 300)
+        self._most_trouble = conf.get_float("fetcher.max.trouble.per.queue", 1800)
 
     def judge(self, item: FetchItem, answer: Answer, status: ProtocolStatus) -> None:
         """Take in an answer: pages that are left because of it stay due, and are counted."""
@@ -57,8 +58,14 @@ class Backoff:
             self._left("AboveMaxRetryAfter", self._queues.drop(item))
             return
         wait = self._queues.put_off(item, asked)
+        self.endure(item, wait)
         if wait > 0 and now + wait >= self._deadline:  # it would only wait for the end
             self._left("HitByTimeLimit-Queues", self._queues.drop(item))
+
+    def endure(self, item: FetchItem, seconds: float) -> None:
+        """Take in that a server takes or took so long; leave the rest of its pages when that is too much in all."""
+        if self._queues.add_trouble(item, seconds) > self._most_trouble >= 0:
+            self._left("AboveMaxTroubleInQueue", self._queues.drop(item))
 
     def _left(self, counter: str, dropped: int) -> None:
         if dropped:

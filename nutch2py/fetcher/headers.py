@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
+
+from nutch2py.short_cache import short_cache
 
 # Nutch's vocabulary, in the order in which its hash map gives the names: the first that is near enough wins
 _KNOWN = (
@@ -49,7 +50,7 @@ def _distance(a: str, b: str, limit: int) -> int:
     return row[-1]
 
 
-@lru_cache(maxsize=8192)
+@short_cache(8192, 64)
 def canonical_name(name: str) -> str:
     """Return the well-known name that is meant, or the name as it was sent.
 

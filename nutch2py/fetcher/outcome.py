@@ -35,6 +35,7 @@ _CRAWL_STATUS = {
     Code.ACCESS_DENIED: CrawlStatus.GONE,
     Code.ROBOTS_DENIED: CrawlStatus.GONE,
 }  # all others: retry
+_MOST_TEXT = 1000  # characters of what went wrong; it may quote what a server sent
 _TEMPORARY = frozenset({302, 303, 307})
 _WITH_CONTENT = frozenset({Code.SUCCESS, Code.MOVED, Code.TEMP_MOVED})
 
@@ -59,7 +60,8 @@ def protocol_status(url: str, answer: Answer) -> ProtocolStatus:
     """Return the protocol status that an answer stands for."""
     if answer.failure is not None:
         unknown = answer.failure.kind == FailureKind.SCHEME
-        return ProtocolStatus(Code.PROTO_NOT_FOUND if unknown else Code.EXCEPTION, (answer.failure.text,))
+        text = answer.failure.text[:_MOST_TEXT]
+        return ProtocolStatus(Code.PROTO_NOT_FOUND if unknown else Code.EXCEPTION, (text,))
     status = answer.status
     if status == 200:
         return SUCCESS
@@ -67,7 +69,7 @@ def protocol_status(url: str, answer: Answer) -> ProtocolStatus:
         try:
             target = location_of(url, answer)
         except ValueError as error:
-            return ProtocolStatus(Code.EXCEPTION, (f"malformed redirect: {error}",))
+            return ProtocolStatus(Code.EXCEPTION, (f"malformed redirect: {error}"[:_MOST_TEXT],))
         if status == 304:
             return ProtocolStatus(Code.NOTMODIFIED, (target,))
         return ProtocolStatus(Code.TEMP_MOVED if status in _TEMPORARY else Code.MOVED, (target,))

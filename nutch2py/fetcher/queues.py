@@ -23,6 +23,11 @@ from nutch2py.url.resolve import HostsFile, Resolver
 from nutch2py.webpage import WebPage
 
 _EMPTY_PLACES = 32
+# what is remembered of queues in which nothing waits, so that hosts without number do not take memory without bound
+_MOST_IDLE = 50_000  # queues that have failed, or take no more
+_MOST_COUNTED = 200_000  # queues whose pages are counted
+_LONGEST_HOST = 255  # characters; RFC 1035
+
 BY_HOST, BY_DOMAIN, BY_IP = "byHost", "byDomain", "byIP"
 
 
@@ -67,6 +72,8 @@ class FetchItemQueue:
     exceptions: int = 0
     in_a_row: int = 0  # of these, since the last good answer
     last_exception: float = 0.0
+    began: float = 0.0  # when it was first asked
+    trouble: float = 0.0  # seconds of waiting for a server that failed, refused or was slow
     deferrals: int = 0
     scheduled: bool = False
     closed: bool = False
@@ -116,6 +123,8 @@ class QueueKeys:
         """Return the queue's name; raise ValueError for a malformed URL and LookupError for an unknown host (byIP)."""
         parts = parse_url(url)
         host = parts.host
+        if len(host) > _LONGEST_HOST:
+            raise ValueError(f"a host of {len(host)} characters")
         if self.mode == BY_DOMAIN:
             host = domain_of(url) or url
         elif self._resolver is not None:
@@ -140,6 +149,7 @@ class FetchItemQueues:
         self._max_pages = conf.get_int("fetcher.max.pages.per.queue", 100_000)
         self._pages: Counter[str] = Counter()  # let in so far
         self._queues: dict[str, FetchItemQueue] = {}
+        self._idle: dict[str, None] = {}  # of these the ones that wait for nothing, the longest idle first
         self._ready: list[tuple[float, int, FetchItemQueue]] = []
         self._order = count()
         self.total_size = 0
@@ -166,7 +176,8 @@ class FetchItemQueues:
         if self._max_pages >= 0:
             if self._pages[queue.id] >= self._max_pages:
                 return "AboveMaxPagesInQueue"
-            self._pages[queue.id] += 1
+            self._count(queue.id)
+        self._idle.pop(queue.id, None)
         queue.items.append(item)
         self.total_size += 1
         self._schedule(queue)
@@ -188,14 +199,32 @@ class FetchItemQueues:
             elif not queue.size:
                 if not queue.in_progress and not queue.closed and not self._remembered(queue, now):
                     self._queues.pop(queue.id, None)
+                    self._idle.pop(queue.id, None)
+                else:
+                    self._rest(queue)
             else:
                 item = queue.take()
                 self.total_size -= 1
                 queue.in_progress += 1
+                queue.began = queue.began or now
                 if queue.size:
                     self._schedule(queue)
                 return item
         return None
+
+    def _rest(self, queue: FetchItemQueue) -> None:
+        """Remember a queue in which nothing waits, and forget the one that has been so for longest."""
+        self._idle[queue.id] = None
+        if len(self._idle) > _MOST_IDLE:
+            oldest = next(iter(self._idle))
+            del self._idle[oldest]
+            if not (self._queues[oldest].in_progress or self._queues[oldest].size):
+                del self._queues[oldest]
+
+    def _count(self, queue_id: str) -> None:
+        self._pages[queue_id] += 1
+        if len(self._pages) > _MOST_COUNTED:  # those with few pages are far from any limit
+            self._pages = Counter(dict(self._pages.most_common(_MOST_COUNTED // 2)))
 
     def _remembered(self, queue: FetchItemQueue, now: float) -> bool:
         """Tell whether a queue's failures still count."""
@@ -261,6 +290,12 @@ class FetchItemQueues:
         queue.next_fetch_time = max(queue.next_fetch_time, now + delay)
         return queue.next_fetch_time - now
 
+    def add_trouble(self, item: FetchItem, seconds: float) -> float:
+        """Count seconds that a server failed or was slow; return them all, 0 when most of its time was good."""
+        queue = self.queue(item.queue_id)
+        queue.trouble += seconds
+        return queue.trouble if 2 * queue.trouble > self._clock() - queue.began else 0.0
+
     def drop(self, item: FetchItem) -> int:
         """Leave what waits in an item's queue for a later batch, and all that may come; return how many wait."""
         return self._drop(self.queue(item.queue_id), close=True)
@@ -270,6 +305,8 @@ class FetchItemQueues:
         queue.items.clear()
         queue.first = 0
         queue.closed = queue.closed or close
+        if queue.closed:
+            self._rest(queue)
         self.total_size -= dropped
         return dropped
 

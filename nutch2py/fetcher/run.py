@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from nutch2py.cells import ProtocolStatus
@@ -28,6 +27,7 @@ from nutch2py.fetcher.robots import RobotsCache, is_allowed
 from nutch2py.fetcher.transport import Transport
 from nutch2py.plugin_guard import PluginError
 from nutch2py.reporting import adopt, reporter
+from nutch2py.short_cache import short_cache
 from nutch2py.webpage import CrawlStatus, Mark, WebPage
 from nutch2py.webpage import ProtocolStatusCode as Code
 
@@ -102,7 +102,7 @@ class FetchRun:
         self.report = self.state.report
         self._rules = FetchRules.of(conf, options.threads)
         self._items, self._keys = items, keys
-        self._own_settings = None if host_settings is None else lru_cache(maxsize=65_536)(host_settings)
+        self._own_settings = None if host_settings is None else short_cache(65_536)(host_settings)
         self._store = PageStore(conf, options, sink, lookup, log)
         self._tell = status or (lambda _: None)
         self._io = ThreadPoolExecutor(1, "fetcher-table", initializer=adopt, initargs=(reporter(),))
@@ -258,7 +258,7 @@ class FetchRun:
         try:
             while item is not None:
                 try:
-                    with self._patience():
+                    with self._patience(item):
                         await self._fetch(item)
                 except Exception as error:  # noqa: BLE001 - one URL must not end the others
                     self.log(f"Unexpected error for {item.url}: {type(error).__name__}: {error}")
@@ -274,9 +274,9 @@ class FetchRun:
         self._pump()
 
     @contextmanager
-    def _patience(self) -> Iterator[None]:
+    def _patience(self, item: FetchItem) -> Iterator[None]:
         """Let a request that takes long give its thread back: some slow servers must not keep all others waiting."""
-        slow = False
+        slow, began = False, self._loop.time()
 
         def give_back() -> None:
             nonlocal slow
@@ -291,6 +291,8 @@ class FetchRun:
         finally:
             timer.cancel()
             self.state.slow -= slow
+            if (took := self._loop.time() - began) > self._rules.slow_after:
+                self._backoff.endure(item, took)
 
     async def _fetch(self, item: FetchItem) -> None:
         queue = self.queues.queue(item.queue_id)

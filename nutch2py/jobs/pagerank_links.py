@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from nutch2py.cells import decode_text
 from nutch2py.conf import Configuration
 from nutch2py.record import Field
 from nutch2py.scoring.rank_model import MODELS, choice
+from nutch2py.short_cache import short_cache
 from nutch2py.url.keys import host_of_key, reverse_url, unreverse_host
 from nutch2py.url.parts import domain_of_host
 from nutch2py.webpage import CrawlStatus, WebPage
@@ -102,7 +102,7 @@ def _host(reversed_host: str) -> str:
     return reversed_host
 
 
-@lru_cache(maxsize=65_536)
+@short_cache(65_536)
 def _domain(reversed_host: str) -> str:
     return domain_of_host(unreverse_host(reversed_host))
 

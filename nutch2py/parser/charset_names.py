@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from functools import lru_cache
 from urllib.parse import quote_from_bytes
+
+from nutch2py.short_cache import short_cache
 
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:()+-]{0,63}")
@@ -103,7 +104,7 @@ _LABELS = {
 }
 
 
-@lru_cache(maxsize=1024)
+@short_cache(1024)
 def resolve_label(label: str | None) -> str | None:
     """Return the name that Nutch stores for a charset label (lower case), None when it is unknown.
 
@@ -127,7 +128,7 @@ def _codec_of(label: str | None) -> str | None:
     return known if known in _NAMES else None  # rot13, base64, utf-7 …: not encodings a page may name
 
 
-@lru_cache(maxsize=1024)
+@short_cache(1024)
 def _decoder(name: str) -> str:
     return _NAMES[_codec_of(name) or "cp1252"][1]
 

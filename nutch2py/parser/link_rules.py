@@ -9,18 +9,21 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 
 from nutch2py.conf import Configuration
 from nutch2py.contracts import Outlink
+from nutch2py.short_cache import short_cache
 from nutch2py.url.filter_regex import RegexURLFilter
 from nutch2py.url.parts import domain_of_host, host_of
 from nutch2py.url.url_filters import URLFilters
 from nutch2py.url.url_normalizers import URLNormalizers
 
 _INTERNAL = re.compile(r"<name>\s*db\.ignore\.internal\.links\s*</name>\s*<value>\s*true\s*</value>")
-_REMEMBERED = 16_384  # pages of one site link to the same targets over and over
+_REMEMBERED, _REMEMBERED_LENGTH = (
+    16_384,
+    1024,
+)  # URLs, and the characters of one: pages of one site link to the same targets over and over
 
 
 class LinkRules:
@@ -44,7 +47,7 @@ class LinkRules:
         self._ignore_internal = conf.get_bool("db.ignore.internal.links") and not _listed_by_nutch_2(conf)
         self._by_domain = conf.get_trimmed("db.ignore.external.links.mode", "byHost").lower() == "bydomain"
         self._exempt = _exemptions(conf) if self._ignore_external else None
-        self.accept = lru_cache(maxsize=_REMEMBERED)(self._accept)
+        self.accept = short_cache(_REMEMBERED, _REMEMBERED_LENGTH)(self._accept)
 
     def _accept(self, url: str) -> str | None:
         """Return the URL normalized (scope outlink), None when it is no URL or a filter rejects it."""

@@ -14,8 +14,8 @@ from __future__ import annotations
 import encodings.idna
 import re
 import stringprep
-from functools import lru_cache
 
+from nutch2py.short_cache import short_cache
 from nutch2py.url.javaurl import compose, parse_url
 
 _DOTS = re.compile("[.\u3002\uff0e\uff61]")
@@ -39,7 +39,7 @@ def _check_characters(host: str) -> None:
         raise ValueError(f"Invalid IDN {host[:_MAX_NAME]}: it has {len(host)} characters")
 
 
-@lru_cache(maxsize=4096)
+@short_cache(4096)
 def _uts46(host: str) -> str:
     """Map, check and encode with the WHATWG host parser, which is UTS 46, non-transitional; then check the lengths."""
     import url as whatwg

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from zlib import crc32
 
 from nutch2py.conf import Configuration
 from nutch2py.reporting import warn
+from nutch2py.short_cache import short_cache
 from nutch2py.url.javaurl import parse_url
 from nutch2py.url.parts import domain_of_host
 from nutch2py.url.resolve import HostsFile, Resolver
@@ -15,7 +15,7 @@ from nutch2py.url.url_normalizers import PARTITION, URLNormalizers
 BY_HOST, BY_DOMAIN, BY_IP = "byHost", "byDomain", "byIP"
 
 
-@lru_cache(maxsize=65_536)
+@short_cache(65_536)
 def java_hash(text: str) -> int:
     """Return ``String.hashCode``, -2**31 to 2**31 - 1: the same in every process, which Python's ``hash`` is not."""
     value = 0

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING
 
+from nutch2py.short_cache import short_cache
 from nutch2py.url.idn import host_to_ascii, to_ascii, to_unicode
 from nutch2py.url.javaurl import JavaURL, compose, parse_relative, parse_url, resolve
 
@@ -90,7 +91,7 @@ def segments_of(url: str) -> list[str]:
     return labels
 
 
-@lru_cache(maxsize=65_536)
+@short_cache(65_536)
 def suffix_of_host(host: str) -> str | None:
     """Return the public suffix of a host, in its ``xn--`` form, or None."""
     host = host.lower().removesuffix(".")
@@ -105,7 +106,7 @@ def suffix_of_host(host: str) -> str | None:
     return None if found is None else str(found)
 
 
-@lru_cache(maxsize=65_536)
+@short_cache(65_536)
 def domain_of_host(host: str) -> str:
     """Return the registered domain of a host: the public suffix and one label; the host itself where there is none."""
     host = host.lower().removesuffix(".")

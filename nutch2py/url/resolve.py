@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import socket
-from functools import lru_cache
 from pathlib import Path
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
+from nutch2py.short_cache import short_cache
 
 
 class HostsFile:
@@ -63,7 +63,7 @@ class Resolver:
 
     def __init__(self, hosts: HostsFile, size: int = 65_536) -> None:
         self._hosts = hosts
-        self.resolve = lru_cache(maxsize=size)(self._resolve)
+        self.resolve = short_cache(size)(self._resolve)
 
     def _resolve(self, host: str) -> str | None:
         """Return the address, or None when the name is unknown."""

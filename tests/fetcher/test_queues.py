@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -7,6 +8,7 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
+from nutch2py.fetcher.backoff import Backoff
 from nutch2py.fetcher.queues import FetchItem, FetchItemQueues, HostSettings, QueueKeys
 from nutch2py.webpage import WebPage
 from tests.growth import assert_linear
@@ -229,3 +231,51 @@ def test_a_quarter_of_a_million_queues_that_hold_state() -> None:
     print(f"{memory:.0f} MB for {number:,} queues")
     assert held == pages == number
     assert memory < 300
+
+
+def test_a_server_that_fails_or_is_slow_for_most_of_its_time_is_left(conf: Configuration) -> None:
+    queues, clock = make(conf, fetcher_server_delay=0)
+    counters: Counter[str] = Counter()
+    conf.set("fetcher.max.trouble.per.queue", "100")
+    backoff = Backoff(conf, queues, counters, float("inf"))
+    add(queues, "bad", *(f"b{n}" for n in range(50)))
+    add(queues, "good", *(f"g{n}" for n in range(50)))
+    for number in range(40):
+        for item in (queues.get(), queues.get()):
+            if item is None:
+                continue
+            queues.finish(item)
+            if item.queue_id == "bad" or number % 10 == 9:  # the good one is slow now and then
+                backoff.endure(item, 15.0)
+        clock.now += 16
+    assert counters == {"AboveMaxTroubleInQueue": 50 - 7}
+    assert queues.add(FetchItem("b", "b", WebPage(), "bad")) == "AboveExceptionThresholdInQueue"
+    assert len(taken(queues)) > 0
+
+
+def test_hosts_without_number_take_memory_with_a_bound(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nutch2py.fetcher.queues._MOST_IDLE", 100)
+    monkeypatch.setattr("nutch2py.fetcher.queues._MOST_COUNTED", 200)
+    queues, clock = make(
+        conf, fetcher_server_delay=0, fetcher_max_exceptions_per_queue=2, fetcher_max_pages_per_queue=3
+    )
+    add(queues, "large", "l1", "l2")
+    for number in range(1000):
+        add(queues, f"h{number}", "a", "b")
+        for _ in range(3):
+            item = queues.get()
+            if item is not None:
+                queues.finish(item)
+                if item.queue_id != "large":
+                    queues.count_exception(item, server=number % 2 == 0)
+        clock.now += 6
+        queues.get()
+    assert len(queues._queues) <= 110
+    assert len(queues._idle) <= 100
+    assert len(queues._pages) <= 200
+    assert [queues.add(FetchItem("l", "l", WebPage(), "large")) for _ in range(2)] == ["", "AboveMaxPagesInQueue"]
+
+
+def test_a_host_that_no_resolver_takes_has_no_queue(conf: Configuration) -> None:
+    with pytest.raises(ValueError, match="a host of 400 characters"):
+        QueueKeys(conf).queue_id(f"http://{'a.' * 200}/")

@@ -1,0 +1,90 @@
+"""What is remembered of the web has a bound in bytes: no cache has keys that a stranger makes as long as he likes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from nutch2py import cells
+from nutch2py.cells import ParseStatus, ProtocolStatus
+from nutch2py.fetcher.headers import canonical_name
+from nutch2py.parser.charset_names import resolve_label
+from nutch2py.short_cache import short_cache
+from nutch2py.url.partition import java_hash
+from nutch2py.url.parts import domain_of_host, suffix_of_host
+from tests.imports import ROOT
+
+OURS = {
+    "cells.py:_status_schemas": "nothing",
+    "fetcher/gate.py:self.accepts": "an address",
+    "java_exceptions.py": "names in this program",
+    "table/hbase/admin.py": "the configuration",
+    "table/hbase/gora_mapping.py": "the configuration",
+    "table/hbase/wire.py": "columns, whose names are URLs of links at the longest: some megabytes",
+    "table/embedded/schema.py": "a file of ours",
+    "url/rule_files.py": "lines of the user's files",
+    "url/ambiguity.py": "expressions of the user's files",
+    "backends/analysis.py": "the configuration",
+    "mapreduce/job_file.py": "a file of ours",
+    "short_cache.py": "",
+}
+"""What the keys of a cache without a bound in bytes are."""
+
+
+def test_what_is_long_is_not_remembered() -> None:
+    called: list[str] = []
+
+    @short_cache(10, 5)
+    def length(text: str) -> int:
+        called.append(text)
+        return len(text)
+
+    assert [length(text) for text in ("short", "short", "longer", "longer")] == [5, 5, 6, 6]
+    assert called == ["short", "longer", "longer"]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        canonical_name,
+        resolve_label,
+        domain_of_host,
+        suffix_of_host,
+        java_hash,
+        lambda text: cells.encode_protocol_status(ProtocolStatus(1, (text,))),
+        lambda text: cells.encode_parse_status(ParseStatus(1, 0, (text,))),
+        lambda text: cells.decode_protocol_status(cells._write(cells._status_schemas()[0], status(text))),
+    ],
+)  # fmt: skip
+def test_long_keys_leave_nothing_behind(function: Callable[[str], object]) -> None:
+    import gc
+    import tracemalloc
+
+    def once(number: int) -> None:
+        function(f"h{number}-" + "x" * 50_000)
+
+    once(0)
+    tracemalloc.start()
+    try:
+        for number in range(1, 41):
+            once(number)
+        gc.collect()
+        size, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert size < 10 * 50_000
+
+
+def status(text: str) -> dict[str, object]:
+    return {"code": 1, "args": [text], "lastModified": 0}
+
+
+def test_every_other_cache_is_keyed_by_what_is_ours() -> None:
+    found = set()
+    for path in (ROOT / "nutch2py").rglob("*.py"):
+        name = str(path.relative_to(ROOT / "nutch2py"))
+        if re.search(r"\blru_cache\(", path.read_text(encoding="utf-8")):
+            found.add(name)
+    assert found == {name.partition(":")[0] for name in OURS}
