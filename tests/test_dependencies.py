@@ -16,6 +16,7 @@ from nutch2py.backends.solr_client import addresses
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.mapreduce import package_archive, spark
+from nutch2py.parser import main_text
 from nutch2py.parser.filters import language
 from nutch2py.parser.formats.pdf import PdfParser
 from tests.imports import ROOT, canonical, distribution_of, distributions, imported, paths, trees
@@ -90,10 +91,16 @@ def _language(_: Configuration) -> None:
     language.identify("some words")
 
 
+def _main_text(_: Configuration) -> None:
+    main_text._extract.cache_clear()
+    main_text.require_main_text("parser.html.main.text")
+
+
 WITHOUT: dict[str, tuple[Callable[[Configuration], object], str]] = {
     "pyspark": (_spark, r"install it with pip install 'nutch2py\[spark\]'"),
     "pypdfium2": (_pdf, r"needs the package pypdfium2: pip install 'nutch2py\[formats\]'"),
     "pycld2": (_language, r"install nutch2py\[language\]"),
+    "trafilatura": (_main_text, r"needs trafilatura.*pip install 'nutch2py\[main-text\]'"),
     "kazoo": (
         lambda conf: addresses(conf, "", "cloud", "nutch"),
         r"solr\.zookeeper\.hosts needs the package kazoo: install nutch2py\[cloud\]",

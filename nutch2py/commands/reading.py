@@ -23,6 +23,7 @@ def _readdb_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-regex", "--regex", default="", metavar="regex", help="with -dump: only URLs that match")
     for name in ("content", "headers", "links", "text"):
         parser.add_argument(f"-{name}", f"--{name}", action="store_true", help=f"print the {name}, too")
+    parser.add_argument("-markdown", "--markdown", action="store_true", help="print the main text as Markdown, too")
 
 
 def _readdb(args: Arguments, conf: Configuration) -> int:
@@ -34,8 +35,8 @@ def _readdb(args: Arguments, conf: Configuration) -> int:
     if args.stats:
         return readdb.print_stats(conf, args.sort)
     if args.url is not None:
-        return readdb.print_page(conf, args.url, shown)
-    return readdb.dump(conf, Path(args.dump), args.regex, shown)
+        return readdb.print_page(conf, args.url, shown, args.markdown)
+    return readdb.dump(conf, Path(args.dump), args.regex, shown, args.markdown)
 
 
 def _hostinject_options(parser: argparse.ArgumentParser) -> None:

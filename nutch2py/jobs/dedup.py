@@ -25,6 +25,7 @@ from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.splits import RangeSplit
+from nutch2py.parser.main_text import reading_text
 from nutch2py.record import Field
 from nutch2py.table import Query, WriteBatch, open_store
 from nutch2py.url.keys import unreverse_url
@@ -189,9 +190,9 @@ class NearDuplicatesJob(_Duplicates):
         from nutch2py.parser.simhash import bands, simhash
 
         for key, page, group in self.candidates(pages):
-            if duplicate_of(page) is not None or not page.text:
+            if duplicate_of(page) is not None:
                 continue
-            words = self.analyzer.words(page.text)
+            words = self.analyzer.words(reading_text(page))
             if len(words) < _LEAST_WORDS:
                 continue
             value = simhash(words)

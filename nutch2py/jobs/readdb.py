@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -15,6 +17,7 @@ from nutch2py.errors import InputError, StoreError, UsageError
 from nutch2py.jobs.batch_report import age_text, open_batches
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import clock
+from nutch2py.jobs.readdb_markdown import MarkdownReader
 from nutch2py.jobs.readdb_stats import StatsCollector
 from nutch2py.jobs.readdb_text import page_fields, page_text
 from nutch2py.jobs.works import READ
@@ -22,6 +25,7 @@ from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.splits import RangeSplit
+from nutch2py.record import Field
 from nutch2py.reporting import say
 from nutch2py.table import DataStore, Query
 from nutch2py.url.keys import reverse_url, unreverse_url
@@ -40,9 +44,10 @@ class StatsParameters(JobParameters):
 
 @dataclass(frozen=True, kw_only=True)
 class DumpParameters(JobParameters):
-    """``regex``: URLs that match it whole; ``shown``: what to show of them beside the rest."""
+    """``regex``: URLs that match it whole; ``shown``, ``markdown``: what to show of them beside the rest."""
 
     regex: str = ".*"
+    markdown: bool = False
     shown: dict[str, bool] = field(default_factory=dict)
 
 
@@ -69,19 +74,26 @@ class DumpJob(TableJob[DumpParameters]):
     def prepare(self) -> None:
         """Read what to show."""
         self.regex = re.compile(self.parameters.regex, re.DOTALL)
-        self.fields = page_fields(**self.parameters.shown)
+        self.markdown = MarkdownReader(self.conf) if self.parameters.markdown else None
+        self.fields = _fields(self.parameters.shown, self.markdown)
 
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
         """Yield each row whose URL matches, as lines."""
-        for key, page in pages:
-            try:
-                url = unreverse_url(key)
-            except ValueError:
-                url = key
-            if self.regex.fullmatch(url):
-                text = f"{url}\t{page_text(key, page, **self.parameters.shown)}"
-                yield "", text.encode("utf-8", "surrogateescape")
-                self.count("WebTableReader", "dumped")
+        with closing(self.markdown) if self.markdown else nullcontext():
+            for key, page in pages:
+                try:
+                    url = unreverse_url(key)
+                except ValueError:
+                    url = key
+                if self.regex.fullmatch(url):
+                    markdown = self.markdown.read(url, page) if self.markdown else None
+                    text = f"{url}\t{page_text(key, page, **self.parameters.shown, markdown=markdown)}"
+                    yield "", text.encode("utf-8", "surrogateescape")
+                    self.count("WebTableReader", "dumped")
+
+
+def _fields(shown: Shown, markdown: MarkdownReader | None) -> frozenset[Field[Any]]:
+    return page_fields(**shown) | (markdown.fields if markdown else frozenset())
 
 
 def _store(conf: Configuration) -> DataStore[WebPage]:
@@ -109,19 +121,21 @@ def print_stats(conf: Configuration, sort: bool) -> int:
     return 0
 
 
-def print_page(conf: Configuration, url: str, shown: Shown) -> int:
+def print_page(conf: Configuration, url: str, shown: Shown, markdown: bool = False) -> int:
     """Print the row of a URL; exit code 1 when there is none."""
     store = _store(conf)
     try:
         key = reverse_url(url)
     except ValueError as error:
         raise UsageError(f"{url} is not a URL: {error}") from error
-    page = store.get(key, page_fields(**shown))
+    reader = MarkdownReader(conf) if markdown else None
+    page = store.get(key, _fields(shown, reader))
     if page is None:
         say(f"{url} not found")
         return 1
     try:
-        text = page_text(url, page, **shown)
+        with closing(reader) if reader else nullcontext():
+            text = page_text(url, page, **shown, markdown=reader.read(url, page) if reader else None)
     except CellError as error:
         raise StoreError(
             f"the row of {url} cannot be shown: {error}; exporttable writes its cells as they are"
@@ -130,7 +144,7 @@ def print_page(conf: Configuration, url: str, shown: Shown) -> int:
     return 0
 
 
-def dump(conf: Configuration, folder: Path, regex: str, shown: Shown) -> int:
+def dump(conf: Configuration, folder: Path, regex: str, shown: Shown, markdown: bool = False) -> int:
     """Write every row whose URL matches ``regex`` whole into ``folder``, as part files."""
     store = _store(conf)
     try:

@@ -159,12 +159,19 @@ def _entries(page: WebPage, field: MapField[Any]) -> list[tuple[str, bytes]]:
 
 
 def page_text(
-    key: str, page: WebPage, content: bool = False, headers: bool = False, links: bool = False, text: bool = False
+    key: str,
+    page: WebPage,
+    content: bool = False,
+    headers: bool = False,
+    links: bool = False,
+    text: bool = False,
+    markdown: str | None = None,
 ) -> str:
     """Return the lines of a row, each with its line end.
 
     ``key`` is shown as given: Nutch passes the URL for ``-url`` and the row key for ``-dump``. The options add raw
-    content, response headers, out- and inlinks, and extracted text. Times are ms since 1970, the interval s.
+    content, response headers, out- and inlinks, extracted text, and what is given as Markdown. Times are ms since 1970,
+    the interval s.
     """
     lines = [
         f"key:\t{key}",
@@ -202,4 +209,6 @@ def page_text(
         lines += ["content:start:", decode_text(page.content), "content:end:"]
     if text and page.text is not None:
         lines += ["text:start:", page.text, "text:end:"]
+    if markdown is not None:
+        lines += ["markdown:start:", markdown, "markdown:end:"]
     return "\n".join(lines) + "\n"

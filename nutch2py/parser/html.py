@@ -11,7 +11,7 @@ from nutch2py.parser.charset import EncodingDetector, store_encoding
 from nutch2py.parser.charset_names import decode
 from nutch2py.parser.dom import cut_scripts, head_elements, node_text, parse_tree, title_of
 from nutch2py.parser.html_limits import HtmlLimits
-from nutch2py.parser.main_text import main_text
+from nutch2py.parser.main_text import MAIN_TEXT, MAIN_TEXT_FORMS, main_text, markdown, require_main_text
 from nutch2py.parser.meta import canonical_link, document_base, read_meta_tags
 from nutch2py.parser.outlinks import OutlinkCollector
 from nutch2py.parser.parse_filters import ParseFilters
@@ -52,7 +52,16 @@ class HtmlParser(Parser):
             )
         self._agents = agent_names(conf)
         self._limits = HtmlLimits.from_conf(conf)
-        self._main_text = conf.get_bool("parser.html.main.text") or conf.get_bool("tika.boilerpipe")
+        self._main_text = conf.get_bool("parser.html.main.text")
+        self._boilerpipe = conf.get_bool("tika.boilerpipe")
+        if self._main_text or self._boilerpipe:
+            require_main_text("parser.html.main.text" if self._main_text else "tika.boilerpipe")
+        form = conf.get_trimmed("parser.html.main.text.form", MAIN_TEXT_FORMS[0]).lower()
+        if form not in MAIN_TEXT_FORMS:
+            raise ConfigurationError(
+                f"parser.html.main.text.form is {form!r}: choose one of {', '.join(MAIN_TEXT_FORMS)}"
+            )
+        self._as_markdown = form == "markdown"
         self.fields = self._filters.fields | {
             WebPage.base_url, WebPage.content, WebPage.content_type, WebPage.headers, WebPage.metadata
         }  # fmt: skip
@@ -85,11 +94,13 @@ class HtmlParser(Parser):
             cut_scripts(tree)
         else:
             outlinks = self._outlinks.collect(tree, document_base(head, base), encoding.name)
-        title = text = ""
+        title = text = main = ""
         if not meta.no_index and tree.root is not None:
             text, title = node_text(tree.root), title_of(tree)
-            if self._main_text:
-                text = main_text(tree) or text
+            if self._main_text or self._boilerpipe:
+                main = markdown(html, base) if self._as_markdown else main_text(html)
+            if main and self._boilerpipe:
+                text = main
         canonical = None
         if "anonical" in html or "CANONICAL" in html:
             canonical = canonical_link(tree, document_base(head, base))
@@ -99,6 +110,10 @@ class HtmlParser(Parser):
         elif canonical and self._canonical == "redirect" and canonical != base:
             minor, args = int(ParseStatusCode.REDIRECT), (canonical, _PERMANENT)
         parse = Parse(text, title, outlinks, ParseStatusCode.SUCCESS, minor, args)
+        if main and self._main_text:
+            page.metadata[MAIN_TEXT] = main.encode("utf-8", "replace")
+        else:
+            page.metadata.pop(MAIN_TEXT, None)
         if canonical and self._canonical != "none":
             page.metadata[CANONICAL] = canonical.encode()
         else:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from nutch2py.conf import Configuration
 from nutch2py.document import clean_text
@@ -11,8 +12,11 @@ from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.index_writers import chosen
 from nutch2py.search.results import MAX_ROWS, MAX_START, Hit, SearchResult
 from nutch2py.search.searcher import EmbeddedSearcher
-from nutch2py.search.snippet import make_snippet, mark
+from nutch2py.search.snippet import Snippet, make_snippet, mark
 from nutch2py.search.solr_search import solr_search
+
+if TYPE_CHECKING:
+    from nutch2py.backends.analysis import Analyzer
 
 
 def search_backend(conf: Configuration) -> str:
@@ -54,12 +58,22 @@ def search(
                 _first(fields, "id"),
                 url,
                 mark(searcher.analyzer, (_first(fields, "title") or url)[:500], terms),
-                make_snippet(searcher.analyzer, _first(fields, "content"), terms),
+                _snippet(searcher.analyzer, fields, terms),
                 score,
                 fields,
             )
         )
     return SearchResult(query, start, total, hits, (time.perf_counter() - began) * 1000)
+
+
+def _snippet(analyzer: Analyzer, fields: dict[str, Any], terms: Iterable[str]) -> Snippet:
+    """Return words around the terms, out of the main text when they stand in it: menus say little of a page."""
+    main = _first(fields, "maintext")
+    if main:
+        found = make_snippet(analyzer, main, terms)
+        if found.marks:
+            return found
+    return make_snippet(analyzer, _first(fields, "content"), terms)
 
 
 def _first(fields: dict[str, Any], name: str) -> str:

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import struct
+from contextlib import closing
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nutch2py.cells import ParseStatus, ProtocolStatus, float32
+from nutch2py.conf import Configuration
+from nutch2py.jobs.readdb_markdown import MarkdownReader
 from nutch2py.jobs.readdb_text import (
     bytes_text,
     float_text,
@@ -163,3 +166,21 @@ def test_unknown_codes_have_names_too() -> None:
     assert status_text(99) == "99 (null)"
     assert protocol_status_text(ProtocolStatus(77)) == "UNKNOWN_CODE_77, args=[]"
     assert parse_status_text(ParseStatus(9, 9)) == "null/null (9/9), args=[]"
+
+
+def test_the_main_text_as_markdown(conf: Configuration) -> None:
+    page = WebPage()
+    said = "Ein Satz über die Größe der Dinge, der lang genug ist, um als Text zu gelten. " * 4
+    html = f"<nav><a href=/a>Menü</a></nav><article><h2>Größe</h2><p>{said}<b>Fett</b> <a href=b>mehr</a></p></article>"
+    with closing(MarkdownReader(conf)) as reader:
+        assert reader.read("http://h/d/", page) is None
+        page.text = "All of the text"
+        assert reader.read("http://h/d/", page) == "All of the text"
+        page.content, page.content_type = html.encode("latin-1"), "text/html"
+        cells = page.current(reader.fields)
+        shown = reader.read("http://h/d/", page) or ""
+        assert page.current(reader.fields) == cells
+    assert shown.startswith("## Größe\n\nEin Satz über die Größe")
+    assert "**Fett** [mehr](http://h/d/b)" in shown
+    assert "Menü" not in shown
+    assert page_text("k", page, markdown=shown).endswith(f"markdown:start:\n{shown}\nmarkdown:end:\n")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.contracts import Parse
+from nutch2py.document import NutchDocument
 from nutch2py.errors import ConfigurationError
+from nutch2py.indexer.filters.index_basic import BasicIndexingFilter
+from nutch2py.parser import main_text
 from nutch2py.parser.html import HtmlParser
+from nutch2py.parser.main_text import MAIN_TEXT, reading_text
 from nutch2py.parser.parsing import Parsing
 from nutch2py.parser.robots_tag import robots_directives
 from nutch2py.webpage import MetadataKey, WebPage
@@ -17,6 +23,11 @@ from .pages import KEY, URL, fetched
 
 def parse(conf: Configuration, page: WebPage) -> Parse:
     return HtmlParser(conf).parse(URL, page)
+
+
+def stored(page: WebPage, found: Parse) -> WebPage:
+    page.text, page.title = found.text, found.title
+    return page
 
 
 @pytest.mark.parametrize(("value", "found"), [
@@ -89,27 +100,44 @@ def test_a_canonical_link_may_be_a_redirect(conf: Configuration) -> None:
 LONG = "A sentence of the article that goes on for a while, so that it is told from a label of a menu. "
 
 
-def test_the_main_text_of_a_page(conf: Configuration) -> None:
+def test_the_main_text_of_a_page_stands_beside_its_text(conf: Configuration) -> None:
     body = (
         "<body><header><h1>Site</h1></header><nav><ul><li><a href=/1>One</a><li><a href=/2>Two</a></ul></nav>"
-        f"<div id=content><h1>Head</h1><p>{LONG * 2}</p><p>Short.</p><p>{LONG} <a href=/3>three</a></p></div>"
-        f"<div class='sidebar'><p>{LONG.replace('article', 'sidebar')}</p></div>"
-        f"<p><a href=/4>{LONG.replace('article', 'link')}</a></p><footer>Imprint and so on</footer></body>"
+        f"<article><h1>Head</h1><p>{LONG * 2}</p><p>{LONG} <a href=/3>three</a></p></article>"
+        "<footer>Imprint and so on <a href=/4>here</a></footer></body>"
     )
-    assert "Imprint" in parse(conf, fetched(body.encode())).text
+    page = fetched(body.encode())
     conf.set("parser.html.main.text", True)
-    found = parse(conf, fetched(body.encode()))
-    assert found.text == f"Head\n{(LONG * 2).strip()}\nShort.\n{LONG.strip()} three"
-    assert len(found.outlinks) == 4  # links are those of the whole page
+    found = parse(conf, page)
+    assert "Imprint" in found.text
+    assert len(found.outlinks) == 4
+    main = reading_text(page)
+    assert page.metadata[MAIN_TEXT].decode() == main
+    assert main.startswith("Head\n" + LONG.strip())
+    assert "Imprint" not in main
+    document = BasicIndexingFilter(conf).filter(NutchDocument(), "http://h.test/", stored(page, found))
+    assert document is not None
+    assert (document.fields["maintext"], document.fields["content"]) == ([main], [found.text])
+    conf.set("indexer.content.main", True)
+    document = BasicIndexingFilter(conf).filter(NutchDocument(), "http://h.test/", stored(page, found))
+    assert document is not None
+    assert (document.fields.get("maintext"), document.fields["content"]) == (None, [main])
+    conf.set("parser.html.main.text", False)
+    parse(conf, page)
+    assert MAIN_TEXT not in page.metadata  # of an earlier parse
+    conf.set("tika.boilerpipe", True)
+    assert parse(conf, page).text == main
+
+
+def test_the_main_text_needs_its_library(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "trafilatura", None)
+    main_text._extract.cache_clear()
+    conf.set("parser.html.main.text", True)
+    with pytest.raises(ConfigurationError, match=r"parser\.html\.main\.text needs trafilatura.*nutch2py\[main-text\]"):
+        HtmlParser(conf)
 
 
 def test_a_page_without_a_main_text_keeps_all(conf: Configuration) -> None:
     conf.set("tika.boilerpipe", True)
-    assert parse(conf, fetched(b"<body><p>short</p><nav>menu</nav>")).text == "short menu"
+    assert parse(conf, fetched(b"<body><nav>menu <a href=/>all</a></nav>")).text == "menu all"
     assert parse(conf, fetched(b"")).text == ""
-
-
-def test_the_element_that_a_page_calls_main(conf: Configuration) -> None:
-    conf.set("parser.html.main.text", True)
-    body = f"<p>{LONG.replace('article', 'teaser')}</p><main><p>{LONG * 3}</p></main>"
-    assert parse(conf, fetched(body.encode())).text == (LONG * 3).strip()

@@ -81,3 +81,13 @@ def test_a_kept_searcher_answers_as_a_new_one(filled):
     searcher = EmbeddedSearcher(filled)
     for query in ("crawler", "red", "nothing"):
         assert search(filled, query, searcher=searcher).hits == search(filled, query).hits
+
+
+def test_a_snippet_comes_out_of_the_main_text_when_the_words_stand_there(conf):
+    writer = EmbeddedIndexWriter(conf)
+    writer.open(conf, {})
+    content = "Menu of boats and trains. The article about boats."
+    writer.write(doc("a", url="http://a.org/", content=content, maintext="The article about boats."))
+    writer.close()
+    snippets = [search(conf, words).hits[0].snippet.text for words in ("boats", "trains")]
+    assert snippets == ["The article about boats.", content]

@@ -6,6 +6,7 @@ from nutch2py.conf import Configuration
 from nutch2py.contracts import IndexingFilter, PageNotIndexable
 from nutch2py.document import NutchDocument
 from nutch2py.indexer.dates import solr_date
+from nutch2py.parser.main_text import MAIN_TEXT, reading_text
 from nutch2py.url.javaurl import parse_url
 from nutch2py.url.parts import domain_of
 from nutch2py.webpage import Mark, MetadataKey, WebPage
@@ -42,7 +43,8 @@ class BasicIndexingFilter(IndexingFilter):
     """Adds the fields every search needs.
 
     Properties: ``indexer.max.title.length`` (characters, -1: no limit), ``indexer.max.content.length`` (the same, of
-    Nutch 1.x), ``indexer.add.domain`` (also add the registered domain as ``domain``).
+    Nutch 1.x), ``indexer.add.domain`` (also add the registered domain as ``domain``), ``indexer.content.main`` (let
+    the content be the main text of pages that have one; without it that is a field of its own, ``maintext``).
     """
 
     java_class = "org.apache.nutch.indexer.basic.BasicIndexingFilter"
@@ -63,6 +65,7 @@ class BasicIndexingFilter(IndexingFilter):
         self.max_title = conf.get_int("indexer.max.title.length", 100)
         self.max_content = conf.get_int("indexer.max.content.length", -1)
         self.add_domain = conf.get_bool("indexer.add.domain", False)
+        self.content_main = conf.get_bool("indexer.content.main", False)
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Add host, url, content, title, cache, tstamp (and domain)."""
@@ -72,7 +75,13 @@ class BasicIndexingFilter(IndexingFilter):
         if self.add_domain:
             document.add("domain", domain_of(shown))
         document.add("url", shown)
-        document.add("content", _cut(indexed_text(page.text), self.max_content))
+        text = page.text
+        if MAIN_TEXT in page.metadata:
+            if self.content_main:
+                text = reading_text(page)
+            else:
+                document.add("maintext", _cut(indexed_text(reading_text(page)), self.max_content))
+        document.add("content", _cut(indexed_text(text), self.max_content))
         title = _cut(indexed_text(page.title), self.max_title)
         if title:
             document.add("title", title)

@@ -28,7 +28,7 @@ _BATCH_BYTES = 24_000_000
 _HEAP = 64_000_000
 _MAX_EXACT = 1_000  # characters; a longer value is none that anybody types
 _MAX_OTHER = 20_000
-_NOT_SEARCHED = frozenset({"id", "boost", "tstamp", "content", "rawcontent"})
+_NOT_SEARCHED = frozenset({"id", "boost", "tstamp", "content", "maintext", "rawcontent"})
 
 
 class EmbeddedIndexWriter(IndexWriter):
