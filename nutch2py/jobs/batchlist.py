@@ -153,7 +153,7 @@ class BatchLists:
         if not self.store.exists():
             return
         with self.store.batch() as batch:
-            for key, _ in self.store.scan(Query(None, key_range)):
+            for key in self.store.keys(key_range):
                 batch.delete(key)
 
     def take_back(self, store: DataStore[WebPage], batch_id: str, check: Callable[[], None]) -> None:

@@ -131,6 +131,10 @@ class DataStore(ABC, Generic[R]):
         """Yield (row key, record) in key order. No lock or lease is held between two rows, however slow the caller."""
 
     @abstractmethod
+    def keys(self, key_range: KeyRange) -> Iterator[str]:
+        """Yield the keys of the rows in a range, in order; nothing else of them is read."""
+
+    @abstractmethod
     def get_many(self, keys: Sequence[str], fields: Iterable[Field[Any]] | None = None) -> list[R | None]:
         """Return a record per key, in the order of ``keys``; None for a row that has no cell of ``fields``."""
 

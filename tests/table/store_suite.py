@@ -146,6 +146,27 @@ class StoreSuite:
         assert store.get(LONG[3]) is None
         assert [page is None for page in store.get_many(LONG)] == [key == LONG[3] for key in LONG]
 
+    def test_keys_are_those_of_the_rows(self, store):
+        write(store, {key: page_at() for key in [*KEYS, *LONG]})
+        only = WebPage(fields=frozenset())
+        only.text = "in one family alone"
+        write(store, {"org.a:http/": only, LONG[2] + "x": only})
+        there = [key for key, _ in store.scan(Query(None))]
+        assert list(store.keys(KeyRange())) == there
+        for start, stop in [(LONG[0], LONG[2]), (LONG[1], LONG[5]), ("com.b", "org.b"), ("", "com.b"), ("zz", "")]:
+            expected = [key for key in there if key in KeyRange(start, stop)]
+            assert list(store.keys(KeyRange(start, stop))) == expected
+        with store.batch() as batch:
+            for key in store.keys(KeyRange("com.long", "com.m")):
+                batch.delete(key)
+        assert list(store.keys(KeyRange())) == sorted({*KEYS, "org.a:http/"})
+
+    def test_keys_of_many_rows_come_once(self, store):
+        many = [f"row{number:05d}" for number in range(11_000)]
+        write(store, {key: page_at() for key in many})
+        assert list(store.keys(KeyRange())) == many
+        assert list(store.keys(KeyRange(many[3], many[10_500]))) == many[3:10_500]
+
     def test_a_record_shows_only_what_the_query_named(self, store):
         write(store, {"a": page_at(_gnmrk_="1-1")})
         ((_, page),) = store.scan(Query.of([WebPage.status, WebPage.score]))

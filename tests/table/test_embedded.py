@@ -9,9 +9,11 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, StoreError
+from nutch2py.jobs.batchlist import BatchLists
+from nutch2py.jobs.journal import discard
 from nutch2py.table import KeyRange, Query, open_store
-from nutch2py.table.embedded import files
-from nutch2py.webpage import WebPage
+from nutch2py.table.embedded import files, packing
+from nutch2py.webpage import BatchEntry, WebPage
 
 from .store_suite import StoreSuite, page_at, write
 
@@ -244,3 +246,22 @@ def test_a_family_made_by_another_process_is_read(store):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert list(store.scan_cells()) == [("a", {b"zz": {b"q": (b"v", 5)}})]
     assert store.get("a").cells == {b"zz": {b"q": b"v"}}
+
+
+def test_rows_are_deleted_without_being_read(tmp_path, monkeypatch):
+    """What updatedb keeps in the derived table can be as large as what it changes."""
+    conf = Configuration({"storage.data.store": f"embedded:{tmp_path}"})
+    lists = BatchLists(conf)
+    lists.store.create()
+    keys = [f"j/b/{number}" for number in range(30)] + ["j/b/" + "long" * 200]
+    with lists.store.batch() as batch:
+        for key in keys:
+            entry = BatchEntry()
+            entry.data = os.urandom(10_000)
+            batch.put(key, entry)
+    read = []
+    unpack = packing._unpack
+    monkeypatch.setattr(packing, "_unpack", lambda packed: read.append(len(packed)) or unpack(packed))
+    discard(lists, "b")
+    assert list(lists.store.keys(KeyRange())) == []
+    assert len(read) <= 1  # that of the long key, which lies in a bucket with others

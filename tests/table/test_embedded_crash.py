@@ -76,7 +76,7 @@ def test_a_kill_between_the_two_commits_shows_the_old_rows(store, tmp_path, monk
 
     from nutch2py.table.embedded import embedded_batch as module
 
-    def killed(*arguments):
+    def killed(*arguments, **_):
         raise KilledError
 
     monkeypatch.setattr(module, "apply_changes", killed)

@@ -1,6 +1,7 @@
 """What is in HBase after our writes, and what we read of tables of others, cell by cell through raw happybase."""
 
 import itertools
+import os
 import struct
 
 import happybase
@@ -8,8 +9,11 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import StoreError
+from nutch2py.jobs.batchlist import BatchLists
+from nutch2py.jobs.journal import discard
 from nutch2py.record import Mutation
 from nutch2py.table import KeyRange, MarkCondition, Query, open_store
+from nutch2py.table.hbase.scan import RowBudget
 from nutch2py.webpage import BatchEntry, Host, ParseStatus, ProtocolStatus, WebPage
 
 _numbers = itertools.count()
@@ -372,3 +376,20 @@ def test_a_mutation_of_several_fields_is_one_row_change(opened, raw, name):
     assert raw.table(name).row(b"a", include_timestamp=True) == {
         b"f:st": (b"\0\0\0\2", 99), b"mk:a": (b"2", 99), b"mk:b": (b"1", 10),
     }  # fmt: skip
+
+
+def test_rows_are_deleted_by_their_keys(hbase, name, monkeypatch):
+    """Measured before: 309,531 bytes came over the wire to delete a journal of 300,000."""
+    lists = BatchLists(Configuration({"storage.data.store": hbase.location, "storage.crawl.id": name}))
+    lists.store.create()
+    with lists.store.batch() as batch:
+        for number in range(30):
+            entry = BatchEntry()
+            entry.data = os.urandom(10_000)
+            batch.put(f"j/b/{number}", entry)
+    received = []
+    learn = RowBudget.learn
+    monkeypatch.setattr(RowBudget, "learn", lambda self, rows, size: received.append(size) or learn(self, rows, size))
+    discard(lists, "b")
+    assert 0 < sum(received) < 6_000
+    assert list(lists.store.keys(KeyRange())) == []

@@ -180,7 +180,7 @@ class EmbeddedBatch(WriteBatch):
                     number += 1
                 numbered.append(replace(change, puts=put))
             referring[row] = numbered
-        before, after = apply_changes(txn, handles[self._content_database], referring)
+        before, after = apply_changes(txn, handles[self._content_database], referring, reads_all=True)
         lost = (_numbers(before) | new) - _numbers(after)
         for garbage in sorted(lost):
             txn.put(garbage, b"", db=handles[GARBAGE])
@@ -218,13 +218,22 @@ def _numbers(values: dict[bytes, bytes]) -> set[bytes]:
 
 
 def apply_changes(
-    txn: Any, handle: Any, rows: dict[bytes, list[Change]]
+    txn: Any, handle: Any, rows: dict[bytes, list[Change]], reads_all: bool = False
 ) -> tuple[dict[bytes, bytes], dict[bytes, bytes]]:
-    """Change a database; return the packed values of the rows before and after (rows that have none are left out)."""
+    """Change a database; return the packed values of the rows before and after (rows that have none are left out).
+
+    What is deleted whole is not read, and so not among those before, unless ``reads_all``.
+    """
     keys = sorted(rows)
     short = keys if max(map(len, keys)) <= LONGEST_KEY else [key for key in keys if len(key) <= LONGEST_KEY]
     cursor = txn.cursor(handle)
     behind = not cursor.last() or (bool(short) and short[0] > cursor.key())  # new rows, all after the last there is
+    if not reads_all and not behind:
+        doomed = [key for key in short if rows[key][-1].wipes()]
+        for key in doomed:
+            txn.delete(key, db=handle)
+        if doomed:
+            short = [key for key in short if not rows[key][-1].wipes()]
     before: dict[bytes, bytes] = {} if behind else dict(cursor.getmulti(short))
     after: dict[bytes, bytes] = {}
     puts: list[tuple[bytes, bytes]] = []
@@ -239,7 +248,7 @@ def apply_changes(
             txn.delete(key, db=handle)
     if puts:
         txn.cursor(handle).putmulti(puts, append=behind)
-    if len(short) < len(keys):
+    if max(map(len, keys)) > LONGEST_KEY:
         _apply_long(txn, handle, {key: rows[key] for key in keys if len(key) > LONGEST_KEY}, before, after)
     return before, after
 

@@ -19,7 +19,7 @@ from nutch2py.table.embedded import checking, files, schema
 from nutch2py.table.embedded.content import Contents
 from nutch2py.table.embedded.embedded_batch import EmbeddedBatch, compare_and_set
 from nutch2py.table.embedded.packing import cell_times
-from nutch2py.table.embedded.reader import Bounds, read_rows, scan_rows
+from nutch2py.table.embedded.reader import Bounds, read_rows, scan_keys, scan_rows
 from nutch2py.table.embedded.selection import CONTENT, Selection
 from nutch2py.table.query import KeyRange, Query
 from nutch2py.table.store import DataStore, R, RowCells, WriteBatch, check_comparable
@@ -183,6 +183,12 @@ class EmbeddedStore(DataStore[R]):
         with files.explained(self._where):
             for key, row in scan_rows(self._live, selection, query.range, query.mark):
                 yield key.decode("utf-8", "replace"), record(None, fields, selection, row)
+
+    def keys(self, key_range: KeyRange) -> Iterator[str]:
+        """Yield the row keys of a range; nothing else is read."""
+        with files.explained(self._where):
+            for key in scan_keys(self._live, key_range):
+                yield key.decode("utf-8", "replace")
 
     def get_many(self, keys: Sequence[str], fields: Iterable[Field[Any]] | None = None) -> list[R | None]:
         """Return the rows of ``keys``, read in key order inside; contents of all of them are in memory at once."""

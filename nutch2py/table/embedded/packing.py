@@ -53,6 +53,10 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     time: int
     guarded: bool
 
+    def wipes(self) -> bool:
+        """Tell whether nothing is left of the family, whatever was there."""
+        return self.cleared and not self.guarded and not self.puts
+
 
 def place(key: bytes) -> bytes:
     """Return the LMDB key under which the row ``key`` lies: itself, or that of its bucket."""

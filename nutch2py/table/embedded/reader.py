@@ -14,13 +14,22 @@ from typing import Any, NamedTuple
 from nutch2py.cells import encode_text
 from nutch2py.table.embedded import content
 from nutch2py.table.embedded.files import TableFiles
-from nutch2py.table.embedded.packing import DamagedCellsError, columns, expand, needle, place, unpack_bucket
+from nutch2py.table.embedded.packing import (
+    LONGEST_KEY,
+    DamagedCellsError,
+    columns,
+    expand,
+    needle,
+    place,
+    unpack_bucket,
+)
 from nutch2py.table.embedded.selection import Row, Selection
 from nutch2py.table.query import KeyRange, MarkCondition
 
 MARKS = b"mk"
 CHUNK_ROWS, LONGEST_MARK_RUN, FIRST_CHUNK = 2_000, 20_000, 100
 _POINT_READS = 2_000
+_KEYS = 5_000  # looked at in one transaction
 _CONTENT_BYTES, _CONTENT_ROWS = 4 << 20, 256
 Rows = list[tuple[bytes, Row]]
 
@@ -225,3 +234,36 @@ def read_marked(
             marks = point_read(txn, files.database(MARKS), sorted(keys))
         keys = [key for key, packed in marks.items() if _fits(packed, encode_text(mark.name), value)]
     return read_rows(files, selection, keys)
+
+
+def scan_keys(live: Callable[[], TableFiles], key_range: KeyRange) -> Iterator[bytes]:
+    """Yield the row keys of a range in order; no value is read but those of buckets, which hold the long keys."""
+    bounds = Bounds(key_range)
+    position: bytes | None = bounds.first
+    while position is not None:
+        files = live()
+        handles = [files.database(name) for name in files.families()]
+        places: set[bytes] = set()
+        position_of_next: bytes | None = None
+        with files.reading() as txn:
+            for handle in handles:
+                cursor = txn.cursor(handle)
+                if not (cursor.set_range(position) if position else cursor.first()):
+                    continue
+                run = list(islice(cursor.iternext(values=False), _KEYS))
+                if len(run) == _KEYS and (position_of_next is None or run[-1] < position_of_next):
+                    position_of_next = run[-1]
+                places.update(run)
+            found: list[bytes] = []
+            for key in sorted(places):
+                if (position_of_next is not None and key >= position_of_next) or (bounds.end and key >= bounds.end):
+                    break
+                found += _keys_in(txn, handles, key) if len(key) > LONGEST_KEY else [key]
+        yield from (key for key in found if key >= bounds.start and (not bounds.stop or key < bounds.stop))
+        position = None if bounds.end and position_of_next and position_of_next >= bounds.end else position_of_next
+
+
+def _keys_in(txn: Any, handles: Sequence[Any], place_key: bytes) -> list[bytes]:
+    """Return the keys of the rows that a bucket holds."""
+    values = [value for handle in handles if (value := txn.get(place_key, db=handle)) is not None]
+    return sorted({key for value in values for key in unpack_bucket(place_key, value)})

@@ -20,7 +20,7 @@ from nutch2py.table.hbase.gora_mapping import ColumnMapping, column_mapping
 from nutch2py.table.hbase.hbase_batch import HBaseBatch
 from nutch2py.table.hbase.hbase_settings import Location, Settings
 from nutch2py.table.hbase.interface import ThriftMutation
-from nutch2py.table.hbase.regions import region_spans, span_of, split_points
+from nutch2py.table.hbase.regions import KEYS_ONLY, region_spans, span_of, split_points
 from nutch2py.table.hbase.scan import RowBudget, Scan, read_rows
 from nutch2py.table.query import KeyRange, Query
 from nutch2py.table.store import DataStore, R, RowCells, check_comparable
@@ -162,6 +162,14 @@ class HBaseStore(DataStore[R]):
                     for row in rows:
                         if selection.has_cell(row.columns):
                             yield row.row.decode("utf-8", "replace"), record(None, fields, selection, row.columns)
+
+    def keys(self, key_range: KeyRange) -> Iterator[str]:
+        """Yield the row keys of a range; of each row the gateway sends the key and the name of one cell."""
+        self.families()
+        for rows in Scan(self._gateways, self._table, span_of(key_range), self._budget([]), None, KEYS_ONLY):
+            self._see(row.columns for row in rows)
+            for row in rows:
+                yield row.row.decode("utf-8", "replace")
 
     def get_many(self, keys: Sequence[str], fields: Iterable[Field[Any]] | None = None) -> list[R | None]:
         """Return the rows of ``keys``, asked for in groups by size; all of them are in memory at once."""

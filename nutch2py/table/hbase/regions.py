@@ -13,7 +13,8 @@ from nutch2py.table.query import KeyRange
 
 _ONE_IN_SOME = b"RowFilter(=,'regexstring:(?:7\\D*|^(?:.{16})*.{3})$') AND FirstKeyOnlyFilter() AND KeyOnlyFilter()"
 """Chooses rows by what is as good as chance: the last digit of the key, or its length. The server sends only those."""
-_KEYS_ONLY = b"FirstKeyOnlyFilter() AND KeyOnlyFilter()"
+KEYS_ONLY = b"FirstKeyOnlyFilter() AND KeyOnlyFilter()"
+"""Lets the server send of each row one cell, without its value."""
 _ENOUGH = 16
 """Sampled keys for each range, for the ranges to be of like size."""
 _MOST_KEYS = 100_000
@@ -55,7 +56,7 @@ def split_points(gateways: Gateways, table: bytes, within: Span, count: int, fam
         return [spans[len(spans) * part // count].start for part in range(1, count)]
     columns = None if family is None else [family]
     keys: list[bytes] = []
-    for condition in (_ONE_IN_SOME, _KEYS_ONLY):
+    for condition in (_ONE_IN_SOME, KEYS_ONLY):
         keys = _keys(gateways, table, within, columns, condition)
         if len(keys) >= count * _ENOUGH:
             break
