@@ -179,9 +179,10 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
         """
         self.failures.pages += 1
         failed: dict[str, PluginError] = {}
+        unreleased: set[str] = set()
         while True:
             try:
-                page = self._page(url, row, group, failed)
+                page = self._page(url, row, group, failed, unreleased)
                 if page is not None:
                     self._take_links(url, page, group, failed)
                 break
@@ -199,10 +200,13 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
             self.count("updatedb", "rows_linked" if row is not None else "rows_new")
         return page
 
-    def _page(self, url: str, page: WebPage | None, group: _Group, failed: Mapping[str, object]) -> WebPage | None:
+    def _page(
+        self, url: str, page: WebPage | None, group: _Group, failed: Mapping[str, object], unreleased: set[str]
+    ) -> WebPage | None:
         """Return the row to change: after its fetch if it is of the batch, made if it is new, None to leave it out.
 
-        The plug-ins whose ids are in ``failed`` are not asked.
+        The plug-ins whose ids are in ``failed`` are not asked; to let go what the map side gave, all are but those in
+        ``unreleased``, which failed at that.
         """
         scoring, schedule = self.scoring.without(failed) if failed else self.scoring, self.schedule
         scheduled = not failed or id_of(schedule) not in failed
@@ -213,8 +217,14 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
                         apply_fetch(url, page, schedule, self.limits)
                     except Exception as error:  # noqa: BLE001 - named, and the page's
                         blame(schedule, url, error)
-                # the map side gave the page's cash away, on a copy of the row; giving it to nobody does so on this one
-                scoring.distribute(url, page, [], 0)
+                # the map side gave the page's cash away, on a copy of the row; giving it to nobody does so on this one,
+                # also for a plug-in that fails at something else: else it would give the same again
+                giving = self.scoring.without(unreleased) if unreleased else self.scoring
+                try:
+                    giving.distribute(url, page, [], 0)
+                except PluginError as error:
+                    unreleased.add(error.plugin)
+                    raise
             return page
         if not group.links or not self.additions or not scheduled:
             return None

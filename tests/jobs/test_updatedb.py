@@ -28,6 +28,8 @@ from nutch2py.jobs.parse import parse
 from nutch2py.jobs.readdb import print_batches, print_stats
 from nutch2py.jobs.updatedb import updatedb
 from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
+from nutch2py.schedule.default import DefaultFetchSchedule
+from nutch2py.scoring.opic import OPICScoringFilter
 from nutch2py.table import Query, open_store, prefix_range
 from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import BatchEntry, CrawlStatus, Mark, MetadataKey, WebPage
@@ -86,6 +88,34 @@ class TestLinks:
         assert decode_float(rows[A].metadata[MetadataKey.CASH]) == 0.0
         assert [rows[url].markers[Mark.DISTANCE] for url in (A, B, C)] == ["0", "1", "1"]
         assert rows[C].status == CrawlStatus.UNFETCHED
+
+    @pytest.mark.parametrize("where", ["update_score", "schedule"])
+    def test_what_was_given_is_given_once_when_a_plug_in_fails_behind_it(
+        self, conf: Configuration, monkeypatch: pytest.MonkeyPatch, where: str
+    ) -> None:
+        """The page keeps its marks, and the next update takes it up again: with the cash that it has got since."""
+        conf.set("plugin.failures.share", "1")
+        put(conf, {A: fetched({B: "b"}), C: fetched({A: "a"}), B: {"score": 3.0}})
+        of_a = reverse_url(A)
+
+        def failing(*arguments: Any, **_: Any) -> None:
+            if A in arguments:
+                raise RuntimeError("no good")
+            right(*arguments)
+
+        owner: Any = OPICScoringFilter if where == "update_score" else DefaultFetchSchedule
+        member = "update_score" if where == "update_score" else "set_fetch_schedule"
+        right = getattr(owner, member)
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, member, failing)
+            updatedb(conf, BATCH)
+        assert Mark.GENERATE in open_store(conf, WebPage).get(of_a).markers
+        updatedb(conf, BATCH)
+        rows = pages(conf)
+        assert Mark.GENERATE not in rows[A].markers
+        taken = 1.0 if where == "schedule" else 0.0  # what C gave, which nobody took in for A
+        assert rows[B].score == 4.0 + taken
+        assert decode_float(rows[A].metadata[MetadataKey.CASH]) == 0.0
 
     def test_the_page_is_released_with_its_next_fetch(self, conf: Configuration) -> None:
         put(conf, {A: fetched({})})
