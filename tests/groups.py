@@ -52,6 +52,17 @@ LONG = {
         ),
         "fetch and updatedb are killed on this runner, every job on inline",
     ),
+    "jobs/test_hostile.py::test_honest_hosts_take_no_longer_beside_hostile_ones": "all honest pages are indexed",
+    **dict.fromkeys(
+        (
+            f"jobs/test_signals_on_giants.py::test_stopped_and_run_again[{job}-{runner}-{number}]"
+            for job in ("inject", "fetch", "parse", "updatedb", "index", "dedup", "pagerank")
+            for runner in ("inline", "local")
+            for number in (2, 15)
+            if (job, runner, number) not in {("parse", "local", 15), ("updatedb", "inline", 2)}
+        ),
+        "parse and updatedb are stopped",
+    ),
     "jobs/test_same_table.py::test_same_table[local, no list, 3 reduces]": "each of the three is a test",
     "jobs/test_unreadable_rows.py::test_every_job_goes_on[local]": "inline goes the same way",
     "mapreduce/test_spark.py::test_a_round_of_a_crawl_ends_in_the_same_table": "pagerank runs on Spark",

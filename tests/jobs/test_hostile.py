@@ -15,8 +15,8 @@ MEMORY = 1500  # MB, all processes together
 HASTY = {
     "http.timeout": "3000",
     "http.time.limit": "6",
-    "parser.timeout": "6",
-    "sitemap.parser.timeout": "6",
+    "parser.timeout": "4",
+    "sitemap.parser.timeout": "4",
     "fetcher.server.delay": "0.1",
     "fetcher.exceptions.per.queue.delay": "0.1",
     "http.robots.503.defer.visits.delay": "500",
@@ -81,3 +81,24 @@ def test_every_sitemap_ends_as_a_status(server: HostileServer, tmp_path: Path) -
     endings = commands.endings([line.partition("\t")[0] for line in seeds])
     assert wrong(server, endings, sitemaps=True) == {}
     assert commands.megabytes < MEMORY
+
+
+def test_honest_hosts_take_no_longer_beside_hostile_ones(server: HostileServer, tmp_path: Path) -> None:
+    """The defaults, ten threads among them, but that nobody is waited for longer than a minute."""
+    patience = {"http.time.limit": "60", "http.robots.503.defer.visits.delay": "15000"}
+    hostile = [server.url(trick) for trick in server.tricks if not trick.sitemap]
+    ratios: list[float] = []
+    for number in range(3):
+        with web() as served:
+            honest = [served.url(host, f"/p/{page}.html") for host in HOSTS for page in range(40)]
+            alone, beside = (Commands(tmp_path / f"{name}{number}", patience) for name in ("alone", "beside"))
+            times = alone.round(honest)
+            with_others = beside.round([*hostile, *honest])
+            print(times, with_others, f"{alone.megabytes:.0f} MB and {beside.megabytes:.0f} MB", sep="\n")
+            assert beside.endings(honest) == alone.endings(honest)
+            assert wrong(server, beside.endings(hostile)) == {}
+            assert beside.megabytes < MEMORY
+        ratios.append(sum(with_others.values()) / sum(times.values()))
+        if ratios[-1] <= 1.2:
+            return
+    raise AssertionError(f"times of a round with hostile hosts, by that without: {ratios}")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import repeat
 from pathlib import Path
 
 import pytest
@@ -27,8 +28,9 @@ def site() -> Iterator[ScriptedSite]:
     with ScriptedSite() as running:
         running.on("/robots.txt", Reply(404))
         for number in range(PAGES):
-            # the first ten answer at once, the others only after a minute
-            running.on(f"/{number}", Reply(body=b"<p>words", hang=0 if number < 10 else 60))
+            # the first ten answer at once, others only after a minute, and the last ones a byte at a time for ever
+            drip = Reply(length=False, pieces=repeat(b"x"), pause=0.1)
+            running.on(f"/{number}", drip if number >= 30 else Reply(body=b"<p>words", hang=0 if number < 10 else 60))
         yield running
 
 
