@@ -18,6 +18,7 @@ from nutch2py.mapreduce import PACKAGE_FOLDER
 from nutch2py.mapreduce.held import HOLDING, learn_clock
 from nutch2py.mapreduce.job import ROWS_UNREADABLE, P, TableJob
 from nutch2py.mapreduce.job_file import JobFile
+from nutch2py.mapreduce.memory import keep_little
 from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.progress import ProgressMonitor
 from nutch2py.mapreduce.splits import Split, encode_split, with_content
@@ -110,6 +111,8 @@ def run_job(
     if not isinstance(asked, job_class.takes):
         raise TypeError(f"{job_class.__name__} takes {job_class.takes.__name__}, not {type(asked).__name__}")
     check_reach(conf, runner, job_class, asked)
+    if runner == "inline":
+        keep_little()
     with work_folder() as work:
         channel = work / "channel"
         channel.mkdir()

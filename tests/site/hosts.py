@@ -187,19 +187,21 @@ def _zip(**files: bytes) -> bytes:
 
 
 @cache
-def _paper() -> bytes:
+def paper() -> bytes:
+    """Return a PDF of one line."""
     return _pdf(b"BT /F1 12 Tf 72 700 Td (A paper about crawling) Tj ET\n")
 
 
 @cache
-def _endless() -> bytes:
+def endless() -> bytes:
     """Return a small archive that takes minutes: a hundred documents of 200 000 lines each."""
     document = _pdf(b"BT /F1 12 Tf 72 700 Td (ab) Tj ET\n" * 200_000)
     return _zip(**{f"{number}.pdf": document for number in range(100)})
 
 
 @cache
-def _report() -> bytes:
+def report() -> bytes:
+    """Return a docx of one paragraph."""
     word = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
     text = f"<w:document xmlns:w='{word}'><w:body><w:p><w:r><w:t>A report</w:t></w:r></w:p></w:body></w:document>"
     types = "<Types xmlns='http://schemas.openxmlformats.org/package/2006/content-types'/>"
@@ -207,7 +209,7 @@ def _report() -> bytes:
 
 
 _DOCUMENTS: dict[str, tuple[str, Callable[[], bytes]]] = {
-    "paper": ("application/pdf", _paper),
-    "endless": ("application/zip", _endless),
-    "report": ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", _report),
+    "paper": ("application/pdf", paper),
+    "endless": ("application/zip", endless),
+    "report": ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", report),
 }

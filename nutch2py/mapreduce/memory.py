@@ -1,0 +1,25 @@
+"""Memory that tasks have used in a process that lives on goes back to the system."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from functools import cache
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt(3)
+_MOST = 1 << 20  # bytes
+
+
+@cache
+def keep_little() -> None:
+    """Have the C library keep at most a MiB of free memory at the end of each of its arenas, and no larger pieces.
+
+    glibc raises these limits by itself, to 64 MiB, when large pieces are freed, and makes up to eight arenas for each
+    core. The threads of a fetch, of the writer of an index and of libraries are new for every job, and take now one
+    arena, now another: a process that does one job after the other came to hold in all of them the most that a job
+    needs, and climbed by some MB with each round. Set once a process; other C libraries are left alone.
+    """
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_TRIM_THRESHOLD, _MOST)
+        mallopt(_MMAP_THRESHOLD, _MOST)
