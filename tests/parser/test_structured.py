@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.document import NutchDocument
+from nutch2py.indexer.filters.index_structured import StructuredIndexingFilter
+from nutch2py.parser.dom import cut_scripts, parse_tree
+from nutch2py.parser.filters.structured import STRUCTURED, StructuredParseFilter
+from nutch2py.parser.html import HtmlParser
+from nutch2py.parser.structured import LIMITS, json_ld, structured_data
+from nutch2py.webpage import WebPage
+
+from .pages import URL, fetched
+
+BASE = "http://h/d/"
+
+
+def data(html: str) -> dict[str, object]:
+    tree = parse_tree(html)
+    cut_scripts(tree)
+    return structured_data(tree, html, BASE)
+
+
+def script(json: str) -> str:
+    return f"<script type='application/ld+json'>{json}</script>"
+
+
+def test_open_graph_and_cards() -> None:
+    html = (
+        "<meta property='og:title' content=' A title '><meta property=og:image content=a.png><meta property=og:image "
+        "content=b.png><meta name=twitter:card content=summary><meta name=author content=x><meta property=og:url>"
+    )
+    assert data(html) == {
+        "meta": {"og:title": ["A title"], "og:image": ["a.png", "b.png"], "twitter:card": ["summary"]}
+    }
+
+
+def test_related_pages() -> None:
+    html = (
+        "<link rel='alternate' hreflang=DE href=de.html><link rel=alternate hreflang=x-default href=/>"
+        "<link rel=alternate type=application/rss+xml href=feed>"
+        "<link rel=next href=?p=2><link rel=previous href=p><link rel=canonical href=c>"
+    )
+    languages = {"de": "http://h/d/de.html", "x-default": "http://h/"}
+    assert data(html) == {
+        "links": {"hreflang": languages, "next": "http://h/d/?p=2", "prev": "http://h/d/p", "canonical": "http://h/d/c"}
+    }
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ('{"a": 1}', [{"a": 1}]),
+        (' [{"a": 1}, 2, {"b": "x // y"}] ', [{"a": 1}, {"b": "x // y"}]),
+        ('<!-- {"a": 1} -->', [{"a": 1}]),
+        ('//<![CDATA[\n{"a": "]"}\n//]]>', [{"a": "]"}]),
+        ('<!-- said --> {"a": "<!-- kept -->"} // so', [{"a": "<!-- kept -->"}]),
+        ('{"a": [1, 2, ], /* why */ "u": "http://h/", }', [{"a": [1, 2], "u": "http://h/"}]),
+        ("{&quot;a&quot;: 1}", [{"a": 1}]),
+        ('{"a": "line\nend"}', [{"a": "line\nend"}]),
+        ("{", []),
+        ("null", []),
+        ("[" * 5000, []),
+    ],
+)  # fmt: skip
+def test_json_of_scripts_is_read_as_it_is_written(written: str, found: list[object]) -> None:
+    assert list(json_ld(script(written) + script('{"z": 0}'))) == [*found, {"z": 0}]
+
+
+def test_items_of_microdata() -> None:
+    html = (
+        "<div itemscope itemtype='http://schema.org/Book' itemref=more><b itemprop='name alternateName'>A  book</b>"
+        "<a itemprop=url href=b>x</a><time itemprop=date datetime=2026-01-02>now</time><meta itemprop=n content=5>"
+        "<p itemprop=author itemscope><span itemprop=name>Me</span></p><data itemprop=d value=7>seven</data></div>"
+        "<i id=more><img itemprop=image src=i.png></i>"
+    )
+    properties = {
+        "name": ["A book"], "alternateName": ["A book"], "url": ["http://h/d/b"], "date": ["2026-01-02"], "n": ["5"],
+        "author": [{"properties": {"name": ["Me"]}}], "d": ["7"], "image": ["http://h/d/i.png"],
+    }  # fmt: skip
+    assert data(html) == {"microdata": [{"type": ["http://schema.org/Book"], "properties": properties}]}
+
+
+def test_items_that_hold_themselves_end() -> None:
+    html = "<div id=a itemscope><b itemprop=x itemscope itemref=a></b></div>"
+    assert str(data(html)).count("properties") <= LIMITS.depth + 2
+
+
+def test_items_of_rdfa() -> None:
+    html = (
+        "<div vocab='http://schema.org/' typeof=Person resource='#me'><span property=name>Me</span><a property=url "
+        "href=u>u</a><div property=address typeof='PostalAddress ex:Place'><i property=city content=C>c</i></div></div>"
+    )
+    address = {"type": ["http://schema.org/PostalAddress", "ex:Place"], "properties": {"city": ["C"]}}
+    properties = {"name": ["Me"], "url": ["http://h/d/u"], "address": [address]}
+    person = {"type": ["http://schema.org/Person"], "id": "http://h/d/#me", "properties": properties}
+    assert data(html) == {"rdfa": [person]}
+
+
+def test_fields_of_what_a_page_says(conf: Configuration) -> None:
+    conf.set("plugin.includes", "parse-html|index-structured")
+    author, others = '"author": {"name": "Ann"}', '"image": ["i", "i"], "@graph": [{"@type": "Org"}]'
+    ld = f'{{"@type": ["Article"], {author}, "price": 5, {others}}}'
+    page = fetched(
+        b"<meta property=og:type content=article><link rel=alternate hreflang=de href=/de>" + script(ld).encode()
+    )
+    HtmlParser(conf).parse(URL, page)
+    document = StructuredIndexingFilter(conf).filter(NutchDocument(), URL, page)
+    assert document is not None
+    assert document.fields == {
+        "og_type": ["article"], "schema_type": ["Article", "Org"], "schema_author": ["Ann"], "schema_price": ["5"],
+        "schema_image": ["i"], "schema_name": ["Ann"], "link_hreflang": ["de http://h.test/de"],
+    }  # fmt: skip
+    page.content = b"nothing"
+    HtmlParser(conf).parse(URL, page)
+    assert STRUCTURED not in page.metadata
+
+
+def test_what_is_kept_is_bounded_and_can_be_written(conf: Configuration) -> None:
+    conf.set("plugin.includes", "parse-html|index-structured")
+    deep, odd = '{"a":' * 500 + "1" + "}" * 500, '{"n": 123456789012345678901234567890, "s": "\\ud800", "x": NaN}'
+    page = fetched((script(deep) + script(odd)).encode())
+    HtmlParser(conf).parse(URL, page)
+    assert orjson.loads(page.metadata[STRUCTURED])["jsonld"][1] == {
+        "n": "123456789012345678901234567890",
+        "s": "?",
+        "x": None,
+    }
+    much = '{"a": [' + "1," * 60_000 + "1]}"
+    page = fetched(f"<meta property=og:type content=a>{script(much)}".encode())
+    HtmlParser(conf).parse(URL, page)
+    assert orjson.loads(page.metadata[STRUCTURED]) == {"meta": {"og:type": ["a"]}}
+
+
+def test_a_row_without_the_entry_or_with_another_is_left_alone(conf: Configuration) -> None:
+    page = WebPage()
+    indexing = StructuredIndexingFilter(conf)
+    assert indexing.filter(NutchDocument(), URL, page) == NutchDocument()
+    page.metadata[STRUCTURED] = b"{"
+    assert indexing.filter(NutchDocument(), URL, page) == NutchDocument()
+    assert StructuredParseFilter(conf).fields == {WebPage.metadata}
