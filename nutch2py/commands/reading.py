@@ -18,7 +18,8 @@ def _readdb_options(parser: argparse.ArgumentParser) -> None:
     what.add_argument("-url", "--url", metavar="url", help="print one row")
     what.add_argument("-dump", "--dump", metavar="out_dir", help="print every row into a folder")
     what.add_argument("-batches", "--batches", action="store_true", help="list the batches that are open")
-    parser.add_argument("-json", "--json", action="store_true", help="with -batches: one JSON object a line")
+    what.add_argument("-locks", "--locks", action="store_true", help="list the jobs that hold a lock on the crawl")
+    parser.add_argument("-json", "--json", action="store_true", help="with -batches and -locks: one JSON object a line")
     parser.add_argument("-sort", "--sort", action="store_true", help="with -stats: counts by host, too")
     parser.add_argument("-regex", "--regex", default="", metavar="regex", help="with -dump: only URLs that match")
     for name in ("content", "headers", "links", "text"):
@@ -32,6 +33,10 @@ def _readdb(args: Arguments, conf: Configuration) -> int:
     shown = {name: getattr(args, name) for name in ("content", "headers", "links", "text")}
     if args.batches:
         return readdb.print_batches(conf, args.json)
+    if args.locks:
+        from nutch2py.jobs.lock_report import print_locks
+
+        return print_locks(conf, args.json)
     if args.stats:
         return readdb.print_stats(conf, args.sort)
     if args.url is not None:
@@ -116,6 +121,19 @@ def _copytable(args: Arguments, conf: Configuration) -> int:
     return 0
 
 
+def _unlock_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", nargs="?", default="", help="the lock, as readdb -locks shows it")
+    parser.add_argument("-all", "--all", action="store_true", help="every lock whose job is dead")
+    parser.add_argument("-force", "--force", action="store_true", help="also from a job that lives")
+
+
+def _unlock(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.lock_report import unlock
+
+    unlock(conf, args.id, every=args.all, force=args.force)
+    return 0
+
+
 COMMANDS: dict[str, Command] = {
     "readdb": Command("read or dump the table", _readdb_options, _readdb),
     "hostinject": Command("put settings of hosts into the host table", _hostinject_options, _hostinject),
@@ -125,5 +143,6 @@ COMMANDS: dict[str, Command] = {
     "copytable": Command("copy the table to another store", _copytable_options, _copytable),
     "exporttable": Command("write the table's cells to a file", _exporttable_options, _exporttable),
     "importtable": Command("read cells from a file into the table", _file_options, _importtable),
+    "unlock": Command("free the lock of a job that died", _unlock_options, _unlock),
     "checktable": Command("look for damage in the crawl's tables", lambda _: None, _checktable),
 }

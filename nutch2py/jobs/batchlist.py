@@ -26,7 +26,7 @@ from urllib.parse import quote, unquote
 import orjson
 
 from nutch2py.conf import Configuration
-from nutch2py.mapreduce.held import LOCKS
+from nutch2py.mapreduce.held import LOCKS, Holder, decode_holders
 from nutch2py.mapreduce.parameters import ALL, REINDEX
 from nutch2py.mapreduce.splits import ListSplit, RangeSplit, Split
 from nutch2py.record import Field
@@ -91,6 +91,11 @@ class BatchLists:
             elif key.startswith("s/"):
                 states.append(_state(key, row))
         return data, states
+
+    def holders(self) -> list[Holder]:
+        """Return the jobs that hold a lock, living or dead."""
+        row = self.store.get(LOCKS, {BatchEntry.data}) if self.store.exists() else None
+        return decode_holders(row.data if row is not None else None)
 
     def states(self) -> list[BatchState]:
         """Return the states of all batches that are known, in the order of their ids."""

@@ -64,8 +64,8 @@ def begin(
     store, lists = open_store(conf, WebPage), BatchLists(conf)
     if makes:
         store.create()
-    elif not store.exists():
-        raise StoreError(f"there is no table {store.name} at {store.location}: inject seeds first, or correct -crawlId")
+    else:
+        check_crawl(store)
     if work is READ:
         _recover(conf, lists, lists.states(), READ)
         yield CrawlTables(store, lists)
@@ -84,6 +84,12 @@ def begin(
             if not lenient:
                 raise unknown
         yield CrawlTables(store, lists, unknown, held.check)
+
+
+def check_crawl(store: DataStore[WebPage]) -> None:
+    """Raise :class:`StoreError` when there is no such crawl."""
+    if not store.exists():
+        raise StoreError(f"there is no table {store.name} at {store.location}: inject seeds first, or correct -crawlId")
 
 
 def recover(conf: Configuration) -> None:

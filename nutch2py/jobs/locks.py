@@ -17,7 +17,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import cache
@@ -45,6 +45,7 @@ from nutch2py.table.clock import now_ms
 from nutch2py.webpage import BatchEntry
 
 _AHEAD = 60_000  # ms by which a clock is surely wrong
+_LONGEST_LEASE = 600  # seconds: so long a job waits for one that has died on another machine
 _LOOK = 0.5  # seconds between two looks at a holder of which we do not know whether it lives
 Objection = Callable[[Holder], str]
 
@@ -217,15 +218,44 @@ def _silent(holder: Holder, watched: dict[str, tuple[int, float]]) -> bool:
     return beat == holder.beat and time.monotonic() - since > holder.lease
 
 
+def lives(lists: BatchLists, holder: Holder) -> bool:
+    """Tell whether a job is alive: for one on another machine, look on until it beats, for its lease at most."""
+    if _is_here(holder):
+        return not _gone(holder)
+    until = time.monotonic() + holder.lease
+    while time.monotonic() < until:
+        time.sleep(min(_LOOK, holder.lease / 10))
+        now = next((other for other in lists.holders() if other.token == holder.token), None)
+        if now is None or now.beat != holder.beat:
+            return now is not None
+    return False
+
+
+def seems_alive(holder: Holder) -> bool | None:
+    """Tell whether a job lives; None for one on another machine, of which that cannot be told at once."""
+    return not _gone(holder) if _is_here(holder) else None
+
+
+def free(lists: BatchLists, tokens: Collection[str]) -> None:
+    """Take the locks with these tokens away from their jobs, which find out before they write anything more."""
+    while True:
+        row = lists.store.get(LOCKS, {BatchEntry.data})
+        data = (row.data if row is not None else None) or None
+        found = decode_row(data)
+        left = [holder for holder in found.holders if holder.token not in tokens]
+        lists.store.clock.see(found.clock)
+        new = encode_holders(left, lists.store.clock.next())
+        if len(left) == len(found.holders) or lists.store.compare_and_set(LOCKS, BatchEntry.data, data, new):
+            return
+
+
 # processes
 
 
 def _myself(conf: Configuration, work: Work) -> Holder:
     lease = conf.get_float("crawl.lock.lease", 60.0)
-    if not 0 < lease <= threading.TIMEOUT_MAX:  # that which is no number is neither
-        raise ConfigurationError(
-            f"crawl.lock.lease is {lease:g}: write a number of seconds above 0, {threading.TIMEOUT_MAX:g} at most"
-        )
+    if not 0 < lease <= _LONGEST_LEASE:  # that which is no number is neither
+        raise ConfigurationError(f"crawl.lock.lease is {lease:g}: write seconds above 0, {_LONGEST_LEASE} at most")
     now = now_ms()
     return Holder(
         token=secrets.token_hex(8),

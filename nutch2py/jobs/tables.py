@@ -9,7 +9,8 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import InputError, StoreError, UsageError
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.seeds import parse_seed_line, seed_files
-from nutch2py.jobs.works import IMPORTTABLE, READ
+from nutch2py.jobs.works import COPYTABLE, IMPORTTABLE, READ
+from nutch2py.mapreduce.held import HOLDING
 from nutch2py.record import Record
 from nutch2py.reporting import say, warn
 from nutch2py.table import Query, open_store, table_name
@@ -107,11 +108,13 @@ def check_tables(conf: Configuration) -> int:
 
 def copy_to(conf: Configuration, target: str) -> int:
     """Copy every cell of the crawl's table to the table of the same name in another store; return the rows."""
-    with begin(conf, READ) as tables:
+    there = conf.copy()
+    there.set("storage.data.store", target)
+    with begin(conf, READ) as tables, begin(there, COPYTABLE, makes=True) as others:
         source = tables.store
-        store = open_store(conf, WebPage, location=target)
-        store.create()
-        rows = copy_table(source, store)
+        if HOLDING.get() in {holder.token for holder in tables.lists.holders()}:  # whatever their addresses are
+            raise UsageError(f"{target} holds {source.name} itself: name another store to copy it to")
+        rows = copy_table(source, others.store)
         say(f"copytable: {rows} rows of {source.name} from {source.location} to {target}")
         return rows
 

@@ -66,6 +66,7 @@ PAGERANK = Work("pagerank", frozenset({RANKS}))
 PAGERANK_SCORES = PAGERANK.also(VALUES)  # with pagerank.update.score
 UPDATEHOSTDB = Work("updatehostdb", frozenset({HOSTS}))
 IMPORTTABLE = Work("importtable", frozenset({TABLE}), shared=frozenset())
+COPYTABLE = Work("copytable", frozenset({TABLE}), shared=frozenset())  # its target; of its source it only reads
 READ = Work("a reader", shared=frozenset())
 """Who only reads takes no lock: every job leaves each row whole at any time."""
 

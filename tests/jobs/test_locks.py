@@ -55,6 +55,7 @@ JOBS = {
     "pagerank with scores": works.PAGERANK_SCORES,
     "updatehostdb": works.UPDATEHOSTDB,
     "importtable": works.IMPORTTABLE,
+    "copytable": works.COPYTABLE,
 }
 VALUES = {
     "inject",
@@ -73,7 +74,7 @@ EVERY = {"fetch -all", "updatedb -all"}
 def may_run(one: str, other: str) -> bool:
     """Say what docs/operations.md says, in the words of a reader of it."""
     pair = {one, other}
-    if one == other or "importtable" in pair:
+    if one == other or pair & {"importtable", "copytable"}:
         return False
     choice = {"generate A", "generate B", "fetch with redirects B"}
     groups = (VALUES, OF_A | EVERY, OF_B | EVERY, choice, {"pagerank", "pagerank with scores"})
@@ -177,7 +178,7 @@ class TestALock:
         with holding(quick, lists, works.DEDUP):
             wait_for(lambda: holders(lists)[0].beat > 3)
 
-    @pytest.mark.parametrize("lease", ["0", "-1", "nan", "inf", "1e300"])
+    @pytest.mark.parametrize("lease", ["0", "-1", "nan", "inf", "1e300", "601"])
     def test_a_lease_is_a_time(self, conf: Configuration, lists: BatchLists, lease: str) -> None:
         conf.set("crawl.lock.lease", lease)
         with pytest.raises(ConfigurationError, match=r"crawl\.lock\.lease"), holding(conf, lists, works.DEDUP):
