@@ -1,0 +1,64 @@
+"""docs/security.md is held to the code: its tests exist, and the numbers behind its properties are their defaults."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+
+import pytest
+
+from tests.test_docs import DEFAULTS, DOCS, ROOT
+
+PAGE = (DOCS / "security.md").read_text(encoding="utf-8")
+NAMED_TESTS = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)))
+PROPERTIES = re.findall(r"`([a-z0-9]+(?:\.[a-z0-9-]+)+)`(?: \((-?[\d,.]*\d))?", PAGE)
+
+
+@cache
+def functions(path: str) -> set[str]:
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
+def is_number(text: str) -> bool:
+    return re.fullmatch(r"-?\d+(\.\d+)?", text) is not None
+
+
+@pytest.mark.parametrize(("path", "name"), NAMED_TESTS)
+def test_a_named_test_exists(path: str, name: str) -> None:
+    assert (ROOT / path).is_file()
+    assert name in functions(path)
+
+
+def test_every_threat_names_a_test() -> None:
+    rows = [line for line in PAGE.splitlines() if line.startswith("|") and line.count("|") == 4]
+    threats = [row for row in rows if not row.startswith(("| what could go wrong", "|---", "| who"))]
+    own = [row for row in threats if "::" not in row]
+    assert len(threats) - len(own) > 25
+    trusted = PAGE.partition("## ")[0]
+    assert all(row in trusted for row in own if not is_measured(row))
+
+
+def is_measured(row: str) -> bool:
+    """Tell whether a row is of the table of the soak."""
+    return "## The soak" in PAGE and row in PAGE.partition("## The soak")[2]
+
+
+def test_properties_exist_and_their_numbers_are_the_defaults() -> None:
+    names = {name for name, _ in PROPERTIES}
+    assert len(names) > 25
+    assert names <= DEFAULTS.keys()
+    different = {
+        name: (told, DEFAULTS[name])
+        for name, told in PROPERTIES
+        if told and float(told.replace(",", "")) != float(DEFAULTS[name] or "nan")
+    }
+    assert not different
+
+
+def test_every_number_is_told_once() -> None:
+    """A limit without its number would be half of the truth."""
+    told = {name for name, number in PROPERTIES if number}
+    assert {name for name, _ in PROPERTIES if is_number(DEFAULTS[name])} - told - {"generate.max.count"} == set()
+    assert float(DEFAULTS["generate.max.count"]) == -1
