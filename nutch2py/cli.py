@@ -68,6 +68,7 @@ def _configuration(args: argparse.Namespace) -> Configuration:
         conf.set("storage.crawl.id", args.crawl_id)
     if args.runner is not None:
         conf.set("mapreduce.runner", args.runner)
+    conf.check_numbers()
     return conf
 
 

@@ -18,9 +18,12 @@ from typing import overload
 from xml.etree import ElementTree
 
 from nutch2py.errors import ConfigurationError
+from nutch2py.ranges import ANY_NUMBER, ANY_WHOLE, RANGES, Range
 from nutch2py.secrets import is_secret, shown_value
 
 _VARIABLE = re.compile(r"\$\{([^}$\s]+)\}")
+_WHOLE = re.compile(r"[+-]?(?:[0-9]{1,100}|0[xX][0-9a-fA-F]{1,100})")
+_JAVA = re.compile(r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?[fFdD]")
 _MAX_EXPANSIONS = 20  # Hadoop's limit on nested variables
 _LIKE = 0.88  # share of two names that is alike when one is a slip for the other
 _FREE = (
@@ -54,6 +57,7 @@ class Configuration:
     ) -> None:
         self._properties: dict[str, str] = dict(properties or {})
         self._final: set[str] = set()
+        self._origins: dict[str, Path] = {}  # of properties that files set
         self._known: frozenset[str] = frozenset()
         self.folders: list[Path] = [*folders]
         self.base = Path.cwd() if base is None else base
@@ -112,6 +116,7 @@ class Configuration:
             value = element.findtext("value")
             if name and value is not None and name not in self._final:
                 self._properties[name] = value
+                self._origins[name] = path
                 if (element.findtext("final") or "").strip() == "true":
                     self._final.add(name)
 
@@ -143,8 +148,28 @@ class Configuration:
     def _malformed(self, name: str, value: str, wanted: str) -> ConfigurationError:
         shown = shown_value(name, value)
         return ConfigurationError(
-            f"property {name} is {shown!r}, which is not {wanted}: correct it in nutch-site.xml or -D"
+            f"property {name} is {shown!r}, which is not {wanted}: correct it in {self.origin(name)}"
         )
+
+    def origin(self, name: str) -> str:
+        """Return where the value of ``name`` comes from: the path of a file, else ``-D`` (or a program)."""
+        path = self._origins.get(name)
+        return "-D" if path is None else str(path)
+
+    def _number(self, name: str, value: str, number: float, anything: Range) -> None:
+        """Raise ConfigurationError for a number that the property cannot be."""
+        allowed = RANGES.get(name, anything)
+        if not allowed.holds(number):
+            raise ConfigurationError(f"property {name} is {value}: write {allowed}, in {self.origin(name)}")
+
+    def check_numbers(self) -> None:
+        """Raise ConfigurationError for the first property that is not the number it has to be."""
+        for name, allowed in RANGES.items():
+            if name in self._properties:
+                if allowed.whole:
+                    self.get_int(name)
+                else:
+                    self.get_float(name)
 
     def shown(self, name: str) -> str:
         """Return the value of ``name`` as people may see it: secrets masked, addresses without logins."""
@@ -159,24 +184,36 @@ class Configuration:
         return self.base / Path(path).expanduser()
 
     def get_int(self, name: str, default: int = 0) -> int:
-        """Return a whole number (decimal, or hexadecimal as ``0x…``); ``default`` when absent or empty."""
+        """Return a whole number (decimal, or hexadecimal as ``0x…``); ``default`` when absent or empty.
+
+        One that is not in the property's range (:mod:`nutch2py.ranges`) is a ConfigurationError.
+        """
         value = self.get_trimmed(name)
         if not value:
             return default
-        try:
-            return int(value, 16) if value.lower().startswith(("0x", "-0x")) else int(value)
-        except ValueError:
-            raise self._malformed(name, value, "a whole number") from None
+        if not _WHOLE.fullmatch(value):
+            raise self._malformed(name, value, "a whole number")
+        number = int(value, 16 if "x" in value.lower() else 10)
+        self._number(name, value, number, ANY_WHOLE)
+        return number
 
     def get_float(self, name: str, default: float = 0.0) -> float:
-        """Return a decimal number (Java's trailing ``f`` is allowed); ``default`` when absent or empty."""
+        """Return a decimal number (Java's trailing ``f`` is allowed); ``default`` when absent or empty.
+
+        One that is not in the property's range (:mod:`nutch2py.ranges`), and what is no finite number, is a
+        ConfigurationError.
+        """
         value = self.get_trimmed(name)
         if not value:
             return default
         try:
-            return float(value[:-1] if value[-1] in "fFdD" else value)
+            number = float(value[:-1] if _JAVA.fullmatch(value) else value)
         except ValueError:
             raise self._malformed(name, value, "a number") from None
+        if "_" in value or not value.isascii():  # Python's own ways to write numbers
+            raise self._malformed(name, value, "a number")
+        self._number(name, value, number, ANY_NUMBER)
+        return number
 
     def get_bool(self, name: str, default: bool = False) -> bool:
         """Return ``true`` or ``false``, in any case; ``default`` when absent or empty."""
@@ -197,6 +234,7 @@ class Configuration:
     def set(self, name: str, value: str | float | bool) -> None:
         """Set a property; booleans become ``true``/``false``."""
         self._properties[name] = str(value).lower() if isinstance(value, bool) else str(value)
+        self._origins.pop(name, None)
 
     def set_default(self, name: str, value: str) -> None:
         """Set a property unless it has a value."""
@@ -204,7 +242,9 @@ class Configuration:
 
     def copy(self) -> Configuration:
         """Return a configuration that can be changed apart from this one."""
-        return Configuration(self._properties, self.folders, self.base)
+        made = Configuration(self._properties, self.folders, self.base)
+        made._origins = dict(self._origins)
+        return made
 
     def resource(self, name: str) -> Path | None:
         """Return the file ``name`` (absolute, or in the first configuration folder that has it), or None."""

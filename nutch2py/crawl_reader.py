@@ -50,6 +50,7 @@ class CrawlReader:
             self.conf.set(name, value)
         if crawl_id:
             self.conf.set("storage.crawl.id", crawl_id)
+        self.conf.check_numbers()
         self._reporter: Reporter | None = Reporter(on_line, on_warning, on_progress)
         self._stores: dict[type[Record], DataStore[Any]] = {}
         self._searcher: EmbeddedSearcher | None = None

@@ -114,7 +114,10 @@ def test_what_begins_as_an_option_is_no_batch_id(conf: Configuration, tmp_path: 
         (["parse", "\udcff"], r"the batch id '\udcff' is not UTF-8: give another"),
         (["createtable", "-splits", "-3"], "'-3' is not a whole number from 0 on"),
         (["search", "word", "-rows", "-1"], "'-1' is not a whole number from 0 on"),
-        (["pagerank", "-D", "pagerank.iterations=-1"], "pagerank.iterations is -1: write 0 or more"),
+        (
+            ["pagerank", "-D", "pagerank.iterations=-1"],
+            "is -1: write a whole number from 0 to 2147483647, in -D",
+        ),
         (["readdb", "-url", ""], " is not a URL: no protocol: "),
         (
             ["readdb", "-dump", "file/dump"],

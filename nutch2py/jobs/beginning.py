@@ -59,6 +59,7 @@ def begin(
     ``work`` names, or one to which there is an ``objection`` (:func:`nutch2py.jobs.locks.holding`); who only reads
     (:data:`nutch2py.jobs.works.READ`) takes no lock.
     """
+    conf.check_numbers()
     if mark is not None:
         named(batch_id=batch_id)  # before anything is looked at: a batch must be named
     store, lists = open_store(conf, WebPage), BatchLists(conf)

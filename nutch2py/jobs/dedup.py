@@ -35,7 +35,6 @@ from nutch2py.webpage import CrawlStatus, MetadataKey, WebPage
 GROUP_MODES = ("none", "host", "domain")
 COMPARISONS = ("score", "fetchTime", "httpsOverHttp", "urlLength")
 _NEEDED = frozenset({"score", "fetchTime", "urlLength"})
-_MAX_THRESHOLD = 7
 _LEAST_WORDS = 20  # shorter texts have too few features to be told apart
 _FIELDS: frozenset[Field[Any]] = frozenset(
     {
@@ -239,9 +238,7 @@ def dedup(conf: Configuration, near: bool = False) -> JobResult:
     """Mark duplicates, with ``near`` also pages whose texts are nearly the same; return the counters."""
     conf = conf.copy()
     settings(conf)
-    threshold = conf.get_int("deduplication.simhash.threshold", 3)
-    if not 0 <= threshold <= _MAX_THRESHOLD:
-        raise ConfigurationError(f"deduplication.simhash.threshold is {threshold}: write 0 to {_MAX_THRESHOLD}")
+    conf.check_numbers()
     log = JobLog("DeduplicationJob", announce=False)
     log.line("starting")
     with begin(conf, DEDUP) as tables:

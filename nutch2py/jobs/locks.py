@@ -26,7 +26,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import ConfigurationError, LockedError, NutchError
+from nutch2py.errors import LockedError, NutchError
 from nutch2py.jobs.batchlist import BatchLists, BatchState
 from nutch2py.jobs.joblog import clock
 from nutch2py.jobs.works import Work, meet
@@ -45,7 +45,6 @@ from nutch2py.table.clock import now_ms
 from nutch2py.webpage import BatchEntry
 
 _AHEAD = 60_000  # ms by which a clock is surely wrong
-_LONGEST_LEASE = 600  # seconds: so long a job waits for one that has died on another machine
 _LOOK = 0.5  # seconds between two looks at a holder of which we do not know whether it lives
 Objection = Callable[[Holder], str]
 
@@ -254,8 +253,6 @@ def free(lists: BatchLists, tokens: Collection[str]) -> None:
 
 def _myself(conf: Configuration, work: Work) -> Holder:
     lease = conf.get_float("crawl.lock.lease", 60.0)
-    if not 0 < lease <= _LONGEST_LEASE:  # that which is no number is neither
-        raise ConfigurationError(f"crawl.lock.lease is {lease:g}: write seconds above 0, {_LONGEST_LEASE} at most")
     now = now_ms()
     return Holder(
         token=secrets.token_hex(8),

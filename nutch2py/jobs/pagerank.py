@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import ConfigurationError, StoreError
+from nutch2py.errors import StoreError
 from nutch2py.indexer.filters.index_pagerank import MEAN_ROW
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
@@ -117,8 +117,6 @@ def _ends(conf: Configuration) -> tuple[int, float]:
     linkrank = conf.get_trimmed("pagerank.model") == "linkrank"
     name, default = ("link.analyze.num.iterations", 10) if linkrank else ("pagerank.iterations", 20)
     iterations = conf.get_int(name, default)
-    if iterations < 0:
-        raise ConfigurationError(f"{name} is {iterations}: write 0 or more")
     return iterations, 0.0 if linkrank else conf.get_float("pagerank.tolerance", 0.0)
 
 

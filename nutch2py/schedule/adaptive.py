@@ -18,23 +18,6 @@ from nutch2py.schedule.host_intervals import HostIntervals
 from nutch2py.schedule.intervals import times32
 from nutch2py.webpage import WebPage
 
-_GREATEST_INC_RATE = 1000.0  # from a second to a week in two fetches: what is more is a slip
-
-
-def _rate(conf: Configuration, name: str, default: float, greatest: float) -> float:
-    """Return a rate; one out of its range would turn longer into shorter, or a time to come into one that has been."""
-    rate = conf.get_float(name, default)
-    if not 0 <= rate <= greatest:
-        raise ConfigurationError(f"{name} is {rate:g}: set it to 0 to {greatest:g}")
-    return rate
-
-
-def _seconds(conf: Configuration, name: str, default: int) -> int:
-    seconds = conf.get_float(name, default)
-    if not 1 <= seconds < 2**31:
-        raise ConfigurationError(f"{name} is {seconds:g}: set it to 1 second or more, at most {2**31 - 1}")
-    return int(seconds)
-
 
 class AdaptiveFetchSchedule(AbstractFetchSchedule):
     """Shortens the interval by ``dec_rate`` after a change and lengthens it by ``inc_rate`` without one.
@@ -54,12 +37,12 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
     def __init__(self, conf: Configuration) -> None:
         super().__init__(conf)
         name = "db.fetch.schedule.adaptive."
-        self.inc_rate = _rate(conf, f"{name}inc_rate", 0.4, _GREATEST_INC_RATE)
-        self.dec_rate = _rate(conf, f"{name}dec_rate", 0.2, 1)
-        self.min_interval = _seconds(conf, f"{name}min_interval", 60)
-        self.greatest_interval = _seconds(conf, f"{name}max_interval", 365 * SECONDS_PER_DAY)
+        self.inc_rate = conf.get_float(f"{name}inc_rate", 0.4)
+        self.dec_rate = conf.get_float(f"{name}dec_rate", 0.2)
+        self.min_interval = int(conf.get_float(f"{name}min_interval", 60))
+        self.greatest_interval = int(conf.get_float(f"{name}max_interval", 365 * SECONDS_PER_DAY))
         self.sync_delta = conf.get_bool(f"{name}sync_delta", True)
-        self.sync_delta_rate = _rate(conf, f"{name}sync_delta_rate", 0.3, 1)
+        self.sync_delta_rate = conf.get_float(f"{name}sync_delta_rate", 0.3)
         self.hosts = HostIntervals.load(conf, self.min_interval, self.greatest_interval)
         least = max([self.min_interval, *(shortest for shortest, _ in self.hosts.hosts.values())])
         if least > self.max_interval:

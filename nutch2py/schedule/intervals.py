@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from nutch2py.cells import float32
 from nutch2py.conf import Configuration
-from nutch2py.errors import ConfigurationError
 
 
 def times32(seconds: int, factor: float) -> float:
@@ -32,8 +31,4 @@ class FetchIntervals(NamedTuple):
     @classmethod
     def of(cls, conf: Configuration) -> FetchIntervals:
         """Read the properties; raise ConfigurationError for what is no interval."""
-        found = cls(conf.get_int("db.fetch.interval.default", 2592000), conf.get_int("db.fetch.interval.max", 7776000))
-        for name, seconds in (("default", found.default), ("max", found.greatest)):
-            if seconds < 1:
-                raise ConfigurationError(f"db.fetch.interval.{name} is {seconds}: set it to 1 second or more")
-        return found
+        return cls(conf.get_int("db.fetch.interval.default", 2592000), conf.get_int("db.fetch.interval.max", 7776000))

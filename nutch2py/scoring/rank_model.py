@@ -46,11 +46,11 @@ class PageRankModel(NamedTuple):
         """Read the properties ``pagerank.*``."""
         kind = choice(conf, "pagerank.model", MODELS)
         if kind == "linkrank":
-            damping = _share(conf, "link.analyze.damping.factor", 0.85)
+            damping = conf.get_float("link.analyze.damping.factor", 0.85)
             return cls(1.0 - damping, 1.0, 1.0, conf.get_float("link.analyze.initial.score", 1.0), gift=1.0)
-        external = _share(conf, "pagerank.external.weight", 0.5)
+        external = conf.get_float("pagerank.external.weight", 0.5)
         spread = choice(conf, "pagerank.dangling", ("vanish", "spread")) == "spread"
-        base, initial = _share(conf, "pagerank.base", 0.15), conf.get_float("pagerank.initial", 1.0)
+        base, initial = conf.get_float("pagerank.base", 0.15), conf.get_float("pagerank.initial", 1.0)
         if kind == "classic":
             return cls(base, 1.0, 1.0, initial, spread)
         return cls(base, 1.0 - external, external, initial, spread)
@@ -98,13 +98,6 @@ def choice(conf: Configuration, name: str, known: tuple[str, ...]) -> str:
     value = conf.get_trimmed(name, known[0])
     if value not in known:
         raise ConfigurationError(f"{name} is {value!r}: write {' or '.join(known)}")
-    return value
-
-
-def _share(conf: Configuration, name: str, default: float) -> float:
-    value = conf.get_float(name, default)
-    if not 0 <= value <= 1:
-        raise ConfigurationError(f"{name} is {value}: it is a share, write a number from 0 to 1")
     return value
 
 

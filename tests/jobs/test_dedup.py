@@ -226,7 +226,7 @@ def test_every_runner_marks_the_same(conf):
     [
         (["-group", "site"], "deduplication.group.mode is 'site'"),
         (["-compareOrder", "score"], "must contain score, fetchTime and urlLength"),
-        (["-threshold", "9"], "deduplication.simhash.threshold is 9: write 0 to 7"),
+        (["-threshold", "9"], "deduplication.simhash.threshold is 9: write a whole number from 0 to 7"),
         (["-threshold", "x"], "deduplication.simhash.threshold is 'x'"),
     ],
 )

@@ -255,7 +255,7 @@ def test_contradictions_of_the_schedule_are_named_before_a_job_begins(
         "generate": partial(generate, conf, batch_id="b"),
         "updatedb": partial(updatedb, conf, "before"),
     }
-    with pytest.raises(ConfigurationError, match=r"sync_delta_rate is 1\.5: set it to 0 to 1"):
+    with pytest.raises(ConfigurationError, match=r"sync_delta_rate is 1\.5: write a number from 0 to 1"):
         jobs[job]()
     assert pages(conf).keys() == {"http://a.example/"}
     state = BatchLists(conf).state("before")
