@@ -80,7 +80,7 @@ _NAMES: Mapping[Range, str] = {
     _BYTES: """
         storage.buffer.write.bytes storage.embedded.map.size storage.import.line.bytes hbase.thrift.scan.bytes
         hbase.thrift.write.bytes fetcher.warc.size http.robots.cache.bytes
-        parser.unpack.max.bytes sitemap.size.max
+        parser.unpack.max.bytes parser.structured.max.bytes sitemap.size.max
     """,
     Range(0, LONG): "crawl.gen.delay hostdb.recheck.interval pagerank.memory.limit",
     _BYTES_OR_NONE: "http.content.limit file.content.limit ftp.content.limit sitemap.content.limit",

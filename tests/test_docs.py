@@ -17,6 +17,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from nutch2py.cli import commands
+from nutch2py.ranges import RANGES
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -198,3 +199,11 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
         targets = re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8"))
         waiting += [(page.parent / target).resolve() for target in targets]
     assert not [str(page.relative_to(ROOT)) for page in PAGES if page not in reached]
+
+
+def test_every_default_that_is_a_number_has_a_range() -> None:
+    """A new property is refused when it is out of it: add it to nutch2py/ranges.py (test_ranges.py has the rest)."""
+    number = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?[fF]?")
+    root = ET.parse(ROOT / "conf" / "nutch-default.xml").getroot()
+    values = {each.findtext("name") or "": (each.findtext("value") or "").strip() for each in root.iter("property")}
+    assert [name for name, value in values.items() if number.fullmatch(value) and name not in RANGES] == []
