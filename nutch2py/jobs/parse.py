@@ -19,7 +19,7 @@ from nutch2py.parser.sitemap import SitemapEntry
 from nutch2py.parser.sitemap_parsing import row_of
 from nutch2py.table import WriteBatch
 from nutch2py.url.keys import unreverse_url
-from nutch2py.webpage import INJECTED_PAGE, INJECTED_SITEMAP, Mark, WebPage
+from nutch2py.webpage import INJECTED_PAGE, INJECTED_SITEMAP, CrawlStatus, Mark, WebPage
 
 _LISTED = 1000  # rows looked up at once
 
@@ -85,6 +85,9 @@ class ParserJob(TableJob[ParseParameters]):
                 self.channel.line(f"Forced parsing {url}; already parsed")
             else:
                 self.channel.line(f"Parsing {url}")
+            if page.status != CrawlStatus.FETCHED:  # none of the child's pages, so it is not blamed when that is killed
+                self.count("ParserStatus", "notfetched")
+                continue
             self.failures.pages += 1
             yield key, page
 

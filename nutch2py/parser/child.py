@@ -30,7 +30,7 @@ from nutch2py.parser.sitemap_parsing import SitemapParsing
 from nutch2py.plugin_guard import PluginError
 from nutch2py.record import Cells, Mutation
 from nutch2py.url.keys import unreverse_url
-from nutch2py.webpage import WebPage
+from nutch2py.webpage import Mark, WebPage
 
 LENGTH = struct.Struct("<Q")
 MAX_ANSWER = 64 << 20  # bytes
@@ -200,7 +200,7 @@ class _Work:
         if request.work == "parse":
             return Answer(parse=_parsed(Parse("", "", (), *failed_status(reason))))
         mutation, outcome = ended(unreverse_url(request.name), _valid(reason), plugin)
-        return Answer(mutation.puts, outcome=_outcome(outcome))
+        return Answer(*mutation, outcome=_outcome(outcome))
 
 
 def failed_status(reason: str) -> ParseStatus:
@@ -211,11 +211,15 @@ def failed_status(reason: str) -> ParseStatus:
 
 
 def ended(url: str, reason: str, plugin: str = "") -> tuple[Mutation, ParseOutcome]:
-    """Return the changes to the row of a page whose parse was ended, and its outcome."""
+    """Return the changes to the row of a page whose parse was ended, and its outcome.
+
+    The parse mark goes that a parse of the same fetch may have left, so that ``-resume`` tries the page again.
+    """
     row = WebPage(fields=frozenset())
     row.parse_status = status = failed_status(reason)
     mutation = row.mutation()
     assert mutation is not None
+    mutation = mutation._replace(deletes={WebPage.markers.family: [Mark.PARSE.encode()]})
     message = "" if plugin else f"Unable to successfully parse content {url}: {reason}"
     return mutation, ParseOutcome("failed", status, message=message, plugin=plugin)
 

@@ -141,6 +141,7 @@ class Parsing:
         dropped: tuple[str, ...] = ()
         message = ""
         if status.major != ParseStatusCode.SUCCESS:
+            page.markers.pop(Mark.PARSE)  # which a parse of the same fetch may have left: -resume tries it again
             message = f"Unable to successfully parse content {url} of type {page.content_type}: {' '.join(status.args)}"
         elif status.minor == ParseStatusCode.REDIRECT:
             message = self._apply_redirect(url, page, status)

@@ -39,7 +39,7 @@ def test_one_batch_holds_all_formats_and_a_broken_page_stops_none(conf: Configur
     put(conf, {
         "http://h.test/a.html": fetched(b"<title>page</title>", "text/html"),
         "http://h.test/b.docx": fetched(out.getvalue(), "application/x-tika-ooxml"),
-        "http://h.test/c.pdf": fetched(b"%PDF-1.4 and nothing", "application/pdf"),
+        "http://h.test/c.pdf": fetched(b"%PDF-1.4 and nothing", "application/pdf", **{Mark.PARSE: BATCH}),
         "http://h.test/d.rtf": fetched(b"{\\rtf1 rich}", "application/rtf"),
         "http://h.test/e": fetched(b"\0", "application/x-unknown"),
     })  # fmt: skip
@@ -49,6 +49,7 @@ def test_one_batch_holds_all_formats_and_a_broken_page_stops_none(conf: Configur
     assert texts == {"http://h.test/a.html": "page", "http://h.test/b.docx": "words", "http://h.test/d.rtf": "rich"}
     statuses = {url: page.parse_status for url, page in pages(conf, {WebPage.parse_status}).items()}
     assert [status.minor for status in statuses.values() if status and status.major == 2] == [203, 200]
+    assert marked(conf, Mark.PARSE) == texts.keys() - {"http://h.test/c.pdf"}  # not that of a parse before
 
 
 def test_pages_that_a_sitemap_lists_are_generated(conf: Configuration) -> None:
@@ -74,7 +75,8 @@ def test_a_page_that_takes_too_long_gets_a_status_and_the_job_goes_on(conf: Conf
     conf.set("parser.html.max.attributes", 0)
     urls = [f"http://h.test/{number}.html" for number in range(40)]
     put(conf, {url: fetched(b"<title>page</title>", "text/html") for url in urls})
-    put(conf, {urls[7]: fetched(WORST, "text/html"), urls[8]: fetched(WORST, "text/html")})
+    worst = fetched(WORST, "text/html", **{Mark.PARSE: BATCH})  # of a parse of the same fetch that went well
+    put(conf, {urls[7]: fetched(WORST, "text/html"), urls[8]: worst})
     assert parse(conf, "-all").counters["ParserStatus"] == {"success": 38, "failed": 2}
     found = pages(conf, {WebPage.title, WebPage.parse_status, WebPage.markers})
     for url in urls:
