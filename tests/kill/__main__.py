@@ -1,0 +1,68 @@
+"""``python -m tests.kill``: the kill harness from the command line."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.kill.faults import KINDS, Options
+from tests.kill.run import run
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="scripts/test kill", description="Kill crawls, and see that they end as if nothing had been."
+    )
+    parser.add_argument("--schedules", type=int, default=20, metavar="N", help="how many schedules (20)")
+    parser.add_argument("--from", type=int, default=0, dest="first", metavar="N", help="number of the first (0)")
+    parser.add_argument("--seed", default="1", help="what everything is drawn from (1)")
+    parser.add_argument("--store", choices=["embedded", "hbase"], default="embedded")
+    parser.add_argument(
+        "--runner", choices=["inline", "local", "hadoop"], default="inline", help="of the commands that are struck"
+    )
+    parser.add_argument("--index", choices=["embedded", "solr"], default="embedded")
+    parser.add_argument("--only", type=int, metavar="NUMBER", help="run one schedule again")
+    parser.add_argument(
+        "--mutation", metavar="NAME", help="break the program in this way first; stop when that is caught"
+    )
+    parser.add_argument("--keep", action="store_true", help="keep the folder of a run in which something failed")
+    parser.add_argument("--list", action="store_true", help="name the kinds of faults and the mutations")
+    asked = parser.parse_args()
+    if asked.list:
+        from tests.kill.mutations import MUTATIONS
+
+        for kind in KINDS.values():
+            print(f"{kind.name:<12} {kind.does}")
+        for mutation in MUTATIONS.values():
+            print(f"{mutation.name:<12} {mutation.does}")
+        return 0
+    options = Options(asked.store, asked.runner, asked.index)
+    numbers = [asked.only] if asked.only is not None else [*range(asked.first, asked.first + asked.schedules)]
+    if asked.mutation is None:
+        summary = run(asked.seed, options, numbers, keep=asked.keep)
+        print("\n".join(summary.lines()))
+        return 1 if summary.failed else 0
+    return _mutated(asked.mutation, asked.seed, options, numbers)
+
+
+def _mutated(name: str, seed: str, options: Options, numbers: list[int]) -> int:
+    """Run schedules over a broken program; succeed when one of them fails."""
+    from tests.kill.mutations import MUTATIONS, mutate
+
+    folder = Path(tempfile.mkdtemp(prefix="nutch2py-mutation-"))
+    try:
+        mutate(MUTATIONS[name], folder)
+        summary = run(seed, options, numbers, package=folder, stop_at_first=True)
+    finally:
+        shutil.rmtree(folder)
+    print("\n".join(summary.lines()))
+    caught = f"caught by schedule {summary.schedules}" if summary.failed else "NOT caught"
+    print(f"{name}: {caught} of at most {len(numbers)}")
+    return 0 if summary.failed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

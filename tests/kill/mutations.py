@@ -1,0 +1,89 @@
+"""Defects made on purpose: what each breaks, and how the text of the package is changed for it.
+
+They are applied to a copy of the package, which the struck crawls then run; the harness has to find each. A change
+whose text is not there exactly once fails: then the code has moved, and the mutation has to follow it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Change(NamedTuple):
+    """One replacement in a file of the package."""
+
+    file: str
+    old: str
+    new: str
+
+
+class Mutation(NamedTuple):
+    """A defect. ``does``: what is broken by it."""
+
+    name: str
+    does: str
+    changes: tuple[Change, ...]
+
+
+MUTATIONS = {
+    mutation.name: mutation
+    for mutation in (
+        Mutation(
+            "flush-order",
+            "parse writes the pages before the notes of the links that they have lost",
+            (Change("jobs/parse.py", "self.writing(before=side.flush)", "self.writing()"),),
+        ),
+        Mutation(
+            "no-recovery",
+            "index does not finish the update that was committed before it",
+            (
+                Change(
+                    "jobs/beginning.py",
+                    "        _recover(conf, lists, held.states, work)\n",
+                    '        if work.name != "index":\n            _recover(conf, lists, held.states, work)\n',
+                ),
+            ),
+        ),
+        Mutation(
+            "early-mark",
+            "index marks pages before the index has committed them",
+            (Change("jobs/index.py", "self.writing(before=writers.commit)", "self.writing()"),),
+        ),
+        Mutation(
+            "no-lock",
+            "fetch does not take the lock of its batch",
+            (Change("jobs/works.py", 'FETCH = Work("fetch", of_batch=True)', 'FETCH = Work("fetch")'),),
+        ),
+        Mutation(
+            "new-timestamp",
+            "what updatedb writes again carries the time of the repeat",
+            (
+                Change("jobs/journal.py", "timestamp=state.time)", "timestamp=now_ms())"),
+                Change(
+                    "jobs/journal.py",
+                    "from nutch2py.table import DataStore, Query, prefix_range\n",
+                    "from nutch2py.table import DataStore, Query, prefix_range\n"
+                    "from nutch2py.table.clock import now_ms\n",
+                ),
+            ),
+        ),
+    )
+}
+
+
+def mutate(mutation: Mutation, folder: Path) -> None:
+    """Copy the package into a folder and break it there; ValueError when a change does not fit."""
+    shutil.copytree(ROOT / "nutch2py", folder / "nutch2py", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "conf", folder / "conf")
+    for change in mutation.changes:
+        path = folder / "nutch2py" / change.file
+        text = path.read_text(encoding="utf-8")
+        if text.count(change.old) != 1:
+            raise ValueError(
+                f"{mutation.name}: {change.file} has {text.count(change.old)} times {change.old!r}, not once"
+            )
+        path.write_text(text.replace(change.old, change.new), encoding="utf-8")

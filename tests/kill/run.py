@@ -1,0 +1,168 @@
+"""A run of the harness: schedules one after the other, sites shared among some, and what they came to."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.kill import disk
+from tests.kill.crawl import Shop, Undisturbed, commands, cpu_seconds, undisturbed
+from tests.kill.faults import Options, draw, kinds
+from tests.kill.ground import EmbeddedGround, MakeGround
+from tests.kill.schedule import Report, Schedule
+from tests.kill.servers import RealServers
+from tests.kill.site import served
+
+SHARED = 10
+"""Schedules of a site."""
+WHOLE = 4
+"""Of so many schedules one goes on to the end of the crawl, whenever its last fault was."""
+Say = Callable[[str], None]
+
+
+@dataclass
+class Summary:
+    """What a run came to. ``tried``, ``hit``: by kind; ``failed``: number of a schedule -> what was wrong."""
+
+    schedules: int = 0
+    tried: Counter[str] = field(default_factory=Counter)
+    hit: Counter[str] = field(default_factory=Counter)
+    survived: Counter[str] = field(default_factory=Counter)
+    failed: dict[int, list[str]] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    cpu: float = 0.0
+    seconds: float = 0.0
+
+    def add(self, number: int, report: Report) -> None:
+        self.schedules += 1
+        for kind, hit in report.faults:
+            self.tried[kind] += 1
+            self.hit[kind] += hit
+            self.survived[kind] += hit and not report.wrong
+        if report.wrong:
+            self.failed[number] = report.wrong
+
+    def lines(self) -> Iterator[str]:
+        """Yield the table of the faults, and a closing line."""
+        yield f"{'fault':<12} {'tried':>6} {'hit':>6} {'survived':>9}"
+        for kind in self.tried:
+            yield f"{kind:<12} {self.tried[kind]:>6} {self.hit[kind]:>6} {self.survived[kind]:>9}"
+        total = [sum(each.values()) for each in (self.tried, self.hit, self.survived)]
+        yield f"{'all':<12} {total[0]:>6} {total[1]:>6} {total[2]:>9}"
+        for kind, why in self.skipped.items():
+            yield f"{kind}: skipped, {why}"
+        yield (f"{self.schedules} schedules, {len(self.failed)} failed; {self.cpu:.0f} CPU seconds")
+
+
+@dataclass
+class Harness:
+    """Runs schedules. ``package``: a folder with another nutch2py to try, None for this one."""
+
+    seed: str
+    options: Options
+    folder: Path
+    say: Say = print
+    package: Path | None = None
+    shared: int = SHARED
+    stack: ExitStack = field(default_factory=ExitStack)
+
+    def run(self, numbers: list[int], stop_at_first: bool = False) -> Summary:
+        """Run schedules by their numbers."""
+        summary = Summary()
+        began, spent = time.monotonic(), cpu_seconds()
+        with self.stack:
+            library = disk.fsync_library(self.folder)
+            if library is None and self.options.store == "embedded":
+                summary.skipped["fsync"] = "there is no C compiler"
+            if self.options.store == "embedded" and not disk.can_mount(self.folder):
+                summary.skipped["disk"] = "this user may not mount a tmpfs"
+            shop = Shop(self.folder, library, self.package)
+            servers = RealServers(self.options, self.folder, self.stack)
+            summary.skipped.update(servers.missing)
+            site_of, whole, close = -1, None, ExitStack()
+            for number in numbers:
+                if number // self.shared != site_of:
+                    close.close()
+                    site_of, close = number // self.shared, self.stack.enter_context(ExitStack())
+                    whole = close.enter_context(self._undisturbed(shop, servers, site_of))
+                assert whole is not None
+                report = self._schedule(shop, servers, whole, number, frozenset(summary.skipped))
+                summary.add(number, report)
+                self._tell(number, report)
+                if report.wrong and stop_at_first:
+                    break
+        summary.cpu, summary.seconds = cpu_seconds() - spent, time.monotonic() - began
+        return summary
+
+    @contextmanager
+    def _undisturbed(self, shop: Shop, servers: RealServers, number: int) -> Iterator[Undisturbed]:
+        folder = self.folder / f"site-{number}"
+        with served(f"{self.seed} {number}") as site:
+            self.say(f"site {number}: {site.plan.count} pages on {len(site.plan.hosts)} hosts")
+            make = self._maker(servers, f"whole{number}")
+            copies = self.options.store == "embedded" and self.options.index == "embedded"
+            yield undisturbed(shop, site, folder, make, copies=copies)
+        shutil.rmtree(folder)
+
+    def _maker(self, servers: RealServers, name: str) -> MakeGround:
+        if self.options.store == "embedded" and self.options.index == "embedded":
+            return EmbeddedGround
+        return servers.maker(name)
+
+    def _schedule(
+        self, shop: Shop, servers: RealServers, whole: Undisturbed, number: int, without: frozenset[str]
+    ) -> Report:
+        jobs = [command.job for command in commands(whole.site.plan)]
+        faults = draw(self.seed, number, self.options, jobs, without)
+        make = self._maker(servers, f"s{number}")
+        folder = self.folder / f"schedule-{number}"
+        to_the_end = number % WHOLE == 0
+        return Schedule(shop, whole, folder, make, faults, servers.settings, servers, to_the_end=to_the_end).run()
+
+    def _tell(self, number: int, report: Report) -> None:
+        verdict = "FAILED" if report.wrong else "as undisturbed"
+        self.say(f"{number}: {'; '.join(report.told)}: {verdict}, {report.seconds:.0f} s")
+        for line in report.wrong:
+            self.say(f"    {line}")
+        if report.wrong:
+            options = self.options
+            self.say(
+                f"    replay: scripts/test kill --seed {self.seed} --store {options.store} --runner {options.runner} "
+                f"--index {options.index} --only {number}"
+            )
+
+
+def run(
+    seed: str,
+    options: Options,
+    numbers: list[int],
+    *,
+    package: Path | None = None,
+    stop_at_first: bool = False,
+    keep: bool = False,
+    say: Say | None = None,
+    shared: int = SHARED,
+) -> Summary:
+    """Run schedules in a folder of their own, which goes with them unless one failed and ``keep`` is set."""
+    names = [kind.name for kind in kinds(options)]
+    told: Say = say or _flushed
+    told(f"faults: {', '.join(names)}")
+    folder = Path(tempfile.mkdtemp(prefix="nutch2py-kill-"))
+    summary = Harness(seed, options, folder, told, package, shared).run(numbers, stop_at_first)
+    if summary.failed and keep:
+        told(f"what failed is in {folder}")
+    else:
+        shutil.rmtree(folder)
+    return summary
+
+
+def _flushed(line: Any) -> None:
+    print(line, file=sys.stdout, flush=True)

@@ -1,0 +1,88 @@
+"""The real servers that schedules run on, and how they are killed; none of them for the embedded stores."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from tests.kill.faults import Options
+from tests.kill.ground import MakeGround, ServerGround
+
+_TASKS = {"mapreduce.job.maps": "2", "mapreduce.job.reduces": "2"}
+_JOB_CLASSES = {
+    "inject": "InjectorJob", "generate": "GeneratorJob", "fetch": "FetcherJob", "parse": "ParserJob",
+    "updatedb": "DbUpdaterJob", "index": "IndexerJob",
+}  # fmt: skip
+
+
+class RealServers:
+    """Starts the servers that the options name, until the stack is closed.
+
+    ``missing``: kinds of faults that cannot be tried here, and why. ``settings``: those of struck commands.
+    """
+
+    def __init__(self, options: Options, folder: Path, stack: ExitStack) -> None:
+        self.missing: dict[str, str] = {}
+        self.settings: dict[str, str] = {"mapreduce.runner": options.runner}
+        self.hbase: Any = None
+        self.solr: Any = None
+        self.hadoop: Any = None
+        if options.runner != "inline":
+            self.settings.update(_TASKS)
+        if (options.store, options.index, options.runner) == ("embedded", "embedded", options.runner) and (
+            options.runner != "hadoop"
+        ):
+            return
+        lacking = [tool for tool in ("java", "mvn") if shutil.which(tool) is None]
+        if lacking:
+            raise SystemExit(f"{' and '.join(lacking)} not on the PATH: a JDK 17 and Maven run the servers")
+        from tests.services import running
+
+        if options.store == "hbase":
+            from tests.table.hbase_server import Server
+
+            self.hbase = stack.enter_context(running(Server()))
+        if options.index == "solr":
+            from tests.backends.solr_server import SolrServer
+
+            self.solr = stack.enter_context(running(SolrServer()))
+        if options.runner == "hadoop":
+            self._start_hadoop(folder, stack)
+
+    def _start_hadoop(self, folder: Path, stack: ExitStack) -> None:
+        from nutch2py.cli import main
+        from nutch2py.conf import data_folder
+        from tests.mapreduce.hadoop_cluster import Cluster
+        from tests.services import running
+
+        package = folder / "package"
+        (package / "conf").mkdir(parents=True)
+        shutil.copy(data_folder("conf") / "regex-urlfilter.txt", package / "conf" / "site-urlfilter.txt")
+        assert main(["package", str(package / "package.tar.gz"), "--conf", str(package / "conf")]) == 0
+        self.hadoop = stack.enter_context(running(Cluster(package)))
+        self.settings = {**self.settings, **self.hadoop.settings}
+
+    def maker(self, name: str) -> MakeGround:
+        """Return what makes the ground of one crawl on these servers."""
+        hbase = self.hbase.address() if self.hbase is not None else ""
+        solr = self.solr.url if self.solr is not None else ""
+        return lambda plan, folder: ServerGround(plan, folder, name, hbase, solr)
+
+    def crash(self, what: str) -> None:
+        """Kill a server."""
+        if what == "solr":
+            self.solr.crash()
+        else:
+            self.hbase.crash("master" if what == "hbase" else "gateway")
+
+    def restore(self) -> None:
+        """Start what does not run."""
+        for server in (self.hbase, self.solr):
+            if server is not None:
+                server.start()
+
+    def containers(self, job: str) -> list[int]:
+        """Return the tasks of a job that run in containers."""
+        return [pid for kind in ("mapper", "reducer") for pid in self.hadoop.tasks(_JOB_CLASSES[job], kind)]

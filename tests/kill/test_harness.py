@@ -1,0 +1,77 @@
+"""The kill harness in the suite: every kind of fault once, the mutations' texts, and what it is made of."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.kill.crawl import commands
+from tests.kill.faults import JOBS, KINDS, Options, draw, kinds
+from tests.kill.mutations import MUTATIONS, mutate
+from tests.kill.points import POINTS
+from tests.kill.run import run
+from tests.kill.site import ROUNDS, Plan
+from tests.test_docs import DOCS
+
+JOBS_OF_A_CRAWL = [command.job for command in commands(Plan("any"))]
+EMBEDDED = [kind.name for kind in kinds(Options())]
+
+
+@pytest.mark.parametrize("runner", ["inline", "local"])
+def test_every_kind_of_fault_once(runner: str) -> None:
+    """One schedule for each kind, all over one site; replay: scripts/test kill --seed suite --runner R --only N."""
+    options = Options(runner=runner)
+    numbers, left = [], {kind.name for kind in kinds(options)} - (set(EMBEDDED) if runner == "local" else set())
+    for number in range(1000):
+        drawn = {fault.kind for fault in draw("suite", number, options, JOBS_OF_A_CRAWL, frozenset())}
+        if drawn & left:
+            numbers.append(number)
+            left -= drawn
+        if not left:
+            break
+    assert not left
+    told: list[str] = []
+    summary = run("suite", options, numbers, say=told.append, shared=1000)
+    assert not summary.failed, "\n".join(told)
+    assert sum(summary.hit.values()) > len(numbers) / 2, "\n".join(told)
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS.values(), ids=lambda mutation: mutation.name)
+def test_mutations_fit_the_code(mutation: object, tmp_path: Path) -> None:
+    mutate(mutation, tmp_path)  # type: ignore[arg-type]
+
+
+def test_schedules_meet_every_kind_and_every_job() -> None:
+    for options in (Options(), Options(runner="local"), Options("hbase", index="solr")):
+        drawn = [draw("s", number, options, JOBS_OF_A_CRAWL, frozenset()) for number in range(60)]
+        found = Counter(fault.kind for faults in drawn for fault in faults)
+        assert set(found) == {kind.name for kind in kinds(options)}
+        assert {JOBS_OF_A_CRAWL[fault.command] for faults in drawn for fault in faults} == set(JOBS)
+        assert drawn == [draw("s", number, options, JOBS_OF_A_CRAWL, frozenset()) for number in range(60)]
+
+
+def test_a_site_changes_as_it_is_told_and_is_the_same_for_its_seed() -> None:
+    plan, again = Plan("1 0"), Plan("1 0")
+    answers = [[plan.answer(f"/p{n}", r) for n in range(plan.count)] for r in range(1, ROUNDS + 1)]
+    assert answers == [[again.answer(f"/p{n}", r) for n in range(plan.count)] for r in range(1, ROUNDS + 1)]
+    first, second = answers[0], answers[1]
+    lost = [n for n in range(plan.count) if set(first[n].links) - set(second[n].links)]
+    assert len(lost) > 3
+    assert any(a.status == 200 and b.status >= 300 for a, b in zip(first, second, strict=True))
+    assert len({tuple(Plan(f"s {n}").hosts) for n in range(20)}) == 3
+
+
+def test_points_are_where_the_code_is() -> None:
+    import importlib
+
+    for module, found in POINTS.items():
+        for owner, method, _ in found:
+            assert callable(getattr(getattr(importlib.import_module(module), owner), method))
+
+
+def test_the_page_names_every_kind_and_every_mutation() -> None:
+    text = (DOCS / "reliability.md").read_text(encoding="utf-8")
+    assert not [name for name in (*KINDS, *MUTATIONS) if not re.search(rf"^\| `{name}`", text, re.MULTILINE)]
