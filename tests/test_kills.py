@@ -91,5 +91,6 @@ def test_no_test_kills_in_a_way_that_does_not_notice() -> None:
         "tests.kills: os.killpg",
         "tests.kills: os.kill",
         "tests.mapreduce.test_hadoop_settings: process.send_signal",  # which is to have no effect
+        "tests.soak.soaking: process.kill",  # that of a process which may have ended
         "tests.test_crawl_process: os.kill",  # the process itself, which goes on
     ]
