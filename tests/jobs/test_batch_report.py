@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import random
+from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from nutch2py.conf import Configuration
+from nutch2py.errors import UnknownBatchError
 from nutch2py.jobs import works
 from nutch2py.jobs.batch_report import age_text, open_batches
 from nutch2py.jobs.batchlist import BatchLists, State
@@ -22,7 +26,7 @@ from nutch2py.jobs.parse import parse
 from nutch2py.jobs.readdb import print_batches
 from nutch2py.jobs.updatedb import updatedb
 from nutch2py.mapreduce.held import HOLDING
-from nutch2py.table import open_store
+from nutch2py.table import Query, open_store
 from nutch2py.webpage import Mark, WebPage
 from tests.jobs import crawl
 from tests.jobs.beside import A, B, make_batch
@@ -92,3 +96,48 @@ class TestBatches:
             index(conf, "-all")
             HOLDING.reset(token)
         assert [state.batch_id for state in BatchLists(conf).states()] == [B]
+
+
+def by_the_rows(conf: Configuration) -> dict[str, tuple[str, int]]:
+    """Return of each batch what was done last with any of its rows, and with how many, by the marks of all rows."""
+    counts: dict[str, Counter[str]] = {}
+    for _, page in open_store(conf, WebPage).scan(Query(frozenset({WebPage.markers}))):
+        batch = page.markers.get(Mark.GENERATE)
+        if batch is not None:
+            done = counts.setdefault(batch, Counter())
+            done["generated"] += 1
+            done["fetched"] += page.markers.get(Mark.FETCH) == batch
+            done["parsed"] += page.markers.get(Mark.PARSE) == batch
+    last = {batch: next(name for name in ("parsed", "fetched", "generated") if counts[batch][name]) for batch in counts}
+    return {batch: (name, counts[batch][name]) for batch, name in last.items()}
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_states_are_those_of_the_rows_after_jobs_in_any_order(conf: Configuration, tmp_path: Any, seed: int) -> None:
+    """With ids and -all, in the right order and not; a batch without open rows is updated, until it is indexed."""
+    chance = random.Random(seed)
+    for name, value in {**crawl.SETTINGS, "index.embedded.path": str(tmp_path / "index")}.items():
+        conf.set(name, value)
+    conf.set("db.fetch.interval.default", "1")
+    made: list[str] = []
+    seen: Counter[str] = Counter()
+    with crawl.site() as url:
+        (tmp_path / "seeds").write_text("".join(f"{line}\n" for line in crawl.seeds(url)))
+        inject(conf, str(tmp_path / "seeds"))
+        for step in range(36):
+            job = chance.choice([generate, generate, fetch, fetch, fetch, parse, parse, parse, updatedb, index])
+            batch = chance.choice(["-all", *made[-3:]])
+            if job is generate:
+                if generate(conf, batch_id=f"g-{step}", top_n=chance.randint(1, 6), add_days=400).urls:
+                    made.append(f"g-{step}")
+            else:
+                with suppress(UnknownBatchError):
+                    job(conf, batch)
+            expected, reports = by_the_rows(conf), {report.batch_id: report for report in open_batches(conf)}
+            told = {name: (each.state, each.done) for name, each in reports.items() if each.state != State.UPDATED}
+            assert told == expected, f"step {step}: {job.__name__} {batch}"
+            for each in reports.values():
+                assert (each.at_work, each.batch_id in made) == ((), True)
+                assert each.state != State.UPDATED or each.done == each.count > 0
+            seen.update(each.state for each in reports.values())
+    assert seen.keys() >= {"generated", "fetched", "parsed", "updated"}
