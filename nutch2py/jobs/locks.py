@@ -133,7 +133,8 @@ def holding(conf: Configuration, lists: BatchLists, work: Work, objection: Objec
         yield held
     finally:
         HOLDING.reset(before)
-        held.release()
+        if mine.pid == os.getpid():  # a forked child that ends by an exception leaves this block, too
+            held.release()
 
 
 def _take(lists: BatchLists, mine: Holder, work: Work, objection: Objection | None) -> Held:

@@ -19,7 +19,7 @@ _LOCK = "driver"
 def work_folder() -> Iterator[Path]:
     """Make the folder of a job among the files for temporary use, and delete those of drivers that are gone."""
     sweep(Path(tempfile.gettempdir()))
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    folder, owner = Path(tempfile.mkdtemp(prefix=_PREFIX)), os.getpid()
     try:
         unnamed = folder / f"{_LOCK}.new"
         with unnamed.open("wb") as held:
@@ -28,7 +28,8 @@ def work_folder() -> Iterator[Path]:
                 unnamed.rename(folder / _LOCK)  # only now do others look at it
             yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if os.getpid() == owner:  # a forked child that ends by an exception leaves this block, too
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def sweep(where: Path) -> None:

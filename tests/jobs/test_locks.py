@@ -28,6 +28,7 @@ from nutch2py.jobs.updatedb import updatedb
 from nutch2py.jobs.works import Work
 from nutch2py.mapreduce import held
 from nutch2py.mapreduce.held import HOLDING, LOCKS, Holder, encode_holders
+from nutch2py.mapreduce.workfolder import work_folder
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import BatchEntry, WebPage
@@ -203,6 +204,24 @@ class TestALock:
                 pass
             assert lists.store.compare_and_set(LOCKS, BatchEntry.data, damaged, sound)
         assert holders(lists) == []
+
+
+def test_a_forked_child_that_ends_takes_nothing_from_its_parent(conf: Configuration, lists: BatchLists) -> None:
+    """As one does that gets the driver's SIGTERM, or fails: it leaves the driver's blocks, too."""
+    child = -1
+    try:
+        with work_folder() as folder, holding(conf, lists, works.DEDUP) as held:
+            child = os.fork()
+            if not child:
+                raise SystemExit(143)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+            assert folder.is_dir()
+            assert [holder.token for holder in holders(lists)] == [held.token]
+    finally:
+        if not child:
+            os._exit(7)
+    assert not folder.exists()
+    assert holders(lists) == []
 
 
 class TestTheDead:
