@@ -13,6 +13,11 @@ _MAGIC_BYTES = 8192
 _TEXT_BYTES = 512
 # bytes that text does not hold: control characters but white space and escape
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\x0b\f\r\x1b"))
+HTML = "text/html"
+_MARKUP = frozenset({"application/xml", HTML, PLAIN_TEXT})  # what the root element of a document may say more of
+_MARKUP_FIRST = re.compile(rb"(?:\xef\xbb\xbf)?\s*<")
+_START_BYTES = 8
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _BEFORE_ROOT = re.compile(r"\s*(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>)", re.DOTALL | re.IGNORECASE)
 _ROOT = re.compile(r"\s*<(?:([\w.-]+):)?([\w.-]+)([^>]*)")
 
@@ -47,7 +52,10 @@ class MimeTypes:
 
     def by_content(self, body: bytes, url: str, declared: str | None) -> str:
         """Return the type that the first bytes show, made special by the URL, then by the declared type."""
-        kinds = self._magic(body[:_MAGIC_BYTES])
+        head = body[:_MAGIC_BYTES]
+        kinds = self._magic(head)
+        if kinds[0] == HTML and not _MARKUP_FIRST.match(head):
+            kinds.append(PLAIN_TEXT)  # prose and programs speak of HTML, too
         for hint in (self.by_url(url), declared):
             if hint and any(self.table.is_a(hint, kind) for kind in kinds):
                 kinds = [hint]
@@ -57,20 +65,21 @@ class MimeTypes:
         if not head:
             return [OCTET_STREAM]
         best, kinds = -1, list[str]()
+        binary = _is_binary(head)
         for priority, name, matches in self.table.magic:
             if priority < best:
                 break
-            if matches(head):
+            if matches(head) and not (binary and self.table.is_a(name, PLAIN_TEXT)):
                 best = priority
                 if name not in kinds:
                     kinds.append(name)
         if not kinds:
-            return [PLAIN_TEXT if is_text(head) else OCTET_STREAM]
-        return [self._by_root(head) or kind if kind == "application/xml" else kind for kind in kinds]
+            kinds = [PLAIN_TEXT if is_text(head) else OCTET_STREAM]
+        return [self._by_root(head) or kind if kind in _MARKUP else kind for kind in kinds]
 
     def _by_root(self, head: bytes) -> str | None:
         """Return the type that the root element of an XML document names."""
-        encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+        encoding = "utf-16" if head[:2] in _UTF16 else "utf-8-sig"
         text = head.decode(encoding, "replace")
         position = 0
         while (skipped := _BEFORE_ROOT.match(text, position)) is not None:
@@ -83,6 +92,12 @@ class MimeTypes:
         namespace = re.search(rf"\b{re.escape(declaration)}\s*=\s*[\"']([^\"']*)", attributes)
         found = self.table.roots.get((namespace[1] if namespace else "", local))
         return found or self.table.roots.get(("", local))
+
+
+def _is_binary(head: bytes) -> bool:
+    """Tell whether the very first bytes are those of no text: what then looks like text is what is packed in a file."""
+    start = head[:_START_BYTES]
+    return start[:2] not in _UTF16 and start != start.translate(None, _CONTROL)
 
 
 def is_text(head: bytes) -> bool:

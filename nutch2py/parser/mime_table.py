@@ -124,7 +124,10 @@ def _unescape(value: str) -> bytes:
 
 
 def _matcher(element: ET.Element) -> Matcher | None:
-    """Return a test of a page's first bytes; None for what this reader does not know (masks, UTF-16 strings)."""
+    """Return a test of a page's first bytes; None for what this reader does not know.
+
+    That is masks, UTF-16 strings, and patterns that only Java has.
+    """
     kind, value = element.get("type", "string"), element.get("value", "")
     first, _, last = element.get("offset", "0").partition(":")
     start, stop = int(first), int(last or first)
@@ -133,13 +136,17 @@ def _matcher(element: ET.Element) -> Matcher | None:
     if element.get("mask") or not value:
         return None
     if kind == "regex":
-        pattern = re.compile(value.encode("latin-1", "replace"))
+        try:
+            pattern = re.compile(value.encode("latin-1", "replace"))
+        except re.error:  # some that Tika's own table has are for Java alone
+            return None
         own = lambda data: any(pattern.match(data, at) for at in range(start, min(stop, len(data)) + 1))  # noqa: E731
     elif kind in ("string", "stringignorecase") or number:
         wanted = _unescape(value)
         if number:
             order = "big" if number[1] == "big" else "little"
-            wanted = int(value, 0).to_bytes(int(number[2]) // 8, order)  # type: ignore[arg-type]
+            octal = value.startswith("0") and value.isdigit()  # as C writes it
+            wanted = int(value, 8 if octal else 0).to_bytes(int(number[2]) // 8, order)  # type: ignore[arg-type]
         ignore_case = kind == "stringignorecase"
         wanted = wanted.lower() if ignore_case else wanted
         end = stop + len(wanted)

@@ -63,6 +63,28 @@ def test_every_recorded_type(recording: Path, conf: Configuration) -> None:
         ("application/zip", "http://h/a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/msword"),
         (None, "http://h/a", b"RIFF\x00\x00\x00\x00WEBPVP8", "image/webp"),
         ("foo/bar/baz", "http://h/a%2Epng", b"", "image/png"),
+        # containers that begin with what is packed in them
+        (None, "http://h/a", b"PK\x03\x04" + bytes(26) + b"a.htm<html><title>x", "application/zip"),
+        ("text/html", "http://h/a", b"PK\x03\x04" + bytes(26) + b"mimetypeapplication/x-ibooks+zip<html>",
+         "application/x-ibooks+zip"),
+        (None, "http://h/a", b"\x89PNG\r\n\x1a\n<html>", "image/png"),
+        (None, "http://h/a", b"PK\x03\x04" + bytes(26) + b"[Content_Types].xml", "application/x-tika-ooxml"),
+        # feeds and others without an XML declaration
+        ("text/html", "http://h/a", b"<rss version='2.0'><channel><title>x", "application/rss+xml"),
+        ("text/plain", "http://h/a", b"\n <!-- c --><rss><channel><title>x", "application/rss+xml"),
+        (None, "http://h/a", b"\xef\xbb\xbf<feed xmlns='http://www.w3.org/2005/Atom'><title>", "application/atom+xml"),
+        (None, "http://h/a", b"<feed><title>x", "application/atom+xml"),
+        (None, "http://h/a", b"<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>", "application/rdf+xml"),
+        (None, "http://h/a", b"<html><body><rss>", "text/html"),
+        (None, "http://h/a", b"<html xmlns='http://www.w3.org/1999/xhtml'><head>", "application/xhtml+xml"),
+        # text that speaks of HTML is what its name says
+        (None, "http://h/a.py", b"# writes <html>\n", "text/x-python"),
+        ("text/plain", "http://h/notes", b"Pages begin with <html>.\n", "text/plain"),
+        ("text/plain", "http://h/notes", b"  <html><p>x", "text/html"),
+        # one field alone may begin any text
+        (None, "http://h/a", b"Subject: x\nFrom: a@b.test\n\n", "message/rfc822"),
+        (None, "http://h/a", b"Subject: to be\nor not\n\n", "text/plain"),
+        (None, "http://h/a", b"\xef\xbb\xbf%PDF-1.4\n", "application/pdf"),
     ],
 )  # fmt: skip
 def test_types(conf: Configuration, declared: str | None, url: str, body: bytes, expected: str) -> None:
@@ -84,7 +106,8 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / "mine.xml").write_text(
         '<mime-info><mime-type type="x/Y"><glob pattern="*.yy"/><glob pattern="^READ.*$" isregex="true"/>'
         '<magic priority="50"><match value="0xcafe" type="big16" offset="2"/>'
-        '<match value="a.c" type="regex" offset="0"/><match value="zz" type="unicodeLE" offset="0"/></magic>'
+        '<match value="a.c" type="regex" offset="0"/><match value="(?&lt;!a{1,2})b" type="regex" offset="0"/>'
+        '<match value="070707" type="little16" offset="9"/><match value="zz" type="unicodeLE" offset="0"/></magic>'
         '<sub-class-of type="x/y"/></mime-type></mime-info>'
     )
     conf = Configuration({"mime.types.file": "mine.xml"}, [tmp_path])

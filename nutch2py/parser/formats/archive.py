@@ -67,7 +67,7 @@ class ArchiveParser(DocumentParser):
 
                 OpenDocumentParser(self.conf).read_package(package, document)
                 return
-            if b"epub" in kind:
+            if b"epub" in kind or b"ibooks" in kind:
                 from nutch2py.parser.formats.epub import EpubParser
 
                 EpubParser(self.conf).read_package(package, document)

@@ -1,0 +1,31 @@
+"""Documents: every test file of Apache POI is read, or refused for a reason that names what is wrong.
+
+Not a reason: an error of the program, a parser that ended or took too long, and "failed" alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from nutch2py.conf import Configuration
+from tests.suites.apache import POI, reader, refusal
+from tests.suites.suite import Case, Goal
+
+GOALS = (Goal("POI's files", 1.0),)
+_REASON = re.compile(
+    r"[A-Z]\w+Parser: \S.*|.*ParserNotFound: parser not found for contentType=\S+ .*|.*parser\.unpack\.max\.\w+",
+    re.DOTALL,
+)
+
+
+def cases(data: Path) -> Iterator[Case]:
+    """Yield one case for each file; what was read and what was refused are counted apart."""
+    folder = POI.folder(data) / "test-data"
+    read = reader(Configuration.load(overrides={"parser.timeout": "60", "http.agent.name": "x"}))
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        left = refusal(read(file)) if file.stat().st_size else ""
+        name = file.relative_to(folder).as_posix()
+        yield Case("POI's files", name, "" if _REASON.fullmatch(left) else left)
+        yield Case("POI's files that are read", name, left)

@@ -1,0 +1,115 @@
+"""Documents: every text that Apache Tika's tests look for in a file of a format that is read here.
+
+A case is a text and the file that its test named last. Left out are tests that set options or give a password, texts
+that are nothing but tags, and files of formats for which nothing here claims to have a parser. White space and tags are
+not compared. What counts as found is text, title, links with their anchors, and metadata.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from nutch2py.conf import Configuration
+from nutch2py.parser.mime import mime_types
+from nutch2py.parser.parser_factory import parser_factory
+from tests.suites.apache import TIKA, reader, refusal, tika_files
+from tests.suites.suite import Case, Goal
+
+GOALS = (Goal("Tika's texts", 0.88),)
+_LITERAL = r'"(?:[^"\\\n]|\\.)*"'
+_TOKENS = re.compile(
+    rf"(?P<test>@Test\b)|(?P<options>\b\w*(?:Config|PasswordProvider|OCR\w*)\s*\(\s*\))"
+    rf"|assertContains(?:Count)?\s*\(\s*(?P<one>{_LITERAL}(?:\s*\+\s*{_LITERAL})*)\s*,\s*(?P<in>[^;]*?)\)\s*;"
+    rf"|assertTrue\s*\(\s*\w+(?:\.\w+)?(?:\.toString\(\))?\.contains\(\s*(?P<two>{_LITERAL}(?:\s*\+\s*{_LITERAL})*)\s*\)\s*[,)]"
+    rf"|(?:(?!assert)\b\w+\s*\(|=)\s*(?P<file>{_LITERAL})"
+)
+_OTHER_PLACE = re.compile(r"\.get\((?!.*CONTENT\b)(?!\d+\)\.get\(.*CONTENT)|(?i:metadata(?!List))\b")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "", "f": ""}
+
+
+class Expected(NamedTuple):
+    """A text, and the name of the file that should hold it."""
+
+    file: str
+    text: str
+
+
+def cases(data: Path) -> Iterator[Case]:
+    """Yield one case for each text and file."""
+    folder = TIKA.folder(data)
+    files = tika_files(folder)
+    conf = Configuration.load(overrides={"parser.timeout": "60", "http.agent.name": "x"})
+    read = reader(conf)
+    kinds = mime_types(conf)
+    parsers = parser_factory(conf)
+    wanted = dict.fromkeys(
+        found
+        for test in sorted(folder.rglob("*Test.java"))
+        for found in expectations(test.read_text(encoding="utf-8", errors="replace"), files)
+    )
+    for found in sorted(wanted):
+        file = files[found.file]
+        kind = kinds.resolve(None, f"http://h.test/{file.name}", file.read_bytes())
+        if not parsers.parsers(kind):
+            continue
+        parse = read(file)
+        places = [parse.title, parse.text, *(f"{link.anchor} {link.url}" for link in parse.outlinks)]
+        places += [value.decode("utf-8", "replace") for value in parse.metadata.values()]
+        left = refusal(parse)
+        if not left and squeezed(found.text) not in squeezed(" ".join(places)):
+            left = f"not found as {kind}"
+        yield Case("Tika's texts", f"{found.file}: {' '.join(found.text.split())[:80]}", left)
+
+
+def expectations(java: str, files: dict[str, Path]) -> Iterator[Expected]:
+    """Yield what the tests of a Java class expect to find in files."""
+    file, options = "", False
+    for token in _TOKENS.finditer(java):
+        if token["test"]:
+            file, options = "", False
+        elif token["options"]:
+            options = True
+        elif token["file"]:
+            name = literal(token["file"]).removeprefix("/").removeprefix("test-documents/")
+            file = name if name in files else file
+        elif file and not options:
+            if token["one"] and _OTHER_PLACE.search(token["in"]):
+                continue
+            text = shown(literal(token["one"] or token["two"]))
+            if squeezed(text):
+                yield Expected(file, text)
+
+
+def literal(source: str) -> str:
+    r"""Return the value of Java's string literals that are joined by plus signs.
+
+    >>> literal(r'"a\n" + "\u00e9"')
+    'a\né'
+    """
+    joined = "".join(part[1:-1] for part in re.findall(_LITERAL, source))
+    return re.sub(
+        r"\\(?:u+([0-9a-fA-F]{4})|(.))",
+        lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPES.get(match[2], match[2]),
+        joined,
+    )
+
+
+def shown(text: str) -> str:
+    """Return what a piece of markup shows, whose first and last tag may be cut.
+
+    >>> shown('class="a">x &amp; <b>y</b><td colspan="2'), shown('1 < 2'), shown('href="u">')
+    ('x & y', '1 < 2', '')
+    """
+    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")  # escapes of halves
+    text = re.sub(r"</?[a-zA-Z][^<>]*>", "", text)
+    text = re.sub(r'^[^<>]*="[^<>]*>|</?[a-zA-Z][^<>]*$|^[^<>]*"\s*/?>', "", text)
+    return "" if re.fullmatch(r'\s*[\w-]+="[^"]*"?\s*', text) else html.unescape(text).strip()
+
+
+def squeezed(text: str) -> str:
+    """Return a text in lower case and without white space."""
+    return re.sub(r"[\s\u200b]+", "", text).lower()
