@@ -33,7 +33,8 @@ PATTERNS = patterns_of(nutch2py.parser)
 ANCHORED = {
     "charset:_HOST", "charset_names:_LABEL", "html_limits:_ATTRIBUTES", "html_limits:_FORMAT_WHOLE",
     "html_limits:_PARTS", "html_limits:_TO_ITS_END", "javascript:_PATH", "meta:_REFRESH", "mime:_BEFORE_ROOT",
-    "mime:_MARKUP_FIRST", "mime:_ROOT", "mime_table:_NAME", "prescan:_ATTRIBUTE", "prescan:_XML", "xml_entities:_DECLARATION",
+    "mime:_MARKUP_FIRST", "mime:_ROOT", "mime_table:_NAME",
+    "prescan:_ATTRIBUTE", "prescan:_XML", "xml_entities:_DECLARATION",
 }  # fmt: skip
 """Patterns that are matched at one place, and not looked for."""
 
