@@ -17,13 +17,13 @@ from nutch2py.cells import encode_text
 from nutch2py.conf import Configuration
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
-from nutch2py.jobs.seeds import Seed, parse_seed_line, seed_files
+from nutch2py.jobs.seeds import Seed, faults, parse_seed_line, seed_files
 from nutch2py.jobs.works import INJECT
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job, runner_name
 from nutch2py.mapreduce.hadoop import local_copy
 from nutch2py.mapreduce.job import Pair, TableJob
 from nutch2py.mapreduce.parameters import JobParameters
-from nutch2py.mapreduce.splits import FileSplit, read_lines, split_files
+from nutch2py.mapreduce.splits import FileSplit, lines_before, read_lines, split_files
 from nutch2py.plugin_guard import PluginError
 from nutch2py.schedule.abstract import FIXED_INTERVAL_KEY
 from nutch2py.schedule.fetch_schedule import check_schedule
@@ -37,6 +37,8 @@ from nutch2py.url.url_normalizers import URLNormalizers
 from nutch2py.webpage import INJECTED_PAGE, INJECTED_SITEMAP, Mark, WebPage
 
 _ROWS = 1000  # rows looked up at once
+_NAMED = 100  # lines of a piece of a file that are named
+_SHOWN = 200  # characters of a URL in a message
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,27 +75,47 @@ class InjectorJob(TableJob[InjectParameters]):
         """Yield (row key, seed) of every line that passes; the seed's first two items order it among all lines."""
         normalize, accept = self.rules.normalizers.normalize_or_raise, self.rules.filters.filter
         injected = filtered = 0
+        self.named, self.lines_before = 0, -1
         for number, line in enumerate(read_lines(split)):
-            for seed in parse_seed_line(line.decode("utf-8", "replace").removeprefix("\ufeff")):
+            text = line.decode("utf-8", "replace").removeprefix("\ufeff")
+            seeds = parse_seed_line(text)
+            wrong = faults(text) if seeds and "\t" in text else []
+            if "\ufffd" in text and seeds and not _is_utf8(line):
+                wrong.append("it is not UTF-8: what cannot be read is replaced")
+            for fault in wrong:
+                self.count("injector", "faults")
+                self._name(split, number, fault)
+            for seed in seeds:
                 self.failures.pages += 1
+                reason = "a normalizer or a filter rejects it"
                 try:
                     normalized = normalize(seed.url)
                     url = None if normalized is None else accept(normalized)
                     key = None if url is None else reverse_url(url)
                 except ValueError as error:
-                    self.channel.line(f"Skipping {seed.url}:java.net.MalformedURLException: {error}")
-                    key = None
+                    reason, key = str(error), None
                 except PluginError as error:
                     self.failures.note(error)
-                    key = None
+                    reason, key = error.reason, None
                 if key is None:
                     filtered += 1
+                    self._name(split, number, f"{seed.url[:_SHOWN]} is not injected: {reason}")
                     continue
                 injected += 1
                 yield key, [split.order, number, url, *seed[1:]]
             self.channel.advance()
         self.count("injector", "urls_injected", injected)
         self.count("injector", "urls_filtered", filtered)
+
+    def _name(self, split: FileSplit, number: int, fault: str) -> None:
+        """Say what is wrong with a line, with its file and its number in it; not of more than a hundred."""
+        self.named += 1
+        if self.named > _NAMED:
+            return
+        if self.lines_before < 0:
+            self.lines_before = lines_before(split)
+        more = " (no further ones are named)" if self.named == _NAMED else ""
+        self.channel.line(f"{split.path} line {self.lines_before + number + 1}: {fault}{more}")
 
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[Pair]:
         """Write the last seed of each key."""
@@ -153,6 +175,14 @@ class InjectorJob(TableJob[InjectParameters]):
         return entries
 
 
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def inject(conf: Configuration, seed_dir: str) -> JobResult:
     """Inject the seeds of a file or folder, here or at ``hdfs://…``; return the counters (group ``injector``)."""
     log = JobLog("InjectorJob")
@@ -168,6 +198,8 @@ def inject(conf: Configuration, seed_dir: str) -> JobResult:
             splits, parameters = split_files(files, map_tasks(conf)), InjectParameters(now=now_ms())
             result = run_job(InjectorJob, conf, splits, parameters, title="InjectorJob")
     log.line(f"total number of urls rejected by filters: {result.count('injector', 'urls_filtered')}")
+    if result.count("injector", "faults"):
+        log.line(f"total number of faults in seed lines, whose URLs are injected: {result.count('injector', 'faults')}")
     injected = result.count("injector", "urls_injected")
     log.line(f"total number of urls injected after normalization and filtering: {injected}")
     log.line(f"total number of urls already in the table: {result.count('injector', 'urls_merged')}")

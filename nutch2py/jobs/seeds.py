@@ -12,6 +12,7 @@ from nutch2py.cells import float32
 from nutch2py.errors import InputError
 from nutch2py.schedule.abstract import FIXED_INTERVAL_KEY
 
+_SHOWN = 100  # characters of a bad value
 SCORE, INTERVAL = "nutch.score", "nutch.fetchInterval"
 
 
@@ -80,6 +81,20 @@ def parse_seed_line(line: str) -> list[Seed]:
         else:
             metadata[name] = value
     return [*seeds, seed._replace(metadata=metadata)]
+
+
+def faults(line: str) -> list[str]:
+    """Return what is wrong with the fields of a seed line, whose URL is injected without them."""
+    found = []
+    for field in line.strip().split("\t")[1:]:
+        name, equals, value = field.partition("=")
+        if not equals and field.strip() and "sitemaps:" not in field and not field.startswith("-sitemap"):
+            found.append(f"{field[:_SHOWN]!r} is no name=value: it is left out")
+        elif name == SCORE and _score(value) is None:
+            found.append(f"{name} is {value[:_SHOWN]!r}, which is not a number: the score is db.score.injected")
+        elif name in (INTERVAL, FIXED_INTERVAL_KEY) and _seconds(value) is None:
+            found.append(f"{name} is {value[:_SHOWN]!r}, which is not a whole number of seconds: it is left out")
+    return found
 
 
 def _score(text: str) -> float | None:

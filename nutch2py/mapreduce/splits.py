@@ -43,6 +43,8 @@ class FileSplit(NamedTuple):
     """Rank of the split among all, for rules like "the last line wins"."""
     content: bytes | None = None
     """The lines themselves, when the task cannot read the file: it runs on another machine."""
+    before: int = 0
+    """With ``content``: how many lines of the file stand before it."""
 
 
 Split = RangeSplit | ListSplit | SideSplit | FileSplit
@@ -59,7 +61,7 @@ def encode_split(split: Split) -> bytes:
             return orjson.dumps({"side": list(key_range)})
         case FileSplit():
             text = None if split.content is None else split.content.decode("latin-1")
-            return orjson.dumps({"file": [*split[:4], text]})
+            return orjson.dumps({"file": [*split[:4], text, split.before]})
 
 
 def decode_split(line: bytes) -> Split:
@@ -71,8 +73,8 @@ def decode_split(line: bytes) -> Split:
         return ListSplit(KeyRange(*fields["list"]))
     if "side" in fields:
         return SideSplit(KeyRange(*fields["side"]))
-    path, start, stop, order, text = fields["file"]
-    return FileSplit(path, start, stop, order, None if text is None else text.encode("latin-1"))
+    path, start, stop, order, text, before = fields["file"]
+    return FileSplit(path, start, stop, order, None if text is None else text.encode("latin-1"), before)
 
 
 def split_files(paths: Iterable[Path], count: int) -> list[FileSplit]:
@@ -97,7 +99,20 @@ def with_content(split: Split) -> Split:
     """Return the split with its lines in it, for a task that cannot read the file."""
     if not isinstance(split, FileSplit) or split.content is not None:
         return split
-    return split._replace(content=b"".join(read_lines(split)))
+    return split._replace(content=b"".join(read_lines(split)), before=lines_before(split))
+
+
+def lines_before(split: FileSplit) -> int:
+    """Return how many lines of the file stand before those of the split; reads the file up to there."""
+    if split.content is not None:
+        return split.before
+    if not split.start:
+        return 0
+    with Path(split.path).open("rb") as file:
+        count, left = 0, split.start - 1
+        while left and (part := file.read(min(left, 1 << 20))):
+            count, left = count + part.count(b"\n"), left - len(part)
+        return count + 1  # that which began before, and is read by the split before
 
 
 def read_lines(split: FileSplit) -> Iterable[bytes]:

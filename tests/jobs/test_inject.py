@@ -16,6 +16,7 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import InputError
 from nutch2py.jobs.inject import inject
 from nutch2py.jobs.seeds import Seed, parse_seed_line, seed_files
+from nutch2py.mapreduce import splits
 from nutch2py.webpage import Mark, MetadataKey, WebPage
 from tests.jobs.rows import pages, put
 
@@ -205,6 +206,28 @@ class TestRows:
         out = capsys.readouterr().out
         assert "total number of urls rejected by filters: 3" in out
         assert "total number of urls injected after normalization and filtering: 1" in out
+
+    def test_faults_are_named_with_file_and_line(
+        self, conf: Configuration, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(splits, "_MIN_PIECE", 40)
+        conf.set("mapreduce.job.maps", "4")
+        file = tmp_path / "seeds.txt"
+        lines = [b"http://a.example/", b"# none", b"http://b.example/\tnutch.score=abc\tnutch.fetchInterval=1h\tword",
+                 b"no url", b"http://c.example/\tk=\xff", b"http://d.example/x.gif", b"http://e.example/" + b"e" * 9000,
+                 b"http://f.example/\tnutch.fetchInterval.fixed=-\t-sitemap", b"http://g.example/\tk=v"]  # fmt: skip
+        file.write_bytes(b"\n".join(lines))
+        counters = inject(conf, str(file)).counters["injector"]
+        assert (counters["urls_injected"], counters["urls_filtered"], counters["faults"]) == (5, 3, 5)
+        out = capsys.readouterr().out
+        said = [line.removeprefix(f"{file} ") for line in out.splitlines() if line.startswith(str(file))]
+        begins = ["line 3: nutch.score is 'abc'", "line 3: nutch.fetchInterval is '1h'",
+                  "line 3: 'word' is no name=value", "line 4: no url is not injected: ", "line 5: it is not UTF-8",
+                  "line 6: http://d.example/x.gif is not injected: a normalizer or a filter rejects it",
+                  "line 7: http://e.example/eee", "line 8: nutch.fetchInterval.fixed is '-'"]  # fmt: skip
+        assert [line[: len(begin)] for line, begin in zip(said, begins, strict=True)] == begins
+        assert "total number of faults in seed lines, whose URLs are injected: 5" in out
+        assert "total number of urls rejected by filters: 3" in out
 
     def test_a_row_that_exists_is_left_alone(self, conf: Configuration, injected: Inject) -> None:
         put(conf, {self.URL: {"score": 9.0, "fetch_time": 5, "status": 2, "marks": {Mark.UPDATEDB: "b"}}})
