@@ -6,6 +6,7 @@ import http.client
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+
+from tests.processes import wait_until
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = ROOT / "scripts"
@@ -294,6 +297,21 @@ class TestCrawl:
         assert f"Error running:\n  {nutch} {step} " in done.stdout
         assert done.stdout.endswith("Failed with exit value 4.\n")
         assert self.calls(tmp_path)[-1] == step
+
+    @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)])
+    def test_a_signal_ends_the_command_that_runs(self, tmp_path: Path, number: signal.Signals, code: int) -> None:
+        """As an administrator sends it: to the script alone, which must not leave its command behind."""
+        waiting = f"trap 'touch {tmp_path}/told; exit 7' TERM; touch {tmp_path}/there; while :; do sleep 0.1; done"
+        nutch = self.stand_in(tmp_path, f'[ "$1" != fetch ] || {{ {waiting}; }}')
+        # a shell that ignores SIGINT, as that of a test in the background may, could not be told of it
+        heeding = "import os, signal, sys; signal.signal(2, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+        words = [sys.executable, "-c", heeding, SCRIPTS / "crawl", "seeds", "id1", "5"]
+        process = subprocess.Popen(words, cwd=tmp_path, env={**os.environ, "NUTCH2PY": nutch}, start_new_session=True)
+        wait_until(lambda: (tmp_path / "there").exists() or process.poll() is not None)
+        os.kill(process.pid, number)
+        assert process.wait(60) == code
+        assert (tmp_path / "told").exists()
+        assert self.calls(tmp_path)[-1] == "fetch"
 
     def test_stops_at_a_stop_file(self, tmp_path: Path) -> None:
         nutch = self.stand_in(tmp_path, '[ "$1" != index ] || touch .STOP')
