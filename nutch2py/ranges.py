@@ -55,7 +55,7 @@ _NAMES: Mapping[Range, str] = {
         solr.commit.size elastic.max.bulk.docs elastic.max.bulk.size hbase.indexer.commit.size plugin.failures.minimum
     """,
     _ANY_COUNT: """
-        hbase.thrift.retries hbase.thrift.retry.wait hbase.thrift.gateway.rest hbase.thrift.idle
+        hbase.thrift.gateway.rest hbase.thrift.idle
         mapreduce.job.maps mapreduce.job.reduces db.fetch.retry.max db.update.max.inlinks
         fetcher.threads.slow fetcher.threads.start.delay fetcher.follow.outlinks.num.links
         fetcher.redirect.dedupcache.size http.max.delays http.redirect.max
@@ -64,7 +64,7 @@ _NAMES: Mapping[Range, str] = {
         parser.html.max.attributes parser.html.max.copies parser.html.max.depth
         parser.unpack.max.documents parser.unpack.max.depth sitemap.redir.max urlnormalizer.loop.count
         scoring.depth.max pagerank.iterations link.analyze.num.iterations hostdb.purge.failed.hosts.threshold
-        elastic.exponential.backoff.millis elastic.exponential.backoff.retries elastic.bulk.close.timeout
+        elastic.exponential.backoff.millis elastic.exponential.backoff.retries
     """,
     _OR_NONE: """
         db.max.anchor.length generate.max.count generate.max.distance generate.min.interval fetcher.max.crawl.delay
@@ -88,7 +88,7 @@ _NAMES: Mapping[Range, str] = {
         fetcher.server.delay fetcher.server.min.delay fetcher.min.crawl.delay fetcher.exceptions.per.queue.delay
         fetcher.threads.slow.after
         fetcher.exceptions.per.queue.clear.after fetcher.throughput.threshold.check.after index.lock.timeout
-        solr.retry.timeout pagerank.tolerance
+        service.wait.seconds elastic.bulk.close.timeout pagerank.tolerance
     """,
     _WAIT: "solr.timeout elastic.timeout",
     _WAIT_OR_NONE: """

@@ -124,10 +124,8 @@ def test_no_command_shows_a_secret(tmp_path, capfd, monkeypatch, debug, runner):
         "http.proxy.username": "me",
         "http.agent.name": "x",
         "http.filter.ipaddress.exclude": "",
-        "solr.retry.timeout": "0",
-        "elastic.bulk.close.timeout": "0",
+        "service.wait.seconds": "0",
         "fetcher.server.delay": "0",
-        "hbase.thrift.retries": "0",
         "hbase.thrift.gateway.rest": "0",
         "storage.embedded.map.size": str(1 << 30),
     }

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-import random
 import socket
-import time
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, TypeVar
 
 from nutch2py.errors import IndexingError, causes_of
-from nutch2py.reporting import warn
+from nutch2py.outages import Outage
 from nutch2py.secrets import shown_address
 
 T = TypeVar("T")
 
-_FIRST_WAIT, _LONGEST_WAIT = 0.25, 15.0
 _SERVER_ERRORS = 3  # a fourth 500 in a row is taken for an objection to what was sent
 
 
@@ -58,8 +55,8 @@ class Attempts:
     """The addresses of one server, and requests to the one in use, which serves until it fails.
 
     A failure without a whole answer, and the answers 429, 500, 502, 503, 504 and those of ``stopping`` (after a first
-    success), are tried again, at the next address when there are several, with waits that double from ``first_wait`` to
-    15 s, until ``patience`` seconds have passed without success or 429 came more than ``overloads`` times; then
+    success), are tried again, at the next address when there are several, as :class:`nutch2py.outages.Outage` waits,
+    until ``patience`` seconds have passed without success or 429 came more than ``overloads`` times; then
     :class:`IndexingError`. Other answers, the fourth 500 in a row and the first of the kind ``hopeless`` are a
     :class:`Refusal`.
 
@@ -73,7 +70,7 @@ class Attempts:
         setting: str,
         patience: float,
         *,
-        first_wait: float = _FIRST_WAIT,
+        first_wait: float = 0.25,
         overloads: float = math.inf,
         stopping: Collection[int] = (),
         hopeless: str = "",
@@ -90,6 +87,10 @@ class Attempts:
         """The address in use, as messages may show it."""
         return shown_address(self.urls[self._at])
 
+    @property
+    def _shown(self) -> str:
+        return ", ".join(map(shown_address, self.urls))
+
     def make(
         self,
         call: Callable[[int], T],
@@ -100,11 +101,12 @@ class Attempts:
 
         ``failures``: what it raises when there is no success; ``reason`` says what that means.
         """
-        began: float | None = None
-        wait, tries, server_errors, overloads = self.first_wait, 0, 0, 0
+        outage = Outage(f"{self.server} at {self._shown}", self.patience, self.setting, self.first_wait)
+        tries, server_errors, overloads = 0, 0, 0
         while True:
             try:
-                result = call(self._at)
+                with outage.asking():
+                    result = call(self._at)
             except failures as error:
                 trouble = reason(error)
                 status, message = trouble.status, shown_address(trouble.message)
@@ -115,25 +117,17 @@ class Attempts:
                 server_errors += _SERVER_ERRORS + 1 if self.hopeless in trouble.kinds else 1
             overloads += status == 429
             if status and not self._passing(status, server_errors):
+                outage.over()
                 raise self.refusal(trouble)
-            now = time.monotonic()
-            if began is None:
-                began = now
+            tries += 1
             if overloads > self.overloads:
                 raise IndexingError(f"{self.server} at {self.url} is overloaded ({message}): run the job again later")
-            if now - began >= self.patience:
-                urls = ", ".join(map(shown_address, self.urls))
+            if not outage.failed(message, at_once=tries % len(self.urls) != 0):
                 raise IndexingError(
-                    f"{self.server} does not answer at {urls} ({message}): start it or correct {self.setting}, and run "
-                    "the job again"
+                    f"{self.server} does not answer at {self._shown} ({message}), tried for {self.patience:g} s: start "
+                    f"it or correct {self.setting}, and run the job again"
                 )
-            tries += 1
             self._at = (self._at + 1) % len(self.urls)
-            if tries % len(self.urls) == 0:
-                if wait == self.first_wait:
-                    warn(f"{self.server} does not answer at {self.url} ({message}): trying for {self.patience:g} s")
-                time.sleep(min(wait * (0.75 + random.random() / 2), max(0.0, began + self.patience - now)))
-                wait = min(wait * 2, _LONGEST_WAIT)
 
     def _passing(self, status: int, server_errors: int) -> bool:
         """Tell whether a failure may pass."""

@@ -35,8 +35,8 @@ class SolrClient:
     """One collection, at one or several addresses; the first that answers serves until it fails.
 
     A connection that is refused, cut or too slow, and the answers 404 (a node that is stopping), 429, 502, 503 and 504,
-    are tried again, at the next address when there are several, with waits that double from 0.25 s to 15 s, until
-    ``patience`` seconds have passed without an answer; then :class:`IndexingError`. Repeating an update is harmless:
+    are tried again, at the next address when there are several, until ``patience`` seconds have passed without an
+    answer; then :class:`IndexingError`. Repeating an update is harmless:
     documents are replaced by id. Other answers are :class:`SolrRefusal`, 401 and 403 an IndexingError at once.
 
     ``timeout``: seconds to wait for an answer. ``headers``: for every request. One object serves one thread.
@@ -48,7 +48,7 @@ class SolrClient:
         auth: tuple[str, str] | None = None,
         headers: dict[str, str] | None = None,
         timeout: float = 120.0,
-        patience: float = 300.0,
+        patience: float = 600.0,
     ) -> None:
         import pysolr
         import requests

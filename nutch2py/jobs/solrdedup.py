@@ -10,6 +10,7 @@ from nutch2py.backends.solr_client import SolrClient, SolrRefusal, addresses, lo
 from nutch2py.conf import Configuration
 from nutch2py.errors import IndexingError
 from nutch2py.jobs.joblog import JobLog
+from nutch2py.outages import service_wait
 from nutch2py.secrets import shown_address
 
 _ROWS = 1000
@@ -33,7 +34,7 @@ def solrdedup(conf: Configuration) -> int:
             urls,
             login(conf),
             timeout=conf.get_float("solr.timeout", 120.0),
-            patience=conf.get_float("solr.retry.timeout", 300.0),
+            patience=service_wait(conf),
         )
         try:
             deleted += _clean_up(client)

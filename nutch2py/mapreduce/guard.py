@@ -23,16 +23,25 @@ _APPLICATION = re.compile(rb"^(application_\d+_\d+)\s", re.MULTILINE)
 _OPEN = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
 
 
-def running_applications(yarn: Sequence[str], tag: str) -> list[str]:
-    """Return the ids of the applications with a tag that have not ended."""
+def listing(tag: str) -> list[str]:
+    """Return the words after ``yarn`` that list the applications with a tag that have not ended."""
+    return ["application", "-list", "-appTags", tag, "-appStates", _OPEN]
+
+
+def applications_in(listed: bytes) -> list[str]:
+    """Return the ids in what the command of :func:`listing` has put out."""
+    return [name.decode() for name in _APPLICATION.findall(listed)]
+
+
+def _running_applications(yarn: Sequence[str], tag: str) -> list[str]:
     done = subprocess.run(
-        [*yarn, "application", "-list", "-appTags", tag, "-appStates", _OPEN],
+        [*yarn, *listing(tag)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         check=False,
     )
-    return [name.decode() for name in _APPLICATION.findall(done.stdout)]
+    return applications_in(done.stdout)
 
 
 def kill_applications(yarn: Sequence[str], names: Sequence[str]) -> None:
@@ -87,7 +96,7 @@ def main(arguments: Sequence[str]) -> int:
                 end()
     code = client.wait()
     if gone.is_set() and yarn:
-        kill_applications(yarn, known or running_applications(yarn, tag))
+        kill_applications(yarn, known or _running_applications(yarn, tag))
     return 143 if gone.is_set() else code
 
 

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, InputError, NutchError
+from nutch2py.mapreduce import guard
 from nutch2py.mapreduce.progress import TASK_ERROR, decode_error
+from nutch2py.outages import Outage, service_wait
 
 if TYPE_CHECKING:
     from nutch2py.mapreduce.package_archive import Manifest
@@ -29,18 +31,29 @@ _STREAMING_JARS = (
     "contrib/streaming/hadoop-streaming*.jar",
     "../hadoop-mapreduce/hadoop-streaming*.jar",
 )
+_AWAY = re.compile(
+    rb"failed on (connection|socket timeout|local) exception|Connection (refused|reset)|ConnectException"
+    rb"|SocketTimeoutException|NoRouteToHostException|in safe mode|StandbyException|RetriableException"
+    rb"|instead of minReplication"  # no DataNode has come up yet
+)
+"""What the commands of Hadoop say of a NameNode or ResourceManager that is away, or begins."""
+_SILENCE = 60.0  # seconds that a command may take, which starts a JVM, before that is worth a line
 _RUNNING = re.compile(rb"^\s*(application_\d+_\d+)\s+nutch2py ", re.MULTILINE)
 _OURS = re.compile(r"nutch2py-.*\.tar\.gz(\.\d+)?$|run_\w+Job\.")
 _REPAIR = "set HADOOP_HOME, or the property mapreduce.hadoop.home, to the folder of a Hadoop installation"
 
 
 class Hadoop(NamedTuple):
-    """A Hadoop installation: its commands, the jar of Hadoop streaming, and our folder on its file system."""
+    """A Hadoop installation: its commands, the jar of Hadoop streaming, and our folder on its file system.
+
+    ``wait``: seconds for which HDFS and YARN are tried while they are away.
+    """
 
     hadoop: str
     yarn: str
     streaming_jar: str
     folder: str
+    wait: float = 0.0
 
     @classmethod
     def find(cls, conf: Configuration) -> Hadoop:
@@ -70,16 +83,33 @@ class Hadoop(NamedTuple):
             jar = str(found[0])
         user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
         folder = conf.get_trimmed("mapreduce.hadoop.folder").rstrip("/") or f"hdfs:///user/{user}/nutch2py"
-        return cls(hadoop, yarn, jar, folder)
+        return cls(hadoop, yarn, jar, folder, service_wait(conf))
 
     def fs(self, *arguments: str, expect: str | None = None) -> subprocess.CompletedProcess[bytes]:
         """Run ``hadoop fs``; ``expect`` says what failed when it fails, None: failing is an answer."""
-        done = subprocess.run(
-            [self.hadoop, "fs", *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False
-        )
+        done = self._run("HDFS", self.hadoop, "fs", *arguments)
         if done.returncode and expect is not None:
             raise InputError(f"{expect}: {_last_line(done.stderr)}: check that HDFS runs, and the permissions there")
         return done
+
+    def _run(self, service: str, *command: str) -> subprocess.CompletedProcess[bytes]:
+        """Run a command, again and again while it says that the service is away."""
+        outage = Outage(service, self.wait, "HADOOP_HOME")
+        while True:
+            with outage.listening(_SILENCE):
+                done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+            if not (done.returncode and _AWAY.search(done.stderr)):
+                outage.over()
+                return done
+            if not outage.failed(_last_line(done.stderr)):
+                return done
+
+    def left_running(self, tag: str) -> list[str]:
+        """Return the ids of the applications with a tag that have not ended."""
+        done = self._run("YARN", self.yarn, *guard.listing(tag))
+        if done.returncode:
+            raise InputError(f"cannot ask YARN which jobs run: {_last_line(done.stderr)}: check that it runs")
+        return guard.applications_in(done.stdout)
 
     def ship(self, package: Path, manifest: Manifest) -> str:
         """Return the address of the archive on HDFS, putting it there unless it is."""
@@ -98,9 +128,7 @@ class Hadoop(NamedTuple):
         That is archives of earlier versions, and inputs of jobs whose driver died. While one of our jobs runs, nothing
         is deleted: its tasks may need either.
         """
-        listed = subprocess.run(
-            [self.yarn, "application", "-list"], stdin=subprocess.DEVNULL, capture_output=True, check=False
-        )
+        listed = self._run("YARN", self.yarn, "application", "-list")
         if listed.returncode:
             raise InputError(f"cannot ask YARN which jobs run: {_last_line(listed.stderr)}: check that it runs")
         running = _RUNNING.search(listed.stdout)

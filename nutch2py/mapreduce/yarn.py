@@ -27,6 +27,7 @@ from nutch2py.mapreduce.progress import ProgressMonitor
 from nutch2py.mapreduce.protocol import restore_text
 from nutch2py.mapreduce.standins import JobKey, mrjob_importable
 from nutch2py.mapreduce.workfolder import jvm_options
+from nutch2py.outages import begins, ends, service_wait
 
 with mrjob_importable():
     from mrjob.hadoop import HadoopJobRunner
@@ -49,7 +50,9 @@ _OURS = frozenset(
         "io.serializations",
     }
 )
+_SUBMITTED = re.compile(rb"Submitted application|Job job_\d+_\d+ (running|completed|failed)")
 _PROGRESS = re.compile(rb"map\s+(\d+)%\s+reduce\s+(\d+)%")
+_RETRY_INTERVAL = 30_000  # yarn.resourcemanager.connect.retry-interval.ms, less than which is refused
 _EXIT = re.compile(rb"subprocess failed with code (\d+)")
 _MEMORY = re.compile(rb"is running .* beyond the '(PHYSICAL|VIRTUAL)' memory limit")
 _NO_PROGRAM = re.compile(rb'Cannot run program "([^"]+)"')
@@ -74,6 +77,8 @@ def write_job_properties(path: Path, conf: Configuration, label: str, tag: str) 
         for name in conf
         if name.startswith(_PASSED) and name not in _OURS and conf.get_trimmed(name)
     }
+    for name, value in _waits(service_wait(conf)).items():
+        properties.setdefault(name, value)
     properties["mapreduce.job.name"] = label
     properties["mapreduce.job.tags"] = ",".join(filter(None, (properties.get("mapreduce.job.tags"), tag)))
     lines = [
@@ -83,6 +88,16 @@ def write_job_properties(path: Path, conf: Configuration, label: str, tag: str) 
     text = '<?xml version="1.0"?>\n<configuration>\n' + "\n".join(lines) + "\n</configuration>\n"
     with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
         file.write(text)
+
+
+def _waits(seconds: float) -> dict[str, str]:
+    """Return for how long the client and the application master try a ResourceManager or a NameNode that is away."""
+    milliseconds = str(max(round(seconds * 1000), _RETRY_INTERVAL))
+    return {
+        "yarn.resourcemanager.connect.max-wait.ms": milliseconds,
+        "yarn.app.mapreduce.am.scheduler.connection.wait.interval-ms": milliseconds,
+        "ipc.client.connect.max.retries": str(max(round(seconds), 1)),  # one a second
+    }
 
 
 class Launch(NamedTuple):
@@ -161,7 +176,7 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
 
     def _run(self) -> None:
         """Put the input on HDFS and run; files of the job go with its submission, into YARN's own staging folder."""
-        kill = guard.running_applications([self.installation.yarn], self.tag)
+        kill = self.installation.left_running(self.tag)
         if kill:
             self.progress(f"an earlier driver left {', '.join(kill)} running: ending it")
             guard.kill_applications([self.installation.yarn], kill)
@@ -171,7 +186,7 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
         (path,) = self._input_paths
         shutil.copyfile(path, local / "splits")
         self.installation.fs(
-            "-put", str(local), f"{self.installation.folder}/", expect="cannot put the job's input on HDFS"
+            "-put", "-f", str(local), f"{self.installation.folder}/", expect="cannot put the job's input on HDFS"
         )
         self._run_job_in_hadoop()
 
@@ -214,6 +229,8 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
     def _watched(self, lines: Iterator[bytes]) -> Iterator[bytes]:
         for line in lines:
             progress = _PROGRESS.search(line)
+            if progress or _SUBMITTED.search(line):
+                ends("YARN")
             if progress:
                 self.progress(f"map {progress[1].decode()} % reduce {progress[2].decode()} %")
             failed = _EXIT.search(line)
@@ -226,8 +243,8 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
                 self.missing_program = program[1].decode("utf-8", "replace")
             if b"Retrying connect to server" in line or b"ERROR" in line or b"Exception" in line:
                 self.said = line.decode("utf-8", "replace").strip()
-                if b"Retrying" in line:
-                    self.progress(self.said)
+                if b"Retrying" in line:  # the client itself waits, see write_job_properties
+                    begins("YARN", self.said.partition("Retrying ")[2], self.installation.wait, "HADOOP_HOME")
             yield line
 
     def output_records(self) -> int:

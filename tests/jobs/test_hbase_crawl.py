@@ -36,7 +36,6 @@ def on_hbase(stage: Crawl, hbase: Any, folder: Path) -> Crawl:
     settings = {
         "storage.data.store": hbase.address(),
         "storage.crawl.id": crawl_id,
-        "hbase.thrift.retry.wait": "200",
         "hbase.thrift.write.rows": "5",
         "hbase.thrift.scan.rows": "5",
         "index.embedded.path": str(folder / "index"),

@@ -91,7 +91,10 @@ def test_properties_of_hadoop_go_into_a_file_of_the_user_alone(conf: Configurati
     assert written == {
         "mapreduce.job.queuename": "crawl & search",
         "mapreduce.job.tags": "night,tag-1",
+        "ipc.client.connect.max.retries": "600",
         "mapreduce.task.timeout": "600000",
+        "yarn.app.mapreduce.am.scheduler.connection.wait.interval-ms": "600000",
+        "yarn.resourcemanager.connect.max-wait.ms": "600000",
         "yarn.app.mapreduce.am.resource.mb": "900",
     }
     assert oct(path.stat().st_mode & 0o777) == "0o600"

@@ -23,7 +23,6 @@ from tests.table.gateway_proxy import GatewayProxy
 _numbers = itertools.count()
 ROWS = 6_000
 QUICK = {
-    "hbase.thrift.retry.wait": "100",
     "hbase.thrift.timeout": "120000",  # a server started anew needs less, on a busy machine, too
     "hbase.thrift.scan.rows": "200",
     "hbase.thrift.write.rows": "200",
@@ -314,7 +313,7 @@ def test_framed_transport_and_compact_protocol(hbase, opened):
         fill(store, 500)
         assert read(store, 100, lambda: None) == keys(500)
         assert store.get_many(["row000003"])[0].status == 3
-        wrong = opened(location, hbase__thrift__retries="0", hbase__thrift__timeout="2000")
+        wrong = opened(location, service__wait__seconds="0", hbase__thrift__timeout="2000")
         with pytest.raises(StoreError, match=r"hbase\.thrift\.transport"):
             wrong.get("row000003")
     finally:

@@ -62,11 +62,11 @@ def test_a_table_name_that_hbase_refuses(name):
 def test_settings_come_from_the_properties():
     conf = Configuration({
         "hbase.thrift.transport": "FRAMED", "hbase.thrift.protocol": "compact", "hbase.thrift.timeout": "5000",
-        "hbase.thrift.retry.wait": "250", "hbase.compression": "gz", "gora.buffer.read.limit": "10",
+        "service.wait.seconds": "250", "hbase.compression": "gz", "gora.buffer.read.limit": "10",
         "hbase.thrift2.gateways": "a:1, b", "hbase.create.splits": "com.a,com.b",
     })  # fmt: skip
     found = Settings.of(conf)
-    assert (found.transport, found.protocol, found.timeout, found.retry_wait) == ("framed", "compact", 5.0, 0.25)
+    assert (found.transport, found.protocol, found.timeout, found.wait) == ("framed", "compact", 5.0, 250.0)
     assert (found.compression, found.scan_rows, found.splits) == ("GZ", 10, ("com.a", "com.b"))
     assert found.thrift2 == (("a", 1), ("b", 9095))
     assert found.write_bytes < 2 << 20  # what a gateway takes in a frame
@@ -297,7 +297,7 @@ def test_two_fields_in_one_column_are_refused(tmp_path):
 
 
 def test_no_gateway_at_the_address():
-    conf = Configuration({"hbase.thrift.retries": "1", "hbase.thrift.retry.wait": "1"})
+    conf = Configuration({"service.wait.seconds": "0.3"})
     store = open_store(conf, WebPage, "hbase://127.0.0.1:1", "webpage")
     with pytest.raises(
         StoreError, match=r"no HBase Thrift gateway answers at hbase://127\.0\.0\.1:1 .*storage\.data\.store"

@@ -17,6 +17,7 @@ from nutch2py.document import NutchDocument, clean_text
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.index_writers import Parameters, no_id
 from nutch2py.indexer.writers.delivery import Batch, ServerIndexWriter, json_fields, send_halving
+from nutch2py.outages import service_wait
 from nutch2py.reporting import warn
 
 T = TypeVar("T")
@@ -31,7 +32,7 @@ class ElasticIndexWriter(ServerIndexWriter):
     """Sends documents and deletes to an index of Elasticsearch (7 or later) or OpenSearch, at ``elastic.host``.
 
     They go by ``_bulk``, ``elastic.max.bulk.docs`` documents or ``elastic.max.bulk.size`` characters at once, and are
-    searchable after :meth:`commit` (``_refresh``). A server that is away is waited for, ``elastic.bulk.close.timeout``
+    searchable after :meth:`commit` (``_refresh``). A server that is away is waited for, ``service.wait.seconds``
     seconds; one that is overloaded (429) is tried ``elastic.exponential.backoff.retries`` times, beginning after
     ``elastic.exponential.backoff.millis``. A document that it objects to is named, counted in ``refused``, and left
     out; the others go in.
@@ -71,7 +72,9 @@ class ElasticIndexWriter(ServerIndexWriter):
         self.first_wait = whole("exponential.backoff.millis", millis) / 1000
         retries = conf.get_int("elastic.exponential.backoff.retries", 10)
         self.overloads = whole("exponential.backoff.retries", retries)
-        self.patience = whole("bulk.close.timeout", conf.get_int("elastic.bulk.close.timeout", 600))
+        self.patience = conf.get_float("elastic.bulk.close.timeout", service_wait(conf))
+        if (patience := whole("bulk.close.timeout", -1)) >= 0:
+            self.patience = patience
         self.timeout = conf.get_float("elastic.timeout", 120.0)
         user = given_or("username", conf.get_trimmed("elastic.username"))
         password = parameters.get("password", "") or conf.get("elastic.password", "")

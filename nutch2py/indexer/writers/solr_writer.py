@@ -16,6 +16,7 @@ from nutch2py.errors import IndexingError
 from nutch2py.indexer.field_mapping import FieldMapping
 from nutch2py.indexer.index_writers import Parameters, no_id
 from nutch2py.indexer.writers.delivery import Batch, ServerIndexWriter, json_fields, send_halving
+from nutch2py.outages import service_wait
 from nutch2py.reporting import warn
 from nutch2py.secrets import shown_address
 
@@ -27,7 +28,7 @@ class SolrIndexWriter(ServerIndexWriter):
 
     They go in batches of ``solr.commit.size`` documents or 8 million characters, searchable after :meth:`commit` (a
     hard commit, unless ``solr.commit.index`` is false), or after ``solr.commit.within`` ms. A Solr that is away is
-    waited for, ``solr.retry.timeout`` seconds; see :class:`SolrClient`. A batch that Solr refuses is halved until the
+    waited for, ``service.wait.seconds``; see :class:`SolrClient`. A batch that Solr refuses is halved until the
     documents that it objects to are found: they are named, counted in ``refused``, and left out; the others go in.
 
     Before the first document the collection's schema is read; fields that are missing or do not take what is sent
@@ -79,7 +80,7 @@ class SolrIndexWriter(ServerIndexWriter):
         """Take over the parameters; the first batch connects."""
         self._configure(conf, parameters)
         self._batch = Batch(self.commit_size, _BATCH_CHARACTERS)
-        timeout, patience = conf.get_float("solr.timeout", 120.0), conf.get_float("solr.retry.timeout", 300.0)
+        timeout, patience = conf.get_float("solr.timeout", 120.0), service_wait(conf)
         check = conf.get_bool("solr.schema.check", True)
         self._targets = [
             _Collection(SolrClient(urls, self.auth, self.headers, timeout, patience), self, check)

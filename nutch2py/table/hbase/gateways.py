@@ -15,41 +15,31 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+from nutch2py.outages import Outage
 from nutch2py.table.hbase.connection import Link
-from nutch2py.table.hbase.failures import ANSWERS, FAILURES, explained, gateway_lost, hopeless
+from nutch2py.table.hbase.failures import ANSWERS, FAILURES, explained, first_line, gateway_lost, hopeless
 from nutch2py.table.hbase.hbase_settings import Address, Settings
 
 T = TypeVar("T")
-_LONGEST_WAIT = 20.0
-_PATIENCE_WITH_STRANGERS = 10.0
-"""Seconds that gateways are tried which never answered before: most likely the address is wrong."""
 
 
-class Patience:
-    """Counts failures in a row and waits between them, twice as long each time; :meth:`after` gives up by raising."""
+class Patience(Outage):
+    """Tries in a row at a table behind gateways; :meth:`after` gives up by raising."""
 
     def __init__(self, gateways: Gateways) -> None:
-        self._gateways, self._failures, self._began = gateways, 0, 0.0
-
-    def progress(self) -> None:
-        """Forget the failures so far."""
-        self._failures = 0
+        super().__init__(f"HBase at {gateways.where}", gateways.settings.wait, "storage.data.store")
+        self._gateways = gateways
 
     def after(self, error: BaseException) -> None:
         """Wait before the next try, or raise :class:`StoreError`."""
         gateways = self._gateways
-        settings = gateways.settings
-        if not self._failures:
-            self._began = time.monotonic()
-        passed = time.monotonic() - self._began
-        in_vain = self._failures >= settings.retries or passed > 2 * settings.timeout
-        strangers = gateway_lost(error) and not gateways.answered and passed > _PATIENCE_WITH_STRANGERS
-        if hopeless(error) or in_vain or strangers:
+        if hopeless(error):
+            self.over()  # it has answered
             raise explained(error, gateways.table, gateways.where) from error
-        wait = min(settings.retry_wait * 2**self._failures, _LONGEST_WAIT) * random.uniform(0.75, 1.25)
-        self._failures += 1
-        if not (gateway_lost(error) and gateways.another_lives()):
-            time.sleep(wait)
+        lost = gateway_lost(error)
+        why = f"no gateway: {first_line(error)}" if lost else first_line(error)
+        if not self.failed(why, at_once=lost and gateways.another_lives()):
+            raise explained(error, gateways.table, gateways.where) from error
 
 
 class Gateways:
@@ -57,7 +47,6 @@ class Gateways:
 
     def __init__(self, addresses: tuple[Address, ...], settings: Settings, table: str, where: str) -> None:
         self.addresses, self.settings, self.table, self.where = addresses, settings, table, where
-        self.answered = False
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._idle: list[Link] = []
@@ -151,7 +140,6 @@ class Gateways:
     def _give_back(self, link: Link) -> None:
         link.used, link.fresh = time.monotonic(), False
         with self._lock:
-            self.answered = True
             self._resting.pop(link.address, None)
             if self._process == os.getpid():
                 self._idle.append(link)
@@ -165,10 +153,11 @@ class Gateways:
         patience = Patience(self)
         while True:
             try:
-                with self.link() as link:
+                with patience.asking(), self.link() as link:
                     return action(link)
             except FAILURES as error:
                 if isinstance(error, ANSWERS) and hopeless(error):
+                    patience.over()
                     raise
                 patience.after(error)
 

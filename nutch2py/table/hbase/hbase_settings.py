@@ -8,6 +8,7 @@ from typing import NamedTuple, Self
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
+from nutch2py.outages import service_wait
 
 DEFAULT_PORT = 9090
 _NAMESPACE = re.compile(r"[A-Za-z0-9_]+")
@@ -72,8 +73,7 @@ class Settings:
     tls_ca: str = ""
     timeout: float = 300.0
     connect_timeout: float = 10.0
-    retries: int = 10
-    retry_wait: float = 0.5
+    wait: float = 600.0
     rest: float = 30.0
     idle: float = 20.0
     scan_rows: int = 1000
@@ -106,8 +106,7 @@ class Settings:
             tls_ca=str(conf.absolute(ca)) if (ca := conf.get_trimmed("hbase.thrift.ssl.ca.file")) else "",
             timeout=conf.get_int("hbase.thrift.timeout", 300_000) / 1000,
             connect_timeout=conf.get_int("hbase.thrift.connect.timeout", 10_000) / 1000,
-            retries=conf.get_int("hbase.thrift.retries", 10),
-            retry_wait=conf.get_int("hbase.thrift.retry.wait", 500) / 1000,
+            wait=service_wait(conf),
             rest=conf.get_int("hbase.thrift.gateway.rest", 30_000) / 1000,
             idle=conf.get_int("hbase.thrift.idle", 20_000) / 1000,
             scan_rows=max(

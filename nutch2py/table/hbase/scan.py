@@ -87,9 +87,10 @@ class Scan:
             while not self._stop or self._start < self._stop:
                 held = self._lease is not None
                 try:
-                    if self._asked is None:
-                        self._ask()
-                    rows, complete = self._receive()
+                    with patience.asking():
+                        if self._asked is None:
+                            self._ask()
+                        rows, complete = self._receive()
                     if rows:
                         self._start = rows[-1].row + b"\0"
                 except FAILURES as error:
@@ -99,7 +100,6 @@ class Scan:
                     if not (held and Condition.SCANNER_GONE in conditions_of(error)):
                         patience.after(error)
                     continue
-                patience.progress()
                 if complete:
                     self._close()
                 else:
