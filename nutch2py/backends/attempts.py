@@ -124,7 +124,7 @@ class Attempts:
                 raise IndexingError(f"{self.server} at {self.url} is overloaded ({message}): run the job again later")
             if not outage.failed(message, at_once=tries % len(self.urls) != 0):
                 raise IndexingError(
-                    f"{self.server} does not answer at {self._shown} ({message}), tried for {self.patience:g} s: start "
+                    f"{self.server} does not answer at {self._shown} ({message}): start "
                     f"it or correct {self.setting}, and run the job again"
                 )
             self._at = (self._at + 1) % len(self.urls)
