@@ -14,14 +14,18 @@ What remembers results measures nothing: give the function behind the memory.
 
 from __future__ import annotations
 
+import ast
 import gc
 import importlib
+import inspect
 import pkgutil
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
+
+_re_parser: Any = importlib.import_module("re._parser")
 
 Shape = Callable[[int], Any]
 """From a length to an input of about that length."""
@@ -117,6 +121,129 @@ def patterns_of(package: ModuleType) -> dict[str, re.Pattern[str]]:
         for name, value in vars(module).items()
         if isinstance(value, re.Pattern)
     }
+
+
+def near_misses(pattern: re.Pattern[Any]) -> dict[str, Shape]:
+    """Return shapes that nearly match: an example of the pattern up to each of its repeats, and that over and over.
+
+    They end as no example does. What the repeat comes after is repeated with it, too: a search begins anew at each.
+    """
+    kind = type(pattern.pattern)
+    shapes: dict[str, Shape] = {}
+    for head, piece in dict.fromkeys(_repeats(_re_parser.parse(pattern.pattern, pattern.flags), "")):
+        for name, start, unit in (("", head, piece), (" from each start", "", head + piece)):
+            for tail in ("", "\x01"):
+                text = repeated(unit, start, tail)
+                shapes[f"{start!r} + {unit!r} * n + {tail!r}{name}"] = (
+                    text if kind is str else lambda length, text=text: text(length).encode("latin-1", "replace")
+                )
+    return shapes
+
+
+def _repeats(tree: Any, before: str) -> Iterator[tuple[str, str]]:
+    """Yield an example of what stands before each repeat, and of what is repeated."""
+    text = before
+    for operator, value in tree:
+        name = str(operator)
+        if name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+            _, most, inner = value
+            for choice in _choices(inner):
+                if most is _re_parser.MAXREPEAT or most > 50:
+                    yield text, choice
+                yield from _repeats(inner, text)
+        elif name in ("SUBPATTERN", "ATOMIC_GROUP", "BRANCH"):
+            for inner in value[1] if name == "BRANCH" else [value[-1] if name == "SUBPATTERN" else value]:
+                yield from _repeats(inner, text)
+        text += _example([(operator, value)])
+
+
+def _choices(tree: Any) -> list[str]:
+    """Return examples of what is repeated: of each branch one."""
+    for operator, value in tree:
+        inner = value[-1] if str(operator) == "SUBPATTERN" else tree if str(operator) == "BRANCH" else None
+        if str(operator) == "BRANCH":
+            return [_example(branch) or "a" for branch in value[1]]
+        if inner is not None:
+            return _choices(inner)
+        break
+    return [_example(tree) or "a"]
+
+
+def _example(tree: Any) -> str:
+    """Return a text that an expression matches, repeats taken once; look-arounds are passed over."""
+    found = ""
+    for operator, value in tree:
+        match str(operator):
+            case "LITERAL":
+                found += chr(value)
+            case "ANY" | "NOT_LITERAL":
+                found += "a" if value != ord("a") else "b"
+            case "IN":
+                found += _member(value)
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+                found += _example(value[2]) * max(value[0], min(value[1], 1))
+            case "SUBPATTERN":
+                found += _example(value[-1])
+            case "ATOMIC_GROUP":
+                found += _example(value)
+            case "BRANCH":
+                found += _example(value[1][0])
+    return found
+
+
+_SAMPLES = "aA1 ./<>=\"'&;:-_\t\n\r#%([{\\é中\x80\x02~|*+?!@$^,}])xX"
+
+
+def _member(members: Any) -> str:
+    """Return a character of a set."""
+    single = re.compile(_set_source(members))
+    return next((each for each in _SAMPLES if single.fullmatch(each)), _first(members))
+
+
+def _set_source(members: Any) -> str:
+    categories = {"CATEGORY_DIGIT": "\\d", "CATEGORY_SPACE": "\\s", "CATEGORY_WORD": "\\w",
+                  "CATEGORY_NOT_DIGIT": "\\D", "CATEGORY_NOT_SPACE": "\\S", "CATEGORY_NOT_WORD": "\\W"}  # fmt: skip
+    parts = []
+    for operator, value in members:
+        match str(operator):
+            case "NEGATE":
+                parts.append("^")
+            case "LITERAL":
+                parts.append(re.escape(chr(value)))
+            case "RANGE":
+                parts.append(f"{re.escape(chr(value[0]))}-{re.escape(chr(value[1]))}")
+            case "CATEGORY":
+                parts.append(categories[str(value)])
+    return f"[{''.join(parts)}]"
+
+
+def _first(members: Any) -> str:
+    found = [value[0] if str(operator) == "RANGE" else value for operator, value in members if value is not None]
+    return chr(next(each for each in found if isinstance(each, int)))
+
+
+def use_of(pattern: re.Pattern[Any], methods: set[str]) -> Callable[[Any], object]:
+    """Return how a pattern is used, by the names of its methods: at one place, or wherever it is found."""
+    if methods and methods <= {"match", "fullmatch"}:
+        uses = [getattr(pattern, method) for method in methods]
+        return lambda text: [use(text) for use in uses]
+
+    def everywhere(text: Any) -> None:
+        for _ in pattern.finditer(text):
+            pass
+
+    return everywhere
+
+
+def methods_of(package: ModuleType) -> dict[str, set[str]]:
+    """Return which methods of a pattern its module calls, as ``module:name`` -> names."""
+    found: dict[str, set[str]] = {}
+    for module in _modules(package):
+        for node in ast.walk(ast.parse(inspect.getsource(module))):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                name = f"{module.__name__.removeprefix(package.__name__ + '.')}:{node.value.id}"
+                found.setdefault(name, set()).add(node.attr)
+    return found
 
 
 def _modules(package: ModuleType) -> Iterator[ModuleType]:

@@ -41,7 +41,7 @@ def declared(*requirements: str) -> set[str]:
 
 REQUIRED = declared(*PROJECT["project"]["dependencies"])
 EXTRAS = declared(*(text for texts in PROJECT["project"]["optional-dependencies"].values() for text in texts))
-TESTS = declared(*PROJECT["dependency-groups"]["test"])
+TESTS = declared(*PROJECT["dependency-groups"]["test"], *PROJECT["dependency-groups"]["fuzz"])
 
 
 def test_what_is_imported_is_declared() -> None:

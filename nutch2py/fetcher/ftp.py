@@ -10,7 +10,7 @@ from nutch2py.fetcher.local_files import Entry, listing
 
 # -rw-r--r--   1 owner group      1024 Jan 01 12:00 name      and      01-02-20  03:04PM   <DIR>   name
 _UNIX = re.compile(r"([-dl])[-rwxsStT]{9}\S*\s+\d+\s+\S+\s+\S+\s+(\d+)\s+\S+\s+\d+\s+[\d:]+ (.+)")
-_DOS = re.compile(r"\d\d-\d\d-\d\d(?:\d\d)?\s+\d\d:\d\d\s*(?:AM|PM)?\s+(<DIR>|\d+)\s+(.+)", re.IGNORECASE)
+_DOS = re.compile(r"\d\d-\d\d-\d\d(?:\d\d)?\s+\d\d:\d\d(?:\s*+(?:AM|PM))?+\s+(<DIR>|\d+)\s+(.+)", re.IGNORECASE)
 
 
 def entries_of(text: str) -> Iterator[Entry]:

@@ -53,7 +53,7 @@ _TEREDO, _LOCAL_NAT64 = IPv6Network("2001::/32"), IPv6Network("64:ff9b:1::/48")
 _ISATAP = frozenset({0x00005EFE, 0x02005EFE})  # the upper half of an interface's identifier, RFC 5214
 _PLAIN = frozenset({IPv6Address("::"), IPv6Address("::1")})
 
-_NUMBER = re.compile(r"0x([0-9a-f]*)|0*([0-9]+)", re.IGNORECASE)
+_NUMBER = re.compile(r"0x([0-9a-f]*)|(?:0(?=[0-9]))*+([0-9]+)", re.IGNORECASE)
 _MOST_DIGITS = 11  # of 32 bits in octal
 
 

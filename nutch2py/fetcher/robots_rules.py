@@ -32,7 +32,7 @@ _RULE = re.compile(
     r"(?:(allow)|disallow|dissallow|dissalow|disalow|diasllow|disallaw)\s*(?::|\s)\s*(.*)", re.IGNORECASE
 )
 _DELAY = re.compile(r"crawl[- ]delay\s*(?::|\s)\s*(.*)", re.IGNORECASE)
-_SITEMAP = re.compile(r"site-?maps?\s*(?::|\s)\s*(\S+)", re.IGNORECASE)
+_SITEMAP = re.compile(r"site-?maps?(?:\s*+:|\s)\s*+(\S+)", re.IGNORECASE)
 _LONGEST_NUMBER = 32
 _NAME = re.compile(r"[A-Za-z0-9_.-]*")
 _PRODUCT = re.compile(r"[a-z_-]*")

@@ -14,7 +14,7 @@ from nutch2py.search.results import MAX_ROWS, MAX_START, Hit, SearchResult
 from nutch2py.search.snippet import Snippet
 
 _BEFORE, _AFTER = "\ue000", "\ue001"  # around marked words; private characters, which pages hardly have
-_MARK = re.compile(f"{_BEFORE}([^{_AFTER}]*){_AFTER}")
+_MARK = re.compile(f"{_BEFORE}([^{_BEFORE}{_AFTER}]*){_AFTER}")
 _SNIPPET = 240
 _PATIENCE = 5.0  # seconds: somebody waits for the answer
 _LONGEST = 30.0  # seconds for one answer

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +21,6 @@ _FOLDER = _ROOT / ".cache" / "fuzz"
 _UNITS = re.compile(rb"stat::number_of_executed_units:\s*(\d+)")
 _DONE = re.compile(rb"^#(\d+)\s", re.MULTILINE)
 _COVERAGE = re.compile(rb" cov: (\d+)")
-_ATHERIS = "atheris==3.0.0"
 
 
 class Outcome(NamedTuple):
@@ -112,8 +112,9 @@ def main(argv: list[str] | None = None) -> int:
             parser.error("--replay needs one --target")
         return replay(args.target[0], args.replay)
     if importlib.util.find_spec("atheris") is None:
-        told(f"installing {_ATHERIS}")
-        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", _ATHERIS], check=True)
+        wanted = tomllib.loads((_ROOT / "pyproject.toml").read_text())["dependency-groups"]["fuzz"]
+        told(f"installing {' '.join(wanted)}")
+        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *wanted], check=True)
     outcomes = []
     for name in args.target or TARGETS:
         outcomes.append(fuzz(name, args.minutes * 60, args.folder))

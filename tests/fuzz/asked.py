@@ -49,11 +49,13 @@ def seeds() -> Run:
 
 
 def xml_conf() -> Run:
-    folder = Path(tempfile.mkdtemp(prefix="fuzz-conf-"))
+    folder, defaults = Path(tempfile.mkdtemp(prefix="fuzz-conf-")), Configuration.load()
 
     def run(data: bytes) -> None:
         (folder / "nutch-site.xml").write_bytes(data)
-        made = Configuration.load(folder)
+        made = defaults.copy()
+        made.folders = [folder]
+        made._read(folder / "nutch-site.xml")
         made.mistyped()
         for name in [*made][:50]:
             made.get(name)

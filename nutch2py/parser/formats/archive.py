@@ -73,7 +73,7 @@ class ArchiveParser(DocumentParser):
                 EpubParser(self.conf).read_package(package, document)
                 return
         locked = broken = 0
-        entries = [entry for entry in package.entries if not entry.is_dir()]
+        entries = [entry for entry in package.entries if not entry.filename.endswith("/")]
         for entry, name in zip(entries, entry_names(entries), strict=True):
             if not entry.file_size:
                 document.add(name)
@@ -101,8 +101,10 @@ class ArchiveParser(DocumentParser):
                     if file is not None:
                         budget.take(member.size)
                         self._nested.add(document, member.name, file.read())
-        except (tarfile.TarError, OSError, EOFError, ValueError) as error:
-            if not document.text:
+        except (LimitExceeded, MemoryError):
+            raise
+        except Exception as error:  # noqa: BLE001 - tarfile raises whatever its arithmetic ends in
+            if not document.length:
                 raise Unreadable(f"tar: {error}") from None
 
     def _file(self, pieces: Iterator[bytes], document: Document) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import io
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from nutch2py.parser.formats.nested import Budget
-from nutch2py.parser.formats.parsed_document import Encrypted, Unreadable
+from nutch2py.parser.formats.parsed_document import Encrypted, LimitExceeded, Unreadable
 from nutch2py.parser.xml_entities import settled
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ class ZipPackage:
     def __init__(self, content: bytes, budget: Budget) -> None:
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(content))
-        except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError, EOFError) as error:
+        except Exception as error:  # noqa: BLE001 - zipfile raises whatever its arithmetic ends in
             raise Unreadable(f"not a ZIP file: {error}") from None
         self._budget = budget
         self._packed_left = 2 * len(content)  # files of a healthy package do not overlap; some are read twice
@@ -57,11 +56,15 @@ class ZipPackage:
                 while part := file.read(_CHUNK):
                     self._budget.take(len(part))
                     parts.append(part)
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError) as error:
-            if not parts:
-                raise Unreadable(f"{entry.filename}: {error}") from None
+        except (LimitExceeded, MemoryError):
+            raise
+        except NotImplementedError as error:  # which is a RuntimeError
+            raise Unreadable(f"{entry.filename}: {error}") from None
         except RuntimeError as error:  # zipfile's error for a password
             raise Encrypted(str(error)) from None
+        except Exception as error:  # noqa: BLE001 - see above
+            if not parts:
+                raise Unreadable(f"{entry.filename}: {error}") from None
         return b"".join(parts)
 
 

@@ -1,0 +1,205 @@
+"""Everything that sees the bytes of the web, besides URLs and documents, in time that grows with their number.
+
+Formats are measured in ``tests/parser/formats/test_growth.py``, URLs in ``tests/url/test_growth.py``, robots.txt and
+sitemaps beside their other tests, patterns in ``test_growth_of_patterns.py``. Here stand pages as a whole with every
+filter, headers, listings, lines of files, queries and requests; and the check that no plug-in was forgotten.
+"""
+
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nutch2py.backends.analysis import Analyzer
+from nutch2py.conf import Configuration
+from nutch2py.fetcher.answer import Answer, header_fields
+from nutch2py.fetcher.body import Body
+from nutch2py.fetcher.ftp import ftp_listing
+from nutch2py.fetcher.headers import canonical_headers
+from nutch2py.fetcher.queues import FetchItem
+from nutch2py.fetcher.warc import WarcFiles
+from nutch2py.jobs.seeds import parse_seed_line
+from nutch2py.parser import html_limits, outlinks
+from nutch2py.parser.html import HtmlParser
+from nutch2py.parser.javascript import JSParseFilter
+from nutch2py.parser.mime import content_type
+from nutch2py.parser.robots_tag import robots_directives
+from nutch2py.parser.text import TextParser
+from nutch2py.schedule.http_date import parse_http_date
+from nutch2py.search.query_language import parse_query
+from nutch2py.search.snippet import make_snippet
+from nutch2py.table.dump import parse_line
+from nutch2py.webpage import WebPage
+from tests.fuzz.targets import TARGETS
+from tests.growth import Shape, assert_linear, repetitions
+from tests.indexer.pages import doc, page
+from tests.parser.formats.test_growth import SHAPES as FORMATS
+from tests.parser.pages import fetched
+
+URL = "http://h.test/d/p.html"
+MARKUP = [
+    "<a href=/x>", "<a href=x>y</a>", "<object><a href=x>", "<p>", "<b id=1>", "<div><p>x", "<div class=nav>", "</div>",
+    "<table><tr><td>", "<table>x", "<h1>", "<main>", "<article><p>x", "<li><ul>", "<meta name=robots content=none>",
+    "<meta http-equiv=refresh content=1>", "<noscript>", "<noscript><base href=x>", "<title>", "<title>x</title>", "<svg>",
+    "<template>", "<select><option>", "<script>", "<script>'/a/b.c'</script>", "<a onclick=\"go('/a.b')\">", "<!--", "<!-- x -->",
+    "<iframe src=x />", "<a rel=tag href=/x>", "<link rel=canonical href=x>", "<p lang=en>", "<html a=b>", "<body a=b>",
+    "<textarea>", "<frameset>", "&amp;", "&", "x ", "中", "é", "http://h.test/ ", "<math><mi>", "<form><input>", "<dd>",
+]  # fmt: skip
+PLUGINS = "parse-(html|js|metatags)|parsefilter-regex|headings|creativecommons|microformats-reltag|language-identifier"
+
+
+def parser_of(kind: type, **properties: str) -> Callable[[str], object]:
+    given = {"plugin.includes": PLUGINS, "http.agent.name": "x", "headings.multivalued": "true",
+             "parser.html.max.attributes": "20", "parser.html.max.copies": "100", "parser.html.max.depth": "20"}  # fmt: skip
+    parser: Any = kind(Configuration.load(overrides={**given, **properties}))
+    return lambda text: parser.parse(URL, fetched(text.encode("utf-8", "replace")))
+
+
+@pytest.fixture
+def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a limit bounds is bounded, so a small one shows the rest."""
+    for size in ("_SHORT", "_MANY_TAGS"):
+        monkeypatch.setattr(html_limits, size, 0)
+    monkeypatch.setattr(outlinks, "_MOST_ANCHORS", 1000)
+
+
+@pytest.mark.usefixtures("small_bounds")
+@pytest.mark.parametrize("kind", [HtmlParser, TextParser, JSParseFilter])
+def test_a_page(kind: type) -> None:
+    assert_linear(parser_of(kind), repetitions(MARKUP, ["", "<head>", "<body><p>"], [""]), 16_384)
+
+
+@pytest.mark.usefixtures("small_bounds")
+def test_the_main_text_of_a_page() -> None:
+    read = parser_of(HtmlParser, **{"parser.html.main.text": "true"})
+    assert_linear(read, repetitions(MARKUP, ["", "<body><main><p>"], [""]), 16_384)
+
+
+PIECES = ["a", "a,", ",", ":", ";", "=", " ", "\t", '"', "'", "-", "x=y;", "0", "1 ", "a: b, ", "none,", "中", "(", ")", "+a ",
+          '"a" ', "a OR ", "a:b ", "NOT ", "-", "((", "\0", "%41", "&q=", "/", "\\", "{", "[", "é", "あ", "ab'"]  # fmt: skip
+LINES = ["A: b\n", "a b\n", " b\n", "A\n", ":\n", "\n", "-rw-r--r-- 1 o g 1 Jan 01 12:00 n\n", "01-02-20  03:04PM 1 n\n",
+         "01-02-20  03:04", "-rw-r--r-- 1 o g 1 Jan 01 ", "lrwxrwxrwx 1 o g 1 Jan 01 12:00 a -> b\n"]  # fmt: skip
+CONF = Configuration.load(overrides={"http.agent.name": "x"})
+ANALYZER = Analyzer()
+
+
+def _body(encoding: str) -> Callable[[str], object]:
+    def read(text: str) -> None:
+        body = Body(encoding, 1 << 20)
+        body.feed(text.encode("latin-1", "replace"))
+        body.content()
+
+    return read
+
+
+FUNCTIONS: dict[str, Callable[[str], object]] = {
+    "canonical_headers": lambda text: canonical_headers([(text, text), *((line, "x") for line in text.split("\n"))]),
+    "header_fields": lambda text: [*header_fields(text.encode().splitlines(keepends=True))],
+    "robots_directives": lambda text: robots_directives({"X-Robots-Tag": text}, ["a"]),
+    "ftp_listing": lambda text: ftp_listing("/", text.encode(), True),
+    "content_type, header": lambda text: content_type(text, URL, b"", CONF),
+    "content_type, URL": lambda text: content_type(None, f"http://h.test/{text}", b"", CONF),
+    "content_type, bytes": lambda text: content_type(None, URL, text.encode(), CONF),
+    "parse_http_date": parse_http_date,
+    "gzip": _body("gzip"),
+    "br": _body("br"),
+    "zstd": _body("zstd"),
+    "deflate": _body("deflate"),
+    "parse_query": parse_query,
+    "parse_query, any word": lambda text: parse_query(text, any_word=True),
+    "tokens": lambda text: [*ANALYZER.tokens(text)],
+    "snippet": lambda text: make_snippet(ANALYZER, text, ["a", "b", "中"]),
+    "seed line": parse_seed_line,
+    "line of a dump": lambda text: parse_line(text.encode()),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function(name: str) -> None:
+    heads = (
+        ['{"row":"a","cells":{'] if name == "line of a dump" else ["", "http://h.test/\t"] if "seed" in name else [""]
+    )
+    assert_linear(FUNCTIONS[name], repetitions(PIECES + LINES, heads, [""]), 16_384)
+
+
+def test_a_request() -> None:
+    ask = TARGETS["server"].make()
+    shapes = repetitions(["a", "%41", "&a=b", "a&", "/", "A: b\r\n", "\r\n"], ["GET /?q=", "GET / HTTP/1.1\r\nHost: "], [
+        "", " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+    ])  # fmt: skip
+    assert_linear(lambda text: ask(text.encode()), shapes, 16_384)
+
+
+def test_a_record_of_a_warc_file(tmp_path: Path) -> None:
+    files = WarcFiles(CONF, str(tmp_path))
+
+    def write(text: str) -> None:
+        raw = text.encode("latin-1", "replace")
+        answer = Answer(URL, 200, raw.splitlines(keepends=True), raw, status_line=raw[:1000])
+        files.write(FetchItem("k", URL, WebPage()), answer)
+
+    assert_linear(write, repetitions([*LINES, "é: é\n", "Content-Length: 1\n"], [""], [""]), 16_384)
+    files.close()
+
+
+def _text_page(piece: str) -> Shape:
+    def make(length: int) -> WebPage:
+        text = piece * (length // len(piece))
+        return page(
+            title=text, text=text, content=text.encode(), base_url=URL, content_type="text/html", repr_url=URL,
+            headers=dict.fromkeys(("Last-Modified", "Content-Type", "Content-Disposition", "Content-Length"), text),
+            metadata={name: text.encode() for name in METADATA}, inlinks={URL: text}, outlinks={URL: text},
+        )  # fmt: skip
+
+    return make
+
+
+def _wide_page(length: int) -> WebPage:
+    names = [f"http://h{number}.test/" for number in range(length // 60)]
+    return page(
+        title="t", text="t", base_url=URL, content_type="text/html", headers=dict.fromkeys(names, "x"),
+        metadata=dict.fromkeys(names, b"x"), inlinks={name: name for name in names}, outlinks={name: name for name in names},
+    )  # fmt: skip
+
+
+METADATA = ("author", "tag", "feed", "published", "updated", "lang", "Rel-Tag", "subcollection", "h1", "h2", "License-Url",
+            "License-Location", "License-Work-Type", "_csh_", "keywords", "CharEncodingForConversion", "caching.forbidden")  # fmt: skip
+INDEXING = {found.name: found for found in entry_points(group="nutch2py.indexingfilter")}
+
+
+@pytest.mark.parametrize("name", INDEXING)
+def test_an_indexing_filter(name: str) -> None:
+    given = {"index.metadata": "keywords", "index.replace.regexp": "title=/a/b/", "index.static": "a:b", "urlmeta.tags": "tag",
+             "anchorIndexingFilter.deduplicate": "true", "http.agent.name": "x", "headings": "h1,h2"}  # fmt: skip
+    made: Any = INDEXING[name].load()(Configuration.load(overrides=given))
+    shapes = {
+        piece: _text_page(piece) for piece in ("a", "a ", "é", "9", "-", "/", "\t", ";", "=", "filename=", "'", "中")
+    }
+    assert_linear(lambda row: made.filter(doc("k", title="t"), URL, row), {**shapes, "wide": _wide_page}, 16_384)
+
+
+SIGNATURES = {found.name: found for found in entry_points(group="nutch2py.signature")}
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_a_signature(name: str) -> None:
+    made: Any = SIGNATURES[name].load()(CONF)
+    shapes = {piece: _text_page(piece) for piece in ("a", "a ", "é ", "中", "ab cd ", "\n")}
+    assert_linear(lambda row: made.calculate(URL, row), shapes, 65_536)
+
+
+def test_no_plug_in_is_forgotten() -> None:
+    """A parser or filter that reads what the web sends, and that no test of growth names, fails here."""
+    measured = {kind.__name__ for kind, _ in FORMATS.values()} | {"HtmlParser", "TextParser", "JSParseFilter"}
+    sent_away = {"TikaServerParser"}  # another program reads it
+    parsers = {found.load().__name__ for found in entry_points(group="nutch2py.parser")}
+    assert parsers - sent_away == measured
+    filters = {found.name for found in entry_points(group="nutch2py.parsefilter")}
+    assert filters == {"parse-js", "parse-metatags", "parsefilter-regex", "headings", "creativecommons",
+                       "microformats-reltag", "language-identifier"}  # fmt: skip

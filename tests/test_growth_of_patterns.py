@@ -1,0 +1,135 @@
+"""Every regular expression that sees the bytes of the web is measured: a new one cannot be forgotten.
+
+Patterns that stand in a module under a name are measured by what nearly matches them. Any other call of :mod:`re`
+stands in a list here, with the test that measures it or the reason why none has to.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import nutch2py.backends
+import nutch2py.fetcher
+import nutch2py.indexer
+import nutch2py.parser
+import nutch2py.search
+import nutch2py.server
+import nutch2py.url
+from nutch2py.indexer.filters import index_creativecommons, index_more
+from nutch2py.parser.filters import language
+from tests.growth import assert_linear, methods_of, near_misses, patterns_of, repetitions, use_of
+from tests.imports import trees
+
+ROOMS: dict[str, ModuleType] = {
+    "backends": nutch2py.backends,
+    "fetcher": nutch2py.fetcher,
+    "indexer": nutch2py.indexer,
+    "parser": nutch2py.parser,
+    "search": nutch2py.search,
+    "server": nutch2py.server,
+    "url": nutch2py.url,
+}
+SHORT = {
+    "indexer:dates:_ZONE": "64 characters of a date are looked at",
+    "indexer:dates:_ZONE_BEFORE_YEAR": "64 characters of a date are looked at",
+    "parser:html_limits:_PARTS": "what it is given ends with an attribute (tests/parser/test_growth.py measures both)",
+    "search:search_backends:_TERM": "a query has 1,000 characters at most",
+}
+"""Patterns that see a text of bounded length or form only, and why."""
+_OPERATORS = "is made of, or reads, what operators write"
+INLINE: dict[str, str] = {
+    "backends.analysis:?": "two sets of one character: test_inline",
+    "backends.elastic_client:ElasticClient": "reads what OpenSSL says",
+    "backends.elastic_client:addresses": _OPERATORS,
+    "backends.solr_client:addresses": _OPERATORS,
+    "fetcher.http_settings:protocols": _OPERATORS,
+    "indexer.filters.index_creativecommons:terms_of": "one character: test_inline",
+    "indexer.filters.index_more:_FILENAMES": "test_inline",
+    "parser.filters.language:language_code": "one character: test_inline",
+    "parser.filters.regex_filter:read_rules": _OPERATORS,
+    "parser.formats.ooxml:OoxmlParser": "names of parts: tests/parser/formats/test_growth.py",
+    "parser.html_limits:_many_attributes": "tests/parser/test_growth.py: limits",
+    "parser.mime:MimeTypes": "attributes in the first 8,192 bytes",
+    "parser.mime_table:MimeTable": _OPERATORS,
+    "parser.mime_table:_matcher": "reads the first 8,192 bytes; what operators write",
+    "parser.parser_factory:ParserFactory": _OPERATORS,
+    "parser.parser_factory:_claims": "names of media types, of our own table",
+    "search.solr_search:SolrSearcher": "one character: test_inline",
+    "url.ambiguity:_category": _OPERATORS,
+    "url.filter_automaton:AutomatonURLFilter": _OPERATORS,
+    "url.filter_automaton:_atom": _OPERATORS,
+    "url.filter_regex:RegexURLFilter": _OPERATORS,
+    "url.filter_validator:?": "tests/url/test_growth.py",
+    "url.java_regex:compile_java": _OPERATORS,
+    "url.javauri:_all_of": "tests/url/test_growth.py",
+    "url.necessity:_need": _OPERATORS,
+}
+"""Other calls of ``re``, by module and function, with the test that measures them or why none has to."""
+PATTERNS: dict[str, tuple[re.Pattern[Any], set[str]]] = {
+    f"{room}:{name}": (
+        pattern,
+        methods.get(name, set()) & {"match", "fullmatch", "search", "finditer", "findall", "sub", "split"},
+    )
+    for room, package in ROOMS.items()
+    for methods in [methods_of(package)]
+    for name, pattern in patterns_of(package).items()
+    if f"{room}:{name}" not in SHORT
+}
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_a_pattern(name: str) -> None:
+    pattern, methods = PATTERNS[name]
+    assert_linear(use_of(pattern, methods), near_misses(pattern), 8192)
+
+
+@pytest.mark.parametrize("function", [
+    index_creativecommons.terms_of,
+    index_more._file_name,
+    language.language_code,
+    lambda text: re.split("[-_]", text),
+], ids=["terms_of", "file_name", "language_code", "split"])  # fmt: skip
+def test_inline(function: Callable[[str], object]) -> None:
+    pieces = ["a", "/", "-", "_", " ", "'", '"', "filename=", "filename='", 'filename="a', "=", "x;"]
+    assert_linear(function, repetitions(pieces, ["", "filename='"], ["", "\n"]), 32_768)
+
+
+def inline() -> dict[str, int]:
+    """Find the calls of ``re`` that make no pattern under a name of a module, by module and function."""
+    found: dict[str, int] = {}
+    for module, tree in trees("nutch2py").items():
+        if module.split(".")[1:2] and module.split(".")[1] in ROOMS:
+            for statement in tree.body:
+                named = isinstance(statement, ast.Assign | ast.AnnAssign) and isinstance(statement.value, ast.Call)
+                for node in ast.walk(statement):
+                    if isinstance(node, ast.Call) and _is_re(node.func) and not (named and node is statement.value):
+                        name = (
+                            f"{module.removeprefix('nutch2py.')}:{getattr(statement, 'name', '') or _target(statement)}"
+                        )
+                        found[name] = found.get(name, 0) + 1
+    return found
+
+
+def _is_re(function: ast.expr) -> bool:
+    names = ("compile", "match", "fullmatch", "search", "split", "findall", "finditer", "sub", "subn")
+    return (
+        isinstance(function, ast.Attribute)
+        and isinstance(function.value, ast.Name)
+        and function.value.id == "re"
+        and function.attr in names
+    )
+
+
+def _target(statement: ast.stmt) -> str:
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
+    return target.id if isinstance(target, ast.Name) else "?"
+
+
+def test_every_other_expression_has_a_reason() -> None:
+    assert inline().keys() == INLINE.keys()
