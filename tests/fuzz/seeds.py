@@ -32,6 +32,8 @@ _PAGES = (
     b"<p class=nav>a <a href='x?y' rel='tag nofollow'>link</a><script>var u='/a/b.html'</script><b>b<i>i</b></i>",
     b"\0<meta charset=gbk><table><a href=1><tr><td><a href=2>x</table><svg><title>t</title></svg><template><p>y",
     b"\0<!-- <rdf:RDF><License rdf:about='http://creativecommons.org/l'></rdf:RDF> --><iframe src=x/><frameset><frame src=f>",
+    b'\0<script type=\'application/ld+json\'>{"@type":["A"],"a":{"b":1}}</script><div itemscope itemtype=\'http://schema.org/B\' '
+    b"itemref=i><p itemprop=c>x<div id=i typeof=D property=e>",
     b"noindex\0<select><option>a<textarea><b></textarea><math><mi><object><a href=q onclick=\"go('/a.b')\">&amp;&#x41;",
 )
 

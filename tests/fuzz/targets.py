@@ -130,14 +130,12 @@ def _answer() -> Run:
 
 
 def _html() -> Run:
-    from nutch2py.parser.dom import parse_tree
     from nutch2py.parser.html_limits import HtmlLimits, nesting_depth
-    from nutch2py.parser.main_text import main_text
     from nutch2py.parser.parsing import Parsing
     from nutch2py.webpage import ParseStatusCode, WebPage
 
     made = conf(
-        plugin_includes="parse-(html|js|metatags)|headings|creativecommons|microformats-reltag|language-identifier|"
+        plugin_includes="parse-(html|js|metatags)|headings|creativecommons|microformats-reltag|language-identifier|index-structured|"
         "urlnormalizer-basic|urlfilter-regex|scoring-opic",
         parser_html_max_depth="50",
         parser_html_max_attributes="50",
@@ -156,7 +154,7 @@ def _html() -> Run:
         page.mutation()
         html = text(body)
         nesting_depth(html)
-        main_text(parse_tree(HtmlLimits(50, 1000, 50).apply(html)[0]))
+        HtmlLimits(50, 1000, 50).apply(html)
 
     return run
 
