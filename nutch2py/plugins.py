@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import re
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
@@ -138,17 +138,27 @@ def _point(entry: EntryPoint) -> str:
 
 
 def enabled(conf: Configuration, point: str) -> dict[str, PluginClass]:
-    """Return the plug-ins of a point that ``plugin.includes`` selects and ``plugin.excludes`` does not, by id."""
-    includes, excludes = _pattern(conf, "plugin.includes"), _pattern(conf, "plugin.excludes")
-    chosen: dict[str, PluginClass] = {}
-    for plugin_id, entry in sorted(registered(point).items()):
-        if point not in ALWAYS_ON:
-            if not includes.fullmatch(plugin_id):
-                continue
-            if excludes.pattern and excludes.fullmatch(plugin_id):
-                continue
-        chosen[plugin_id] = load(entry)
-    return chosen
+    """Return the plug-ins of a point that the properties select (:func:`selection`), by id."""
+    selected = selection(conf)
+    return {
+        plugin_id: load(entry)
+        for plugin_id, entry in sorted(registered(point).items())
+        if point in ALWAYS_ON or selected(plugin_id)
+    }
+
+
+def selection(conf: Configuration) -> Callable[[str], bool]:
+    """Return what tells of an id whether the plug-in runs.
+
+    That is what ``plugin.includes`` or ``plugin.includes.add`` matches whole, and ``plugin.excludes`` does not.
+    """
+    includes, more, excludes = (_pattern(conf, f"plugin.{name}") for name in ("includes", "includes.add", "excludes"))
+
+    def selected(plugin_id: str) -> bool:
+        named = includes.fullmatch(plugin_id) or (more.pattern and more.fullmatch(plugin_id))
+        return bool(named) and not (excludes.pattern and excludes.fullmatch(plugin_id))
+
+    return selected
 
 
 def ordered(conf: Configuration, point: str, order_property: str) -> list[Any]:

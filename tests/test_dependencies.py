@@ -17,7 +17,6 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.mapreduce import package_archive, spark
 from nutch2py.parser import main_text
-from nutch2py.parser.filters import language
 from nutch2py.parser.formats.pdf import PdfParser
 from tests.imports import ROOT, canonical, distribution_of, distributions, imported, paths, trees
 from tests.parser.pages import fetched
@@ -86,11 +85,6 @@ def _pdf(conf: Configuration) -> None:
     raise ConfigurationError(parse.args[0])  # it fails one page, not the job
 
 
-def _language(_: Configuration) -> None:
-    language._cld2.cache_clear()
-    language.identify("some words")
-
-
 def _main_text(_: Configuration) -> None:
     main_text._extract.cache_clear()
     main_text.require_main_text("parser.html.main.text")
@@ -99,7 +93,6 @@ def _main_text(_: Configuration) -> None:
 WITHOUT: dict[str, tuple[Callable[[Configuration], object], str]] = {
     "pyspark": (_spark, r"install it with pip install 'nutch2py\[spark\]'"),
     "pypdfium2": (_pdf, r"needs the package pypdfium2: pip install 'nutch2py\[formats\]'"),
-    "pycld2": (_language, r"install nutch2py\[language\]"),
     "trafilatura": (_main_text, r"needs trafilatura.*pip install 'nutch2py\[main-text\]'"),
     "kazoo": (
         lambda conf: addresses(conf, "", "cloud", "nutch"),
@@ -120,7 +113,6 @@ def test_the_absence_of_an_extra_is_told(module: str, conf: Configuration, monke
     use, words = WITHOUT[module]
     with pytest.raises(ConfigurationError, match=words):
         use(conf)
-    language._cld2.cache_clear()
 
 
 def test_every_extra_is_optional() -> None:

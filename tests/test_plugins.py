@@ -71,6 +71,12 @@ class TestChoice:
         assert ids(Configuration({"plugin.includes": "test"})) == []
         assert ids(Configuration({"plugin.includes": ""})) == []
 
+    def test_more_can_be_added_without_the_whole_list(self) -> None:
+        added = Configuration({"plugin.includes": "test-b", "plugin.includes.add": "test-(a|x)"})
+        assert ids(added) == ["First", "Second"]
+        added.set("plugin.excludes", "test-a")
+        assert ids(added) == ["Second"]
+
     def test_excludes_takes_out(self) -> None:
         assert ids(Configuration({"plugin.includes": "test-.*", "plugin.excludes": "test-(a|c)"})) == ["Second"]
 

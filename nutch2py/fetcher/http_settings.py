@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from dataclasses import dataclass, field
 
 from nutch2py.conf import Configuration
@@ -12,6 +11,7 @@ from nutch2py.fetcher.auth import Logins
 from nutch2py.fetcher.body import ENCODINGS
 from nutch2py.fetcher.gate import AddressGate
 from nutch2py.fetcher.local_files import Files
+from nutch2py.plugins import selection
 from nutch2py.reporting import warn
 from nutch2py.url.length import limit_of
 from nutch2py.url.resolve import HostsFile
@@ -60,11 +60,8 @@ def _cookies(conf: Configuration) -> dict[str, str]:
 
 def protocols(conf: Configuration) -> frozenset[str]:
     """Return the protocols that are spoken: http and https, and file and ftp where ``plugin.includes`` has them."""
-    try:
-        includes = re.compile(conf.get_trimmed("plugin.includes"))
-    except re.error as error:
-        raise ConfigurationError(f"property plugin.includes is not a regular expression: {error}: correct it") from None
-    return frozenset({"http", "https", *(name for name in ("file", "ftp") if includes.fullmatch(f"protocol-{name}"))})
+    selected = selection(conf)
+    return frozenset({"http", "https", *(name for name in ("file", "ftp") if selected(f"protocol-{name}"))})
 
 
 @dataclass(slots=True)

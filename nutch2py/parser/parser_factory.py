@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 from nutch2py.conf import Configuration
 from nutch2py.contracts import Parser
 from nutch2py.errors import ConfigurationError
-from nutch2py.plugins import enabled, load, registered
+from nutch2py.plugins import enabled, load, registered, selection
 from nutch2py.reporting import warn
 
 DEFAULT_FILE = "parse-plugins.xml"
@@ -44,9 +44,9 @@ class ParserFactory:
     def __init__(self, conf: Configuration) -> None:
         self._mapping = read_parse_plugins(conf)
         classes = enabled(conf, "parser")
-        includes = re.compile(conf.get_trimmed("plugin.includes"))
+        selected = selection(conf)
         excludes = re.compile(conf.get_trimmed("plugin.excludes"))
-        if includes.fullmatch("parse-tika"):
+        if selected("parse-tika"):
             for plugin_id, entry in registered("parser").items():
                 if plugin_id not in classes and not (excludes.pattern and excludes.fullmatch(plugin_id)):
                     plugin = load(entry)

@@ -13,7 +13,7 @@ def test_the_report_of_a_page(conf: Configuration) -> None:
         f"fetching: {URL}\nparsing: {URL}\ncontentType: text/html\nsignature: {md5(BODY).hexdigest()}\n"
         f"---------\nUrl\n---------------\n\n{URL}\n"
         "---------\nMetadata\n---------\n\n"
-        "OriginalCharEncoding : \tutf-8\nCharEncodingForConversion : \tutf-8\n"
+        "OriginalCharEncoding : \tutf-8\nCharEncodingForConversion : \tutf-8\nlanguage : \ten\n"
         "---------\nOutlinks\n---------\n\n  outlink: toUrl: http://h.test/x.gif anchor: an anchor\n"
         "---------\nHeaders\n---------\n\nContent-Type : \ttext/html; charset=utf-8\n"
         "---------\nParseText\n---------\n\nT an anchor\n"

@@ -1,5 +1,7 @@
 """The language of pages: what they say, and what their text shows."""
 
+import sys
+
 import pytest
 
 from nutch2py.conf import Configuration, data_folder
@@ -104,3 +106,22 @@ def test_a_missing_package_is_named(monkeypatch):
     with pytest.raises(ConfigurationError, match="pycld2"):
         identify("some words")
     language._cld2.cache_clear()
+
+
+def test_without_the_package_what_pages_say_counts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pycld2", None)
+    for cached in (language._cld2, language._is_there):
+        cached.cache_clear()
+    try:
+        for _ in range(2):
+            rules = LanguageRules(Configuration({"lang.extraction.policy": "identify,detect"}))
+            assert rules.language("de", "an English text") == "de"
+            assert rules.language(None, "an English text") is None
+        assert capsys.readouterr().err.count("pycld2") == 1
+        with pytest.raises(ConfigurationError, match="pycld2"):
+            LanguageRules(Configuration({"lang.extraction.policy": "identify"})).language(None, "a text")
+    finally:
+        for cached in (language._cld2, language._is_there):
+            cached.cache_clear()

@@ -16,6 +16,7 @@ from nutch2py.conf import Configuration
 from nutch2py.contracts import HtmlDocument, Parse, ParseFilter
 from nutch2py.errors import ConfigurationError
 from nutch2py.record import Field
+from nutch2py.reporting import warn
 from nutch2py.webpage import WebPage
 
 LANGUAGE = "language"
@@ -81,10 +82,21 @@ def _cld2() -> Any:
         import pycld2
     except ImportError as error:
         raise ConfigurationError(
-            "language-identifier needs the package pycld2: install nutch2py[language], take the plug-in out of "
-            "plugin.includes, or set lang.extraction.policy to detect"
+            "the language of a text cannot be told without the package pycld2: install it, set lang.extraction.policy "
+            "to detect, or take language-identifier out of plugin.includes"
         ) from error
     return pycld2
+
+
+@cache
+def _is_there() -> bool:
+    """Tell whether languages can be told; warn once when they cannot: there is no pycld2 for every Python."""
+    try:
+        _cld2()
+    except ConfigurationError as error:
+        warn(f"{error}; pages that do not say their language have none")
+        return False
+    return True
 
 
 class LanguageRules:
@@ -97,6 +109,8 @@ class LanguageRules:
             raise ConfigurationError(
                 f"lang.extraction.policy has {min(unknown)!r}: write detect, identify or both in the order wanted"
             )
+        if {*self.policy} == {"detect", "identify"} and not _is_there():
+            self.policy = ["detect"]
         self.limit = conf.get_int("lang.analyze.max.length", 2048)
         self.only_certain = conf.get_bool("lang.identification.only.certain", False)
 
