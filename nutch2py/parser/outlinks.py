@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from nutch2py.conf import Configuration
 from nutch2py.contracts import Outlink
+from nutch2py.errors import ConfigurationError
 from nutch2py.parser.charset_names import escape_query
 from nutch2py.parser.dom import anchor_text, cut_scripts
 from nutch2py.url.parts import parse_url, resolve
@@ -28,6 +30,8 @@ _NEEDS_CONTENT = frozenset({"a", "form"})
 # characters: an <object> lets links lie in each other, and the text of the innermost is in the anchor of each
 _MOST_ANCHORS = 2_000_000
 _NO_ANCHOR = frozenset({"area", "frame", "script", "link", "img"})
+_MORE = re.compile(r"([a-z][a-z0-9-]*)/([a-z][a-z0-9-]*)")
+_CANDIDATE = re.compile(r"[\s,]*+([^\s,]\S*+)([^,]*+)")  # HTML standard, section 4.8.4.2.2: a URL, then its descriptors
 
 
 class OutlinkCollector:
@@ -40,6 +44,11 @@ class OutlinkCollector:
         self.attribute = {
             tag: name for tag, name in _ATTRIBUTE.items() if tag not in ignored and (use_form or tag != "form")
         }
+        self._more = [_MORE.fullmatch(named) for named in conf.get_strings("parser.html.outlinks.more")]
+        if None in self._more:
+            raise ConfigurationError(
+                "parser.html.outlinks.more: write element and attribute as img/srcset, in lower case, commas between"
+            )
         # compiled once: only the elements that have the attribute are looked at
         self._selector = ",".join(f"{tag}[{name}]" for tag, name in self.attribute.items())
 
@@ -70,6 +79,13 @@ class OutlinkCollector:
             if tag == "form" and (attributes.get("method") or "").lower() == "post":
                 continue
             found.append((None if tag in _NO_ANCHOR else node, target))
+        for more in self._more:
+            assert more is not None
+            for node in tree.css(f"{more[1]}[{more[2]}]"):
+                value = node.attributes[more[2]] or ""
+                found += [
+                    (None, each) for each in (_candidates(value) if more[2].endswith("srcset") else [value]) if each
+                ]
         cut_scripts(tree)
         parsed_base = parse_url(base)
         outlinks = []
@@ -83,3 +99,12 @@ class OutlinkCollector:
             room -= len(anchor)
             outlinks.append(Outlink(url, anchor))
         return outlinks
+
+
+def _candidates(value: str) -> list[str]:
+    """Return the URLs of a ``srcset``.
+
+    >>> _candidates("a.png 1x, b,c.png 2x,d.png")
+    ['a.png', 'b,c.png', 'd.png']
+    """
+    return [found[1].rstrip(",") for found in _CANDIDATE.finditer(value)]

@@ -1,4 +1,7 @@
+import pytest
+
 from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
 from nutch2py.parser.dom import parse_tree
 from nutch2py.parser.outlinks import OutlinkCollector
 
@@ -45,3 +48,13 @@ def test_frames_of_a_frameset() -> None:
 
 def test_script_inside_an_anchor_is_not_its_text() -> None:
     assert collect("<a href=x>a<script>var b</script> c</a>") == [("http://h/d/x", "a c")]
+
+
+def test_more_attributes_hold_links_when_asked_for() -> None:
+    html = "<a href=a>a</a><img src=s data-src=d srcset=',x.png 1x, y,z.png 2x, '><source srcset=q>"
+    more = {"parser.html.outlinks.more": "img/srcset, img/data-src,source/srcset"}
+    assert [url for url, _ in collect(html)] == ["http://h/d/a", "http://h/d/s"]
+    expected = ["a", "s", "x.png", "y,z.png", "d", "q"]
+    assert [url for url, _ in collect(html, **more)] == [f"http://h/d/{each}" for each in expected]
+    with pytest.raises(ConfigurationError, match=r"parser\.html\.outlinks\.more"):
+        collect(html, **{"parser.html.outlinks.more": "img[srcset]"})
