@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -22,6 +23,7 @@ _SILENCE = 10.0
 """Seconds without an answer after which the user is told that one is waited for."""
 _LONGEST_WHY = 160  # characters
 _lock = threading.Lock()
+_tries = Counter[str]()
 _told: dict[str, float] = {}
 """The services of which it was said that they are away, and since when, by :func:`time.monotonic`."""
 
@@ -29,6 +31,11 @@ _told: dict[str, float] = {}
 def service_wait(conf: Configuration) -> float:
     """Return ``service.wait.seconds``: how long a service that is away is tried."""
     return conf.get_float("service.wait.seconds", 600.0)
+
+
+def tries() -> int:
+    """Return how often this process has met a service that is away: waiting for one is a sign of life, too."""
+    return _tries.total()
 
 
 class Outage:
@@ -78,6 +85,7 @@ class Outage:
 
         The last try is made when all of the time has passed, never earlier. ``why``: what went wrong, in a few words.
         """
+        _tries[self.service] += 1
         now = time.monotonic()
         if self._began is None:
             self._began = now

@@ -21,6 +21,7 @@ import orjson
 
 from nutch2py import errors
 from nutch2py.errors import NutchError
+from nutch2py.outages import tries
 from nutch2py.plugin_guard import PluginError
 from nutch2py.reporting import Progress, reporter
 
@@ -55,11 +56,11 @@ class TaskChannel:
         """Report the status as long as the task does something: one that says nothing is killed after its time-out.
 
         A note counts, too: waiting politely takes neither rows nor processor time. It is the task's own work that gives
-        notes, never a thread beside it.
+        notes, never a thread beside it. So does a try at a service that is away, which has a time-out of its own.
         """
-        before, cpu = (-1, 0), 0.0
+        before, cpu = (-1, 0, 0), 0.0
         while not self._closed.wait(_STATUS_TICK):
-            done, now = (self._rows, self._notes), time.process_time()
+            done, now = (self._rows, self._notes, tries()), time.process_time()
             if done != before or now - cpu > _IDLE:
                 self._publish()
             before, cpu = done, now

@@ -17,6 +17,7 @@ from nutch2py.errors import ConfigurationError, NutchError, StoreError
 from nutch2py.mapreduce.driver import JobResult, merge_counters, run_job, runner_name
 from nutch2py.mapreduce.progress import ProgressMonitor, TaskChannel
 from nutch2py.mapreduce.splits import FileSplit, Split
+from nutch2py.outages import Outage
 from tests.conftest import ROOT
 from tests.kills import strike
 from tests.mapreduce.tinyjobs import FailingJob, OneFailsJob, OrderJob, WordJob
@@ -326,6 +327,26 @@ def test_a_task_that_hangs_reports_no_status(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("nutch2py.mapreduce.progress.time.process_time", lambda: 7.0)
     channel._report()
     assert len(statuses) == 1  # the first tick; then neither rows nor processor time went on
+
+
+def test_a_try_at_a_service_that_is_away_is_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    statuses: list[str] = []
+    channel = TaskChannel("", "a", statuses.append)
+    channel.close()
+    statuses.clear()
+    outage = Outage("HBase at hbase://h", 600, "")
+    tried = iter([True, True, True, False, False])
+
+    def tick(_: float) -> bool:
+        if (more := next(tried, None)) is None:
+            return True
+        return not outage.failed("away", at_once=True) if more else False
+
+    monkeypatch.setattr(channel._closed, "wait", tick)
+    monkeypatch.setattr("nutch2py.mapreduce.progress.time.process_time", lambda: 7.0)
+    channel._report()
+    outage.over()
+    assert len(statuses) == 3
 
 
 def test_a_note_is_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:

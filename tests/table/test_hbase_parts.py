@@ -10,6 +10,7 @@ from thriftpy2.transport import TMemoryBuffer, TTransportException
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, StoreError
 from nutch2py.table import MarkCondition, Query, open_store
+from nutch2py.table.hbase import failures
 from nutch2py.table.hbase.admin import await_enabled, create_table, families_of
 from nutch2py.table.hbase.columns import Selection
 from nutch2py.table.hbase.failures import Condition, conditions_of, explained, hopeless
@@ -19,6 +20,7 @@ from nutch2py.table.hbase.interface import AlreadyExists, Hbase, HBaseError, Ill
 from nutch2py.table.hbase.scan import RowBudget
 from nutch2py.table.hbase.wire import batch_mutations, binary_message
 from nutch2py.webpage import BatchEntry, Host, WebPage
+from tests.table.hbase_classes import JARS, LIST, of_jars, simple
 
 EVERY = frozenset([b"f", b"h", b"il", b"mk", b"mtdt", b"ol", b"p", b"s", b"stm"])
 NUTCH = column_mapping(Configuration(), WebPage)
@@ -209,6 +211,22 @@ def trace(text, cause="", frame="org.apache.hadoop.hbase.thrift.A.b(A.java:1)"):
 )  # fmt: skip
 def test_what_is_tried_again(error, expected):
     assert hopeless(error) is expected
+
+
+def test_each_of_hbase_s_own_exceptions_that_it_does_not_retry_either_passes_or_stays():
+    named = {simple(line) for line in LIST.read_text().splitlines() if not line.startswith("#")}
+    assert len(named) > 50
+    assert not failures._PASSING & failures._HOPELESS
+    assert named - failures._PASSING - failures._HOPELESS == set()
+    of_java_and_of_1_2 = {
+        "IllegalArgumentException", "UnsupportedOperationException", "LockTimeoutException", "ScannerTimeoutException",
+    }  # fmt: skip
+    assert (failures._PASSING | failures._HOPELESS) - named == of_java_and_of_1_2
+
+
+@pytest.mark.skipif(not (JARS / ".complete").exists(), reason="the jars of HBase come with its first start")
+def test_the_list_of_exceptions_is_that_of_the_jars():
+    assert LIST.read_text().splitlines()[1:] == of_jars()
 
 
 @pytest.mark.parametrize(

@@ -95,10 +95,15 @@ _HOPELESS = frozenset({
     "FatalConnectionException", "BadAuthException", "EmptyServiceNameException", "UnknownServiceException",
     "UnsupportedCellCodecException", "UnsupportedCompressionCodecException", "UnsupportedCryptoException",
     "WrongVersionException",
+    # of commands that we do not give: master, snapshots, labels, replication
+    "MergeRegionException", "HBaseSnapshotException", "CorruptedSnapshotException", "ExportSnapshotException",
+    "RestoreSnapshotException", "SnapshotCreationException", "SnapshotDoesNotExistException",
+    "SnapshotExistsException", "SnapshotTTLExpiredException", "UnknownSnapshotException",
+    "LabelAlreadyExistsException", "ReplicationPeerNotFoundException",
     # java.lang: what was asked for cannot be
     "IllegalArgumentException", "UnsupportedOperationException",
 })  # fmt: skip
-"""HBase's DoNotRetryIOException and what extends it, but for those that pass, and two of Java's.
+"""HBase's DoNotRetryIOException and what extends it by its jars, but for those that pass, and two of Java's.
 
 All others are tried again: NotServingRegionException, PleaseHoldException, CallQueueTooBigException,
 RegionTooBusyException, RetriesExhaustedException, KeeperException …, which extend IOException or Java's own.
