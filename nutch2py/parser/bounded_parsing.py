@@ -32,6 +32,7 @@ from nutch2py.contracts import Outlink, Parse
 from nutch2py.errors import NutchError
 from nutch2py.parser.child import LENGTH, MAX_ANSWER, Answer, Request, Settings, ended, failed_status, frame
 from nutch2py.parser.parsing import ParseOutcome, Parsing
+from nutch2py.parser.patience import Patience
 from nutch2py.parser.sitemap import SitemapEntry
 from nutch2py.parser.sitemap_parsing import SitemapParsing
 from nutch2py.record import Field, Mutation
@@ -71,13 +72,14 @@ class BoundedParsing:
         self._conf = conf
         self._work = "sitemap" if sitemaps else "page"
         self._limit_name = "sitemap.parser.timeout" if sitemaps else "parser.timeout"
-        self._seconds = max(0.0, conf.get_float(self._limit_name, 30.0))
+        self._patience = Patience(conf, max(0.0, conf.get_float(self._limit_name, 30.0)))
         self._child: _Child | None = None
 
     def process_all(self, rows: Iterable[tuple[str, WebPage]]) -> Iterator[ParsedRow]:
         """Parse rows in order. ``rows`` is read a few pages ahead of what is yielded; the records stay as they are."""
         requests = (
-            ((key, page), Request(self._work, key, page.current(self.fields), self._seconds)) for key, page in rows
+            ((key, page), Request(self._work, key, page.current(self.fields), self._patience.seconds(key)))
+            for key, page in rows
         )
         for (key, page), answer in self._answers(requests):
             if isinstance(answer, str):
@@ -99,7 +101,7 @@ class BoundedParsing:
 
     def parse(self, url: str, page: WebPage) -> Parse:
         """Return the parse of a page alone; metadata that the parser sets is in ``page``."""
-        request = Request("parse", url, page.current(self.fields), self._seconds)
+        request = Request("parse", url, page.current(self.fields), self._patience.whole)
         ((_, answer),) = self._answers(iter([(url, request)]))
         if isinstance(answer, str):
             return Parse("", "", (), *failed_status(answer))
@@ -118,6 +120,7 @@ class BoundedParsing:
         """Yield each request's tag with its answer, or with the reason why there is none."""
         waiting: deque[_Waiting[T]] = deque()
         ahead, more = 0, True
+        began = time.monotonic()
         try:
             while True:
                 while more and (not waiting or (len(waiting) < _AHEAD and ahead < _AHEAD_BYTES)):
@@ -129,35 +132,44 @@ class BoundedParsing:
                     if not waiting and self._child is not None and not self._child.alive():
                         self.close()  # it died while it had nothing to do: this page is not to blame
                     self._started().send(packed)
-                    waiting.append(_Waiting(found[0], packed))
+                    if not waiting:
+                        began = time.monotonic()
+                    waiting.append(_Waiting(found[0], found[1], packed))
                     ahead += len(packed)
                 if not waiting:
                     return
-                answer = self._answer()
-                tag, packed = waiting.popleft()
+                tag, request, packed = waiting[0]
+                answer = self._answer(request.seconds)
+                waiting.popleft()
                 ahead -= len(packed)
+                before, began = began, time.monotonic()
+                if request.work != "parse":
+                    self._patience.took(request.name, began - before)
                 if isinstance(answer, str) or answer.last:
                     self.close()
                     for each in waiting:
-                        self._started().send(each.packed)
+                        if each.request.work != "parse":
+                            each.request.seconds = self._patience.seconds(each.request.name)
+                        self._started().send(frame(each.request))
+                    began = time.monotonic()
                 yield tag, answer
         finally:
             if waiting:  # given up: the answers that come are nobody's
                 self.close()
 
-    def _answer(self) -> Answer | str:
+    def _answer(self, seconds: float) -> Answer | str:
         assert self._child is not None
         try:
-            answer = self._child.receive(self._seconds + _GRACE if self._seconds else None)
+            answer = self._child.receive(seconds + _GRACE if seconds else None)
         except TimeoutError:
-            return self._too_long
+            return self._too_long(seconds)
         except _Ended as error:
-            return self._too_long if error.code == -signal.SIGALRM else str(error)
+            return self._too_long(seconds) if error.code == -signal.SIGALRM else str(error)
         return _told(answer)
 
-    @property
-    def _too_long(self) -> str:
-        return f"more than {self._seconds:g} s ({self._limit_name})"
+    def _too_long(self, seconds: float) -> str:
+        name = self._limit_name if seconds == self._patience.whole else "parser.domain.seconds: others took too long"
+        return f"more than {seconds:g} s ({name})"
 
     def _started(self) -> _Child:
         if self._child is None:
@@ -169,6 +181,7 @@ class _Waiting(NamedTuple, Generic[T]):
     """A request that has been sent and has no answer yet."""
 
     tag: T
+    request: Request
     packed: bytes
 
 

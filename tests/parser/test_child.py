@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from nutch2py import plugins
 from nutch2py.conf import Configuration
 from nutch2py.errors import NutchError
 from nutch2py.parser.bounded_parsing import BoundedParsing
+from nutch2py.parser.patience import Patience
 from nutch2py.webpage import MetadataKey, WebPage
 from tests.kills import strike
 from tests.processes import alive, wait_until
@@ -213,6 +215,7 @@ import sys, time
 from nutch2py.conf import Configuration
 from nutch2py.errors import NutchError
 from nutch2py.parser.bounded_parsing import BoundedParsing
+from nutch2py.parser.patience import Patience
 from tests.parser.pages import KEY, fetched
 conf = Configuration.load(overrides={"http.agent.name": "x", "parser.timeout": "0", "parser.html.max.attributes": "0"})
 parsing = BoundedParsing(conf)
@@ -230,3 +233,33 @@ def test_the_process_dies_with_an_owner_that_is_killed_in_the_middle_of_a_page()
         time.sleep(0.5)
         assert strike(owner)
         wait_until(lambda: not alive(child))
+
+
+def test_pages_of_a_domain_that_took_too_long_have_little_time(
+    parsing: BoundedParsing, conf: Configuration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever of its hosts they are on; those of others have all of theirs."""
+    monkeypatch.setattr("nutch2py.parser.patience._SLOW", 0.3)
+    conf.set("parser.timeout", "1.5")
+    conf.set("parser.domain.seconds", "2")
+    keys = [f"com.evil.h{number}:http/" for number in range(4)] + ["com.other:http/"]
+    with closing(BoundedParsing(conf)) as made:
+        rows = [*made.process_all((key, page_for("sleep")) for key in keys)]
+    reasons = [row.outcome.message.partition(": ")[2] for row in rows]
+    little = "more than 0.3 s (parser.domain.seconds: others took too long)"
+    whole = "more than 1.5 s (parser.timeout)"
+    assert reasons == [whole, whole, little, little, whole]
+
+
+def test_slow_domains_without_number_are_not_all_remembered(
+    conf: Configuration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nutch2py.parser.patience._MOST_KNOWN", 100)
+    patience = Patience(conf, 30.0)
+    patience.took("com.evil:http/", 301.0)
+    for number in range(1000):
+        patience.took(f"com.d{number}:http/", 20.0)
+        patience.took(f"com.fine{number}:http/", 0.5)
+    assert len(patience._taken) <= 100
+    assert patience.seconds("com.evil.www:https/x") == 1.0
+    assert patience.seconds("com.d999:http/") == 30.0
