@@ -62,7 +62,8 @@ _NAMES: Mapping[Range, str] = {
         http.robots.503.defer.visits.delay http.robots.503.defer.visits.retries http.robots.redirect.max
         http.robots.rules.max http.robots.sitemaps.max parser.child.memory.mb
         parser.html.max.attributes parser.html.max.copies parser.html.max.depth
-        parser.unpack.max.documents parser.unpack.max.depth sitemap.redir.max urlnormalizer.loop.count
+        parser.unpack.max.documents parser.unpack.max.depth
+        parser.unpack.max.ratio sitemap.redir.max urlnormalizer.loop.count
         scoring.depth.max pagerank.iterations link.analyze.num.iterations hostdb.purge.failed.hosts.threshold
         elastic.exponential.backoff.millis elastic.exponential.backoff.retries
     """,
@@ -93,6 +94,7 @@ _NAMES: Mapping[Range, str] = {
     _WAIT: "solr.timeout elastic.timeout",
     _WAIT_OR_NONE: """
         http.time.limit parser.timeout sitemap.parser.timeout fetcher.max.retry.after fetcher.max.trouble.per.queue
+        parser.domain.seconds
     """,
     Range(0.001, 600, False): "crawl.lock.lease",  # so long a job waits for one that has died on another machine
     Range(1, INT, False): "db.fetch.schedule.adaptive.min_interval db.fetch.schedule.adaptive.max_interval",

@@ -8,6 +8,7 @@ import time
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -103,7 +104,18 @@ def test_a_document_whose_parts_unpack_to_gigabytes(parsing: BoundedParsing) -> 
     body = zipped(("[Content_Types].xml", b"<Types/>"), ("word/document.xml", b"<w:t>" + b" " * (300 << 20)))
     found = parse(parsing, "bomb.docx", body)
     assert found.major == ParseStatusCode.FAILED
-    assert "parser.unpack.max.bytes" in found.args[0]
+    assert "parser.unpack.max.ratio" in found.args[0]
+
+
+@pytest.mark.parametrize(("ratio", "whole"), [("100", False), ("0", True)])
+def test_a_package_unpacks_to_some_times_its_bytes(ratio: str, whole: bool) -> None:
+    conf = Configuration.load(overrides={"parser.unpack.max.ratio": ratio, "http.agent.name": "x"})
+    one = zipped(("small.txt", b"word " * 1000), ("large.txt", b"word " * 2_000_000))
+    with closing(BoundedParsing(conf)) as parsing:
+        found = parse(parsing, "a.zip", one)
+    assert found.major == ParseStatusCode.SUCCESS
+    assert ("parser.unpack.limit" in found.metadata) != whole
+    assert len(found.text) > (1_000_000 if whole else 4_000)
 
 
 LAUGHS = (

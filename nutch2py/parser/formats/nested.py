@@ -17,11 +17,15 @@ from nutch2py.webpage import ParseStatusCode, WebPage
 
 @dataclass
 class Budget:
-    """What is left for one page and all that is packed in it, however deep."""
+    """What is left for one page and all that is packed in it, however deep.
+
+    ``ratio``: to how many times its bytes a package may unpack, 0 for any.
+    """
 
     bytes_left: int
     documents_left: int
     depth_left: int
+    ratio: int = 0
 
     def take(self, size: int) -> None:
         """Account for ``size`` unpacked bytes."""
@@ -44,6 +48,7 @@ def unpacking(conf: Configuration) -> Iterator[Budget]:
         conf.get_int("parser.unpack.max.bytes", 100 << 20),
         conf.get_int("parser.unpack.max.documents", 1000),
         conf.get_int("parser.unpack.max.depth", 16),
+        conf.get_int("parser.unpack.max.ratio", 100),
     )
     token = _budget.set(budget)
     try:

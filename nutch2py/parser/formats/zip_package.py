@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 import zipfile
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from lxml.etree import ParserTarget
 
 _CHUNK = 1 << 16
+_SMALL = 8 << 20  # bytes that every package may unpack to
 _MAX_ENTRIES = 100_000
 
 
@@ -27,6 +29,7 @@ class ZipPackage:
         except Exception as error:  # noqa: BLE001 - zipfile raises whatever its arithmetic ends in
             raise Unreadable(f"not a ZIP file: {error}") from None
         self._budget = budget
+        self._room = max(_SMALL, budget.ratio * len(content)) if budget.ratio > 0 else sys.maxsize
         self._packed_left = 2 * len(content)  # files of a healthy package do not overlap; some are read twice
         self.entries = self._zip.infolist()
         if len(self.entries) > _MAX_ENTRIES:
@@ -55,6 +58,9 @@ class ZipPackage:
             with self._zip.open(entry) as file:
                 while part := file.read(_CHUNK):
                     self._budget.take(len(part))
+                    self._room -= len(part)
+                    if self._room < 0:
+                        raise LimitExceeded("unpacks to more times its bytes than parser.unpack.max.ratio")
                     parts.append(part)
         except (LimitExceeded, MemoryError):
             raise
