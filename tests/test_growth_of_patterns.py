@@ -48,7 +48,6 @@ INLINE: dict[str, str] = {
     "backends.elastic_client:ElasticClient": "reads what OpenSSL says",
     "backends.elastic_client:addresses": _OPERATORS,
     "backends.solr_client:addresses": _OPERATORS,
-    "fetcher.http_settings:protocols": _OPERATORS,
     "indexer.filters.index_creativecommons:terms_of": "one character: test_inline",
     "indexer.filters.index_more:_FILENAMES": "test_inline",
     "parser.filters.language:language_code": "one character: test_inline",

@@ -31,7 +31,7 @@ _NEEDS_CONTENT = frozenset({"a", "form"})
 _MOST_ANCHORS = 2_000_000
 _NO_ANCHOR = frozenset({"area", "frame", "script", "link", "img"})
 _MORE = re.compile(r"([a-z][a-z0-9-]*)/([a-z][a-z0-9-]*)")
-_CANDIDATE = re.compile(r"[\s,]*+([^\s,]\S*+)([^,]*+)")  # HTML standard, section 4.8.4.2.2: a URL, then its descriptors
+_CANDIDATE = re.compile(r"([^\s,]\S*+)[^,]*+")  # HTML standard, section 4.8.4.2.2: a URL, then its descriptors
 
 
 class OutlinkCollector:
