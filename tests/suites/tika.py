@@ -106,7 +106,7 @@ def shown(text: str) -> str:
     """
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")  # escapes of halves
     text = re.sub(r"</?[a-zA-Z][^<>]*>", "", text)
-    text = re.sub(r'^[^<>]*="[^<>]*>|</?[a-zA-Z][^<>]*$|^[^<>]*"\s*/?>', "", text)
+    text = re.sub(r'^>|^[^<>]*="[^<>]*>|</?[a-zA-Z][^<>]*$|^[^<>]*"\s*/?>', "", text)
     return "" if re.fullmatch(r'\s*[\w-]+="[^"]*"?\s*', text) else html.unescape(text).strip()
 
 

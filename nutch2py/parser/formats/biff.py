@@ -6,8 +6,8 @@ import struct
 from collections.abc import Callable, Iterator
 
 from nutch2py.parser.formats.compound_file import codepage
+from nutch2py.parser.formats.number_format import format_code, shown
 from nutch2py.parser.formats.parsed_document import Document, Encrypted, Unreadable
-from nutch2py.parser.formats.xlsx import DATE_FORMATS, is_date_format, shown_number
 
 _CONTINUE, _FILEPASS, _SST, _BOUNDSHEET, _CODEPAGE, _HLINK = 0x3C, 0x2F, 0xFC, 0x85, 0x42, 0x1B8
 _BOF = (0x0009, 0x0209, 0x0409, 0x0809)
@@ -61,7 +61,7 @@ class _Reader:
         self._cells: list[str] = []
         self._width = 0  # characters of the row
         self._texts = 0
-        self._dates: set[int] = set(DATE_FORMATS)
+        self._formats: dict[int, str] = {}
         self._styles: list[int] = []
         self._readers: dict[int, Callable[[bytes, list[int]], None]] = {
             _SST: self._shared_strings, _BOUNDSHEET: self._sheet, 0xFD: self._shared, 0x204: self._label,
@@ -152,15 +152,16 @@ class _Reader:
             self._strings.append("".join(parts))
 
     def _format(self, data: bytes, _: list[int]) -> None:
-        if is_date_format(self._plain(data, 2, 2 if self._version == 8 else 1)):
-            self._dates.add(struct.unpack_from("<H", data)[0])
+        self._formats[struct.unpack_from("<H", data)[0]] = self._plain(data, 2, 2 if self._version == 8 else 1)
 
     def _style(self, data: bytes, _: list[int]) -> None:
         self._styles.append(struct.unpack_from("<H", data, 2)[0])
 
-    def _is_date(self, data: bytes) -> bool:
-        (style,) = struct.unpack_from("<H", data, 4)
-        return self._version >= 5 and style < len(self._styles) and self._styles[style] in self._dates
+    def _number_cell(self, data: bytes, number: str, offset: int = 4) -> None:
+        """Take a number whose style stands at ``offset``."""
+        (style,) = struct.unpack_from("<H", data, offset)
+        known = self._version >= 5 and style < len(self._styles)
+        self._cell(data, shown(number, format_code(self._styles[style], self._formats) if known else "General"))
 
     def _series(self, data: bytes, _: list[int]) -> None:
         self._document.add(self._plain(data, 2, 1))
@@ -177,23 +178,23 @@ class _Reader:
 
     def _number(self, data: bytes, _: list[int]) -> None:
         (number,) = struct.unpack_from("<d", data, 7 if self._version == 2 else 6)
-        self._cell(data, shown_number(repr(number), self._is_date(data)))
+        self._number_cell(data, repr(number))
 
     def _integer(self, data: bytes, _: list[int]) -> None:
         if self._version == 2:
             self._cell(data, str(struct.unpack_from("<H", data, 7)[0]))
 
     def _packed(self, data: bytes, _: list[int]) -> None:
-        self._cell(data, shown_number(_rk(data, 6), self._is_date(data)))
+        self._number_cell(data, _rk(data, 6))
 
     def _many(self, data: bytes, _: list[int]) -> None:
-        for offset in range(6, len(data) - 5, 6):
-            self._cell(data, _rk(data, offset))
+        for offset in range(4, len(data) - 7, 6):
+            self._number_cell(data, _rk(data, offset + 2), offset)
 
     def _formula(self, data: bytes, _: list[int]) -> None:
         offset = 7 if self._version == 2 else 6
         if data[offset + 6 : offset + 8] != b"\xff\xff":  # else the result is a string, which follows, or none
-            self._cell(data, shown_number(repr(struct.unpack_from("<d", data, offset)[0]), self._is_date(data)))
+            self._number_cell(data, repr(struct.unpack_from("<d", data, offset)[0]))
 
     def _string(self, data: bytes, _: list[int]) -> None:
         self._add(self._plain(data, 0, 1 if self._version == 2 else 2))
@@ -229,8 +230,8 @@ class _Reader:
 
 def _rk(data: bytes, offset: int) -> str:
     """Return a packed number: 30 bits of a float or an integer, perhaps times 100."""
-    (packed,) = struct.unpack_from("<i", data, offset + 0 if len(data) == 10 else offset + 2)
+    (packed,) = struct.unpack_from("<i", data, offset)
     number = (
         float(packed >> 2) if packed & 2 else struct.unpack("<d", struct.pack("<Q", (packed & 0xFFFFFFFC) << 32))[0]
     )
-    return shown_number(repr(number / 100 if packed & 1 else number), False)
+    return repr(number / 100 if packed & 1 else number)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from nutch2py.conf import Configuration
 from nutch2py.contracts import Outlink
+from nutch2py.parser.formats.list_numbers import Lists
 from nutch2py.parser.formats.nested import NestedDocuments, unpacking
 from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Unreadable, whole_number
 from nutch2py.parser.formats.zip_package import ZipPackage, attribute, relations, xml_events
@@ -15,7 +16,7 @@ from nutch2py.webpage import WebPage
 
 _NUMBER = re.compile(r"(\d+)")
 _BREAKS = {"p": "\n", "br": "\n", "cr": "\n", "tab": "\t", "tc": "\t", "noBreakHyphen": "\u2011"}
-_SKIPPED = frozenset({"Fallback", "instrText", "delText", "rPh", "creationId", "fld-guid"})
+_SKIPPED = frozenset({"Fallback", "instrText", "delText", "rPh", "creationId", "fld-guid", "pPrChange"})
 _PARTS = {
     "docx": r"word/(?:document\d*|footnotes|endnotes|comments|header\d*|footer\d*|glossary/document)\.xml",
     "pptx": r"ppt/(?:slides/slide|notesSlides/notesSlide|comments/|charts/chart|diagrams/data)[\w-]*\.xml",
@@ -69,20 +70,21 @@ class OoxmlParser(DocumentParser):
             from nutch2py.parser.formats.xlsx import read_sheets
 
             read_sheets(package, document)
+        lists = Lists(package.read("word/numbering.xml"), package.read("word/styles.xml"))
         parts = {name for name in package.names if re.fullmatch(_PARTS[kind], name.replace("\\", "/"), re.IGNORECASE)}
         extras = {name for name in package.names if _EXTRAS.fullmatch(name)} - parts
         for name in [*sorted(parts, key=_order), *sorted(extras, key=_order)]:
-            self._read_part(package, name, document)
+            self._read_part(package, name, document, lists)
         for name in dict.fromkeys(package.names):
             if _EMBEDDED.fullmatch(name):
                 self._nested.add(document, posixpath.basename(name), package.read(name))
 
-    def _read_part(self, package: ZipPackage, name: str, document: Document) -> None:
+    def _read_part(self, package: ZipPackage, name: str, document: Document, lists: Lists) -> None:
         folder, _, file = name.rpartition("/")
         links = relations(package.read(f"{folder}/_rels/{file}.rels"))
         targets = {key: target for key, (kind, target) in links.items() if kind == "hyperlink"}
         outlinks: list[Outlink] = []
-        document.add("".join(part_text(package.read(name), targets, outlinks)))
+        document.add("".join(part_text(package.read(name), targets, outlinks, lists)))
         named = {link.url for link in outlinks}
         outlinks += [Outlink(target) for target in targets.values() if target not in named]
         for link in outlinks:
@@ -114,7 +116,9 @@ def simple_values(content: bytes) -> Iterator[tuple[str, str]]:
         text.clear()
 
 
-def part_text(content: bytes, targets: dict[str, str], outlinks: list[Outlink]) -> Iterator[str]:
+def part_text(
+    content: bytes, targets: dict[str, str], outlinks: list[Outlink], lists: Lists | None = None
+) -> Iterator[str]:
     """Yield the text of a part of a document; links with their anchors go to ``outlinks``.
 
     Text stands in ``t`` elements of any namespace (``v`` in charts); fallbacks of newer drawings would repeat it.
@@ -123,6 +127,7 @@ def part_text(content: bytes, targets: dict[str, str], outlinks: list[Outlink]) 
     holder = ""
     link: list[str] | None = None  # target, then the words of the anchor
     linked = ""  # element that ends the link
+    item = {"numId": "", "ilvl": "", "pStyle": ""}  # of a paragraph: its list, its level in it, its style
     for event in xml_events(content):
         kind, name = event.kind, event.name
         if skipped:
@@ -137,6 +142,10 @@ def part_text(content: bytes, targets: dict[str, str], outlinks: list[Outlink]) 
                 skipped = 1
             elif name in ("t", "v", "text"):
                 holder = name
+            elif name == "pPr":
+                item = dict.fromkeys(item, "")
+            elif name in item:
+                item[name] = attribute(event, "val")
             elif name in ("hlinkClick", "hlinkHover", "hyperlink"):
                 target = targets.get(attribute(event, "id"), "")
                 if target and name == "hyperlink":
@@ -153,6 +162,9 @@ def part_text(content: bytes, targets: dict[str, str], outlinks: list[Outlink]) 
                 holder = ""
                 if name != "t":
                     yield "\n"
+            elif name == "pPr" and lists is not None:
+                if number := lists.number(item["numId"], item["ilvl"], item["pStyle"]):
+                    yield number + " "
             elif name in _BREAKS:
                 yield _BREAKS[name]
             if link is not None and name == linked:

@@ -64,6 +64,32 @@ def xlsx(cells: str, strings: str = "<si><t>s</t></si>", sheets: str = '<sheet n
     )
 
 
+def lists(text: str, paragraphs: int, levels: int = 1, styles: str = "") -> bytes:
+    """Make a docx of list items; ``text``: of a level's number."""
+    level = f'<lvl ilvl="0"><start val="1"/><lvlText val="{text}"/></lvl>'
+    numbering = f'<numbering><abstractNum abstractNumId="1">{level * levels}</abstractNum>'
+    numbering += '<num numId="1"><abstractNumId val="1"/></num></numbering>'
+    item = '<p><pPr><pStyle val="0"/><numPr><ilvl val="8"/><numId val="1"/></numPr></pPr><r><t>x</t></r></p>'
+    if styles:
+        item = '<p><pPr><pStyle val="0"/></pPr><r><t>x</t></r></p>'
+    return zipped({
+        "word/document.xml": f"<document>{item * paragraphs}</document>".encode(),
+        "word/numbering.xml": numbering.encode(),
+        "word/styles.xml": f"<styles>{styles}</styles>".encode(),
+    })  # fmt: skip
+
+
+def formats(styles: str, cells: int, code: str = "0.0") -> bytes:
+    """Make an xlsx of numbers in cells of these styles; format 9 has its own code."""
+    parts = {
+        "xl/workbook.xml": b'<workbook><sheets><sheet name="S" id="1"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": b'<R><Relationship Id="1" Type="x/worksheet" Target="s.xml"/></R>',
+        "xl/styles.xml": f'<s><numFmt numFmtId="9" formatCode="{code}"/><cellXfs>{styles}</cellXfs></s>'.encode(),
+        "xl/s.xml": ("<w>" + '<row><c s="0"><v>1.5</v></c></row>' * cells + "</w>").encode(),
+    }
+    return zipped(parts)
+
+
 def pptx(slides: Iterable[str]) -> bytes:
     files = {f"ppt/slides/slide{n}.xml": f'<p:sld xmlns:p="p">{text}</p:sld>'.encode() for n, text in enumerate(slides)}
     return zipped({"[Content_Types].xml": b"<Types/>", **files})

@@ -140,6 +140,16 @@ SHAPES: dict[str, tuple[type[Parser], dict[str, Shape]]] = {
                 lambda n, k: s.xlsx("<row>" + '<c t="s"><v>0</v></c>' * k, f"<si><t>{'x' * n}</t></si>"), 22
             ),
             "a value in pieces": many(lambda n: s.xlsx("<row><c><v>" + "1<b/>" * n + "</v></c></row>"), 5),
+            "lists": many(lambda n: s.lists("%1%2%3%4%5%6%7%8%9" * 30, n), 90),
+            "a list's levels": many(lambda n: s.lists("%1", 1, n), 30),
+            "styles of lists": many(
+                lambda n: s.lists("%1", n // 2, styles="".join(f'<style styleId="{k}"/>' for k in range(n))),
+                55,
+            ),
+            "number formats": many(lambda n: s.formats("".join(f'<xf numFmtId="{k}"/>' for k in range(n)), n), 70),
+            "a long number format": halves(
+                lambda n, k: s.formats('<xf numFmtId="9"/>', k, "#,#?0\\a&quot;" * (n // 16)), 30
+            ),
             "strings": many(lambda n: s.xlsx("", "<si><t>a</t></si>" * n), 17),
             "one sheet often": halves(
                 lambda n, k: s.xlsx("<row><c><v>1</v></c></row>" * (n // 26), sheets='<sheet id="1"/>' * k), 15

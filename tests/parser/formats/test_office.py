@@ -10,10 +10,11 @@ import pytest
 from nutch2py.conf import Configuration
 from nutch2py.contracts import Outlink, Parse
 from nutch2py.parser.formats.epub import EpubParser
+from nutch2py.parser.formats.number_format import format_code, shown
 from nutch2py.parser.formats.ooxml import OoxmlParser
 from nutch2py.parser.formats.opendocument import OpenDocumentParser
-from nutch2py.parser.formats.xlsx import shown_number
 from nutch2py.webpage import ParseStatusCode
+from tests.parser.formats import samples
 from tests.parser.pages import fetched
 
 URL = "http://h.test/d/file"
@@ -136,9 +137,67 @@ def test_no_content_is_told(conf: Configuration) -> None:
     assert parse(OoxmlParser, b"", conf).minor == ParseStatusCode.MISSING_CONTENT
 
 
-@pytest.mark.parametrize(("value", "is_date", "shown"), [
-    ("1e3", False, "1000"), ("-0.5", False, "-0.5"), ("x", False, "x"), ("1e400", False, "inf"),
-    ("60.25", True, "1900-02-28 06:00"), ("-1", True, "-1"), ("9e9", True, "9000000000"),
+@pytest.mark.parametrize(("value", "code", "expected"), [
+    ("1e3", "General", "1000"), ("-0.5", "General", "-0.5"), ("x", "0", "x"), ("1e400", "0", "1e400"),
+    ("0.30000000000000004", "General", "0.3"), ("", "0", ""), ("nan", "0", "nan"),
+    ("1234567", "#,##0,", "1,235"), ("5551234", "000-0000", "555-1234"), ("-5", "0;(0);-", "(5)"),
+    ("0", "0;(0);-", "-"),
+    ("0.5", "#.##", ".5"), ("-0.001", "0.0", "0.0"), ("198000000", "0.00E+00", "1.98E+08"), ("3", "[$€-407] 0", "€ 3"),
+    ("19.99", '0 "dollars and" .00 "cents"', "19 dollars and .99 cents"), ("5.25", "0 0/8", "5 1/4"), ("7", "@", "7"),
+    ("39219.1806", '"At" h:mm AM/PM "on" dddd mmmm d, yyyy', "At 4:20 AM on Thursday May 17, 2007"),
+    ("60.25", "yyyy-mm-dd hh:mm", "1900-02-28 06:00"), ("-1", "yyyy", "-1"), ("9e9", "yyyy", "9000000000"),
+    ("0.00001", "mm:ss.0", "00:00.9"), ("1.5", "[mm]:ss", "2160:00"), ("1", "[$", "1"), ("1", "x" * 9999, "x" * 255),
 ])  # fmt: skip
-def test_numbers_of_cells(value: str, is_date: bool, shown: str) -> None:
-    assert shown_number(value, is_date) == shown
+def test_numbers_of_cells(value: str, code: str, expected: str) -> None:
+    assert shown(value, code) == expected
+
+
+def test_formats_of_a_workbook_and_dates_that_follow_the_readers_country() -> None:
+    assert format_code(164, {164: "0.0"}) == "0.0"
+    assert format_code(14, {14: "m/d/yyyy"}) == "yyyy-mm-dd"
+    assert format_code(9, {}) == "0%"
+    assert format_code(999, {}) == "General"
+
+
+NUMBERING = """<numbering>
+<abstractNum abstractNumId="1"><lvl ilvl="0"><start val="2"/><numFmt val="decimal"/><lvlText val="%1."/></lvl>
+<lvl ilvl="1"><start val="1"/><numFmt val="lowerLetter"/><lvlText val="%1.%2)"/><pStyle val="Sub"/></lvl></abstractNum>
+<abstractNum abstractNumId="2"><lvl ilvl="0">
+<start val="1"/><numFmt val="bullet"/><lvlText val="o"/></lvl></abstractNum>
+<abstractNum abstractNumId="3"><numStyleLink val="Chinese"/></abstractNum>
+<abstractNum abstractNumId="4"><styleLink val="Chinese"/><lvl ilvl="0"><start val="11"/>
+<numFmt val="chineseCounting"/><lvlText val="%1、"/></lvl></abstractNum>
+<num numId="1"><abstractNumId val="1"/></num><num numId="2"><abstractNumId val="2"/></num>
+<num numId="3"><abstractNumId val="1"/><lvlOverride ilvl="0"><startOverride val="7"/></lvlOverride></num>
+<num numId="4"><abstractNumId val="3"/></num></numbering>"""
+
+
+def test_numbers_of_lists_are_shown(conf: Configuration) -> None:
+    def item(text: str, num: str = "", level: str = "0", style: str = "") -> str:
+        own = f'<numPr><ilvl val="{level}"/><numId val="{num}"/></numPr>' if num else ""
+        return f'<p><pPr><pStyle val="{style}"/>{own}</pPr><r><t>{text}</t></r></p>'
+
+    body = [
+        item("a", "1"),
+        item("b", "1", "1"),
+        item("c", style="Below"),
+        item("d", "1"),
+        item("e", "2"),
+        item("f", "3"),
+    ]
+    body += [item("g", "3"), item("h", "4"), item("i", "0", style="Sub"), item("j", "99"), item("k", "1", "99")]
+    old = '<p><pPr><pPrChange><pPr><numPr><numId val="1"/></numPr></pPr></pPrChange></pPr><r><t>l</t></r></p>'
+    styles = '<styles><style styleId="Sub"><pPr><numPr><numId val="1"/></numPr></pPr></style>'
+    styles += '<style styleId="Below"><basedOn val="Sub"/></style></styles>'
+    found = parse(
+        OoxmlParser,
+        samples.zipped({
+            "word/document.xml": f"<document>{''.join(body)}{old}</document>".encode(),
+            "word/numbering.xml": NUMBERING.encode(),
+            "word/styles.xml": styles.encode(),
+        }),
+        conf,
+    )  # fmt: skip
+    assert found.text.split("\n") == [
+        "2. a", "2.a) b", "2.b) c", "3. d", "e", "7. f", "8. g", "十一、 h", "i", "j", "k", "l",
+    ]  # fmt: skip
