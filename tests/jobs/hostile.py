@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import subprocess
 import sys
 import threading
@@ -74,13 +75,23 @@ class Peak:
         self._thread.join()
 
 
+def processor_seconds() -> float:
+    """Return what the children of this process that have ended took of a processor, with theirs."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 class Commands:
-    """Runs jobs as commands with a table, an index and a folder for temporary files of their own."""
+    """Runs jobs as commands with a table, an index and a folder for temporary files of their own.
+
+    ``megabytes``: the most that the processes of a command had; ``processor``: seconds of a processor by command.
+    """
 
     def __init__(self, folder: Path, properties: dict[str, str]) -> None:
         self.temporary = folder / "tmp"
         self.temporary.mkdir(parents=True)
         self.folder, self.megabytes = folder, 0.0
+        self.processor: dict[str, float] = {}
         self.properties = {
             **PROPERTIES,
             "storage.data.store": f"embedded:{folder / 'table'}",
@@ -104,10 +115,11 @@ class Commands:
 
     def run(self, *words: str) -> float:
         """Run a command to its good end; return the seconds it took. It leaves neither processes nor files behind."""
-        began = time.monotonic()
+        began, before = time.monotonic(), processor_seconds()
         process = self.start(*words)
         with Peak(process.pid) as peak:
             process.wait()
+        self.processor[words[0]] = processor_seconds() - before
         self.megabytes = max(self.megabytes, peak.megabytes)
         assert process.returncode == 0, f"{words}: {process.returncode}\n{self.log()[-3000:]}"
         self.assert_nothing_left(process.pid)
