@@ -59,6 +59,7 @@ INLINE: dict[str, str] = {
     "parser.mime_table:_matcher": "reads the first 8,192 bytes; what operators write",
     "parser.parser_factory:ParserFactory": _OPERATORS,
     "parser.parser_factory:_claims": "names of media types, of our own table",
+    "parser.nesting:_RAW_END": "tests/parser/test_nesting.py",
     "search.solr_search:SolrSearcher": "one character: test_inline",
     "url.ambiguity:_category": _OPERATORS,
     "url.filter_automaton:AutomatonURLFilter": _OPERATORS,

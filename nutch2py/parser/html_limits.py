@@ -7,7 +7,8 @@ limits. One that does loses markup, never a link or a word: attributes beyond th
 tag that carries neither text nor a link.
 
 The scans are linear. Those for attributes and formatting look at every ``<`` and a letter, whether a comment, a script
-or a value holds it or not, so that no page can hide what the tree builder would see.
+or a value holds it or not, so that no page can hide what the tree builder would see; how that of nesting sees to it is
+told in :mod:`nutch2py.parser.nesting`.
 """
 
 from __future__ import annotations
@@ -17,53 +18,40 @@ from collections import Counter
 from typing import NamedTuple, Self
 
 from nutch2py.conf import Configuration
+from nutch2py.parser.html_syntax import ATTRIBUTE, SPACE
+from nutch2py.parser.nesting import nesting_depth
 
 ATTRIBUTES, FORMATTING, DEPTH = "attributes", "formatting", "depth"
 _SHORT = 16384  # characters; a shorter page has no room for so many attributes that they are slow
 _MANY_TAGS = 10_000
-_SPACE = "\\t\\n\\f\\r "
-# the tokenizer of the HTML standard, section 13.2.5: attributes end at white space, "/" or ">" unless they are quoted
-_ATTRIBUTE = (
-    rf"[{_SPACE}/]*+(?:=[^{_SPACE}/>=]*+|[^{_SPACE}/>=]++)"
-    rf"(?:[{_SPACE}]*+=[{_SPACE}]*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^{_SPACE}>\"'][^{_SPACE}>]*+)?+)?+"
-)
 # a name that holds "<" and a letter ends where the one that begins there ends: the last of them is looked at
-_TAG_START = rf"<[a-zA-Z][^{_SPACE}/><]*+(?:<(?![a-zA-Z])[^{_SPACE}/><]*+)*+(?!<)"
-_START_TAG = re.compile(rf"<([a-zA-Z][^{_SPACE}/>]*+)((?:{_ATTRIBUTE})*+)[{_SPACE}/]*+>?+")
+_TAG_START = rf"<[a-zA-Z][^{SPACE}/><]*+(?:<(?![a-zA-Z])[^{SPACE}/><]*+)*+(?!<)"
+_START_TAG = re.compile(rf"<([a-zA-Z][^{SPACE}/>]*+)((?:{ATTRIBUTE})*+)[{SPACE}/]*+>?+")
 _PARTS = re.compile(
-    rf"[{_SPACE}/]*+(=[^{_SPACE}/>=]*+|[^{_SPACE}/>=]++)"
-    rf"(?:[{_SPACE}]*+=[{_SPACE}]*+(?:\"([^\"]*+)(?:\"|\Z)|'([^']*+)(?:'|\Z)|([^{_SPACE}>\"'][^{_SPACE}>]*+))?+)?+"
+    rf"[{SPACE}/]*+(=[^{SPACE}/>=]*+|[^{SPACE}/>=]++)"
+    rf"(?:[{SPACE}]*+=[{SPACE}]*+(?:\"([^\"]*+)(?:\"|\Z)|'([^']*+)(?:'|\Z)|([^{SPACE}>\"'][^{SPACE}>]*+))?+)?+"
 )
-_ROOT_TAG = re.compile(rf"<(?:html|body)(?=[{_SPACE}/])", re.IGNORECASE)
-_ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE})*+")
+_ROOT_TAG = re.compile(rf"<(?:html|body)(?=[{SPACE}/])", re.IGNORECASE)
+_ATTRIBUTES = re.compile(rf"(?:{ATTRIBUTE})*+")
 _NAME = re.compile(r"[a-zA-Z][\w:.-]{0,99}")
 _NOT_MARKUP = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1[^>]*>?|\Z)", re.DOTALL | re.IGNORECASE)
 
 _FORMATS = "b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u"  # an open "a" is ended by the next
 _ALIKE = 3  # formatting elements that the standard keeps of those that are alike
 _PLAIN_FORMAT = re.compile(rf"<({_FORMATS})>", re.IGNORECASE)
-_FORMAT_TAG = re.compile(rf"</?(?:{_FORMATS})(?=[{_SPACE}/>])", re.IGNORECASE)
-_FORMAT_WITH_ATTRIBUTES = re.compile(rf"<(?:{_FORMATS})(?=[{_SPACE}/])", re.IGNORECASE)
+_FORMAT_TAG = re.compile(rf"</?(?:{_FORMATS})(?=[{SPACE}/>])", re.IGNORECASE)
+_FORMAT_WITH_ATTRIBUTES = re.compile(rf"<(?:{_FORMATS})(?=[{SPACE}/])", re.IGNORECASE)
 # bounded, so that overlapping ones cost no more than their number
 _REST = (
-    rf"(?:[{_SPACE}/]{{1,9}}+[^{_SPACE}/>=\"']{{1,50}}+"
-    rf"(?:=(?:\"[^\"]{{0,200}}+\"|'[^']{{0,200}}+'|[^{_SPACE}>\"'/]{{1,200}}+))?+){{0,9}}+[{_SPACE}/]{{0,9}}+>"
+    rf"(?:[{SPACE}/]{{1,9}}+[^{SPACE}/>=\"']{{1,50}}+"
+    rf"(?:=(?:\"[^\"]{{0,200}}+\"|'[^']{{0,200}}+'|[^{SPACE}>\"'/]{{1,200}}+))?+){{0,9}}+[{SPACE}/]{{0,9}}+>"
 )
-_FORMAT_WHOLE = re.compile(rf"<({_FORMATS})(?=[{_SPACE}/]){_REST}", re.IGNORECASE)
+_FORMAT_WHOLE = re.compile(rf"<({_FORMATS})(?=[{SPACE}/]){_REST}", re.IGNORECASE)
 # text, and what neither holds raw text nor closes or hides a formatting element, up to the end tag
 _TO_ITS_END = re.compile(
-    rf"(?:[^<]{{1,500}}+|</?(?:a|span|br|img|wbr)(?=[{_SPACE}/>]){_REST}){{0,20}}+</({_FORMATS})>", re.IGNORECASE
+    rf"(?:[^<]{{1,500}}+|</?(?:a|span|br|img|wbr)(?=[{SPACE}/>]){_REST}){{0,20}}+</({_FORMATS})>", re.IGNORECASE
 )
 
-_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
-# elements that are void or closed by what follows them: they do not nest however many of them are left open
-_DO_NOT_NEST = frozenset(
-    {
-        "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
-        "p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th", "thead", "tbody", "tfoot", "colgroup",
-        "html", "head", "body",
-    }
-)  # fmt: skip
 # what carries text, a link or a directive, or holds text that is not markup; every other tag only separates text
 _FLAT = re.compile(
     r"</?(?!/?(?:html|head|body|title|meta|base|script|style|a|area|link|img|i?frame|frameset|form|textarea|noframes|"
@@ -100,7 +88,7 @@ class HtmlLimits(NamedTuple):
         if 0 < self.copies < tags * tags and format_copies(html) > self.copies:
             html = _FORMAT_TAG.sub("<wbr", html)
             met.append(FORMATTING)
-        if self.depth > 0 and tags > _MANY_TAGS and nesting_depth(html) > self.depth:
+        if self.depth > 0 and tags > _MANY_TAGS and nesting_depth(html, self.depth) > self.depth:
             html = _FLAT.sub("<wbr", html)
             met.append(DEPTH)
         return html, tuple(met)
@@ -125,7 +113,7 @@ _patterns: dict[int, re.Pattern[str]] = {}
 def _many_attributes(most: int) -> re.Pattern[str]:
     found = _patterns.get(most)
     if found is None:
-        found = _patterns[most] = re.compile(rf"{_TAG_START}(?:{_ATTRIBUTE}){{{most + 1}}}")
+        found = _patterns[most] = re.compile(rf"{_TAG_START}(?:{ATTRIBUTE}){{{most + 1}}}")
     return found
 
 
@@ -173,21 +161,3 @@ def format_copies(html: str) -> int:
         if end is None or end[1].lower() != whole[1].lower():
             alike[whole[0]] += 1
     return (others + sum(min(_ALIKE, number) for number in alike.values())) * html.count("<")
-
-
-def nesting_depth(html: str) -> int:
-    """Return how deep elements are left open, without building the tree; scripts, styles and comments are left out."""
-    depth = deepest = 0
-    still_open: Counter[str] = Counter()
-    for end, name in _TAG.findall(_NOT_MARKUP.sub(" ", html)):
-        name = name.lower()
-        if name in _DO_NOT_NEST:
-            continue
-        if not end:
-            still_open[name] += 1
-            depth += 1
-            deepest = max(deepest, depth)
-        elif still_open[name]:  # any other end tag closes nothing, and the tree builder looks for what it could close
-            still_open[name] -= 1
-            depth -= 1
-    return deepest

@@ -130,7 +130,8 @@ def _answer() -> Run:
 
 
 def _html() -> Run:
-    from nutch2py.parser.html_limits import HtmlLimits, nesting_depth
+    from nutch2py.parser.html_limits import HtmlLimits
+    from nutch2py.parser.nesting import nesting_depth
     from nutch2py.parser.parsing import Parsing
     from nutch2py.webpage import ParseStatusCode, WebPage
 
@@ -153,7 +154,7 @@ def _html() -> Run:
         parsing.links.kept(URL, parse.outlinks)
         page.mutation()
         html = text(body)
-        nesting_depth(html)
+        nesting_depth(html, 1000)
         HtmlLimits(50, 1000, 50).apply(html)
 
     return run

@@ -7,7 +7,8 @@ from selectolax.lexbor import LexborHTMLParser
 
 from nutch2py.conf import Configuration
 from nutch2py.parser.dom import anchor_text, cut_scripts, node_text, parse_tree, title_of
-from nutch2py.parser.html_limits import ATTRIBUTES, DEPTH, FORMATTING, HtmlLimits, format_copies, nesting_depth
+from nutch2py.parser.html_limits import ATTRIBUTES, DEPTH, FORMATTING, HtmlLimits, format_copies
+from nutch2py.parser.nesting import nesting_depth
 from nutch2py.parser.parsing import Parsing
 
 from .pages import KEY, fetched
@@ -113,9 +114,9 @@ def test_a_page_nested_too_deep_is_made_flat_and_keeps_its_text_and_links(start:
 
 
 def test_depth_counts_what_nests() -> None:
-    assert nesting_depth("<div><b>x</b><b>y</b></div>" * 9) == 2
-    assert nesting_depth("<li>x" * 50 + "<br>" * 50) == 0
-    assert nesting_depth("</b>" * 5 + "<i></b>" * 7) == 7
+    assert nesting_depth("<div><b>x</b><b>y</b></div>" * 9, 100) == 2
+    assert nesting_depth("<li>x" * 50 + "<br>" * 50, 100) == 0
+    assert nesting_depth("</b>" * 5 + "<i></b>" * 7, 100) == 7
 
 
 def test_a_page_as_pages_are_is_left_alone() -> None:

@@ -1,0 +1,99 @@
+"""The depth that is told from tags is no less than that of the tree, whatever hides it."""
+
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from nutch2py.parser.dom import parse_tree
+from nutch2py.parser.html_limits import DEPTH, HtmlLimits
+from nutch2py.parser.nesting import nesting_depth
+from tests.growth import assert_linear, repetitions
+
+MOST = 100_000
+DEEPER = 8  # what is left out (paragraphs, rows, cells …) may stand between two elements that count
+
+
+def depth_of(html: str) -> int:
+    """Return how deep the tree is."""
+    deepest, waiting = 0, [(parse_tree(html).root, 1)]
+    while waiting:
+        node, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        child = node.child
+        while child is not None:
+            waiting.append((child, depth + 1))
+            child = child.next
+    return deepest
+
+
+HIDING = [
+    "<textarea><script></textarea><div>", "<div><a b='</div>'>", "<div><!--</div>-->", "<div></ </div>", "<div><! </div>",
+    "<div><?x </div>", "<title><!--</title><div>", "<svg><title><!--</title></svg></div>--><div>", "<form><div></form>",
+    "<div><table></div></table>", "<span><p></span><div></div>", "<div><select></div></select>", "<b><div></b>",
+    "<style><!--</style><div>", "<div><script><!--<script></script></div></script>-->", "<i><li></i>", "<div><object></div>",
+    "<select><style><!--</style></select></div>--><div>", "<div><xmp></div></xmp>", "<div><svg><![CDATA[</div>]]>",
+    "<div><iframe></div></iframe>", "<math><mi><div></math>", "<svg><foreignObject><p></svg>", "<span><button></span>",
+    "<ruby><rt></ruby>", "<div><noscript></div>", "<div><template></div></template>", "<a><div></a>", "<nobr><td></nobr>",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", HIDING)
+def test_nothing_hides(unit: str) -> None:
+    html = unit * 60
+    real = depth_of(html)
+    assert DEEPER * nesting_depth(html, MOST) + 30 >= real
+
+
+def test_a_page_that_hides_its_depth_is_made_flat() -> None:
+    for unit in ("<div><a b='</div>'>", "<div><!--</div>-->", "<form><div></form>"):
+        assert DEPTH in HtmlLimits().apply(unit * 10_000)[1]
+    assert DEPTH in HtmlLimits().apply("<textarea><script></textarea>" + "<div><p>" * 10_000)[1]
+
+
+def test_pages_of_people_are_not_deep() -> None:
+    html = "<div class='a'><p>x<ul><li><a href=x>y</a><li>z</ul><img><br></p><svg><title>t</title><path d=x /><g><use/></g></svg>"
+    html += "<table><tr><td><b>x</b></table><script>'<div>'</script><select><option>a</select><!-- <div> --></div>"
+    assert nesting_depth(html * 500, MOST) < 12
+
+
+TAGS = ["div", "p", "span", "b", "a", "table", "tr", "td", "li", "ul", "select", "option", "svg", "math", "mi", "title", "style",
+        "script", "textarea", "form", "button", "object", "h1", "template", "foreignObject", "g", "caption", "noscript", "xmp"]  # fmt: skip
+PIECE = st.one_of(
+    st.sampled_from(TAGS).map(lambda name: f"<{name}>"),
+    st.sampled_from(TAGS).map(lambda name: f"</{name}>"),
+    st.sampled_from(
+        ["<!--", "-->", "<![CDATA[", "]]>", "<a b='", "'>", '<a b="', '">', "<?", "</ ", ">", "x", "<g/>", "<path/>"]
+    ),
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(PIECE, min_size=1, max_size=8))
+@example(["<div>", "<!--"])
+def test_what_is_repeated_is_not_deeper_than_told(pieces: list[str]) -> None:
+    html = "".join(pieces) * 40
+    assert DEEPER * nesting_depth(html, MOST) + 30 >= depth_of(html)
+
+
+def test_the_work_grows_as_the_page() -> None:
+    pieces = [
+        *HIDING,
+        "<",
+        "<a ",
+        "<a b",
+        "<a b='",
+        "</",
+        "<!",
+        "<!--",
+        "<![CDATA[",
+        "</div>",
+        "<script>",
+        "</script",
+        "<p>",
+        "</p>",
+    ]
+    assert_linear(lambda html: nesting_depth(html, 1 << 30), repetitions(pieces, ["", "<svg>"], [""]), 16_384)
