@@ -6,6 +6,7 @@ redirect. Write buffers are small, so that a kill falls between two flushes and 
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import subprocess
 import sys
@@ -13,11 +14,15 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from nutch2py.backends.index_folder import IndexFolder
 from nutch2py.conf import Configuration
 from nutch2py.jobs.batchlist import BatchLists
 from nutch2py.search.searcher import EmbeddedSearcher
+from nutch2py.table import open_store
+from nutch2py.table.dump import copy_table
+from nutch2py.webpage import BatchEntry, WebPage
 from tests.jobs import crawl
 from tests.kills import Kills
 from tests.processes import wait_until
@@ -33,6 +38,7 @@ JOBS = {
 }
 SMALL_BUFFERS = {"gora.buffer.write.limit": "3", "storage.buffer.write.bytes": "2000", "index.embedded.batch": "4"}
 State = dict[str, object]
+_number = itertools.count()
 
 
 def state(conf: Configuration) -> State:
@@ -160,3 +166,23 @@ def _check(made: dict[str, tuple[Crawl, State]]) -> None:
     assert lost > 5, f"{lost} rows lost an inlink"
     documents = [name for name in made["index"][1] if name.startswith("document") and made["index"][1][name]]
     assert len(documents) > 5, f"{len(documents)} documents"
+
+
+def on_hbase(stage: Crawl, hbase: Any, folder: Path) -> Crawl:
+    """Copy a crawl, its batch lists included, to tables of its own in HBase."""
+    crawl_id = f"stage{next(_number)}"
+    settings = {
+        "storage.data.store": hbase.address(),
+        "storage.crawl.id": crawl_id,
+        "hbase.thrift.write.rows": "5",
+        "hbase.thrift.scan.rows": "5",
+        "index.embedded.path": str(folder / "index"),
+    }
+    folder.mkdir(exist_ok=True)
+    copy = Crawl(folder / "work", stage.seeds, **settings)
+    for record in (WebPage, BatchEntry):
+        source, target = open_store(stage.conf, record), open_store(copy.conf, record)
+        target.create()
+        if source.exists():
+            copy_table(source, target)
+    return copy

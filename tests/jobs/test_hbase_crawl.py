@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import subprocess
 import time
 from collections.abc import Iterator
@@ -14,40 +13,17 @@ import happybase
 import pytest
 
 from nutch2py.table import open_store
-from nutch2py.table.dump import copy_table
-from nutch2py.webpage import BatchEntry, WebPage
+from nutch2py.webpage import WebPage
 from tests.jobs import crawl
-from tests.jobs.stages import JOBS, Crawl, Stages, make_stages, state
+from tests.jobs.stages import JOBS, Stages, make_stages, on_hbase, state
 from tests.kills import Kills
 from tests.table import strict
-
-_number = itertools.count()
 
 
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stages]:
     with crawl.changing_site() as site:
         yield make_stages(site, tmp_path_factory.mktemp("hbase"))
-
-
-def on_hbase(stage: Crawl, hbase: Any, folder: Path) -> Crawl:
-    """Copy a crawl, its batch lists included, to tables of its own in HBase."""
-    crawl_id = f"stage{next(_number)}"
-    settings = {
-        "storage.data.store": hbase.address(),
-        "storage.crawl.id": crawl_id,
-        "hbase.thrift.write.rows": "5",
-        "hbase.thrift.scan.rows": "5",
-        "index.embedded.path": str(folder / "index"),
-    }
-    folder.mkdir(exist_ok=True)
-    copy = Crawl(folder / "work", stage.seeds, **settings)
-    for record in (WebPage, BatchEntry):
-        source, target = open_store(stage.conf, record), open_store(copy.conf, record)
-        target.create()
-        if source.exists():
-            copy_table(source, target)
-    return copy
 
 
 def test_every_job_as_on_the_embedded_table(before: Stages, hbase: Any, tmp_path: Path) -> None:

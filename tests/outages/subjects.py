@@ -1,0 +1,125 @@
+"""The services that can be taken away, and of each a job that needs it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.backends.opensearch_server import OpenSearchServer
+from tests.backends.solr_server import SolrServer
+from tests.jobs.stages import JOBS, Crawl, Stages, on_hbase, state
+from tests.services import Service
+from tests.table.hbase_server import Server as HBaseServer
+
+
+class Trial(NamedTuple):
+    """A job to be run, and what it is to leave: ``left()`` when it has ended is ``expected``."""
+
+    crawl: Crawl
+    words: list[str]
+    left: Callable[[], Any]
+    expected: Any
+    runner: str = "inline"
+    at_work: Callable[[], object] = lambda: True
+    """Tells whether the moment has come from which its service may go."""
+
+
+class Subject(ABC):
+    """A service, started before the trials, of which ``part`` goes away (None: all of it)."""
+
+    part: str | None = None
+
+    def __init__(self, server: Service, part: str | None = None) -> None:
+        self.server, self.part = server, part
+
+    def start(self) -> None:
+        """Start all that the job needs."""
+        self.server.start()
+
+    @abstractmethod
+    def trial(self, stages: Stages, folder: Path) -> Trial:
+        """Return a job over a crawl of its own in ``folder``, which is not there."""
+
+    def stop(self) -> None:
+        """Let the service be silent: connections stay, no answer comes."""
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let it answer again."""
+        self._signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """End it as a loss of power does."""
+        self.server.crash(*self._parts())
+
+    def restart(self) -> None:
+        """Start it anew."""
+        self.server.start(*self._parts())
+
+    def _parts(self) -> list[str]:
+        return [self.part] if self.part else []
+
+    def _signal(self, number: signal.Signals) -> None:
+        for path in self.server.folder.glob(f"run/{self.part or '*'}.pid"):
+            os.kill(int(path.read_text()), number)
+
+
+class OfTable(Subject):
+    """HBase or a gateway of it, under updatedb, which reads and writes every row of the batch."""
+
+    def __init__(self, part: str) -> None:
+        super().__init__(HBaseServer(), part)
+
+    def trial(self, stages: Stages, folder: Path) -> Trial:
+        stage, expected = stages("updatedb")
+        crawl = on_hbase(stage, self.server, folder)
+        return Trial(crawl, JOBS["updatedb"], lambda: state(crawl.conf), expected)
+
+
+class OfIndex(Subject):
+    """Solr or OpenSearch, under index, which sends one document at a time."""
+
+    _expected: Any = None
+
+    def trial(self, stages: Stages, folder: Path) -> Trial:
+        server: Any = self.server
+        stage, _ = stages("index")
+        folder.mkdir()
+        crawl = stage.copy(folder / "crawl")
+        if isinstance(server, SolrServer):
+            writer = {"solr.server.url": server.url, "solr.commit.size": "1"}
+        else:
+            writer = {"elastic.host": server.url, "elastic.max.bulk.docs": "1"}
+        crawl.settings |= writer
+        if self._expected is None:
+            Crawl(stage.copy(folder / "whole").folder, stage.seeds, **crawl.settings).run(["index", "-all"])
+            self._expected = self._documents()
+            assert len(self._expected) > 5
+        server.clear()
+        return Trial(crawl, ["index", "-all"], self._documents, self._expected)
+
+    def _documents(self) -> dict[str, Any]:
+        server: Any = self.server
+        if isinstance(server, SolrServer):
+            found = server.select("*:*", rows=10_000)["response"]["docs"]
+        else:
+            found = [hit["_source"] for hit in server.search()] if "nutch" in server.call("GET", "_mapping") else []
+        return {
+            str(document["id"]): {
+                name: value for name, value in document.items() if name not in ("_version_", "tstamp")
+            }
+            for document in found
+        }
+
+
+SUBJECTS: dict[str, Callable[[], Subject]] = {
+    "gateway": lambda: OfTable("gateway"),
+    "hbase": lambda: OfTable("master"),
+    "solr": lambda: OfIndex(SolrServer()),
+    "opensearch": lambda: OfIndex(OpenSearchServer()),
+}
+"""``hbase`` goes with its ZooKeeper, which lives in the same process here."""

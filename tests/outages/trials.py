@@ -1,0 +1,81 @@
+"""One trial: a job is started, its service is taken away in the middle and given back, and the end is compared."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.jobs.stages import Stages
+from tests.outages.subjects import Subject
+from tests.processes import wait_until
+
+_LONGEST = 1200  # seconds after which a job that has its service back is given up
+_TRIES = 8
+WAYS = ("stop", "kill")
+
+
+class Outcome(NamedTuple):
+    """What came of a trial. ``away``: seconds until the service answered again; ``after``: from then to the job's end.
+
+    ``code``: the job's exit code; ``again``: that of the same command run once more, None when that was not needed.
+    ``right``: whether table or index are those of a run that nobody disturbed.
+    """
+
+    way: str
+    seconds: float
+    away: float
+    after: float
+    code: int
+    again: int | None
+    right: bool
+    said: list[str]
+
+    @property
+    def well(self) -> bool:
+        """Whether nothing was lost."""
+        return self.right and 0 in (self.code, self.again)
+
+
+def run(subject: Subject, stages: Stages, way: str, seconds: float, folder: Path) -> Outcome:
+    """Try earlier moments until the job is at work when its service goes, and still when that is back."""
+    for number, share in enumerate(_moments()):
+        trial = subject.trial(stages, folder / f"{way}-{seconds:g}-{number}")
+        process = trial.crawl.start(trial.words, trial.runner)
+        wait_until(lambda: trial.at_work() or process.poll() is not None)  # noqa: B023
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(share)
+        (subject.stop if way == "stop" else subject.kill)()
+        gone = time.monotonic()
+        try:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(seconds)
+        finally:
+            early = process.poll()
+            (subject.go_on if way == "stop" else subject.restart)()
+        back = time.monotonic()
+        if early == 0:  # it had all that it needed
+            continue
+        code = process.wait(_LONGEST)
+        ended = time.monotonic()
+        said = [
+            line for line in trial.crawl.said.splitlines() if line.startswith(("WARN", "ERROR", "nutch2py", "error"))
+        ]
+        again = None
+        if code:
+            said.append(trial.crawl.said.splitlines()[-1])
+            retry = trial.crawl.start(trial.words, trial.runner)
+            again = retry.wait(_LONGEST)
+        right = trial.left() == trial.expected
+        return Outcome(way, seconds, back - gone, ended - back, code, again, right, said)
+    raise AssertionError(f"the job ended {_TRIES} times before its service was missed")
+
+
+def _moments() -> Iterator[float]:
+    moment = 1.0
+    for _ in range(_TRIES):
+        yield moment
+        moment *= 0.5
