@@ -59,9 +59,8 @@ class SmallSolr(Subject):
             "solr.commit.size": "1",
         }
         self.file.unlink(missing_ok=True)
-        expected = {
-            name.removeprefix("document ") for name, found in after.items() if name[:9] == "document " and found
-        }
+        begin = "document "
+        expected = {name.removeprefix(begin) for name, found in after.items() if name.startswith(begin) and found}
         return Trial(made, ["index", "-all"], self._ids, expected)
 
     def _ids(self) -> Any:
