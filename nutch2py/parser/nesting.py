@@ -25,17 +25,18 @@ _VOID = frozenset(
 )  # fmt: skip
 _BLOCKS = frozenset(
     {"p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th", "thead", "tbody", "tfoot", "colgroup", "rp", "rt",
-     "rb", "rtc"}
+     "rb", "rtc", "caption"}
 )  # fmt: skip
 _SPECIAL = frozenset(
     {"address", "article", "aside", "blockquote", "button", "center", "details", "dialog", "dir", "div", "dl",
      "fieldset", "figcaption", "figure", "footer", "header", "hgroup", "listing", "main", "menu", "nav", "ol", "pre",
      "search", "section", "summary", "ul", "h1", "h2", "h3", "h4", "h5", "h6", "applet", "marquee", "object", "form",
-     "frameset", "select", "table", "template", "caption", "plaintext", "noscript"}
+     "frameset", "select", "table", "template", "plaintext", "noscript"}
 )  # fmt: skip
 _POINTS = frozenset({"foreignobject", "desc", "title", "mi", "mo", "mn", "ms", "mtext", "annotation-xml"})
-_SCOPE = frozenset({"applet", "caption", "table", "marquee", "object", "template", "select"}) | _POINTS
+_SCOPE = frozenset({"applet", "table", "marquee", "object", "template", "select"}) | _POINTS
 _TABLE = frozenset({"table", "template", "select"})
+_FORMATS = frozenset({"a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"})
 _NEVER = frozenset({"form", "html", "body", "head", "frameset", "noscript"})  # whose end tags do not surely close
 _FOREIGN = frozenset({"svg", "math"})
 # what ends a drawing or formula when it begins in one
@@ -84,14 +85,17 @@ class _Open:
         place = self.places[name][-1] if self.places[name] else -1
         if place < 0 or name in _NEVER:
             return
-        if name in ("table", "caption"):
+        if name == "table":
             sure = place >= self.table[-1]
         elif name in _SPECIAL:
             sure = place >= self.scope[-1]
         else:
             sure = place > self.special[-1] and not (self.blocks and self.blocks[-1] > place)
         if sure:
+            left_open = [each for each in self.names[place + 1 :] if each in _FORMATS]
             self.cut(place)
+            for each in left_open:  # which the tree builder opens again
+                self.push(each)
 
 
 def nesting_depth(html: str, most: int) -> int:
