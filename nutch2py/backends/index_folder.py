@@ -16,12 +16,15 @@ from nutch2py.backends.analysis import Analyzer
 from nutch2py.backends.index_lock import exclusive
 from nutch2py.conf import Configuration
 from nutch2py.errors import IndexingError
+from nutch2py.reporting import warn
 from nutch2py.table.opening import store_location
+from nutch2py.version import __version__
 
 if TYPE_CHECKING:
     import tantivy
 
 SCHEMA_VERSION = 1
+"""The layout of an index. One of another is not read: ``index -reindex`` makes it anew of the table."""
 VERSION_FILE = "index.json"
 
 TEXT_FIELDS = ("title", "content", "anchor", "url", "host")
@@ -117,10 +120,18 @@ class IndexFolder:
             raise IndexingError(f"cannot read {path}: {error}: delete {self.path} and run index -reindex") from error
         if found == self.version:
             return
-        if not isinstance(found, dict):
+        layout = found.get("schema") if isinstance(found, dict) else None
+        if not isinstance(layout, int):
             reason = "was not made by nutch2py"
-        elif found.get("schema") != SCHEMA_VERSION:
-            reason = "was made by another version of nutch2py"
+        elif layout > SCHEMA_VERSION:
+            raise IndexingError(
+                f"the index {self.path} has layout {layout}, which a later version of nutch2py made; this one "
+                f"({__version__}) has {SCHEMA_VERSION}: install the later version, name another folder in "
+                "index.embedded.path, or rebuild it with index -reindex"
+            )
+        elif layout < SCHEMA_VERSION:
+            ours = f"this one ({__version__}) has {SCHEMA_VERSION}"
+            reason = f"has layout {layout}, that of an earlier version of nutch2py; {ours}"
         else:
             reason = "was made with another text analysis or another index.userdict.file"
         raise IndexingError(f"the index {self.path} {reason}: rebuild it with index -reindex")
@@ -172,7 +183,8 @@ class IndexFolder:
                 self.check_version()
                 self._open()
                 return False
-            except IndexingError:
+            except IndexingError as error:
+                warn(f"{error}: it is made anew now")
                 (self.path / "meta.json").unlink(missing_ok=True)  # first: without it there is no index
                 for file in self.path.iterdir():
                     if file.is_file() and file.name != "writer.lock":

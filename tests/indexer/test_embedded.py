@@ -297,7 +297,7 @@ def outdate(conf, version):
     ("version", "reason"),
     [
         (None, "was not made by nutch2py"),
-        ({"schema": 0}, "made by another version"),
+        ({"schema": 0}, "has layout 0"),
         ({"analysis": "0"}, "another text analysis"),
     ],
 )

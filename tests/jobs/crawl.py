@@ -82,9 +82,9 @@ class Site:
 
 
 @contextmanager
-def changing_site() -> Iterator[Site]:
-    """Serve the site on a free loopback port."""
-    server = _Server(("127.0.0.1", 0), _Site)
+def changing_site(port: int = 0) -> Iterator[Site]:
+    """Serve the site on a loopback port, a free one if none is given."""
+    server = _Server(("127.0.0.1", port), _Site)
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
         yield Site(server)

@@ -150,14 +150,6 @@ def test_a_folder_of_another_program(tmp_path):
         opened(tmp_path).get("a")
 
 
-def test_another_layout_version(store):
-    with store._live().writing() as (txn, handles):
-        txn.put(files.VERSION, b"9", db=handles[files.STATE])
-    store.close()
-    with pytest.raises(StoreError, match=r"layout version 9.*exporttable"):
-        store.get("a")
-
-
 def test_a_folder_that_is_a_file(tmp_path):
     (tmp_path / "crawl").write_text("x")
     with pytest.raises(StoreError, match="webpage in"):

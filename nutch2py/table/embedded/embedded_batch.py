@@ -13,7 +13,7 @@ from nutch2py.errors import StoreError
 from nutch2py.record import Columns, Mutation
 from nutch2py.table.clock import CrawlClock, now_ms
 from nutch2py.table.embedded import content
-from nutch2py.table.embedded.files import GARBAGE, SAMPLE, STATE, VERSION, TableFiles, explained
+from nutch2py.table.embedded.files import GARBAGE, SAMPLE, TableFiles, explained
 from nutch2py.table.embedded.packing import (
     LONGEST_KEY,
     Change,
@@ -23,7 +23,6 @@ from nutch2py.table.embedded.packing import (
     place,
     unpack_bucket,
 )
-from nutch2py.table.embedded.schema import LAYOUT_VERSION
 from nutch2py.table.embedded.selection import CONTENT, content_database
 from nutch2py.table.store import RowCells, WriteBatch
 
@@ -154,8 +153,6 @@ class EmbeddedBatch(WriteBatch):
         with files.writing(tuple(self._changes)) as (txn, handles):
             if not files.alive():
                 raise StoreError(f"table {self._where} was dropped while it was being written: start the job again")
-            if txn.get(VERSION, db=handles[STATE]) != LAYOUT_VERSION:
-                txn.put(VERSION, LAYOUT_VERSION, db=handles[STATE])  # values of this layout lie beside the older ones
             first = files.write_contents(txn, handles, contents)
             if stored:
                 self._apply_contents(txn, handles, stored, first)

@@ -15,7 +15,7 @@ from nutch2py.cells import encode_text
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, StoreError
 from nutch2py.record import Field
-from nutch2py.table.embedded import checking, files, schema
+from nutch2py.table.embedded import checking, files, layout, schema
 from nutch2py.table.embedded.content import Contents
 from nutch2py.table.embedded.embedded_batch import EmbeddedBatch, compare_and_set
 from nutch2py.table.embedded.packing import cell_times
@@ -86,7 +86,11 @@ class EmbeddedStore(DataStore[R]):
                 raise StoreError(
                     f"{self._path} is not a table of this program: name another folder in storage.data.store"
                 )
-            schema.check(self._where, self.record.SCHEMA, version, stored.decode())
+            with files.explained(self._where):
+                layout.bring_up(found, self._where, version)
+                with found.reading() as txn:
+                    stored = found.get_state(txn, files.SCHEMA) or b""  # a step may have written another
+            schema.check(self._where, self.record.SCHEMA, stored.decode())
         except StoreError:
             self.close()
             raise
@@ -112,7 +116,7 @@ class EmbeddedStore(DataStore[R]):
                     families.add(b":".join(CONTENT[self.record.SCHEMA]))
                 with made.writing((files.STATE, files.GARBAGE, files.SAMPLE, *families)) as (txn, handles):
                     state = handles[files.STATE]
-                    txn.put(files.VERSION, schema.LAYOUT_VERSION, db=state, overwrite=False)
+                    txn.put(files.VERSION, str(layout.LAYOUT).encode(), db=state, overwrite=False)
                     txn.put(files.SCHEMA, schema.schema_text(self.record.SCHEMA).encode(), db=state, overwrite=False)
                 (self._path / files.READY).touch()
             finally:

@@ -1,4 +1,4 @@
-"""The version of a table's layout and the Avro schema it was written with, checked when it is opened."""
+"""The Avro schema that a table was written with, checked when it is opened."""
 
 from __future__ import annotations
 
@@ -8,10 +8,6 @@ from typing import Any
 from nutch2py.conf import data_folder
 from nutch2py.errors import StoreError
 
-LAYOUT_VERSION = b"2"
-"""The layout that is written. A table of an older one that is read here gets this version with its next write."""
-_READABLE = (b"1", b"2")  # 1: values without checksums
-
 
 @lru_cache(maxsize=8)
 def schema_text(name: str) -> str:
@@ -19,13 +15,8 @@ def schema_text(name: str) -> str:
     return (data_folder("schema") / f"{name}.avsc").read_text(encoding="utf-8")
 
 
-def check(where: str, name: str, version: bytes, stored: str) -> None:
-    """Raise :class:`StoreError` unless this program can read a table of layout ``version`` and schema ``stored``."""
-    if version not in _READABLE:
-        raise StoreError(
-            f"{where} has layout version {version.decode('ascii', 'replace')}, this program reads versions "
-            f"1 to {LAYOUT_VERSION.decode()}: export it with the program that wrote it (exporttable) and import it here"
-        )
+def check(where: str, name: str, stored: str) -> None:
+    """Raise :class:`StoreError` unless this program can read a table of the schema ``stored``."""
     ours = schema_text(name)
     if stored != ours:
         problem = incompatibility(ours, stored)

@@ -1,0 +1,1 @@
+"""Tables and indexes that released versions wrote, and what this version makes of them."""

@@ -1,0 +1,175 @@
+"""Crawls of earlier versions are opened by this one, and every job goes on with them; later layouts are refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nutch2py import Crawl
+from nutch2py.cli import main
+from nutch2py.errors import IndexingError, StoreError
+from nutch2py.table.embedded import files, layout
+from nutch2py.table.embedded.files import STATE, VERSION, TableFiles
+from nutch2py.table.embedded.layout import Step
+from nutch2py.version import __version__
+from tests.upgrade.kept import HERE, SETTINGS, URL, WAITING, answers, unpack, versions
+
+VERSIONS = versions()
+TABLES = ("webpage", "host", "batch")
+
+
+def test_this_version_is_kept_and_all_are_small() -> None:
+    assert __version__ in VERSIONS
+    kept = [HERE / f"{version}{suffix}" for version in VERSIONS for suffix in (".tar.xz", ".json")]
+    assert sum(path.stat().st_size for path in kept) < 200_000
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_job_goes_on_with_the_crawl_of_a_version(tmp_path: Path, version: str) -> None:
+    expected = json.loads((HERE / f"{version}.json").read_text(encoding="utf-8"))
+    told = json.loads(json.dumps(answers(unpack(version, tmp_path))))
+    assert told.keys() == expected.keys()
+    for each in told:
+        assert told[each] == expected[each], each
+    assert expected["generated"], "a batch was made"
+    assert expected["troubles"] == 0
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_commands_read_the_crawl_of_a_version(tmp_path: Path, version: str, capsys: pytest.CaptureFixture[str]) -> None:
+    where = [
+        "-D",
+        f"storage.data.store=embedded:{unpack(version, tmp_path)}",
+        "-D",
+        f"storage.embedded.map.size={1 << 30}",
+    ]
+    shown = {
+        "readdb -stats": "TOTAL urls",
+        f"readdb -url {URL}0": "Page 0",
+        "readdb -batches": WAITING,
+        "readhostdb": "127.0.0.1",
+        "checktable": "sound",
+        "search text": "Text",
+    }
+    for words, text in shown.items():
+        assert main([*words.split(), *where]) == 0, words
+        assert text in capsys.readouterr().out, words
+
+
+@contextmanager
+def writing(table: Path) -> Iterator[tuple[Any, dict[bytes, Any]]]:
+    """Give a write transaction of a table, whatever its layout, and its handles."""
+    opened = files.acquire(table, 1 << 30, str(table))
+    try:
+        with opened.writing() as (txn, handles):
+            yield txn, handles
+    finally:
+        files.release(opened)
+
+
+def layout_of(table: Path) -> bytes:
+    with writing(table) as (txn, handles):
+        return bytes(txn.get(VERSION, db=handles[STATE]) or b"")
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Path:
+    return unpack(__version__, tmp_path)
+
+
+def test_the_layout_is_in_the_files(tables: Path) -> None:
+    assert {layout_of(tables / name) for name in TABLES} == {str(layout.LAYOUT).encode()}
+    assert isinstance(json.loads((tables / "index" / "index.json").read_text())["schema"], int)
+
+
+def test_an_earlier_layout_is_migrated_when_it_is_opened(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two registered steps, taken in order, in one transaction, once; the log says so."""
+    taken: list[str] = []
+
+    def step(name: str) -> Step:
+        def apply(_: TableFiles, txn: Any, handles: Mapping[bytes, Any]) -> None:
+            taken.append(name)
+            txn.put(name.encode(), b"done", db=handles[STATE])
+
+        return Step(apply, f"the {name} step")
+
+    now = layout.LAYOUT
+    monkeypatch.setattr(layout, "STEPS", {**layout.STEPS, now: step("first"), now + 1: step("second")})
+    monkeypatch.setattr(layout, "LAYOUT", now + 2)
+    warnings: list[str] = []
+    with Crawl(f"embedded:{tables}", SETTINGS, on_warning=warnings.append) as crawl:
+        assert crawl.page(f"{URL}0") is not None
+        assert crawl.stats().total > 0
+    of_webpage = [text for text in warnings if text.startswith("webpage in ")]
+    assert [text.partition(": ")[2] for text in of_webpage] == ["the first step", "the second step"]
+    assert f"had layout {now} and has {now + 1} now" in of_webpage[0]
+    assert taken == ["first", "second"] * (len(warnings) // 2)
+    assert layout_of(tables / "webpage") == str(now + 2).encode()
+
+
+def test_a_step_that_fails_leaves_the_table_as_it_was(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: TableFiles, txn: Any, handles: Mapping[bytes, Any]) -> None:
+        txn.put(b"half", b"done", db=handles[STATE])
+        raise StoreError("the disk is full: free some space")
+
+    now = layout.LAYOUT
+    with monkeypatch.context() as later:
+        later.setattr(layout, "STEPS", {**layout.STEPS, now: Step(fails, "never said")})
+        later.setattr(layout, "LAYOUT", now + 1)
+        with Crawl(f"embedded:{tables}", SETTINGS) as crawl, pytest.raises(StoreError, match="disk is full"):
+            crawl.stats()
+    assert layout_of(tables / "webpage") == str(now).encode()
+    with writing(tables / "webpage") as (txn, handles):
+        assert txn.get(b"half", db=handles[STATE]) is None
+
+
+def test_every_earlier_layout_has_a_step() -> None:
+    assert sorted(layout.STEPS) == list(range(1, layout.LAYOUT))
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (b"9", r"webpage in .* has layout 9, which a later version of nutch2py made; .*exporttable.*importtable"),
+        (b"0", r"webpage in .* has layout 0, which is none of nutch2py's .*: restore it"),
+        (b"\xff", r"webpage in .* has layout .*, which is none of nutch2py's"),
+    ],
+)  # fmt: skip
+def test_a_layout_that_is_not_read_is_refused(tables: Path, number: bytes, said: str) -> None:
+    with writing(tables / "webpage") as (txn, handles):
+        txn.put(VERSION, number, db=handles[STATE])
+    with Crawl(f"embedded:{tables}", SETTINGS) as crawl:
+        for job in (crawl.stats, crawl.generate, lambda: crawl.updatedb(WAITING)):
+            with pytest.raises(StoreError, match=said):
+                job()
+    assert layout_of(tables / "webpage") == number
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (9, r"the index .* has layout 9, which a later version of nutch2py made; .*install the later version"),
+        (0, r"the index .* has layout 0, that of an earlier version .*: rebuild it with index -reindex"),
+    ],
+)
+def test_an_index_of_another_layout_is_refused_until_it_is_made_anew(tables: Path, number: int, said: str) -> None:
+    path = tables / "index" / "index.json"
+    ours = json.loads(path.read_text())
+    path.write_text(json.dumps({**ours, "schema": number}))
+    warnings: list[str] = []
+    with Crawl(f"embedded:{tables}", SETTINGS, on_warning=warnings.append) as crawl:
+        with pytest.raises(IndexingError, match=said):
+            crawl.search("text")
+        crawl.parse(WAITING)
+        crawl.updatedb(WAITING)
+        with pytest.raises(IndexingError, match=said):
+            crawl.index(WAITING)
+        crawl.index("-reindex")
+        assert crawl.search("text").total > 0
+    assert any(f"has layout {number}" in text and "made anew" in text for text in warnings)
+    assert json.loads(path.read_text()) == ours
