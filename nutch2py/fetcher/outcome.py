@@ -110,7 +110,7 @@ class Outcome:
         temporary = status.code == Code.TEMP_MOVED
         try:
             target = self._normalizers.normalize(status.args[0])
-            target = self._filters.filter(target) if target else None
+            target = self._filters.accept(target) if target else None
             if not target or target == url:
                 return Redirect(None, temporary)
             if self._ignore_external and host_of(target) != host_of(url):

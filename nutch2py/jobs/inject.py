@@ -73,7 +73,7 @@ class InjectorJob(TableJob[InjectParameters]):
 
     def map_file(self, split: FileSplit) -> Iterator[Pair]:
         """Yield (row key, seed) of every line that passes; the seed's first two items order it among all lines."""
-        normalize, accept = self.rules.normalizers.normalize_or_raise, self.rules.filters.filter
+        normalize, accept = self.rules.normalizers.normalize_or_raise, self.rules.filters.accept
         injected = filtered = 0
         self.named, self.lines_before = 0, -1
         for number, line in enumerate(read_lines(split)):

@@ -53,7 +53,7 @@ class LinkRules:
         """Return the URL normalized (scope outlink), None when it is no URL or a filter rejects it."""
         try:
             target = self._outlink.normalize(url) if self._use_normalizers else url
-            return None if target is None else self._filters.filter(target) if self._use_filters else target
+            return None if target is None else self._filters.accept(target) if self._use_filters else target
         except ValueError:
             return None
 
@@ -61,7 +61,7 @@ class LinkRules:
         """Return the target of a redirect normalized (scope fetcher), None when it is no URL or rejected."""
         try:
             target = self._fetcher.normalize(url)
-            return None if target is None else self._filters.filter(target)
+            return None if target is None else self._filters.accept(target)
         except ValueError:
             return None
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from nutch2py.conf import Configuration
 from nutch2py.plugin_guard import blame
@@ -11,6 +13,9 @@ from nutch2py.url.length import limit_of
 
 if TYPE_CHECKING:
     from nutch2py.contracts import URLFilter
+
+_OTHER = re.compile(r"[^\x21-\x7e]+")
+_PLAIN = re.compile(r"[\x21-\x7e]*")
 
 
 class URLFilters:
@@ -23,6 +28,7 @@ class URLFilters:
             named = {plugin.made_of for plugin in enabled(conf, "urlfilter").values() if plugin.names & set(order)}
             self.filters = [found for found in self.filters if type(found) in named]
         self._limit = limit_of(conf)
+        self._try_escaped = conf.get_bool("urlfilter.try.escaped", True)
         self._calls = [found.filter for found in self.filters]
 
     def filter(self, url: str) -> str | None:
@@ -41,3 +47,24 @@ class URLFilters:
         except Exception as error:  # noqa: BLE001 - named, and the page's
             blame(self.filters[self._calls.index(call)], url, error)
         return found
+
+    def accept(self, url: str) -> str | None:
+        """Return what :meth:`filter` does; of a URL that is rejected as it is written, what it does of the escaped one.
+
+        Pages write links in any letters, and browsers escape them. Nutch, whose validator takes none but ASCII, has no
+        such page. Where the filters take them as they are written, row keys stay as they were.
+        """
+        found = self.filter(url)
+        if found is not None or not self._try_escaped or _PLAIN.fullmatch(url):
+            return found
+        return self.filter(escaped(url))
+
+
+def escaped(url: str) -> str:
+    """Return a URL with spaces and what is not ASCII escaped as UTF-8 behind its host (URL standard, section 4.4).
+
+    >>> escaped("http://straße.de/süß und sauer?q=%41")
+    'http://straße.de/s%C3%BC%C3%9F%20und%20sauer?q=%41'
+    """
+    start = url.find("/", url.find("://") + 3) if "://" in url else -1
+    return url if start < 0 else url[:start] + _OTHER.sub(lambda run: quote(run[0], errors="replace"), url[start:])

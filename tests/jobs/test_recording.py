@@ -24,6 +24,7 @@ def conf(tmp_path: Path, recording: Path) -> Configuration:
     """The recording's configuration over an empty embedded table."""
     overrides = {"storage.data.store": f"embedded:{tmp_path / 'crawldata'}", "storage.embedded.map.size": MAP_SIZE}
     overrides["encodingdetector.charset.fallback"] = "false"
+    overrides["urlfilter.try.escaped"] = "false"
     return Configuration.load(recording / "conf", overrides)
 
 

@@ -24,6 +24,7 @@ def conf(recording: Path, hbase: Any) -> Iterator[Configuration]:
     """The recording's configuration over an empty table of its own."""
     overrides = {"storage.data.store": hbase.address(), "storage.crawl.id": f"recorded{next(_number)}"}
     overrides["encodingdetector.charset.fallback"] = "false"
+    overrides["urlfilter.try.escaped"] = "false"
     found = Configuration.load(recording / "conf", overrides)
     yield found
     for record in (WebPage, BatchEntry):

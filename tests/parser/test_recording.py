@@ -114,7 +114,11 @@ def to_row(page: WebPage) -> Row:
 
 @pytest.fixture(scope="module")
 def parsing(recording: Path) -> Parsing:
-    return Parsing(Configuration.load(recording / "conf", {"encodingdetector.charset.fallback": "false"}))
+    return Parsing(
+        Configuration.load(
+            recording / "conf", {"encodingdetector.charset.fallback": "false", "urlfilter.try.escaped": "false"}
+        )
+    )
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4])

@@ -160,3 +160,14 @@ def test_a_url_beyond_the_limit_passes_no_filter() -> None:
     filters = URLFilters(Configuration(values))
     assert filters.filter("http://ab") == "http://ab"
     assert filters.filter("http://abc") is None
+
+
+def test_letters_that_a_filter_rejects_are_tried_escaped(conf: Configuration) -> None:
+    filters = URLFilters(conf)
+    assert filters.filter("http://h.test/火车") is None
+    assert filters.accept("http://h.test/火车 a") == "http://h.test/%E7%81%AB%E8%BD%A6%20a"
+    assert filters.accept("http://h.test/a") == "http://h.test/a"
+    assert filters.accept("http://h.test/a?b") is None
+    assert filters.accept("http://h.test/火车?b") is None
+    conf.set("plugin.includes", "urlfilter-regex")  # a table of Nutch without the validator has such keys
+    assert URLFilters(conf).accept("http://h.test/火车") == "http://h.test/火车"
