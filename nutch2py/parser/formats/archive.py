@@ -14,7 +14,7 @@ from nutch2py.conf import Configuration
 from nutch2py.parser.charset import guess_text
 from nutch2py.parser.formats.nested import NestedDocuments, unpacking
 from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Encrypted, LimitExceeded, Unreadable
-from nutch2py.parser.formats.zip_package import ZipPackage
+from nutch2py.parser.formats.zip_package import ZipPackage, refuse_others
 from nutch2py.parser.gzipped import member_by_member
 from nutch2py.webpage import WebPage
 
@@ -54,6 +54,7 @@ class ArchiveParser(DocumentParser):
             document.describe("parser.unpack.limit", "exceeded")
 
     def _zip(self, package: ZipPackage, document: Document) -> None:
+        refuse_others(package)
         if "[Content_Types].xml" in package:
             from nutch2py.parser.formats.ooxml import OoxmlParser
 

@@ -65,3 +65,4 @@ class EpubParser(DocumentParser):
             raise Unreadable("no chapters in the book")
         for name in chapters:
             self._nested.add(document, "", package.read(name), "application/xhtml+xml")
+        package.finish(document)

@@ -11,7 +11,7 @@ from nutch2py.contracts import Outlink
 from nutch2py.parser.formats.list_numbers import Lists
 from nutch2py.parser.formats.nested import NestedDocuments, unpacking
 from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Unreadable, whole_number
-from nutch2py.parser.formats.zip_package import ZipPackage, attribute, relations, xml_events
+from nutch2py.parser.formats.zip_package import ZipPackage, attribute, refuse_others, relations, xml_events
 from nutch2py.webpage import WebPage
 
 _NUMBER = re.compile(r"(\d+)")
@@ -32,6 +32,10 @@ _PROPERTIES = {
     "Slides": "meta:slide-count",
     "Company": "extended-properties:Company", "Application": "extended-properties:Application",
 }  # fmt: skip
+
+
+_CHUNKS = {"htm": "text/html", "html": "text/html", "xhtml": "application/xhtml+xml", "mht": "message/rfc822",
+           "mhtml": "message/rfc822", "txt": "text/plain", "rtf": "application/rtf"}  # fmt: skip
 
 
 class OoxmlParser(DocumentParser):
@@ -59,6 +63,7 @@ class OoxmlParser(DocumentParser):
 
     def read_package(self, package: ZipPackage, document: Document) -> None:
         """Read an opened package."""
+        refuse_others(package)
         kind = next((kind for kind, folder in _FOLDERS.items() if _has(package, folder)), None)
         if kind is None:
             raise Unreadable("no Word, Excel or PowerPoint document in the package")
@@ -78,6 +83,7 @@ class OoxmlParser(DocumentParser):
         for name in dict.fromkeys(package.names):
             if _EMBEDDED.fullmatch(name):
                 self._nested.add(document, posixpath.basename(name), package.read(name))
+        package.finish(document)
 
     def _read_part(self, package: ZipPackage, name: str, document: Document, lists: Lists) -> None:
         folder, _, file = name.rpartition("/")
@@ -86,9 +92,17 @@ class OoxmlParser(DocumentParser):
         outlinks: list[Outlink] = []
         document.add("".join(part_text(package.read(name), targets, outlinks, lists)))
         named = {link.url for link in outlinks}
-        outlinks += [Outlink(target) for target in targets.values() if target not in named]
+        # templates, pictures and documents that are elsewhere are linked, too
+        elsewhere = [target for _, target in links.values() if target.startswith(("http://", "https://"))]
+        outlinks += [
+            Outlink(target) for target in dict.fromkeys((*targets.values(), *elsewhere)) if target not in named
+        ]
         for link in outlinks:
             document.link(link.url, link.anchor)
+        for target in dict.fromkeys(target for kind, target in links.values() if kind == "aFChunk"):
+            # a document whose text stands in this one (altChunk)
+            place = target.lstrip("/") if target.startswith("/") else posixpath.normpath(f"{folder}/{target}")
+            self._nested.add(document, "", package.read(place), _CHUNKS.get(place.lower().rpartition(".")[2]))
 
 
 _FOLDERS = {"docx": "word/", "pptx": "ppt/", "xlsx": "xl/"}

@@ -17,6 +17,7 @@ from nutch2py.parser.formats.zip_package import ZipPackage, attribute, xml_event
 from nutch2py.webpage import WebPage
 
 _PARAGRAPHS = frozenset({"p", "h"})
+_ASIDE = frozenset({"annotation", "note", "text-box"})  # stand within a paragraph, and are no part of it
 _SKIPPED = frozenset({"deletion", "tracked-changes", "scripts", "binary-data", "forms", "sequence-decls", "ruby-text"})
 _PROPERTIES = {
     "title": "title", "creator": "dc:creator", "initial-creator": "meta:initial-author", "subject": "dc:subject",
@@ -48,6 +49,7 @@ class OpenDocumentParser(DocumentParser):
             raise Encrypted("the manifest names a key")
         body = package.read("content.xml")
         if not body:
+            package.finish(document)
             raise Unreadable("no content.xml in the package")
         for name, value in simple_values(package.read("meta.xml")):
             if name in _PROPERTIES:
@@ -67,6 +69,7 @@ class OpenDocumentParser(DocumentParser):
 def read_text(content: bytes, document: Document) -> None:
     """Add the paragraphs and links of ``content.xml`` or ``styles.xml``."""
     line: list[str] = []
+    aside: list[tuple[list[str], int]] = []  # paragraphs that are interrupted by a note or an annotation
     links: list[tuple[str, int]] = []  # target, length of the line where its anchor begins
     paragraphs = skipped = 0
     for event in xml_events(content):
@@ -79,6 +82,9 @@ def read_text(content: bytes, document: Document) -> None:
         elif kind == "start":
             if name in _SKIPPED:
                 skipped = 1
+            elif name in _ASIDE:
+                aside.append((line, paragraphs))
+                line, paragraphs = [], 0
             elif name in _PARAGRAPHS:
                 paragraphs += 1
                 if line:
@@ -89,9 +95,13 @@ def read_text(content: bytes, document: Document) -> None:
                 line.append(" " * min(100, whole_number(attribute(event, "c"), 1) if name == "s" else 1))
             elif name == "line-break":
                 line.append("\n")
+        elif name in _ASIDE and aside:
+            document.add("".join(line))
+            line, paragraphs = aside.pop()
         elif name in _PARAGRAPHS:
             paragraphs -= 1
-            if not paragraphs:
+            if paragraphs <= 0:
+                paragraphs = 0
                 document.add("".join(line))
                 line.clear()
         elif name == "a" and links:

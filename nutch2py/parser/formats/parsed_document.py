@@ -29,6 +29,10 @@ class Encrypted(Exception):
     """The content needs a password."""
 
 
+class Unsupported(Exception):
+    """The content is of a format that is not read here. Names it."""
+
+
 class LimitExceeded(Exception):
     """Unpacked, the content is more than a property allows. Names the property."""
 
@@ -160,7 +164,7 @@ class DocumentParser(Parser):
             return failure(ParseStatusCode.INVALID_FORMAT, f"{type(self).__name__}: {error}")
         except Encrypted as error:
             return failure(ParseStatusCode.EXCEPTION, f"{type(self).__name__}: encrypted: {error}")
-        except LimitExceeded as error:
+        except (LimitExceeded, Unsupported) as error:
             return failure(ParseStatusCode.EXCEPTION, f"{type(self).__name__}: {error}")
         except ImportError as error:
             message = f"{type(self).__name__} needs the package {error.name}: pip install 'nutch2py[formats]'"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+import struct
 import sys
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from nutch2py.parser.formats.nested import Budget
-from nutch2py.parser.formats.parsed_document import Encrypted, LimitExceeded, Unreadable
+from nutch2py.parser.formats.parsed_document import Document, Encrypted, LimitExceeded, Unreadable, Unsupported
 from nutch2py.parser.xml_entities import settled
 
 if TYPE_CHECKING:
@@ -28,7 +30,9 @@ class ZipPackage:
             self._zip = zipfile.ZipFile(io.BytesIO(content))
         except Exception as error:  # noqa: BLE001 - zipfile raises whatever its arithmetic ends in
             raise Unreadable(f"not a ZIP file: {error}") from None
+        self._content = content
         self._budget = budget
+        self._broken = ""  # what is wrong with the first file that could not be read
         self._room = max(_SMALL, budget.ratio * len(content)) if budget.ratio > 0 else sys.maxsize
         self._packed_left = 2 * len(content)  # files of a healthy package do not overlap; some are read twice
         self.entries = self._zip.infolist()
@@ -42,9 +46,18 @@ class ZipPackage:
         return name.lower().lstrip("/") in self._by_name
 
     def read(self, name: str) -> bytes:
-        """Return a file, b"" when it is missing; raise :class:`Unreadable` when it is broken."""
+        """Return a file, b"" when it is missing or broken: the others may be whole."""
         actual = self._by_name.get(name.lower().lstrip("/"))
-        return b"" if actual is None else self.read_entry(self._zip.getinfo(actual))
+        try:
+            return b"" if actual is None else self.read_entry(self._zip.getinfo(actual))
+        except Unreadable as error:
+            self._broken = self._broken or str(error)
+            return b""
+
+    def finish(self, document: Document) -> None:
+        """Raise :class:`Unreadable` when files were broken and nothing else gave text."""
+        if self._broken and not document.length:
+            raise Unreadable(self._broken)
 
     def read_entry(self, entry: zipfile.ZipInfo) -> bytes:
         """Return the file of an entry of the directory."""
@@ -69,9 +82,47 @@ class ZipPackage:
         except RuntimeError as error:  # zipfile's error for a password
             raise Encrypted(str(error)) from None
         except Exception as error:  # noqa: BLE001 - see above
-            if not parts:
+            if not parts and not (rest := self._salvaged(entry)):
                 raise Unreadable(f"{entry.filename}: {error}") from None
+            if not parts:
+                parts.append(rest)
         return b"".join(parts)
+
+    def _salvaged(self, entry: zipfile.ZipInfo) -> bytes:
+        """Return what a file holds whose checksum is wrong, as far as it unpacks."""
+        start = entry.header_offset
+        header = self._content[start : start + 30]
+        if len(header) < 30 or header[:4] != b"PK\3\4":
+            return b""
+        start += 30 + sum(struct.unpack_from("<HH", header, 26))
+        packed = self._content[start : start + entry.compress_size]
+        stored = entry.compress_type == zipfile.ZIP_STORED
+        try:
+            data = (
+                packed
+                if stored
+                else zlib.decompressobj(-15).decompress(packed, max(1, min(self._budget.bytes_left, self._room) + 1))
+            )
+        except zlib.error:
+            return b""
+        self._budget.take(len(data))
+        self._room -= len(data)
+        return data if self._room >= 0 else b""
+
+
+_OTHERS = {
+    "Index/Document.iwa": "iWork (Pages, Numbers, Keynote)", "Index.zip": "iWork (Pages, Numbers, Keynote)",
+    "index.apxl": "iWork (Keynote)", "buildVersionHistory.plist": "iWork (Pages, Numbers)",
+    "FixedDocSeq.fdseq": "XPS", "FixedDocumentSequence.fdseq": "XPS", "xl/workbook.bin": "Excel's binary workbooks",
+    "visio/document.xml": "Visio",
+}  # fmt: skip
+
+
+def refuse_others(package: ZipPackage) -> None:
+    """Raise :class:`Unsupported` for a package that is a document of a kind that is not read."""
+    for name, kind in _OTHERS.items():
+        if name in package:
+            raise Unsupported(f"{kind}: not read here")
 
 
 class XmlEvent(NamedTuple):

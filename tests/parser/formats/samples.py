@@ -40,13 +40,13 @@ def relations(targets: Iterable[tuple[str, str]], kind: str = "hyperlink") -> by
     return f"<Relationships>{entries}</Relationships>".encode()
 
 
-def docx(body: str, targets: Iterable[tuple[str, str]] = ()) -> bytes:
+def docx(body: str, targets: Iterable[tuple[str, str]] = (), kind: str = "hyperlink") -> bytes:
     return zipped(
         {
             "[Content_Types].xml": b"<Types/>",
             "docProps/core.xml": b"<p><title>T</title><creator>A</creator></p>",
             "word/document.xml": f'<w:document xmlns:w="w" xmlns:r="r">{body}</w:document>'.encode(),
-            "word/_rels/document.xml.rels": relations(targets),
+            "word/_rels/document.xml.rels": relations(targets, kind),
         }
     )
 

@@ -159,6 +159,7 @@ SHAPES: dict[str, tuple[type[Parser], dict[str, Shape]]] = {
                 lambda n, k: s.zipped([("word/document.xml", b"<t>" + b"x" * n)] + [("word/document.xml", b"")] * k),
                 120,
             ),
+            "chunks": many(lambda n: s.docx("", [(str(k), "a.html") for k in range(n)], "aFChunk"), 70),
             "charts": many(lambda n: s.zipped([(f"word/charts/chart{k}.xml", b"") for k in range(n)]), 130),
             "properties": many(
                 lambda n: s.zipped([("docProps/core.xml", b"<p><title>" + b"x<b/>" * n), ("word/a", b"")]), 5
@@ -169,6 +170,7 @@ SHAPES: dict[str, tuple[type[Parser], dict[str, Shape]]] = {
         OpenDocumentParser,
         {
             "paragraphs": many(lambda n: s.odt("<text:p>text</text:p>" * n), 21),
+            "annotations in each other": many(lambda n: s.odt("<text:p>x<annotation>" * n), 21),
             "nested paragraphs": many(lambda n: s.odt("<text:p>x" * n), 9),
             "links": many(lambda n: s.odt("<text:p>" + '<text:a xlink:href="/a">x</text:a>' * n + "</text:p>"), 34),
             "nested links": many(

@@ -9,6 +9,7 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.contracts import Outlink, Parse
+from nutch2py.parser.formats.archive import ArchiveParser
 from nutch2py.parser.formats.epub import EpubParser
 from nutch2py.parser.formats.number_format import format_code, shown
 from nutch2py.parser.formats.ooxml import OoxmlParser
@@ -201,3 +202,59 @@ def test_numbers_of_lists_are_shown(conf: Configuration) -> None:
     assert found.text.split("\n") == [
         "2. a", "2.a) b", "2.b) c", "3. d", "e", "7. f", "8. g", "十一、 h", "i", "j", "k", "l",
     ]  # fmt: skip
+
+
+def test_text_of_another_document_is_that_of_its_place(conf: Configuration) -> None:
+    """altChunk: an HTML or MHT file whose text Word shows as the document's own."""
+    chunk = '<R><Relationship Id="1" Type="x/aFChunk" Target="{}"/></R>'
+    document = b'<document><p><t>own</t></p><altChunk id="1"/></document>'
+    for target, place, body in (
+        ("c.html", "word/c.html", b"<p>of the page"),
+        ("/d/c.mht", "d/c.mht", b"MIME-Version: 1.0\nContent-Type: text/html\n\n<p>of the page"),
+        ("../c.txt", "c.txt", b"of the page"),
+    ):
+        links = chunk.format(target).encode()
+        files = {"word/document.xml": document, "word/_rels/document.xml.rels": links, place: body}
+        assert parse(OoxmlParser, samples.zipped(files), conf).text == "own\nof the page"
+
+
+def test_one_broken_part_does_not_cost_the_others(conf: Configuration) -> None:
+    sheets = {f"word/header{n}.xml": f"<t>text of part {n} {'x' * 50}</t>".encode() for n in range(1, 4)}
+    whole = samples.zipped({"word/document.xml": b"<document/>", **sheets})
+    entry = whole.index(b"word/header2.xml")
+    checksum = whole.index(b"word/header2.xml", entry + 1) - 46 + 16
+    wrong = bytearray(whole)
+    wrong[checksum] ^= 1  # text whose checksum is wrong is text all the same
+    assert "text of part 2" in parse(OoxmlParser, bytes(wrong), conf).text
+    wrong[entry - 30] ^= 1  # no file stands where the directory says
+    found = parse(OoxmlParser, bytes(wrong), conf)
+    assert "part 1" in found.text
+    assert "part 2" not in found.text
+    assert "part 3" in found.text
+    for name in ("word/document.xml", *sheets):
+        wrong[whole.index(name.encode()) - 30] ^= name != "word/header2.xml"
+    found = parse(OoxmlParser, bytes(wrong), conf)
+    assert (found.major, found.minor) == (ParseStatusCode.FAILED, ParseStatusCode.INVALID_FORMAT)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("Index/Document.iwa", "iWork"), ("index.apxl", "iWork"), ("FixedDocSeq.fdseq", "XPS"),
+     ("xl/workbook.bin", "binary"), ("visio/document.xml", "Visio")],
+)  # fmt: skip
+def test_other_packages_are_refused_by_name(name: str, kind: str, conf: Configuration) -> None:
+    body = samples.zipped({"[Content_Types].xml": b"<Types/>", name: b"<text>words</text>", "preview.pdf": b"%PDF-1.4"})
+    for parser in (ArchiveParser, OoxmlParser):
+        found = parse(parser, body, conf)
+        assert (found.major, found.minor) == (ParseStatusCode.FAILED, ParseStatusCode.EXCEPTION)
+        assert kind in found.args[0]
+
+
+def test_what_stands_aside_of_a_paragraph_is_no_part_of_its_words(conf: Configuration) -> None:
+    note = "<text:note><note-citation>1</note-citation><note-body><text:p>the note</text:p></note-body></text:note>"
+    said = "<annotation><creator>me</creator><date>2017-01-31</date><text:p>what was said</text:p></annotation>"
+    box = "<draw:text-box><text:p>in a box</text:p></draw:text-box>"
+    found = parse(
+        OpenDocumentParser, samples.odt(f"<text:p>wo{note}rd{said}s {box}end</text:p><text:p>next</text:p>"), conf
+    )
+    assert found.text.split("\n") == ["the note", "what was said", "in a box", "words end", "next"]
