@@ -17,8 +17,11 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.mapreduce import package_archive, spark
 from nutch2py.parser import main_text
+from nutch2py.parser.formats.ole import OleParser
 from nutch2py.parser.formats.pdf import PdfParser
 from tests.imports import ROOT, canonical, distribution_of, distributions, imported, paths, trees
+from tests.parser.formats import samples
+from tests.parser.formats.test_default_password import standard
 from tests.parser.pages import fetched
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -85,6 +88,11 @@ def _pdf(conf: Configuration) -> None:
     raise ConfigurationError(parse.args[0])  # it fails one page, not the job
 
 
+def _workbook(conf: Configuration) -> None:
+    locked = samples.compound(standard("VelvetSweatshop"))
+    raise ConfigurationError(OleParser(conf).parse("http://h.test/a.xlsx", fetched(locked)).args[0])
+
+
 def _main_text(_: Configuration) -> None:
     main_text._extract.cache_clear()
     main_text.require_main_text("parser.html.main.text")
@@ -93,6 +101,7 @@ def _main_text(_: Configuration) -> None:
 WITHOUT: dict[str, tuple[Callable[[Configuration], object], str]] = {
     "pyspark": (_spark, r"install it with pip install 'nutch2py\[spark\]'"),
     "pypdfium2": (_pdf, r"needs the package pypdfium2: pip install 'nutch2py\[formats\]'"),
+    "cryptography": (_workbook, r"needs the package cryptography: pip install 'nutch2py\[formats\]'"),
     "trafilatura": (_main_text, r"needs trafilatura.*pip install 'nutch2py\[main-text\]'"),
     "kazoo": (
         lambda conf: addresses(conf, "", "cloud", "nutch"),

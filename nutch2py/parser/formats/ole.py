@@ -7,6 +7,7 @@ import struct
 from nutch2py.conf import Configuration
 from nutch2py.parser.formats.biff import read_workbook
 from nutch2py.parser.formats.compound_file import MAGIC, OleFile
+from nutch2py.parser.formats.default_password import unlocked
 from nutch2py.parser.formats.msword import read_word
 from nutch2py.parser.formats.nested import Budget, NestedDocuments, unpacking
 from nutch2py.parser.formats.outlook import read_message
@@ -38,6 +39,11 @@ class OleParser(DocumentParser):
         for path in ole.paths:
             folders.setdefault("/".join(path[:-1]), []).append((path[:-1], path[-1]))
         names = {name.lower() for _, name in folders.get("", [])}
+        if "encryptedpackage" in names:
+            package = unlocked(ole.get([], "EncryptionInfo"), ole.get([], "EncryptedPackage"))
+            if package is not None and package[:2] == b"PK":
+                self._nested.add(document, "", package)
+                return
         if "encryptedpackage" in names or "encryptedsummary" in names:
             raise Encrypted("the file needs a password")
         found = False

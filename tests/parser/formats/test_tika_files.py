@@ -27,7 +27,7 @@ EXPECTED: dict[str, list[str]] = json.loads(
     Path(__file__).with_name("tika_expectations.json").read_text(encoding="utf-8")
 )
 ENCRYPTED = {
-    "protect.xlsx", "protectedFile.xlsx", "testEXCEL_protected_passtika.xls", "testEXCEL_protected_passtika.xlsx",
+    "testEXCEL_protected_passtika.xls", "testEXCEL_protected_passtika.xlsx",
     "testEXCEL_protected_passtika_2.xlsx", "testODTEncrypted.odt", "testPPT_protected_passtika.ppt",
     "testPPT_protected_passtika.pptx", "testWORD_protected_passtika.doc", "testWORD_protected_passtika.docx",
     "testPDF_no_extract_no_accessibility_owner_user.pdf", "testPDF_no_extract_yes_accessibility_owner_user.pdf",
