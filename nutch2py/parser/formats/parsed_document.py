@@ -167,7 +167,8 @@ class DocumentParser(Parser):
         except (LimitExceeded, Unsupported) as error:
             return failure(ParseStatusCode.EXCEPTION, f"{type(self).__name__}: {error}")
         except ImportError as error:
-            message = f"{type(self).__name__} needs the package {error.name}: pip install 'nutch2py[formats]'"
+            package = (error.name or "").partition(".")[0]
+            message = f"{type(self).__name__} needs the package {package}: pip install 'nutch2py[formats]'"
             return failure(ParseStatusCode.EXCEPTION, message)
         return document.to_parse()
 
