@@ -58,6 +58,10 @@ class StoreError(NutchError):
     exit_code = 4
 
 
+class NoRightError(StoreError):
+    """The user lacks a right to the table's files, which says nothing of the table itself."""
+
+
 class IndexingError(NutchError):
     """The index cannot be opened, read or written."""
 

@@ -62,6 +62,21 @@ def _about(item: FetchItem, answer: Answer) -> bytes:
     return "".join(f"{line}\r\n" for line in fields).encode()
 
 
+def check_folder(folder: str) -> None:
+    """Raise ConfigurationError unless WARC files can be written into a folder, or it can be made; makes nothing."""
+    place = next(path for path in (Path(folder), *Path(folder).parents) if os.path.lexists(path))
+    if not place.is_dir():
+        raise _unwritable(folder, f"{place} is no folder")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise _unwritable(folder, f"this user may not write into {place}")
+
+
+def _unwritable(folder: str | Path, reason: str | None) -> ConfigurationError:
+    return ConfigurationError(
+        f"WARC files cannot be written into {folder}: {reason}: give another folder with -warc or fetcher.warc.dir"
+    )
+
+
 class WarcFiles:
     """Writes into files of about ``fetcher.warc.size`` bytes in a folder; use it in one thread.
 
@@ -96,9 +111,7 @@ class WarcFiles:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._file = self._path.with_name(name + ".open").open("wb")
         except OSError as error:
-            raise ConfigurationError(
-                f"WARC files cannot be written into {self._folder}: {error.strerror}: give -warc another folder"
-            ) from error
+            raise _unwritable(self._folder, error.strerror) from error
         self._writer = WARCWriter(self._file, gzip=True, warc_version="1.1")
         # records are in memory as it is; warcio would leave its temporary files to the garbage collector
         self._writer._create_temp_file = BytesIO

@@ -19,6 +19,7 @@ from nutch2py.fetcher.fetch_options import FetchOptions, deadline
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.fetcher.http_settings import check_agent
 from nutch2py.fetcher.queues import BY_HOST, HostSettings
+from nutch2py.fetcher.warc import check_folder
 from nutch2py.jobs.batchlist import BatchLists, mark_condition, put_redirected, rows_of_batch
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
@@ -259,6 +260,10 @@ def fetch(
     ``warc``: a folder for WARC files, "" for none.
     """
     check_agent(conf)
+    warc = warc or conf.get_trimmed("fetcher.warc.dir")
+    warc = str(conf.absolute(warc)) if warc else ""
+    if warc:
+        check_folder(warc)
     log = JobLog("FetcherJob")
     log.line("fetching all" if batch_id == ALL else f"batchId: {batch_id}")
     queues = conf.get_trimmed("fetcher.queue.mode", BY_HOST)
@@ -268,7 +273,6 @@ def fetch(
         store, lists = tables.store, tables.lists
         ends, tasks = deadline(conf), num_tasks or reduce_tasks(conf)
         splits, expected = rows_of_batch(conf, store, FetcherJob.fields, Mark.GENERATE, batch_id, map_tasks(conf))
-        warc = warc or conf.get_trimmed("fetcher.warc.dir")
         parameters = FetchParameters(
             batch_id=batch_id,
             threads=max(1, threads or conf.get_int("fetcher.threads.fetch", 10)),
@@ -284,7 +288,7 @@ def fetch(
             partition_seed=seed_of(conf, str(time.time_ns()) if batch_id == ALL else batch_id),
             listed=batch_id != ALL and lists.complete(batch_id),
             expected=(expected or 0) // tasks,
-            warc=str(conf.absolute(warc)) if warc else "",
+            warc=warc,
         )
         log.line(f"threads: {parameters.threads}")
         log.line(f"parsing: {str(parameters.parse).lower()}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nutch2py.cells import CellError
 from nutch2py.conf import Configuration
-from nutch2py.errors import InputError, StoreError, UsageError
+from nutch2py.errors import InputError, NoRightError, StoreError, UsageError
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.seeds import parse_seed_line, seed_files
 from nutch2py.jobs.works import COPYTABLE, IMPORTTABLE, READ
@@ -96,6 +96,8 @@ def check_tables(conf: Configuration) -> int:
                             check_cell(record, family, qualifier, value)
                         except CellError as error:
                             troubles.note(f"row {key}: {error}")
+        except NoRightError:  # nothing is known of the table then
+            raise
         except StoreError as error:
             troubles.note(str(error))
         state = f"{troubles.count} troubles" if troubles.count else "sound"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from warcio.checker import Checker
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
-from nutch2py.fetcher.warc import WarcFiles
+from nutch2py.fetcher.warc import WarcFiles, check_folder
+from nutch2py.jobs.fetch import fetch
 from tests.fetcher.conftest import BATCH, Crawl, item
 from tests.site.server import Reply, ScriptedSite
 
@@ -123,6 +125,26 @@ def test_a_folder_that_cannot_be_written_ends_the_fetch(site: ScriptedSite, craw
     site.on("/p", Reply(body=PAGE))
     with pytest.raises(ConfigurationError, match="WARC files cannot be written"):
         crawl(site.url("/p"), fetcher_warc_dir=str(tmp_path / "file"))
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_the_first_page(
+    conf: Configuration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    (tmp_path / "closed").mkdir()
+    may = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: "closed" not in str(path) and may(path, mode))
+    for folder, reason in (
+        ("file", "file is no folder"),
+        ("file/in/it", "file is no folder"),
+        ("closed", "may not write into .*closed"),
+        ("closed/in/it", "may not write into .*closed"),
+    ):
+        conf.set("fetcher.warc.dir", str(tmp_path / folder))
+        with pytest.raises(ConfigurationError, match=f"WARC files cannot be written into .*{reason}"):
+            fetch(conf, "batch")  # which is not looked for before
+    check_folder(str(tmp_path / "can" / "be" / "made"))
+    assert not (tmp_path / "can").exists()
 
 
 def test_nothing_fetched_leaves_no_file(fetch_conf: Configuration, tmp_path: Path) -> None:

@@ -204,9 +204,50 @@ def test_a_folder_without_permission():
         assert done.returncode == 0, done.stderr
         told = done.stdout.splitlines()
         assert len(told) == 3
-        assert all("cannot write in webpage" in line and "give this user the right" in line for line in told)
+        assert all("cannot read and write in webpage" in line and "give this user the right" in line for line in told)
         assert store.get("a").status == 2
         store.close()
+
+
+CHECK_WITHOUT_PERMISSION = """
+import os, sys
+from nutch2py.cli import main
+def codes(folder):
+    where = ["-D", "storage.data.store=embedded:" + folder]
+    return [main([*words.split(), *where]) for words in ("checktable", "exporttable -salvage " + folder + "/dump")]
+codes(sys.argv[2])  # imports what this user alone may read
+if os.geteuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+print(codes(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("closed", ["meta/data.mdb", "content/data.mdb", "meta/lock.mdb", "content", "."])
+def test_a_right_that_is_missing_is_no_damage(closed):
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        sound = Path(folder, "sound")
+        for where in (folder, sound):
+            store = open_store(Configuration(), WebPage, f"embedded:{where}")
+            store.create()
+            write(store, {"a": page_at()})
+            store.close()
+        table = Path(folder, "webpage")
+        for path in (table, *table.rglob("*")):
+            path.chmod(0o777 if path.is_dir() else 0o666)
+        Path(folder).chmod(0o777)  # for the dump
+        (table / closed).chmod(0)
+        command = [sys.executable, "-c", CHECK_WITHOUT_PERMISSION, folder, str(sound)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        for path in (table, table / "content"):
+            path.chmod(0o755)
+        assert done.returncode == 0, done.stderr
+        assert "cannot read and write in webpage" in done.stderr, done.stderr
+        assert "give this user the right" in done.stderr
+        assert "restore" not in done.stdout + done.stderr
+        saved = 0 if closed == "meta/lock.mdb" else 4  # which reading past LMDB does not need
+        assert done.stdout.splitlines()[-1] == f"[4, {saved}]", done.stderr
 
 
 def test_a_damaged_content_is_named(store):

@@ -67,6 +67,8 @@ def salvage(folder: Path, note: Note) -> Rows:
             tell("it has lost what it says of itself")
         try:
             contents: PageFile | None = _opened(folder / "content")
+        except PermissionError:
+            raise
         except (DamagedFileError, OSError) as error:
             note(f"content/data.mdb: {error}: no content can be read")
             contents = None
@@ -149,6 +151,8 @@ def _opened(folder: Path) -> PageFile:
 def _noting(name: str, note: Note) -> Iterator[None]:
     try:
         yield
+    except PermissionError:  # is no damage
+        raise
     except (DamagedFileError, OSError) as error:
         note(f"{name}: {error}")
 

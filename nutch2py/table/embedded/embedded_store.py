@@ -150,13 +150,15 @@ class EmbeddedStore(DataStore[R]):
 
         Jobs may go on meanwhile. What they free is not used again before the end.
         """
-        yield from checking.check(self._path, self._safely_live, note)
+        with files.explained(self._where):
+            yield from checking.check(self._path, self._safely_live, note)
 
     def salvage(self, note: Callable[[str], object]) -> Iterator[tuple[str, RowCells]]:
         """Give what can be read of a table that is damaged; ``note`` is told what cannot. Jobs must rest."""
         if not self.exists():
             raise StoreError(f"there is no table {self._where}: correct storage.data.store or -crawlId")
-        yield from checking.salvage(self._path, note)
+        with files.explained(self._where):
+            yield from checking.salvage(self._path, note)
 
     def _safely_live(self) -> files.TableFiles:
         with files.explained(self._where):

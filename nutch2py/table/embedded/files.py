@@ -26,7 +26,7 @@ from typing import Any
 
 import lmdb
 
-from nutch2py.errors import StoreError
+from nutch2py.errors import NoRightError, StoreError
 from nutch2py.table.embedded.packing import DamagedCellsError
 from nutch2py.table.embedded.pages import DamagedFileError, PageFile, check_whole
 
@@ -79,9 +79,9 @@ def explained(where: str) -> Iterator[None]:
             f"{where} has outgrown storage.embedded.map.size of this process: give all processes the same value"
         ) from error
     except (lmdb.ReadonlyError, lmdb.LockError, PermissionError) as error:
-        raise StoreError(
-            f"cannot write in {where} ({error}): give this user the right to write there (reading needs it, too, for "
-            "the lock file)"
+        raise NoRightError(
+            f"cannot read and write in {where} ({error}): give this user the right to both (reading needs to write, "
+            "too, for the lock file)"
         ) from error
     except (lmdb.Error, OSError) as error:
         number = error.errno if isinstance(error, OSError) else error.code  # LMDB's own are negative
