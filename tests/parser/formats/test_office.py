@@ -258,3 +258,8 @@ def test_what_stands_aside_of_a_paragraph_is_no_part_of_its_words(conf: Configur
         OpenDocumentParser, samples.odt(f"<text:p>wo{note}rd{said}s {box}end</text:p><text:p>next</text:p>"), conf
     )
     assert found.text.split("\n") == ["the note", "what was said", "in a box", "words end", "next"]
+
+
+def test_what_a_document_takes_from_elsewhere_is_linked(conf: Configuration) -> None:
+    body = samples.docx("", [("1", "http://h.test/a.png"), ("2", "media/b.png"), ("3", "http://h.test/a.png")], "image")
+    assert [link.url for link in parse(OoxmlParser, body, conf).outlinks] == ["http://h.test/a.png"]
