@@ -346,7 +346,7 @@ def test_tls(opened, proxy, certificate):
     context.load_cert_chain(certificate)
     before = proxy(context)
     location = f"hbase://127.0.0.1:{before.port}"
-    secure = {"hbase__thrift__ssl__enabled": "true", "hbase__thrift__retries": "0"}
+    secure = {"hbase__thrift__ssl__enabled": "true", "service__wait__seconds": "0"}
     store = opened(location, hbase__thrift__ssl__ca__file=str(certificate), **secure)
     store.create()
     fill(store, 500)
