@@ -195,8 +195,6 @@ class ServerGround(Ground):
         self.settings["storage.data.store"] = hbase or f"embedded:{folder}"
         self.settings["storage.crawl.id"] = name
         self.settings["index.embedded.path"] = str(folder / "index")
-        if hbase:
-            self.settings["hbase.thrift.retry.wait"] = "200"
         if solr:
             self.settings["solr.server.url"] = solr
             self.ask_solr("update", commit="true", **{"stream.body": "<delete><query>*:*</query></delete>"})
