@@ -48,6 +48,7 @@ def _usage() -> str:
 
 def _configuration(args: argparse.Namespace) -> Configuration:
     from nutch2py.conf import Configuration
+    from nutch2py.plugins import foreign_plugins, unknown_ids
     from nutch2py.reporting import warn
 
     overrides: dict[str, str] = {}
@@ -63,7 +64,13 @@ def _configuration(args: argparse.Namespace) -> Configuration:
         overrides[name.strip()] = value
     conf = Configuration.load(args.conf, overrides)
     for name, meant in conf.mistyped():
-        warn(f"there is no property {name}, did you mean {meant}? Nothing reads it")
+        if meant:
+            warn(f"there is no property {name}, did you mean {meant}? Nothing reads it")
+        elif not foreign_plugins():
+            warn(f"there is no property {name}, which {conf.origin(name)} sets: nothing reads it")
+    for property_name, plugin_id, near in unknown_ids(conf):
+        meant = f", did you mean {near}?" if near else ":"
+        warn(f"{property_name} names {plugin_id}, which is no plug-in here{meant} It is left out")
     if args.crawl_id is not None:
         conf.set("storage.crawl.id", args.crawl_id)
     if args.runner is not None:

@@ -35,6 +35,8 @@ _FREE = (
     "fs.",
     "hadoop.",
 )  # names are others' to choose
+_FOREIGN = ("gora.", "hbase.", "zookeeper.", "ha.", "io.", "ipc.", "net.", "rpc.", "security.", "spark.", "java.")
+"""Names that other programs read from the same files."""
 _TRUE, _FALSE = frozenset({"true"}), frozenset({"false"})
 
 
@@ -90,7 +92,8 @@ class Configuration:
     def mistyped(self) -> list[tuple[str, str]]:
         """Return the properties of the site and of ``-D`` that no default names, each with the one perhaps meant.
 
-        One that is like no other is a plug-in's own, or Hadoop's, and not among them.
+        That is "" for one that is like no other: a plug-in's own, if there are any. Those of Hadoop, Gora and HBase
+        are not among them.
         """
         strange = self._properties.keys() - self._known if self._known else set()
         if not strange:
@@ -100,8 +103,8 @@ class Configuration:
         found = []
         for name in strange:
             near = get_close_matches(name, self._known, n=1, cutoff=_LIKE)
-            if near and not name.startswith(_FREE):
-                found.append((name, near[0]))
+            if not name.startswith(_FREE) and (near or not name.startswith(_FOREIGN)):
+                found.append((name, near[0] if near else ""))
         return sorted(found)
 
     def _read(self, path: Path) -> None:

@@ -12,6 +12,7 @@ import inspect
 import re
 import types
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
@@ -24,6 +25,32 @@ from nutch2py.reporting import warn
 ALWAYS_ON = frozenset({"signature", "fetchschedule"})
 """Points whose plug-in a property of its own names, whatever ``plugin.includes`` says."""
 
+
+BUILT_IN = frozenset(
+    {"parse-tika", "protocol-file", "protocol-ftp", "protocol-http", "protocol-httpclient", "protocol-okhttp"}
+)
+"""Ids that stand for something here and are no entry points: protocols, and all parsers that do Tika's work."""
+WITHOUT_COUNTERPART = frozenset(
+    [
+        "nutch-extensionpoints",
+        "lib-htmlunit",
+        "lib-http",
+        "lib-nekohtml",
+        "lib-regex-filter",
+        "lib-selenium",
+        "lib-xml",
+        "parse-ext",
+        "parse-swf",
+        "parse-zip",
+        "protocol-htmlunit",
+        "protocol-interactiveselenium",
+        "protocol-selenium",
+        "protocol-sftp",
+    ]
+)
+"""Plug-ins of Nutch that lists of plug-ins name and that are not here: docs/differences.md says why."""
+_PLAIN = re.compile(r"\s*(?P<before>[\w-]*+)(?:\((?P<group>[\w|-]*+)\))?(?P<after>[\w-]*+)\s*")
+_OUTSIDE_GROUPS = re.compile(r"\|(?![^()]*+\))")
 
 _ids: dict[type[Any], str] = {}  # of the classes that were loaded
 
@@ -159,6 +186,40 @@ def selection(conf: Configuration) -> Callable[[str], bool]:
         return bool(named) and not (excludes.pattern and excludes.fullmatch(plugin_id))
 
     return selected
+
+
+def foreign_plugins() -> bool:
+    """Tell whether plug-ins of other packages are installed, which may read properties of their own."""
+    return any(
+        entry.dist is not None and entry.dist.name != "nutch2py"
+        for point in EXTENSION_POINTS
+        for entry in entry_points(group=f"nutch2py.{point}")
+    )
+
+
+def unknown_ids(conf: Configuration) -> list[tuple[str, str, str]]:
+    """Return the plug-ins that a property names and that there are not: property, id, the id perhaps meant or "".
+
+    Looked at are ids that are written plainly, as in ``a|parse-(b|c)``, in values that a site or a caller has set; not
+    those of Nutch that have no counterpart here (:data:`WITHOUT_COUNTERPART`).
+    """
+    given = [
+        (name, match)
+        for name in ("plugin.includes", "plugin.includes.add")
+        if name in conf and not conf.origin(name).endswith("nutch-default.xml")
+        for match in map(_PLAIN.fullmatch, _OUTSIDE_GROUPS.split(conf.get_trimmed(name)))
+    ]
+    if not given:
+        return []
+    known = {plugin_id for point in EXTENSION_POINTS for plugin_id in registered(point)} | BUILT_IN
+    found = []
+    for name, match in given:
+        for middle in (match["group"] or "").split("|") if match else ():
+            plugin_id = f"{match['before']}{middle}{match['after']}" if match else ""
+            if plugin_id and plugin_id not in known | WITHOUT_COUNTERPART:
+                near = get_close_matches(plugin_id, known, n=1, cutoff=0.8)
+                found.append((name, plugin_id, near[0] if near else ""))
+    return found
 
 
 def ordered(conf: Configuration, point: str, order_property: str) -> list[Any]:

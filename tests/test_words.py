@@ -21,6 +21,7 @@ from nutch2py.crawl import Crawl
 from nutch2py.errors import ConfigurationError, IndexingError, UsageError
 from nutch2py.jobs.batchlist import BatchLists
 from nutch2py.mapreduce.package_archive import archive_path
+from nutch2py.plugins import unknown_ids
 from nutch2py.table import open_store
 from nutch2py.webpage import WebPage
 from tests.jobs.rows import pages, put
@@ -56,7 +57,6 @@ def test_the_crawl_may_be_named_before_the_command(
 def test_properties_that_are_mistyped_are_named(
     conf: Configuration, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One that is like none of ours is a plug-in's own, or Hadoop's."""
     put(conf, {"http://a.test/": {}})
     site = tmp_path / "conf"
     site.mkdir()
@@ -74,7 +74,26 @@ def test_properties_that_are_mistyped_are_named(
     assert [line for line in capsys.readouterr().err.splitlines() if line.startswith("WARN")] == [
         "WARN there is no property db.fetch.interval.defualt, did you mean db.fetch.interval.default? Nothing reads it",
         "WARN there is no property fetcher.thread.fetchh, did you mean fetcher.threads.fetch? Nothing reads it",
+        f"WARN there is no property my.plugin.words, which {site}/nutch-site.xml sets: nothing reads it",
     ]
+
+
+@pytest.mark.parametrize(
+    ("includes", "unknown"),
+    [
+        (
+            "protocol-htp|parse-(html|tikka)|lib-http",
+            [("protocol-htp", "protocol-http"), ("parse-tikka", "parse-tika")],
+        ),
+        ("protocol-http|my-own-thing|index-.*|(a|b)(c|d)", [("my-own-thing", "")]),
+        ("protocol-(http|ftp)|urlfilter-regex|nutch-extensionpoints|index-(basic|anchor)|creativecommons", []),
+    ],
+)
+def test_plug_ins_that_are_not_there_are_named(includes: str, unknown: list[tuple[str, str]]) -> None:
+    for name in ("plugin.includes", "plugin.includes.add"):
+        conf = Configuration.load(overrides={name: includes})
+        assert unknown_ids(conf) == [(name, *each) for each in unknown]
+    assert unknown_ids(Configuration.load()) == []
 
 
 def test_nothing_that_is_shipped_is_taken_for_a_slip() -> None:
