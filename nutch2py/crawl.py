@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from nutch2py.crawl_reader import CrawlReader
+from nutch2py.errors import UsageError
+from nutch2py.ranges import COUNT, DAYS, Range
 
 if TYPE_CHECKING:
     from nutch2py.jobs.generate import GenerateResult
@@ -69,6 +71,8 @@ class Crawl(CrawlReader):
         """
         from nutch2py.jobs.generate import generate
 
+        _check("top_n", top_n, COUNT)
+        _check("add_days", add_days, DAYS)
         with self._reporting():
             return generate(
                 self.conf,
@@ -100,6 +104,8 @@ class Crawl(CrawlReader):
         """
         from nutch2py.jobs.fetch import fetch
 
+        _check("threads", threads, COUNT)
+        _check("num_tasks", num_tasks, COUNT)
         with self._reporting():
             return fetch(
                 self.conf,
@@ -257,5 +263,16 @@ def _path_of(lines: str | Path | Iterable[str]) -> Iterator[str]:
         return
     with tempfile.TemporaryDirectory(prefix="nutch2py-lines-") as folder:
         path = Path(folder, "lines.txt")
+        lines = [*lines]
+        for line in lines:
+            if not isinstance(line, str):
+                raise UsageError(f"a line is {line!r:.100}, which is no text: give lines as str")
         path.write_text("".join(f"{line.rstrip()}\n" for line in lines), encoding="utf-8")
         yield str(path)
+
+
+def _check(name: str, value: object, allowed: Range) -> None:
+    """Raise UsageError unless an argument is a number in a range; True and False are none."""
+    kinds = (int,) if allowed.whole else (int, float)
+    if not isinstance(value, kinds) or isinstance(value, bool) or not allowed.holds(value):
+        raise UsageError(f"{name} is {value!r}: give {allowed}")

@@ -39,6 +39,7 @@ _NEGATIVE_IS_ANY = Range(-INT - 1, INT)
 _BYTES, _BYTES_OR_NONE = Range(1, LONG), Range(-1, LONG)
 _SECONDS, _WAIT, _WAIT_OR_NONE = Range(0, INT, False), Range(0.001, INT, False), Range(-1, INT, False)
 _SHARE, _SCORE, _POWER = Range(0, 1, False), ANY_NUMBER, Range(-100, 100, False)
+COUNT, DAYS = Range(0, INT), Range(-36_500, 36_500, False)
 _PORT = Range(1, 65535)
 
 _NAMES: Mapping[Range, str] = {

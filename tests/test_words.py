@@ -96,6 +96,22 @@ def test_plug_ins_that_are_not_there_are_named(includes: str, unknown: list[tupl
     assert unknown_ids(Configuration.load()) == []
 
 
+def test_arguments_of_the_python_interface_are_checked(conf: Configuration) -> None:
+    crawl = Crawl(conf)
+    with pytest.raises(UsageError, match=r"top_n is -5: give a whole number from 0 to"):
+        crawl.generate(top_n=-5)
+    with pytest.raises(UsageError, match=r"top_n is '5'"):
+        crawl.generate(top_n="5")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"add_days is nan: give a number"):
+        crawl.generate(add_days=float("nan"))
+    with pytest.raises(UsageError, match=r"threads is -1: give a whole number"):
+        crawl.fetch("b", threads=-1)
+    with pytest.raises(UsageError, match=r"num_tasks is True"):
+        crawl.fetch("b", num_tasks=True)
+    with pytest.raises(UsageError, match=r"a line is b'http://a/', which is no text"):
+        crawl.inject([b"http://a/"])  # type: ignore[list-item]
+
+
 def test_nothing_that_is_shipped_is_taken_for_a_slip() -> None:
     assert Configuration.load().mistyped() == []
 
