@@ -99,8 +99,8 @@ class Ground(ABC):
             "hbase.thrift.write.rows": str(plan.rows),
             "hbase.thrift.write.bytes": str(plan.bytes),
             "hbase.thrift.scan.rows": "5",
-            "index.embedded.batch": "4",
-            "solr.commit.size": "4",
+            "index.embedded.batch": "10",  # more than the table's buffer holds: no mark comes first by chance
+            "solr.commit.size": "10",
         }
 
     @property

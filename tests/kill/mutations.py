@@ -22,10 +22,11 @@ class Change(NamedTuple):
 
 
 class Mutation(NamedTuple):
-    """A defect. ``does``: what is broken by it."""
+    """A defect. ``does``: what is broken by it; ``shows``: the jobs one of which has to be struck for it to show."""
 
     name: str
     does: str
+    shows: tuple[str, ...]
     changes: tuple[Change, ...]
 
 
@@ -35,11 +36,13 @@ MUTATIONS = {
         Mutation(
             "flush-order",
             "parse writes the pages before the notes of the links that they have lost",
+            ("parse",),
             (Change("jobs/parse.py", "self.writing(before=side.flush)", "self.writing()"),),
         ),
         Mutation(
             "no-recovery",
             "index does not finish the update that was committed before it",
+            ("updatedb",),
             (
                 Change(
                     "jobs/beginning.py",
@@ -51,16 +54,19 @@ MUTATIONS = {
         Mutation(
             "early-mark",
             "index marks pages before the index has committed them",
+            ("index",),
             (Change("jobs/index.py", "self.writing(before=writers.commit)", "self.writing()"),),
         ),
         Mutation(
             "no-lock",
             "fetch does not take the lock of its batch",
+            ("fetch", "parse", "updatedb"),
             (Change("jobs/works.py", 'FETCH = Work("fetch", of_batch=True)', 'FETCH = Work("fetch")'),),
         ),
         Mutation(
             "new-timestamp",
             "what updatedb writes again carries the time of the repeat",
+            ("updatedb",),
             (
                 Change("jobs/journal.py", "timestamp=state.time)", "timestamp=now_ms())"),
                 Change(
@@ -78,7 +84,8 @@ MUTATIONS = {
 def mutate(mutation: Mutation, folder: Path) -> None:
     """Copy the package into a folder and break it there; ValueError when a change does not fit."""
     shutil.copytree(ROOT / "nutch2py", folder / "nutch2py", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "conf", folder / "conf")
+    for data in ("conf", "schema"):
+        shutil.copytree(ROOT / data, folder / data)
     for change in mutation.changes:
         path = folder / "nutch2py" / change.file
         text = path.read_text(encoding="utf-8")

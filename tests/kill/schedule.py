@@ -61,7 +61,7 @@ class Schedule:
         last = whole.round_of(faults[-1].command)
         self.stop = len(whole.points) if to_the_end else whole.ends[last]
         self.crawl = Crawl(shop, whole.site, folder, self.ground)
-        self.striker = Striker(self.crawl, settings, servers)
+        self.striker = Striker(self.crawl, settings, servers, self._held)
         self.report = Report()
         self.allowed: Counter[str] = Counter()
         self.struck_last = -1
@@ -126,7 +126,7 @@ class Schedule:
         if self.report.wrong:
             return False, words, 0
         seen = self.ground.seen()
-        self._look(command, seen, place)
+        self._look(command, seen)
         state = seen.batches.get(command.batch, ("", 0, 0))[0]
         if outcome.code == 0:
             if (
@@ -190,7 +190,13 @@ class Schedule:
 
     # what is looked at
 
-    def _look(self, command: Command, seen: Seen, place: int) -> None:
+    def _held(self, command: Command) -> list[str]:
+        """Look at the crawl while a command is held at a point."""
+        seen = self.ground.seen()
+        marked = invariants.marked_is_indexed(seen, command.batch) if command.job == "index" else ()
+        return [f"while it is held: {line}" for line in (*invariants.at_any_time(seen), *marked)]
+
+    def _look(self, command: Command, seen: Seen) -> None:
         """Look at what a strike has left, before anything runs."""
         self._check("at once", lambda: invariants.at_any_time(seen))
         if command.job == "index":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -60,11 +60,15 @@ def point(points: list[str], fault: Fault, begins: str = "", within: bool = Fals
 
 @dataclass
 class Striker:
-    """Strikes the commands of one crawl. ``settings``: those of the runner of struck commands."""
+    """Strikes the commands of one crawl. ``settings``: those of the runner of struck commands.
+
+    ``look`` returns what is wrong while a command is held.
+    """
 
     crawl: Crawl
     settings: dict[str, str]
     servers: Servers | None = None
+    look: Callable[[Command], list[str]] = lambda command: []
 
     def strike(
         self, command: Command, fault: Fault, points: list[str], seconds: float, words: tuple[str, ...]
@@ -158,6 +162,8 @@ class Striker:
                 if code != (0 if allowed else _REFUSED):
                     wrong.append(f"{' '.join(other)} beside {' '.join(words)} ended with {code}")
                 let_run += other[0] == "fetch" and code != _REFUSED
+            if hit:
+                wrong += self.look(command)
         outcome = self._ended(fault, process, hit)
         outcome.wrong += wrong
         outcome.let_run = let_run
