@@ -89,13 +89,15 @@ class CrawlReader:
         """
         from nutch2py.table import KeyRange, MarkCondition, Query, prefix_range
         from nutch2py.url.keys import unreverse_url
-        from nutch2py.webpage import WebPage
+        from nutch2py.webpage import Mark, WebPage
 
         if host and (start or stop):
             raise ValueError("host is a range of keys: give host, or start and stop")
         if batch_id is not None and mark is None:
             raise ValueError("batch_id is the value of a mark: name the mark, too")
-        condition = None if mark is None else MarkCondition(mark, batch_id)
+        if mark is not None and mark not in [*Mark]:
+            raise ValueError(f"mark is {mark!r}: give one of nutch2py.Mark, such as Mark.FETCH")
+        condition = None if mark is None else MarkCondition(Mark(mark), batch_id)
         key_range = prefix_range(f"{_host_key(host)}:") if host else KeyRange(start, stop)
         self._begin()
         rows = self._told(self._table(WebPage).scan(Query(_set(fields), key_range, condition)))

@@ -128,6 +128,8 @@ def test_pages_with_a_mark(crawl: Crawl) -> None:
     assert list(crawl.pages(mark=Mark.GENERATE, batch_id="first")) == []
     with pytest.raises(ValueError, match="name the mark, too"):
         crawl.pages(batch_id="second")
+    with pytest.raises(ValueError, match="mark is 'x': give one of"):
+        crawl.pages(mark="x")  # type: ignore[arg-type]
 
 
 def test_only_fields_that_were_named_are_there(crawl: Crawl, site_url: str) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ import pytest
 from nutch2py.conf import Configuration
 from nutch2py.jobs.generate import generate
 from nutch2py.jobs.parse import parse
+from nutch2py.parser.bounded_parsing import BoundedParsing, ParsedRow
+from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import CrawlStatus, Mark, WebPage
 from tests.jobs.rows import marked, pages, put
 from tests.kills import strike
@@ -86,6 +89,23 @@ def test_a_page_that_takes_too_long_gets_a_status_and_the_job_goes_on(conf: Conf
         status = found[url].parse_status
         assert status is not None
         assert status == ((2, 200, ("more than 1 s (parser.timeout)",)) if ended else (1, 0, ()))
+
+
+def test_a_page_that_was_not_fetched_is_not_given_to_the_process_that_parses(
+    conf: Configuration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[str] = []
+    process_all = BoundedParsing.process_all
+
+    def noted(parsing: BoundedParsing, rows: Iterable[tuple[str, WebPage]]) -> Iterator[ParsedRow]:
+        return process_all(parsing, ((given.append(key) or (key, page)) for key, page in rows))
+
+    monkeypatch.setattr(BoundedParsing, "process_all", noted)  # killed, it would be blamed on the page
+    gone = fetched(b"", "text/html") | {"status": CrawlStatus.GONE}
+    put(conf, {"http://h.test/a": fetched(b"x", "text/html"), "http://h.test/b": gone})
+    assert parse(conf, BATCH).counters["ParserStatus"] == {"success": 1, "notfetched": 1}
+    assert given == [reverse_url("http://h.test/a")]
+    assert [*pages(conf, {WebPage.parse_status})] == ["http://h.test/a"]
 
 
 @pytest.mark.parametrize("runner", ["inline", "local"])

@@ -94,7 +94,8 @@ def draw(seed: str, number: int, options: Options, jobs: list[str], without: fro
     ]
     faults: list[Fault] = []
     for name in names:
-        places = [place for place, job in enumerate(jobs) if job in KINDS[name].jobs]
+        struck = chance.choice([job for job in KINDS[name].jobs if job in jobs])  # each as often, however often it runs
+        places = [place for place, job in enumerate(jobs) if job == struck]
         again = [fault.command for fault in faults if fault.command in places]
         place = chance.choice(again) if again and chance.random() < 0.4 else chance.choice(places)
         after = chance.choice(["same", "same", "resume", "other", "next"])
