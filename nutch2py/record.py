@@ -141,6 +141,11 @@ class MapValue(MutableMapping[str, T]):
         self._changed: dict[bytes, bytes | None] = {}  # None: removed
         self._cleared = False
 
+    @property
+    def cleared(self) -> bool:
+        """Whether every entry that was read is gone: what is there now was put since."""
+        return self._cleared
+
     def _check_read(self) -> None:
         if not self._known and not self._cleared:
             raise FieldNotReadError(f"{self._field.name} was not read: name it in the query")

@@ -208,7 +208,7 @@ class _PageSink:
         page = item.page
         if self._parsing:
             before = {decode_text(url) for url in page.cells.get(WebPage.outlinks.family, {})}
-        elif page.status in _REDIRECTS:
+        elif page.status in _REDIRECTS and page.outlinks.cleared:  # not by one that leads nowhere
             row = self._job.store.get(item.key, {WebPage.outlinks})
             before = set(row.outlinks) if row is not None else set()
         else:

@@ -184,6 +184,26 @@ def test_the_target_of_a_redirect_stays_in_the_batch_that_has_it(
     assert [site.gets(path) for path in ("/from", "/other", "/taken", "/free")] == [1, 1, 1, 1]
 
 
+@pytest.mark.parametrize("target", ["mailto:x@y", "/now?filtered", "/page", "http://[", ""])
+@pytest.mark.parametrize("parsing", ["false", "true"])
+def test_a_page_with_links_that_redirects_to_nowhere_keeps_them(
+    site: ScriptedSite, crawl: Configuration, tmp_path: Path, target: str, parsing: str
+) -> None:
+    crawl.set("fetcher.parse", parsing)
+    site.on("/page", Reply(301, headers=[("Location", target)]))
+    inject(crawl, seeds(tmp_path, site.url("/page")))
+    key = reverse_url(site.url("/page"))
+    with open_store(crawl, WebPage).batch() as batch:
+        page = WebPage()
+        page.outlinks = {"http://a.test/": "a"}
+        batch.put(key, page)
+    generate(crawl, batch_id="b-1")
+    result = fetch(crawl, "b-1")
+    assert sum(result.counters["FetcherStatus"].values()) >= 1
+    assert dict(rows(crawl)[key].outlinks) == {"http://a.test/": "a"}
+    assert rows(crawl)[key].markers[Mark.FETCH] == "b-1"
+
+
 @pytest.mark.parametrize("parsing", ["false", "true"])
 def test_targets_of_redirects_go_through_the_jobs_with_the_batch(
     site: ScriptedSite, crawl: Configuration, tmp_path: Path, parsing: str

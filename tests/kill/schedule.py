@@ -134,7 +134,7 @@ class Schedule:
             ):  # the page is named in the log; this tries it again, as the docs say
                 return False, ("parse", command.batch, "-resume"), 0
             return True, words, 0
-        if fault.after == "other":
+        if fault.after == "other" and place > 0:  # after the first command there may be no table to read
             seeds = ("inject", f"SEEDS-{command.round}")
             other = seeds if fault.other == "inject" and command.job != "inject" else ("readdb", "-stats")
             self._expect(self.crawl.run(other), other)
