@@ -91,6 +91,10 @@ def test_no_test_kills_in_a_way_that_does_not_notice() -> None:
         "tests.kills: os.killpg",
         "tests.kills: os.kill",
         "tests.mapreduce.test_hadoop_settings: process.send_signal",  # which is to have no effect
+        "tests.outages.subjects: os.kill",  # of servers, which are asked after it
+        *["tests.outages.test_outages: self._process.kill", "tests.outages.test_outages: os.kill"],
+        "tests.outages.test_outages: subject.kill",
+        "tests.outages.trials: subject.kill",
         "tests.soak.soaking: process.kill",  # that of a process which may have ended
         "tests.test_crawl_process: os.kill",  # the process itself, which goes on
     ]

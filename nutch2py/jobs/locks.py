@@ -181,10 +181,14 @@ def _take(lists: BatchLists, mine: Holder, work: Work, objection: Objection | No
             return Held(lists, mine, states, taken)
 
 
+_LONGEST = timedelta.max // timedelta(seconds=1)  # cells may carry any number for a time
+
+
 def _ahead(milliseconds: int) -> str:
+    ahead = timedelta(seconds=min(milliseconds // 1000, _LONGEST))
     return (
-        f"the newest cells of this crawl are {timedelta(seconds=milliseconds // 1000)} ahead of this machine's clock: "
-        "new ones get times after them; set right the clock that is wrong"
+        f"the newest cells of this crawl are {ahead} ahead of this machine's clock: new ones get times after them; "
+        "set right the clock that is wrong"
     )
 
 

@@ -30,7 +30,7 @@ _NEEDS_CONTENT = frozenset({"a", "form"})
 # characters: an <object> lets links lie in each other, and the text of the innermost is in the anchor of each
 _MOST_ANCHORS = 2_000_000
 _NO_ANCHOR = frozenset({"area", "frame", "script", "link", "img"})
-_MORE = re.compile(r"([a-z][a-z0-9-]*)/([a-z][a-z0-9-]*)")
+_MORE = re.compile(r"\A([a-z][a-z0-9-]*+)/([a-z][a-z0-9-]*+)\Z")
 _CANDIDATE = re.compile(r"([^\s,]\S*+)[^,]*+")  # HTML standard, section 4.8.4.2.2: a URL, then its descriptors
 
 

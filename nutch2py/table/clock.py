@@ -19,6 +19,9 @@ def now_ms() -> int:
     return int(time.time() * 1000)
 
 
+_LAST = (1 << 63) - (1 << 40)  # times are 64 bits; a cell at their very end must leave room for those after it
+
+
 class CrawlClock:
     """Times in ms since 1970; threads may share it."""
 
@@ -34,7 +37,7 @@ class CrawlClock:
         """Note a time that a write carries: what comes after it will be later."""
         if time > self._newest:
             with self._lock:
-                self._newest = max(time, self._newest)
+                self._newest = max(min(time, _LAST), self._newest)
 
     def now(self) -> int:
         """Return the time, not earlier than any that was given or seen."""

@@ -71,12 +71,11 @@ def test_ids_of_more_than_512_bytes_are_cut_without_becoming_one(opensearch):
     assert opensearch.ids() == keys[1:]
 
 
-def test_a_batch_that_a_server_has_not_the_memory_for_is_sent_in_parts(opensearch, capsys):
+def test_a_batch_that_a_server_has_not_the_memory_for_is_sent_in_parts(opensearch):
     text = "long text " * 1_000_000  # it takes a tenth of its memory of 512 MB at once (indexing pressure, HTTP 429)
     documents = [page_doc(number, cache=text) for number in range(6)]
     assert write(settings(opensearch.url, elastic_max_bulk_size="900000000"), *documents) == 0
     assert len(opensearch.call("GET", "nutch/_search?_source=id")["hits"]["hits"]) == 6
-    assert "rejected execution" in capsys.readouterr().err
 
 
 def test_an_index_is_made_with_types_for_what_nutch_sends(opensearch):

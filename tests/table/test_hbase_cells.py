@@ -243,7 +243,7 @@ def test_a_cell_that_is_too_large_costs_its_row_only(opened, capsys):
     link = WebPage()
     link.outlinks = {"http://kept/": ""}
     write(store, "row07", link)
-    for limit, hint in ((str(10 << 20), "http.content.limit"), (str(1 << 40), "HBase answered")):
+    for limit, hint in ((str(10 << 20), "http.content.limit"), (str((1 << 31) - 1), "HBase answered")):
         batch = opened(hbase__client__keyvalue__maxsize=limit).batch()
         for number in range(20):
             page = WebPage(fields=frozenset())

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from fractions import Fraction
-from functools import lru_cache
+
+from nutch2py.short_cache import short_cache
 
 _EPOCH = datetime(1899, 12, 30)
 _LAST_DAY = 2_958_466  # after the year 9999
@@ -81,7 +82,7 @@ class _Section:
     is_date: bool
 
 
-@lru_cache(maxsize=1000)
+@short_cache(1000)
 def _sections(code: str) -> tuple[_Section, ...]:
     sections: list[_Section] = []
     tokens: list[tuple[str, str]] = []
