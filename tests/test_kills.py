@@ -97,4 +97,5 @@ def test_no_test_kills_in_a_way_that_does_not_notice() -> None:
         "tests.outages.trials: subject.kill",
         "tests.soak.soaking: process.kill",  # that of a process which may have ended
         "tests.test_crawl_process: os.kill",  # the process itself, which goes on
+        "tests.test_scripts: os.kill",  # of a script, whose exit code is looked at
     ]
