@@ -22,6 +22,7 @@ T = TypeVar("T")
 
 _BEFORE_REASON = re.compile(r"^.*?\(HTTP \d{3}\)[: ]*")
 _REASON = re.compile(r"^\[Reason: (.*)\]$")
+_REPLAYING = 0  # UpdateLog.State
 _CONNECT_SECONDS = 10.0
 _TOO_DEEP = "StackOverflowError"
 """What Solr throws at what is too long or nested too deeply for it: that will not pass."""
@@ -59,6 +60,7 @@ class SolrClient:
         self.session.headers.update(headers or {})
         self.session.hooks["response"].append(self._remember)  # pysolr tells of an answer in words only
         self._answer: requests.Response | None = None
+        self._auth, self._was_away = auth, False
         self._attempts = Attempts(
             self.urls, "Solr", "solr.server.url", patience, stopping=(404,), hopeless=_TOO_DEEP, refusal=SolrRefusal
         )
@@ -81,8 +83,34 @@ class SolrClient:
         self.request(lambda solr: _taken(solr.delete(id=ids)))
 
     def commit(self) -> None:
-        """Make what was sent durable and searchable."""
-        self.request(lambda solr: _taken(solr.commit()))
+        """Make what was sent durable and searchable.
+
+        A server that has come back replays its log, and a commit that arrives meanwhile it answers and passes over
+        (DistributedUpdateProcessor: "Ignoring commit while not ACTIVE"). So that is waited for.
+        """
+
+        def committed(solr: Any) -> None:
+            if self._was_away:
+                self._look_for_replay(solr.url)
+            _taken(solr.commit())
+
+        self.request(committed)
+        self._was_away = False
+
+    def _look_for_replay(self, url: str) -> None:
+        """Raise, as a server that is away does, while it replays its log; where it does not tell, go on."""
+        import requests
+
+        place, _, core = url.rstrip("/").rpartition("/")
+        asked = {"group": "core", "prefix": "TLOG.state", "wt": "json"}
+        answer = self.session.get(f"{place}/admin/metrics", params=asked, timeout=_CONNECT_SECONDS, auth=self._auth)
+        try:
+            found = answer.json()["metrics"].items() if answer.ok else ()
+            states = [told.get("TLOG.state") for name, told in found if name.startswith(f"solr.core.{core}")]
+        except (ValueError, KeyError, AttributeError):
+            return
+        if _REPLAYING in states:
+            raise requests.ConnectionError("it replays its log")
 
     def search(self, query: str, handler: str = "select", **parameters: Any) -> dict[str, Any]:
         """Return Solr's whole answer to a query."""
@@ -136,6 +164,7 @@ class SolrClient:
         if isinstance(error, json.JSONDecodeError) and not broken:
             return Trouble(0, "the answer is not Solr's")
         text = " ".join(str(error).split())
+        self._was_away |= status == 0 or status >= 500
         if answer is None:
             return Trouble(0, connection_trouble(error) or shown_address(text)[:300])
         text = _REASON.sub(r"\1", _BEFORE_REASON.sub("", text))
