@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from nutch2py.parser.dom import node_text
 from nutch2py.url.parts import resolve
@@ -52,6 +52,12 @@ _TRAILING = re.compile(rf"{_STRING}|,(?=\s{{0,100}}[}}\]])", re.DOTALL)
 _URL_ATTRIBUTES = {
     "a": "href", "area": "href", "link": "href", "audio": "src", "embed": "src", "iframe": "src", "img": "src",
     "source": "src", "track": "src", "video": "src", "object": "data",
+}  # fmt: skip
+# what an input asks for, as schema.org names it for actions (PropertyValueSpecification)
+_INPUT = {
+    "max": "maxValue", "min": "minValue", "step": "stepValue", "maxlength": "valueMaxLength",
+    "minlength": "valueMinLength", "multiple": "multipleValues", "name": "valueName", "pattern": "valuePattern",
+    "readonly": "readonlyValue", "required": "valueRequired", "value": "defaultValue",
 }  # fmt: skip
 _OPEN_GRAPH = re.compile(r"[a-z]{1,20}:[\w:.-]{1,100}", re.IGNORECASE)
 
@@ -137,9 +143,15 @@ def _resolved(base: str, href: str | None) -> str:
 
 
 class _Reader:
-    """What microdata and RDFa have in common: elements with properties, in elements that are items."""
+    """What microdata and RDFa have in common: elements with properties, in elements that are items.
 
-    scope: str
+    Which attributes say so is data of the class; the walk over an item is here, once.
+    """
+
+    item_attribute: ClassVar[str]
+    property_attribute: ClassVar[str]
+    type_attribute: ClassVar[str]
+    id_attributes: ClassVar[tuple[str, ...]]
 
     def __init__(self, tree: LexborHTMLParser, base: str) -> None:
         self._tree, self._base = tree, base
@@ -147,15 +159,46 @@ class _Reader:
 
     def items(self) -> list[Item]:
         """Return the items that are no other's property."""
-        return [self._item(node, 0) for node in self._tree.css(self.scope) if self._is_top(node) and self._items > 0]
-
-    def _is_top(self, node: LexborNode) -> bool:
-        raise NotImplementedError
+        nodes = self._tree.css(f"[{self.item_attribute}]:not([{self.property_attribute}])")
+        return [self._item(node, 0) for node in nodes if self._items > 0]
 
     def _item(self, node: LexborNode, depth: int) -> Item:
-        raise NotImplementedError
+        """Return an item. An item within it is a property when it has the name of one, and is not looked into."""
+        self._items -= 1
+        item: Item = {}
+        attributes = node.attributes
+        if types := (attributes.get(self.type_attribute) or "").split():
+            item["type"] = self._types(node, types[: LIMITS.values])
+        if identity := next(filter(None, map(attributes.get, self.id_attributes)), None):
+            item["id"] = _resolved(self._base, identity)
+        properties: dict[str, list[Any]] = {}
+        waiting = [*self._references(node), *list(node.iter())[::-1]]
+        while waiting and self._left > 0:
+            self._left -= 1
+            element = waiting.pop()
+            own = element.attributes
+            is_item = self.item_attribute in own
+            if names := own.get(self.property_attribute):
+                if not is_item:
+                    self._add(properties, names, self._value(element))
+                elif depth < LIMITS.depth and self._items > 0:
+                    self._add(properties, names, self._item(element, depth + 1))
+            if not is_item:
+                waiting += list(element.iter())[::-1]
+        if not properties:
+            item["value"] = self._value(node)
+        item["properties"] = properties
+        return item
 
-    def _value(self, node: LexborNode) -> str:
+    def _types(self, node: LexborNode, names: list[str]) -> list[str]:
+        """Return the types of an item by their names in its attribute."""
+        return names
+
+    def _references(self, node: LexborNode) -> list[LexborNode]:
+        """Return elements outside an item that belong to it, the last first."""
+        return []
+
+    def _value(self, node: LexborNode) -> Any:
         attributes, tag = node.attributes, node.tag or ""
         if attributes.get("content") is not None:
             return (attributes["content"] or "").strip()[: LIMITS.characters]
@@ -165,6 +208,9 @@ class _Reader:
             return (attributes["value"] or "")[: LIMITS.characters]
         if tag == "time" and attributes.get("datetime"):
             return (attributes["datetime"] or "")[: LIMITS.characters]
+        if tag == "input":
+            asked = {_INPUT[name]: value for name, value in attributes.items() if name in _INPUT}
+            return {name: value[: LIMITS.characters] if value else True for name, value in asked.items()} or ""
         return " ".join(node_text(node).split())[: LIMITS.characters]
 
     @staticmethod
@@ -174,87 +220,34 @@ class _Reader:
             if len(values) < LIMITS.values:
                 values.append(value)
 
-    def _children(self, node: LexborNode) -> list[LexborNode]:
-        return list(node.iter())
-
 
 class _Microdata(_Reader):
-    scope = "[itemscope]"
+    item_attribute, property_attribute = "itemscope", "itemprop"
+    type_attribute, id_attributes = "itemtype", ("itemid",)
 
     @cached_property
     def _ids(self) -> dict[str | None, LexborNode]:
         """The first element of each id."""
         return {node.attributes["id"]: node for node in self._tree.css("[id]")[LIMITS.elements :: -1]}
 
-    def _is_top(self, node: LexborNode) -> bool:
-        return "itemprop" not in node.attributes
-
-    def _item(self, node: LexborNode, depth: int) -> Item:
-        attributes = node.attributes
-        self._items -= 1
-        item: Item = {}
-        if types := (attributes.get("itemtype") or "").split():
-            item["type"] = types[: LIMITS.values]
-        if attributes.get("itemid"):
-            item["id"] = _resolved(self._base, attributes["itemid"])
-        properties: dict[str, list[Any]] = {}
-        waiting = self._children(node)[::-1]
-        references = (attributes.get("itemref") or "").split()[: LIMITS.values]
-        waiting[:0] = [self._ids[name] for name in references[::-1] if name in self._ids]
-        while waiting and self._left > 0:
-            self._left -= 1
-            element = waiting.pop()
-            own = element.attributes
-            is_item = "itemscope" in own
-            if own.get("itemprop"):
-                if not is_item:
-                    self._add(properties, own["itemprop"] or "", self._value(element))
-                elif depth < LIMITS.depth and self._items > 0:
-                    self._add(properties, own["itemprop"] or "", self._item(element, depth + 1))
-            if not is_item:
-                waiting += self._children(element)[::-1]
-        if not properties:
-            item["value"] = self._value(node)
-        item["properties"] = properties
-        return item
+    def _references(self, node: LexborNode) -> list[LexborNode]:
+        names = (node.attributes.get("itemref") or "").split()[: LIMITS.values]
+        return [self._ids[name] for name in names[::-1] if name in self._ids]
 
 
 class _Rdfa(_Reader):
-    scope = "[typeof]"
+    item_attribute, property_attribute = "typeof", "property"
+    type_attribute, id_attributes = "typeof", ("resource", "about")
 
-    def _is_top(self, node: LexborNode) -> bool:
-        return "property" not in node.attributes
-
-    def _item(self, node: LexborNode, depth: int) -> Item:
-        attributes = node.attributes
-        self._items -= 1
+    def _types(self, node: LexborNode, names: list[str]) -> list[str]:
         vocabulary = self._vocabulary(node)
-        item: Item = {}
-        if types := (attributes.get("typeof") or "").split():
-            item["type"] = [each if ":" in each else vocabulary + each for each in types[: LIMITS.values]]
-        if identity := attributes.get("resource") or attributes.get("about"):
-            item["id"] = _resolved(self._base, identity)
-        properties: dict[str, list[Any]] = {}
-        waiting = self._children(node)[::-1]
-        while waiting and self._left > 0:
-            self._left -= 1
-            element = waiting.pop()
-            own = element.attributes
-            is_item = "typeof" in own
-            if own.get("property"):
-                if not is_item:
-                    value = self._value(element)
-                    if own.get("content") is None and own.get("resource"):
-                        value = _resolved(self._base, own["resource"])
-                    self._add(properties, own["property"] or "", value)
-                elif depth < LIMITS.depth and self._items > 0:
-                    self._add(properties, own["property"] or "", self._item(element, depth + 1))
-            if not is_item:
-                waiting += self._children(element)[::-1]
-        if not properties:
-            item["value"] = self._value(node)
-        item["properties"] = properties
-        return item
+        return [each if ":" in each else vocabulary + each for each in names]
+
+    def _value(self, node: LexborNode) -> Any:
+        attributes = node.attributes
+        if attributes.get("content") is None and attributes.get("resource"):
+            return _resolved(self._base, attributes["resource"])
+        return super()._value(node)
 
     def _vocabulary(self, node: LexborNode) -> str:
         current: LexborNode | None = node

@@ -83,6 +83,17 @@ def test_items_of_microdata() -> None:
     assert data(html) == {"microdata": [{"type": ["http://schema.org/Book"], "properties": properties}]}
 
 
+def test_what_an_input_asks_for() -> None:
+    html = "<form itemscope><input itemprop=query-input name=q required maxlength=9><input itemprop=none></form>"
+    asked = {"valueName": "q", "valueRequired": True, "valueMaxLength": "9"}
+    assert data(html) == {"microdata": [{"properties": {"query-input": [asked], "none": [""]}}]}
+
+
+def test_items_that_are_no_property_of_another_stand_alone() -> None:
+    html = "<div itemscope itemref=x><b itemprop=a>1</b></div><p id=x itemscope><b itemprop=b>2</b></p>"
+    assert data(html) == {"microdata": [{"properties": {"a": ["1"]}}, {"properties": {"b": ["2"]}}]}
+
+
 def test_items_that_hold_themselves_end() -> None:
     html = "<div id=a itemscope><b itemprop=x itemscope itemref=a></b></div>"
     assert str(data(html)).count("properties") <= LIMITS.depth + 2
