@@ -45,6 +45,7 @@ from nutch2py.table.clock import now_ms
 from nutch2py.webpage import BatchEntry
 
 _AHEAD = 60_000  # ms by which a clock is surely wrong
+_BEAT = 1 / 3  # of a lease, between two beats
 _LOOK = 0.5  # seconds between two looks at a holder of which we do not know whether it lives
 Objection = Callable[[Holder], str]
 
@@ -65,7 +66,7 @@ class Held:
         check_held(self.token, lambda: self._store)
 
     def _beats(self) -> None:
-        while not self._over.wait(self._lease / 3):
+        while not self._over.wait(self._lease * _BEAT):
             with suppress(NutchError):  # the store is away: the next beat tries again, and the job finds out by itself
                 seen = Sighting.now(self._lease)  # before we ask: an answer may be read long after it was true
                 if not self._change(self._beaten):
@@ -150,20 +151,21 @@ def _take(lists: BatchLists, mine: Holder, work: Work, objection: Objection | No
             reasons[holder.token] = objection(holder)
         return bool(reasons.get(holder.token))
 
-    watched: dict[str, tuple[int, float]] = {}  # token -> the beat, and since when we see it
+    watch = _Watch()
     waiting = False
     while True:
+        watch.asks()
         data, states = lists.jobs_and_states()
         found = decode_row(data)
+        watch.sees(found.holders)
         holders, clock_of_crawl = found.holders, lists.store.clock
         clock_of_crawl.see(found.clock)
         if any(holder.token == mine.token for holder in holders):  # an answer was lost that said so
             return Held(lists, mine, lists.states(), data)
-        living = [holder for holder in holders if not (_gone(holder) or _silent(holder, watched))]
+        living = [holder for holder in holders if not (_gone(holder) or watch.is_silent(holder))]
         blocking = [holder for holder in living if is_blocking(holder)]
         for holder in blocking:
-            beat, _ = watched.setdefault(holder.token, (holder.beat, time.monotonic()))
-            if _is_here(holder) or holder.beat != beat:
+            if _is_here(holder) or watch.has_beaten(holder):
                 raise LockedError(_refusal(work, holder, reasons.get(holder.token, "")))
         if blocking:
             if not waiting:
@@ -216,22 +218,54 @@ def _refusal(work: Work, holder: Holder, reason: str) -> str:
     )
 
 
-def _silent(holder: Holder, watched: dict[str, tuple[int, float]]) -> bool:
-    """Tell whether we have seen the same beat for a whole lease."""
-    beat, since = watched.get(holder.token, (-1, 0.0))
-    return beat == holder.beat and time.monotonic() - since > holder.lease
+class _Watch:
+    """What we have seen of the beats of holders, look by look: :meth:`asks`, then :meth:`sees` with the answer.
+
+    Silence counts from an answer to the next question, not to its answer. A look that was answered late tells nothing
+    of the time before it: the store was away from us, and may have been so from the holder. Then silence begins anew.
+    """
+
+    def __init__(self) -> None:
+        self._asked = 0.0
+        self._first: dict[str, int] = {}  # token -> the beat that we saw first
+        self._since: dict[str, float] = {}  # token -> when silence began
+
+    def asks(self) -> None:
+        """Begin a look."""
+        self._asked = time.monotonic()
+
+    def sees(self, holders: Collection[Holder]) -> None:
+        """Take the answer of a look."""
+        now = time.monotonic()
+        for holder in holders:
+            self._first.setdefault(holder.token, holder.beat)
+            if holder.token not in self._since or now - self._asked > holder.lease * _BEAT:
+                self._since[holder.token] = now
+
+    def has_beaten(self, holder: Holder) -> bool:
+        return holder.beat != self._first[holder.token]
+
+    def is_silent(self, holder: Holder) -> bool:
+        """Tell whether a holder has been silent for a whole lease in which it could have been heard."""
+        return not self.has_beaten(holder) and self._asked - self._since[holder.token] > holder.lease
 
 
 def lives(lists: BatchLists, holder: Holder) -> bool:
     """Tell whether a job is alive: for one on another machine, look on until it beats, for its lease at most."""
     if _is_here(holder):
         return not _gone(holder)
-    until = time.monotonic() + holder.lease
-    while time.monotonic() < until:
+    watch = _Watch()
+    watch.asks()
+    watch.sees([holder])
+    while not watch.is_silent(holder):
         time.sleep(min(_LOOK, holder.lease / 10))
+        watch.asks()
         now = next((other for other in lists.holders() if other.token == holder.token), None)
-        if now is None or now.beat != holder.beat:
-            return now is not None
+        if now is None:
+            return False
+        watch.sees([now])
+        if watch.has_beaten(now):
+            return True
     return False
 
 

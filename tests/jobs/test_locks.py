@@ -23,7 +23,7 @@ from nutch2py.jobs.batchlist import BatchLists, State
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.inject import inject
 from nutch2py.jobs.journal import JournalWriter
-from nutch2py.jobs.locks import holding
+from nutch2py.jobs.locks import holding, lives
 from nutch2py.jobs.updatedb import updatedb
 from nutch2py.jobs.works import Work
 from nutch2py.mapreduce import held
@@ -272,6 +272,36 @@ class TestTheDead:
             pass
         timer.join()
         assert [holder.host for holder in holders(lists)] == ["elsewhere"]
+
+    @pytest.mark.parametrize("looking", ["to take its place", "to free it"])
+    def test_elsewhere_one_that_could_not_be_heard_is_not_silent(
+        self, conf: Configuration, lists: BatchLists, left: Holder, monkeypatch: pytest.MonkeyPatch, looking: str
+    ) -> None:
+        """The store is away for longer than a lease, and the holder beats after our look has been answered."""
+        far = replace(left, host="elsewhere", lease=0.6)
+        set_holders(lists, [far])
+        asked = 0
+
+        def away(look: Any) -> Any:
+            def answer(lists: BatchLists) -> Any:
+                nonlocal asked
+                asked += 1
+                if asked == 3:
+                    time.sleep(1.5 * far.lease)
+                found = look(lists)
+                if asked == 4:
+                    moved(lists, beat=far.beat + 1)
+                return found
+
+            return answer
+
+        for name in ("jobs_and_states", "holders"):
+            monkeypatch.setattr(BatchLists, name, away(getattr(BatchLists, name)))
+        if looking == "to free it":
+            assert lives(lists, far)
+        else:
+            with pytest.raises(LockedError, match="elsewhere"), holding(conf, lists, works.INJECT):
+                pass
 
     def test_elsewhere_one_that_is_not_in_the_way_is_left_alone(
         self, conf: Configuration, lists: BatchLists, left: Holder
