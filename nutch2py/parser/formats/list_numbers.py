@@ -28,10 +28,11 @@ class Level:
     text: str = ""
     legal: bool = False  # all numbers with digits
     style: str = ""
+    restart: int = LEVELS  # it begins anew after an item of a level above this one
 
 
 @dataclass
-class _Num:
+class Num:
     """A list: which definition it follows, and where it differs."""
 
     definition: str = ""
@@ -56,7 +57,9 @@ class Counter:
             counts[level] = restart
         else:
             counts[level] = levels.get(level, Level()).start if now is None else now + 1
-        counts[level + 1 :] = [None] * (LEVELS - level - 1)
+        for below in range(level + 1, LEVELS):
+            if below not in levels or level < levels[below].restart:
+                counts[below] = None
         own = levels.get(level)
         if own is None or own.kind in ("bullet", "none"):
             return ""
@@ -65,22 +68,56 @@ class Counter:
             other = int(match[1]) - 1
             count = counts[other]
             kind = levels.get(other, Level()).kind
-            return "" if count is None else written(count, "decimal" if own.legal and kind != "none" else kind)
+            if count is None or kind in ("bullet", "none"):
+                return ""
+            return written(count, "decimal" if own.legal else kind)
 
         return _PLACE.sub(place, own.text[:_MAX_TEXT])
 
 
-class Lists:
-    """The lists of a document. Asked paragraph by paragraph, in order."""
+class Numbering:
+    """The lists of a document by name, and the definitions that they follow. Asked paragraph by paragraph, in order."""
 
-    def __init__(self, numbering: bytes, styles: bytes) -> None:
-        self._definitions: dict[str, dict[int, Level]] = {}
-        self._named: dict[str, str] = {}  # style of a list -> definition
-        self._links: dict[str, str] = {}  # definition -> style of the list that it stands for
-        self._nums: dict[str, _Num] = {}
-        self._styles: dict[str, tuple[str, str, str]] = {}  # style -> what it is based on, list, level
+    def __init__(self) -> None:
+        self.definitions: dict[str, dict[int, Level]] = {}
+        self.nums: dict[str, Num] = {}
         self._counters: dict[str, Counter] = {}
         self._begun: set[tuple[str, int]] = set()
+
+    def item(self, num: str, level: int) -> str:
+        """Return what stands before the next paragraph of a list, "" when there is no such list."""
+        found = self.nums.get(num)
+        if found is None:
+            return ""
+        definition = self.followed(found.definition)
+        levels = self.definitions.get(definition, {})
+        if found.levels:
+            levels = {**levels, **found.levels}
+        restart = None
+        if level in found.starts and (num, level) not in self._begun:
+            self._begun.add((num, level))
+            restart = found.starts[level]
+        return self._counters.setdefault(definition, Counter()).step(levels, level, restart)
+
+    def followed(self, definition: str) -> str:
+        """Return the definition that one stands for."""
+        return definition
+
+    def level_of(self, num: str, style: str) -> int:
+        """Return the level of a list whose paragraphs have a style, 0 if there is none."""
+        found = self.nums.get(num)
+        levels = self.definitions.get(found.definition, {}) if found else {}
+        return next((at for at, level in levels.items() if level.style == style), 0)
+
+
+class Lists(Numbering):
+    """The lists of a docx package, of its files numbering.xml and styles.xml."""
+
+    def __init__(self, numbering: bytes, styles: bytes) -> None:
+        super().__init__()
+        self._named: dict[str, str] = {}  # style of a list -> definition
+        self._links: dict[str, str] = {}  # definition -> style of the list that it stands for
+        self._styles: dict[str, tuple[str, str, str]] = {}  # style -> what it is based on, list, level
         if numbering:
             self._read_numbering(numbering)
             self._read_styles(styles)
@@ -92,28 +129,13 @@ class Lists:
                 break
             base, num, style_level = self._styles[style]
             if num:
-                level = level or style_level or self._level_of(num, style)
+                level = level or style_level or str(self.level_of(num, style))
             style = base
-        found = self._nums.get(num)
-        if found is None:
-            return ""
-        definition = found.definition
-        if definition in self._links:
-            definition = self._named.get(self._links[definition], definition)
-        levels = {**self._definitions.get(definition, {}), **found.levels} if found.levels else (
-            self._definitions.get(definition, {})
-        )  # fmt: skip
-        at = min(whole_number(level), LEVELS - 1)
-        restart = None
-        if at in found.starts and (num, at) not in self._begun:
-            self._begun.add((num, at))
-            restart = found.starts[at]
-        return self._counters.setdefault(definition, Counter()).step(levels, at, restart)
+        return self.item(num, min(whole_number(level), LEVELS - 1))
 
-    def _level_of(self, num: str, style: str) -> str:
-        found = self._nums.get(num)
-        levels = self._definitions.get(found.definition, {}) if found else {}
-        return str(next((at for at, level in levels.items() if level.style == style), 0))
+    def followed(self, definition: str) -> str:
+        """Return the definition that one stands for: it may name the style of another list."""
+        return self._named.get(self._links[definition], definition) if definition in self._links else definition
 
     def _read_numbering(self, content: bytes) -> None:
         definition = num = ""
@@ -126,18 +148,18 @@ class Lists:
             name, value = event.name, attribute(event, "val")
             if name == "abstractNum":
                 definition, num = attribute(event, "abstractNumId"), ""
-                levels = self._definitions[definition] = {}
+                levels = self.definitions[definition] = {}
             elif name == "num":
                 num = attribute(event, "numId")
-                levels = self._nums.setdefault(num, _Num()).levels
+                levels = self.nums.setdefault(num, Num()).levels
             elif name == "abstractNumId" and num:
-                self._nums[num].definition = value
+                self.nums[num].definition = value
             elif name in ("lvl", "lvlOverride"):
                 at = min(whole_number(attribute(event, "ilvl")), LEVELS - 1)
                 if name == "lvl":
                     level = levels[at] = Level(start=0)
             elif name == "startOverride" and num:
-                self._nums[num].starts[at] = whole_number(value)
+                self.nums[num].starts[at] = whole_number(value)
             elif name == "styleLink":
                 self._named[value] = definition
             elif name == "numStyleLink":
@@ -170,6 +192,8 @@ def _describe(level: Level, event: XmlEvent) -> None:
     elif event.name == "numFmt":
         level.kind = value
         level.kind = "decimalZero" if attribute(event, "format").startswith("0") else level.kind
+    elif event.name == "lvlRestart":
+        level.restart = whole_number(value, LEVELS)
     elif event.name == "lvlText":
         level.text = value[:_MAX_TEXT]
     elif event.name == "isLgl":

@@ -1,11 +1,14 @@
-"""Word 6 to 2003 ([MS-DOC]): the text of the piece table, fields resolved."""
+"""Word 6 to 2003 ([MS-DOC]): the text of the piece table, fields resolved, lists numbered."""
 
 from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from nutch2py.parser.formats.compound_file import OleFile
+from nutch2py.parser.formats.msword_lists import WordLists
 from nutch2py.parser.formats.parsed_document import Document, Encrypted, Unreadable, anchor_of
 
 _WORD_97 = 0xC0  # versions of the format above this are those of Word 97 and later
@@ -16,6 +19,15 @@ _MARKS = str.maketrans(
 _HYPERLINK = re.compile(r'HYPERLINK\s+(?:\\[a-z]\s+)*(?:"([^"]*)"|([^"\\\s]\S*))', re.IGNORECASE)
 # fields whose code is not for readers have a result; these have none, or one that only a program understands
 _PART = re.compile("[\x13\x14\x15]")
+_ENDS = re.compile("[\r\x07\x0c]")  # of a paragraph, a cell; a section or a page
+
+
+class _Piece(NamedTuple):
+    """Text as it lies in the stream: from ``start``, a character in ``width`` bytes."""
+
+    text: str
+    start: int
+    width: int
 
 
 def read_word(ole: OleFile, folder: list[str], document: Document) -> None:
@@ -32,18 +44,55 @@ def read_word(ole: OleFile, folder: list[str], document: Document) -> None:
     if version > _WORD_97:
         table = ole.get(folder, "1Table" if flags & _TABLE_1 else "0Table")
         start, length = struct.unpack_from("<II", stream, 0x01A2)
-        text = _pieces(stream, table[start : start + length])
+        pieces = _pieces(stream, table[start : start + length])
+        text = _numbered(pieces, _lists(stream, table), document.room)
     elif flags & _COMPLEX:
         start, length = struct.unpack_from("<II", stream, 0x0160)
-        text = _pieces(stream, stream[start : start + length], always_bytes=True)
+        pieces = _pieces(stream, stream[start : start + length], always_bytes=True)
+        text = "".join(piece.text for piece in pieces)
     else:
         start, end = struct.unpack_from("<II", stream, 0x18)
         text = stream[start:end].decode("cp1252", "replace")
     document.add(_without_fields(text, document))
 
 
-def _pieces(stream: bytes, clx: bytes, *, always_bytes: bool = False) -> str:
-    """Return the text that a piece table (Clx) puts together."""
+def _lists(stream: bytes, table: bytes) -> WordLists | None:
+    """Return the lists of a document, None when it has none or what tells of them is broken."""
+    try:
+        lists = WordLists(stream, table)
+    except (struct.error, IndexError):
+        return None
+    return lists if lists.any else None
+
+
+def _numbered(pieces: Iterable[_Piece], lists: WordLists | None, room: int) -> str:
+    """Return the text of pieces, before each paragraph of a list its number, ``room`` characters of them at most."""
+    if lists is None:
+        return "".join(piece.text for piece in pieces)
+    parts = [""]
+    begun = 0  # where the number of the paragraph goes
+    for text, start, width in pieces:
+        position = 0
+        wide = not text.isascii() and max(text) > "\uffff"  # characters that are two in the stream
+        for match in _ENDS.finditer(text):
+            paragraph = text[position : match.end()]
+            start += len(paragraph.encode("utf-16-le", "replace")) if wide else len(paragraph) * width
+            parts.append(paragraph)
+            position = match.end()
+            if match[0] == "\x0c" and not lists.ends(start):
+                continue
+            number = lists.number(start - width)
+            if number and len(number) < room:
+                room -= len(number) + 1
+                parts[begun] = number + " "
+            begun = len(parts)
+            parts.append("")
+        parts.append(text[position:])
+    return "".join(parts)
+
+
+def _pieces(stream: bytes, clx: bytes, *, always_bytes: bool = False) -> Iterator[_Piece]:
+    """Yield the pieces of text that a piece table (Clx) puts together."""
     position = 0
     while position < len(clx) and clx[position] == 1:  # property modifiers come first
         position += 3 + struct.unpack_from("<H", clx, position + 1)[0]
@@ -55,7 +104,6 @@ def _pieces(stream: bytes, clx: bytes, *, always_bytes: bool = False) -> str:
     if count < 1:
         raise Unreadable("an empty piece table")
     ends = struct.unpack_from(f"<{count + 1}I", table)
-    parts: list[str] = []
     left = len(stream)  # pieces of a healthy file do not overlap: more text than this is a trick
     for index in range(count):
         (offset,) = struct.unpack_from("<I", table, (count + 1) * 4 + index * 8 + 2)
@@ -65,12 +113,11 @@ def _pieces(stream: bytes, clx: bytes, *, always_bytes: bool = False) -> str:
         if offset & 0x40000000 or always_bytes:
             start = offset if always_bytes else (offset & 0x3FFFFFFF) // 2
             raw = stream[start : start + min(size, left)]
-            parts.append(raw.decode("cp1252", "replace"))
+            yield _Piece(raw.decode("cp1252", "replace"), start, 1)
         else:
             raw = stream[offset : offset + 2 * min(size, left)]
-            parts.append(raw.decode("utf-16-le", "replace"))
+            yield _Piece(raw.decode("utf-16-le", "replace"), offset, 2)
         left -= len(raw)
-    return "".join(parts)
 
 
 def _without_fields(text: str, document: Document) -> str:

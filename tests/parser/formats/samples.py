@@ -246,12 +246,92 @@ def compound(streams: Mapping[str, bytes], share: bool = False) -> bytes:
 def doc(text: str) -> dict[str, bytes]:
     """Give the streams of a Word document of one piece."""
     raw = text.encode("utf-16-le")
-    head = bytearray(0x200)
+    head = bytearray(0x400)
     struct.pack_into("<HHHHHHH", head, 0, 0xA5EC, 0xC1, 0, 0, 0, 0x0200, 0)
-    pieces = struct.pack("<IIHIH", 0, len(text), 0, 0x200, 0)
+    pieces = struct.pack("<IIHIH", 0, len(text), 0, 0x400, 0)
     table = b"\x02" + struct.pack("<I", len(pieces)) + pieces
     struct.pack_into("<II", head, 0x01A2, 0, len(table))
     return {"WordDocument": bytes(head) + raw, "1Table": table}
+
+
+def list_level(text: str, kind: int = 0, start: int = 1, flags: int = 0, limit: int = 0) -> bytes:
+    """Give a level of a Word list (LVL); %1 to %9 stand for the numbers of levels."""
+    characters, places = "", []
+    for part in text.split("%"):
+        if characters or places or text.startswith("%"):
+            places.append(len(characters) + 1)
+            characters += chr(int(part[0]) - 1) + part[1:] if part else ""
+        else:
+            characters = part
+    head = struct.pack("<iBB", start, kind, flags) + bytes(places[:9]).ljust(9, b"\0") + bytes(9)
+    return head + bytes([0, 0, limit, 0]) + struct.pack("<H", len(characters)) + characters.encode("utf-16-le")
+
+
+def doc_with_lists(
+    text: str,
+    items: Mapping[int, bytes],
+    definitions: Iterable[Iterable[bytes]],
+    lists: Iterable[tuple[int, bytes]] = ((0, b""),),
+    styles: Iterable[tuple[int, bytes]] = (),
+) -> dict[str, bytes]:
+    """Give the streams of a Word document with lists.
+
+    ``items``: properties of paragraphs by number of the paragraph; ``definitions``: their levels, one or nine;
+    ``lists``: the definition of each and its changes of levels (LFOLVL); ``styles``: what each is based on and says.
+    """
+    streams = doc(text)
+    stream, table = bytearray(streams["WordDocument"]), bytearray(streams["1Table"])
+    stream += bytes(-len(stream) % 512)
+    struct.pack_into("<H", stream, 0x98, 93)
+    numbers = [len(line) + 1 for line in text.split("\r")[:-1]]
+    ends = [0x400 + 2 * sum(numbers[: at + 1]) for at in range(len(numbers))]
+    pages = []
+    for first in range(0, len(ends), 12):
+        some = ends[first : first + 12]
+        page = bytearray(512)
+        struct.pack_into(f"<{len(some) + 1}I", page, 0, 0x400, *some)
+        page[511], at = len(some), 510
+        for index in range(len(some)):
+            said = items.get(first + index, b"")
+            if said:
+                said += bytes(1 - len(said) % 2)
+                at -= len(said) + 1
+                page[at : at + 1 + len(said)] = bytes([len(said) // 2 + 1]) + said
+                page[4 * (len(some) + 1) + 13 * index] = at // 2
+        pages.append(len(stream) // 512)
+        stream += page
+
+    def place(where: int, data: bytes, told: int | None = None) -> None:
+        struct.pack_into("<II", stream, where, len(table), len(data) if told is None else told)
+        table.extend(data)
+
+    place(0x102, struct.pack(f"<{2 * len(pages) + 1}I", *range(len(pages) + 1), *pages))
+    heads, levels = b"", b""
+    for number, each in enumerate(definitions):
+        one = [*each]
+        heads += struct.pack("<II9HBB", number, 0, *range(1, 10), len(one) == 1, 0)
+        levels += b"".join(one)
+    place(0x2E2, struct.pack("<H", len(heads) // 28) + heads + levels, len(heads) + 2)
+    told = [*lists]
+    changes = b"".join(struct.pack("<I", 0xFFFFFFFF) + each for _, each in told)
+    heads = b"".join(struct.pack("<I8xB3x", name, bool(each)) for name, each in told)
+    place(0x2EA, struct.pack("<I", len(told)) + heads + changes)
+    each_style = [
+        struct.pack("<HHHHHH", 0, 1 | based_on << 4, 1, 0, 0, 0) + bytes(2) + struct.pack("<H", len(said)) + said
+        for based_on, said in styles
+    ]
+    if each_style:
+        sheet = struct.pack("<HHH", 4, len(each_style), 10)
+        place(0xA2, sheet + b"".join(struct.pack("<H", len(one)) + one + bytes(len(one) % 2) for one in each_style))
+    return {"WordDocument": bytes(stream), "1Table": bytes(table)}
+
+
+def in_list(number: int | None = None, level: int | None = None, style: int = 0) -> bytes:
+    """Give the properties of a paragraph of a Word list."""
+    said = struct.pack("<H", style)
+    if number is not None:
+        said += struct.pack("<HH", 0x460B, number)
+    return said + (b"" if level is None else struct.pack("<HB", 0x260A, level))
 
 
 def record(kind: int, data: bytes) -> bytes:

@@ -74,6 +74,7 @@ def overlapping(size: int, count: int) -> bytes:
 
 RTF_LINK = rb'{\field{\*\fldinst HYPERLINK "/x"}{\fldrslt '
 W = '<w:hyperlink r:id="1"><w:r><w:t>a</w:t></w:r></w:hyperlink>'
+LISTS = [[s.list_level("%1" * 9, 1, 3888)]]  # a number of 135 letters
 XML: dict[str, Shape] = {
     "elements": text("<item><title>a</title><link>/b</link></item>", "<rss><channel>", "</channel></rss>"),
     "unclosed": text("<item><title>", "<rss>"),
@@ -297,6 +298,27 @@ SHAPES: dict[str, tuple[type[Parser], dict[str, Shape]]] = {
             "Word's fields in codes": ole(lambda n: s.doc("\x13a\x13b\x14" * n + "x" * n + "\x15" * n), 12),
             "Word's links in each other": ole(
                 lambda n: s.doc('\x13HYPERLINK "/x"\x14' * n + "x\x13\x15" * n * 4 + "\x15" * n), 56
+            ),
+            "Word's lists": ole(
+                lambda n: s.doc_with_lists("x\r" * n, dict.fromkeys(range(n), s.in_list(1, 0)), LISTS), 40
+            ),
+            "Word's numbers in one page of properties": ole(
+                lambda n: s.doc_with_lists("x" * n + "\r", {0: s.in_list(1, 0)}, LISTS), 4
+            ),
+            "Word's paragraphs of one number": ole(
+                lambda n: s.doc_with_lists("\x0c" * n + "\r", {0: s.in_list(1, 0)}, LISTS), 2
+            ),
+            "Word's definitions of lists": ole(
+                lambda n: s.doc_with_lists("x\r", {0: s.in_list(1, 0)}, [[s.list_level("%1")]] * n, [(1, b"")] * n), 80
+            ),
+            "Word's styles of lists": ole(
+                lambda n: s.doc_with_lists(
+                    "x\r" * n,
+                    {k: s.in_list(style=k) for k in range(n)},
+                    [[s.list_level("%1")]],
+                    styles=[(max(k - 1, 0), b"" if k else s.in_list(1)) for k in range(n)],
+                ),
+                60,
             ),
             "Excel": ole(lambda n: s.xls(b"".join(s.label(k % 60000, "text") for k in range(n))), 17),
             "Excel's row": ole(lambda n: s.xls(s.label(1, "text") * n), 17),

@@ -204,6 +204,26 @@ def test_numbers_of_lists_are_shown(conf: Configuration) -> None:
     ]  # fmt: skip
 
 
+def test_a_level_may_go_on_and_bullets_are_no_numbers(conf: Configuration) -> None:
+    levels = "".join(
+        f'<lvl ilvl="{at}"><start val="1"/>{more}<lvlText val="{text}"/></lvl>'
+        for at, (text, more) in enumerate((
+            ("%1", ""), ("%2", '<numFmt val="bullet"/>'), ("%1.%2.%3", '<lvlRestart val="1"/>'),
+            ("%4", '<lvlRestart val="0"/>')
+        ))
+    )  # fmt: skip
+    numbering = (
+        f'<w><abstractNum abstractNumId="1">{levels}</abstractNum><num numId="1"><abstractNumId val="1"/></num></w>'
+    )
+    items = "".join(
+        f'<p><pPr><numPr><ilvl val="{at}"/><numId val="1"/></numPr></pPr><r><t>x</t></r></p>'
+        for at in (0, 2, 1, 2, 3, 0, 2, 3)
+    )
+    files = {"word/document.xml": f"<d>{items}</d>".encode(), "word/numbering.xml": numbering.encode()}
+    found = parse(OoxmlParser, samples.zipped(files), conf)
+    assert found.text.split("\n") == ["1 x", "1..1 x", "x", "1..2 x", "1 x", "2 x", "2..1 x", "2 x"]
+
+
 def test_text_of_another_document_is_that_of_its_place(conf: Configuration) -> None:
     """altChunk: an HTML or MHT file whose text Word shows as the document's own."""
     chunk = '<R><Relationship Id="1" Type="x/aFChunk" Target="{}"/></R>'
