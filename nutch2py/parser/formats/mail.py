@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from binascii import a2b_base64, a2b_qp
 from contextlib import suppress
 from email.errors import MessageError
 from email.message import Message
@@ -38,7 +39,7 @@ class _ShortHeaders(Compat32):
 
 
 class MailParser(DocumentParser):
-    """A message, or all of a mailbox. Of alternatives the plain text is read, else the HTML."""
+    """A message, or all of a mailbox. Of alternatives the HTML is read, else the plain text."""
 
     content_types = "message/rfc822|application/mbox"
 
@@ -46,16 +47,19 @@ class MailParser(DocumentParser):
         super().__init__(conf)
         self._nested = NestedDocuments(conf)
         self._parser = BytesParser(policy=_ShortHeaders())
+        self._parts = 0  # of the message at hand
 
     def read(self, content: bytes, document: Document, page: WebPage) -> None:
         """Read a message or a mailbox."""
         with unpacking(self.conf):
             if not content.startswith(b"From "):
+                self._parts = 0
                 self._message(self._parsed(content), document)
                 return
             starts = [match.end() for match in _FROM_LINE.finditer(content)]
             ends = [*[match.start() for match in _FROM_LINE.finditer(content)][1:], len(content)]
             for start, end in zip(starts[:_MAX_PARTS], ends, strict=False):
+                self._parts = 0
                 self._message(self._parsed(content[start:end]), document)
 
     def _parsed(self, content: bytes) -> Message:
@@ -63,35 +67,89 @@ class MailParser(DocumentParser):
             raise Unreadable(f"{_MAX_DEPTH} messages or more in each other")
         return self._parser.parsebytes(content)
 
-    def _message(self, message: Message, document: Document) -> None:
+    def _message(self, message: Message, document: Document, *, inner: bool = False) -> None:
+        """Read a message; ``inner``: it stands in another, of which the document's title and author are."""
         found = [(name, decoded(message.get(name))) for name in _HEADERS]
         if not message.keys() and not isinstance(message.get_payload(), str):
             raise Unreadable("no message")
         for name, value in found:
             document.add(value)
             label = {"Subject": "title", "From": "dc:creator"}.get(name, f"Message-{name}")
-            document.describe(label, value)
+            if not inner:
+                document.describe(label, value)
         with suppress(TypeError, ValueError, AttributeError, OverflowError):
-            document.describe("dcterms:created", parsedate_to_datetime(message["Date"]).isoformat())
-        parts = [part for _, part in zip(range(_MAX_PARTS), message.walk(), strict=False) if not part.is_multipart()]
-        has_plain = any(part.get_content_type() == "text/plain" and not part.get_filename() for part in parts)
+            if not inner:
+                document.describe("dcterms:created", parsedate_to_datetime(message["Date"]).isoformat())
+        self._part(message, document)
+
+    def _part(self, part: Message, document: Document) -> None:
+        """Read a part and those in it: of alternatives the last that a reader of mail would show."""
+        kind, parts = part.get_content_type(), part.get_payload()
+        if not isinstance(parts, list):
+            self._leaf(part, document)
+        elif kind == "message/rfc822":
+            whole = _unpacked(part)
+            if whole is not None:
+                self._nested.add(document, decoded(part.get_filename()), whole, kind)
+                return
+            for each in parts[:1]:
+                if isinstance(each, Message):
+                    self._message(each, document, inner=True)
+        elif kind == "multipart/alternative":
+            self._alternatives([each for each in parts if isinstance(each, Message)], document)
+        else:
+            for each in parts:
+                if isinstance(each, Message):
+                    self._part(each, document)
+
+    def _alternatives(self, parts: list[Message], document: Document) -> None:
+        """Read attachments, and of the texts the HTML; another one if that says nothing."""
+        bodies = [part for part in parts if _is_body(part)]
+        bodies.sort(key=lambda part: part.get_content_type() != "text/plain")  # else as they stand, the best last
         for part in parts:
-            name = decoded(part.get_filename())
-            data = part.get_payload(decode=True)
-            if not isinstance(data, bytes):
-                continue
-            kind = part.get_content_type()
-            if name or kind not in ("text/plain", "text/html"):
-                self._nested.add(document, name, data, kind)
-            elif kind == "text/plain":
-                document.add(self._text(part, data))
-            elif not has_plain:
-                charset = _charset(part)
-                self._nested.add(document, "", data, f"text/html; charset={charset}" if charset else "text/html")
+            if not _is_body(part):
+                self._part(part, document)
+        before = document.length
+        while bodies and document.length == before:
+            self._part(bodies.pop(), document)
+
+    def _leaf(self, part: Message, document: Document) -> None:
+        self._parts += 1
+        data = part.get_payload(decode=True)
+        if self._parts > _MAX_PARTS or not isinstance(data, bytes):
+            return
+        name, kind = decoded(part.get_filename()), part.get_content_type()
+        if name or kind not in ("text/plain", "text/html"):
+            self._nested.add(document, name, data, kind)
+        elif kind == "text/plain":
+            document.add(self._text(part, data))
+        else:
+            charset = _charset(part)
+            self._nested.add(document, "", data, f"text/html; charset={charset}" if charset else "text/html")
 
     def _text(self, part: Message, data: bytes) -> str:
         name = _charset(part)
         return guess_text(data) if name is None else decode(data, name)
+
+
+def _is_body(part: Message) -> bool:
+    """Tell whether an alternative is text for readers, or HTML with its pictures: no attachment, no calendar."""
+    kind = part.get_content_type()
+    return kind.startswith("multipart/") or (kind in ("text/plain", "text/html") and not part.get_filename())
+
+
+def _unpacked(part: Message) -> bytes | None:
+    """Return the message that a part holds in an encoding that RFC 2046 forbids there, None when it is in none."""
+    within = part.get_payload(0)
+    text = within.get_payload() if isinstance(within, Message) and not within.keys() else None
+    encoding = str(part.get("content-transfer-encoding", "")).strip().lower()
+    if encoding not in ("base64", "quoted-printable") or not isinstance(text, str):
+        return None
+    raw = text.encode("ascii", "surrogateescape")
+    try:
+        return a2b_base64(raw) if encoding == "base64" else a2b_qp(raw)
+    except ValueError:
+        return None
 
 
 def _charset(part: Message) -> str | None:

@@ -231,6 +231,15 @@ SHAPES: dict[str, tuple[type[Parser], dict[str, Shape]]] = {
             "addresses": text("a@b.test, ", "To: "),
             "messages": text("From a\nSubject: b\n\nc\n"),
             "parts": text("--x\n\na\n", "Content-Type: multipart/mixed; boundary=x\n\n"),
+            "alternatives": text("--x\n\na\n", "Content-Type: multipart/alternative; boundary=x\n\n"),
+            "alternatives that say nothing": text("--x\n\n\n", "Content-Type: multipart/alternative; boundary=x\n\n"),
+            "alternatives in HTML": text(
+                "--x\nContent-Type: text/html\n\n<p>\n", "Content-Type: multipart/alternative; boundary=x\n\n"
+            ),
+            "messages in a message": text(
+                "--x\nContent-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\nU3ViamVjdDogYQoKYg==\n",
+                "Content-Type: multipart/mixed; boundary=x\n\n",
+            ),
             "nested": nested("Content-Type: multipart/mixed; boundary=x\n\n--x\n", "--x--\n", "x\n"),
             "nested messages": nested("Content-Type: message/rfc822\n\n", "", "x\n"),
             "digests": text("--x\n\nSubject: a\n\n", "Content-Type: multipart/digest; boundary=x\n\n"),

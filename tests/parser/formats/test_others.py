@@ -10,6 +10,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
+from binascii import b2a_base64, b2a_qp
 from email.message import EmailMessage
 
 import pytest
@@ -225,15 +226,55 @@ def message(subject: str, text: str) -> EmailMessage:
 
 
 def test_mail_with_an_attachment(conf: Configuration) -> None:
-    made = message("Grüße", "plain 文字 text")
-    made.add_alternative("<p>html text</p>", subtype="html")
+    made = message("Grüße", "plain text")
+    made.add_alternative("<p>html 文字 <a href='http://h.test/in'>in</a>", subtype="html", charset="gb18030")
     made.add_attachment(PAGE, maintype="text", subtype="html", filename="b.html")
     found = parse(MailParser, made.as_bytes(), conf)
     assert (found.title, found.metadata["dcterms:created"]) == ("Grüße", b"2026-11-21T09:00:00+01:00")
-    assert "plain 文字 text\nb.html\nPage out" in found.text
-    assert "html text" not in found.text
+    assert "html 文字 in\nb.html\nPage out" in found.text
+    assert "plain text" not in found.text
     assert "Müller <m@h.test>" in found.text
-    assert found.outlinks == [Outlink("http://o.test/", "out")]
+    assert found.outlinks == [Outlink("http://h.test/in", "in"), Outlink("http://o.test/", "out")]
+
+
+@pytest.mark.parametrize("page", ["<p></p>", ""])
+def test_alternatives_that_say_nothing_leave_the_plain_text(page: str, conf: Configuration) -> None:
+    made = message("S", "plain 文字 text")
+    made.add_alternative(page, subtype="html")
+    assert "plain 文字 text" in parse(MailParser, made.as_bytes(), conf).text
+
+
+def test_texts_that_are_no_alternatives_are_all_read(conf: Configuration) -> None:
+    made = message("S", "first")
+    made.make_mixed()
+    for text, kind in (("<p>second", "html"), ("third", "plain"), ("<p>fourth", "html")):
+        part = EmailMessage()
+        part.set_content(text, subtype=kind)
+        made.attach(part)
+    assert parse(MailParser, made.as_bytes(), conf).text.endswith("first\nsecond\nthird\nfourth")
+
+
+def test_html_with_its_pictures_is_an_alternative(conf: Configuration) -> None:
+    made = message("S", "plain")
+    made.add_alternative("<p>html <img src='cid:1'>", subtype="html")
+    related = made.get_payload(1)
+    assert isinstance(related, EmailMessage)
+    related.add_related(b"GIF89a\1\0\1\0", "image", "gif", cid="1", filename="dot.gif")
+    text = parse(MailParser, made.as_bytes(), conf).text
+    assert text.endswith("html\ndot.gif")
+    assert "plain" not in text
+
+
+@pytest.mark.parametrize("encoding", ["7bit", "base64", "quoted-printable"])
+def test_a_message_in_a_message(encoding: str, conf: Configuration) -> None:
+    """Base64 is forbidden there (RFC 2046, 5.2.1), and is what GroupWise writes."""
+    inner = b"Subject: inner\nFrom: other@h.test\n\nthe body within"
+    raw = {"base64": b2a_base64(inner), "quoted-printable": b2a_qp(inner)}.get(encoding, inner)
+    body = b"Subject: outer\nFrom: me@h.test\nContent-Type: multipart/mixed; boundary=x\n\n--x\n\nouter body\n--x\n"
+    body += f"Content-Type: message/rfc822\nContent-Transfer-Encoding: {encoding}\n\n".encode() + raw + b"\n--x--\n"
+    found = parse(MailParser, body, conf)
+    assert (found.title, found.metadata["dc:creator"]) == ("outer", b"me@h.test")
+    assert found.text == "me@h.test\nouter\nouter body\nother@h.test\ninner\nthe body within"
 
 
 def test_a_mailbox(conf: Configuration) -> None:
