@@ -10,13 +10,13 @@ from typing import NamedTuple
 from nutch2py.parser.formats.compound_file import OleFile
 from nutch2py.parser.formats.msword_lists import WordLists
 from nutch2py.parser.formats.parsed_document import Document, Encrypted, Unreadable, anchor_of
+from nutch2py.parser.formats.word_fields import field_target
 
 _WORD_97 = 0xC0  # versions of the format above this are those of Word 97 and later
 _ENCRYPTED, _TABLE_1, _COMPLEX = 0x0100, 0x0200, 0x0004
 _MARKS = str.maketrans(
     {"\r": "\n", "\x07": "\t", "\x0b": "\n", "\x0c": "\n", "\x1e": "\u2011", "\x1f": None, "\xa0": " "}
 )
-_HYPERLINK = re.compile(r'HYPERLINK\s+(?:\\[a-z]\s+)*(?:"([^"]*)"|([^"\\\s]\S*))', re.IGNORECASE)
 # fields whose code is not for readers have a result; these have none, or one that only a program understands
 _PART = re.compile("[\x13\x14\x15]")
 _ENDS = re.compile("[\r\x07\x0c]")  # of a paragraph, a cell; a section or a page
@@ -139,10 +139,10 @@ def _without_fields(text: str, document: Document) -> str:
         elif codes and mark == "\x14":
             results[-1] = len(out)
         elif codes:
-            link = _HYPERLINK.match("".join(codes.pop()).lstrip())
+            target = field_target("".join(codes.pop()))
             start = results.pop()
-            if link:
-                document.link(link[1] or link[2] or "", "" if start < 0 else anchor_of(out, start).translate(_MARKS))
+            if target:
+                document.link(target, "" if start < 0 else anchor_of(out, start).translate(_MARKS))
             if codes and results[-1] < 0:  # a field within the code of another
                 codes[-1] += out[start:] if start >= 0 else []
                 del out[start if start >= 0 else len(out) :]

@@ -10,13 +10,14 @@ from nutch2py.conf import Configuration
 from nutch2py.contracts import Outlink
 from nutch2py.parser.formats.list_numbers import Lists
 from nutch2py.parser.formats.nested import NestedDocuments, unpacking
-from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Unreadable, whole_number
+from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Unreadable, anchor_of, whole_number
+from nutch2py.parser.formats.word_fields import field_target
 from nutch2py.parser.formats.zip_package import ZipPackage, attribute, refuse_others, relations, xml_events
 from nutch2py.webpage import WebPage
 
 _NUMBER = re.compile(r"(\d+)")
 _BREAKS = {"p": "\n", "br": "\n", "cr": "\n", "tab": "\t", "tc": "\t", "noBreakHyphen": "\u2011"}
-_SKIPPED = frozenset({"Fallback", "instrText", "delText", "rPh", "creationId", "fld-guid", "pPrChange"})
+_SKIPPED = frozenset({"Fallback", "delText", "rPh", "creationId", "fld-guid", "pPrChange"})
 _PARTS = {
     "docx": r"word/(?:document\d*|footnotes|endnotes|comments|header\d*|footer\d*|glossary/document)\.xml",
     "pptx": r"ppt/(?:slides/slide|notesSlides/notesSlide|comments/|charts/chart|diagrams/data)[\w-]*\.xml",
@@ -141,20 +142,24 @@ def part_text(
     holder = ""
     link: list[str] | None = None  # target, then the words of the anchor
     linked = ""  # element that ends the link
+    fields = _Fields(outlinks)
     item = {"numId": "", "ilvl": "", "pStyle": ""}  # of a paragraph: its list, its level in it, its style
     for event in xml_events(content):
         kind, name = event.kind, event.name
         if skipped:
             skipped += (kind == "start") - (kind == "end")
         elif kind == "text":
-            if holder:
+            if holder == "instrText":
+                fields.code(event.text)
+            elif holder:
                 if link is not None:
                     link.append(event.text)
+                fields.text(event.text)
                 yield event.text
         elif kind == "start":
             if name in _SKIPPED:
                 skipped = 1
-            elif name in ("t", "v", "text"):
+            elif name in ("t", "v", "text", "instrText"):
                 holder = name
             elif name == "pPr":
                 item = dict.fromkeys(item, "")
@@ -166,15 +171,17 @@ def part_text(
                     link, linked = [target], "hyperlink"
                 elif target:
                     link, linked = [target], "r"
-            elif name == "fldSimple" and "HYPERLINK" in attribute(event, "instr"):
-                link, linked = (
-                    [attribute(event, "instr").partition("HYPERLINK")[2].strip().partition(" ")[0].strip('"')],
-                    name,
-                )
+            elif name == "fldSimple":
+                if target := field_target(attribute(event, "instr")):
+                    link, linked = [target], name
+            elif name == "fldChar":
+                fields.mark(attribute(event, "fldCharType"))
+            elif target := event.attributes.get("href", ""):  # of a shape
+                outlinks.append(Outlink(target))
         else:
             if name == holder:
                 holder = ""
-                if name != "t":
+                if name in ("v", "text"):
                     yield "\n"
             elif name == "pPr" and lists is not None:
                 if number := lists.number(item["numId"], item["ilvl"], item["pStyle"]):
@@ -184,3 +191,36 @@ def part_text(
             if link is not None and name == linked:
                 outlinks.append(Outlink(link[0], "".join(link[1:])))
                 link = None
+
+
+class _Fields:
+    """The fields that are open, in each other: their codes, and the words that stand for them, which anchor links."""
+
+    def __init__(self, outlinks: list[Outlink]) -> None:
+        self._outlinks = outlinks
+        self._codes: list[list[str]] = []
+        self._words: list[list[str] | None] = []  # of each field, None before its code ends
+
+    def mark(self, kind: str) -> None:
+        """Begin or end a field, or the code of one."""
+        if kind == "begin":
+            self._codes.append([])
+            self._words.append(None)
+        elif kind == "separate" and self._words:
+            self._words[-1] = self._words[-1] or []
+        elif kind == "end" and self._words:
+            words = self._words.pop() or []
+            if target := field_target("".join(self._codes.pop())):
+                self._outlinks.append(Outlink(target, anchor_of(words)))
+            if self._words and (outer := self._words[-1]) is not None:
+                outer.append(anchor_of(words))
+
+    def code(self, text: str) -> None:
+        """Take a piece of a code."""
+        if self._codes:
+            self._codes[-1].append(text)
+
+    def text(self, text: str) -> None:
+        """Take a piece of what stands for a field."""
+        if self._words and (words := self._words[-1]) is not None:
+            words.append(text)

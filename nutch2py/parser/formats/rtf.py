@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 from nutch2py.parser.formats.compound_file import codepage
 from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Unreadable, anchor_of
+from nutch2py.parser.formats.word_fields import field_target
 from nutch2py.webpage import WebPage
 
 _TOKEN = re.compile(
     rb"\\([a-zA-Z]{1,32})(-?[0-9]{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z'])|([{}])|[\r\n]+|([^\\{}\r\n]+)|(.)",
     re.DOTALL,
 )
-_HYPERLINK = re.compile(r'HYPERLINK\s+(?:\\[a-z]\s+)*(?:"([^"]*)"|(\S+))', re.IGNORECASE)
 _CHARSETS = {
     0: 1252, 1: 1252, 2: 1252, 77: 10000, 78: 932, 79: 949, 80: 936, 81: 950, 128: 932, 129: 949, 130: 1361, 134: 936,
     136: 950, 161: 1253, 162: 1254, 163: 1258, 177: 1255, 178: 1256, 186: 1257, 204: 1251, 222: 874, 238: 1250,
@@ -119,9 +119,8 @@ class _Reader:
         closed = self._state.target
         self._state = self._stack.pop() if self._stack else _State()
         if closed == "fldinst" and self._state.target != "fldinst":
-            match = _HYPERLINK.match("".join(self._into.pop("fldinst", ())).lstrip())
-            if match:
-                self._links.append((match[1] or match[2] or "", len(self._into[""]), len(self._stack)))
+            target = field_target("".join(self._into.pop("fldinst", ())))
+            self._links += [(target, len(self._into[""]), len(self._stack))] if target else []
         while self._links and len(self._stack) < self._links[-1][2]:
             target, start, _ = self._links.pop()
             self._document.link(target, anchor_of(self._into[""], start))

@@ -74,6 +74,8 @@ def overlapping(size: int, count: int) -> bytes:
 
 RTF_LINK = rb'{\field{\*\fldinst HYPERLINK "/x"}{\fldrslt '
 W = '<w:hyperlink r:id="1"><w:r><w:t>a</w:t></w:r></w:hyperlink>'
+FIELD = '<fldChar fldCharType="begin"/><instrText>HYPERLINK a</instrText><fldChar fldCharType="separate"/>'
+FIELD_END = '<fldChar fldCharType="end"/>'
 LISTS = [[s.list_level("%1" * 9, 1, 3888)]]  # a number of 135 letters
 XML: dict[str, Shape] = {
     "elements": text("<item><title>a</title><link>/b</link></item>", "<rss><channel>", "</channel></rss>"),
@@ -135,6 +137,9 @@ SHAPES: dict[str, tuple[type[Parser], dict[str, Shape]]] = {
             "links": many(lambda n: s.docx(W * n, [("1", "http://h.test/")]), 60),
             "targets": many(lambda n: s.docx("", [(str(k), f"http://h.test/{k}") for k in range(n)]), 70),
             "fields": many(lambda n: s.docx('<w:fldSimple w:instr="HYPERLINK a">' * n + "<w:t>x</w:t>"), 36),
+            "complex fields": many(lambda n: s.docx(FIELD * n + "<w:t>x</w:t>" * n), 60),
+            "complex fields in each other": many(lambda n: s.docx(FIELD * n + "<w:t>x</w:t>" * n + FIELD_END * n), 90),
+            "a long code": many(lambda n: s.docx(FIELD + "<instrText>\\l &quot;x&quot;</instrText>" * n + FIELD_END), 45),
             "cells": many(lambda n: s.xlsx('<row><c t="s"><v>0</v></c></row>' * n), 32),
             "a row": many(lambda n: s.xlsx("<row>" + '<c t="s"><v>0</v></c>' * n), 22),
             "a long string in many cells": halves(

@@ -12,8 +12,10 @@ from nutch2py.contracts import Outlink, Parse
 from nutch2py.parser.formats.archive import ArchiveParser
 from nutch2py.parser.formats.epub import EpubParser
 from nutch2py.parser.formats.number_format import format_code, shown
+from nutch2py.parser.formats.ole import OleParser
 from nutch2py.parser.formats.ooxml import OoxmlParser
 from nutch2py.parser.formats.opendocument import OpenDocumentParser
+from nutch2py.parser.formats.rtf import RtfParser
 from nutch2py.webpage import ParseStatusCode
 from tests.parser.formats import samples
 from tests.parser.pages import fetched
@@ -61,6 +63,43 @@ def test_word(conf: Configuration) -> None:
     assert (found.title, found.text) == ("The title", "One two\na link\nbox\nnote\nhead")
     assert found.outlinks == [Outlink("http://h.test/x", "a link"), Outlink("http://o.test/", "")]
     assert dict(found.metadata) == {"dc:creator": b"Me", "dcterms:created": b"2020-01-01"}
+
+
+def test_fields_of_word(conf: Configuration) -> None:
+    def field(code: str, words: str) -> str:
+        kinds = [f"<w:r><w:fldChar w:fldCharType='{kind}'/></w:r>" for kind in ("begin", "separate", "end")]
+        return f"{kinds[0]}<w:instrText>{code}</w:instrText>{kinds[1]}<w:r><w:t>{words}</w:t></w:r>{kinds[2]}"
+
+    inner = field('HYPERLINK "http://h.test/in"', "in")
+    body = (
+        "<w:document xmlns:w='w' xmlns:v='v'><w:p>"
+        + field(' HYPERLINK "http://h.test/a" \\o "tip" ', "out")
+        + field(' HYPERLINK \\l "_Toc1" ', "here")
+        + field(" PAGE ", "7")
+        + field(' INCLUDEPICTURE "http://h.test/b.png" \\d', "picture")
+        + field(' HYPERLINK "http://h.test/outer"', f"o </w:t></w:r>{inner}<w:r><w:t> r")
+        + "<v:shape href='http://h.test/c'/></w:p><w:p><w:fldSimple w:instr='HYPERLINK http://h.test/d'>"
+        "<w:r><w:t>simple</w:t></w:r></w:fldSimple></w:p><w:p><w:instrText>lost</w:instrText></w:p></w:document>"
+    )
+    found = parse(OoxmlParser, package(word__document_xml=body), conf)
+    assert found.text == "outhere7pictureo in r\nsimple"
+    assert [(link.url.removeprefix("http://h.test/"), link.anchor) for link in found.outlinks] == [
+        ("a", "out"), ("b.png", "picture"), ("in", "in"), ("outer", "o in r"), ("c", ""), ("d", "simple"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["doc", "rtf"])
+def test_a_place_in_the_document_is_no_link(kind: str, conf: Configuration) -> None:
+    """Tables of contents are made of such fields."""
+    if kind == "doc":
+        text = '\x13HYPERLINK \\l "_Toc1"\x14one\x15 \x13 HYPERLINK \\o "x" "/a" \\l "b"\x14two\x15\r'
+        found = parse(OleParser, samples.compound(samples.doc(text)), conf)
+    else:
+        link = r"{\field{\*\fldinst HYPERLINK %s}{\fldrslt %s}} "
+        body = link % (r'\\l "_Toc1"', "one") + link % (r'\\o "x" "/a" \\l "b"', "two")
+        found = parse(RtfParser, (r"{\rtf1 " + body + "}").encode(), conf)
+    assert found.text == "one two"
+    assert found.outlinks == [Outlink("http://h.test/a", "two")]
 
 
 def test_excel(conf: Configuration) -> None:
