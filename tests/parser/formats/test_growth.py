@@ -139,7 +139,7 @@ SHAPES: dict[str, tuple[type[Parser], dict[str, Shape]]] = {
             "fields": many(lambda n: s.docx('<w:fldSimple w:instr="HYPERLINK a">' * n + "<w:t>x</w:t>"), 36),
             "complex fields": many(lambda n: s.docx(FIELD * n + "<w:t>x</w:t>" * n), 60),
             "complex fields in each other": many(lambda n: s.docx(FIELD * n + "<w:t>x</w:t>" * n + FIELD_END * n), 90),
-            "a long code": many(lambda n: s.docx(FIELD + "<instrText>\\l &quot;x&quot;</instrText>" * n + FIELD_END), 45),
+            "a code": many(lambda n: s.docx(FIELD + "<instrText>\\l &quot;x&quot;</instrText>" * n + FIELD_END), 45),
             "cells": many(lambda n: s.xlsx('<row><c t="s"><v>0</v></c></row>' * n), 32),
             "a row": many(lambda n: s.xlsx("<row>" + '<c t="s"><v>0</v></c>' * n), 22),
             "a long string in many cells": halves(
