@@ -8,6 +8,7 @@ style and comments are left out.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -64,6 +65,19 @@ def head_elements(tree: LexborHTMLParser, html: str) -> list[LexborNode]:
         # the parser takes a base out of a noscript, as the standard has it for readers without scripts
         return head.css("meta") + parse_tree(_NOSCRIPT.sub("", html)).css("head base")
     return head.css("meta,base")
+
+
+def value_of(attributes: Mapping[str, str | None], name: str) -> str:
+    """Return the value of an attribute that a selector has found, "" when it has none.
+
+    Selectors know attributes by their local names: ``[href]`` finds the ``xlink:href`` of a drawing (SVG), too.
+
+    >>> value_of({"xlink:href": "a.html"}, "href")
+    'a.html'
+    """
+    if name in attributes:
+        return attributes[name] or ""
+    return attributes.get(f"xlink:{name}") or attributes.get(f"xml:{name}") or ""
 
 
 def collapse(nodes: str) -> str:

@@ -46,7 +46,8 @@ class JSParseFilter(Parser, ParseFilter):
                 pieces += [
                     value
                     for name, value in node.attributes.items()
-                    if value and (name.startswith("on") or (name == "href" and "javascript:" in value.lower()))
+                    if value
+                    and (name.startswith("on") or (name in ("href", "xlink:href") and "javascript:" in value.lower()))
                 ]
         found = [link for piece in pieces for link in script_links(piece, document.url)]
         return parse._replace(outlinks=[*found, *parse.outlinks]) if found else parse

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from nutch2py.contracts import HTMLMetaTags
 from nutch2py.parser.charset_names import escape_query
+from nutch2py.parser.dom import value_of
 from nutch2py.url.parts import resolve
 
 if TYPE_CHECKING:
@@ -77,8 +78,8 @@ def canonical_link(tree: LexborHTMLParser, base: str) -> str | None:
     """
     for node in () if tree.head is None else tree.head.css("link[rel][href]"):
         attributes = node.attributes
-        if "canonical" in (attributes["rel"] or "").lower().split():
-            url = _resolved(base, (attributes["href"] or "").strip())
+        if "canonical" in value_of(attributes, "rel").lower().split():
+            url = _resolved(base, value_of(attributes, "href").strip())
             if url is not None and url.startswith(("http://", "https://")):
                 return url.partition("#")[0]
     return None

@@ -9,7 +9,7 @@ from nutch2py.conf import Configuration
 from nutch2py.contracts import Outlink
 from nutch2py.errors import ConfigurationError
 from nutch2py.parser.charset_names import escape_query
-from nutch2py.parser.dom import anchor_text, cut_scripts
+from nutch2py.parser.dom import anchor_text, cut_scripts, value_of
 from nutch2py.url.parts import parse_url, resolve
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class OutlinkCollector:
             if first is None and tag in _NEEDS_CONTENT:
                 continue
             attributes = node.attributes
-            target = attributes[self.attribute[tag]] or ""
+            target = value_of(attributes, self.attribute[tag])
             if tag == "a":
                 if target == last_anchor and first is not None and first.is_empty_text_node and first.next is None:
                     continue  # an anchor left open is opened again in each block that follows: not a link of the page
@@ -82,7 +82,7 @@ class OutlinkCollector:
         for more in self._more:
             assert more is not None
             for node in tree.css(f"{more[1]}[{more[2]}]"):
-                value = node.attributes[more[2]] or ""
+                value = value_of(node.attributes, more[2])
                 found += [
                     (None, each) for each in (_candidates(value) if more[2].endswith("srcset") else [value]) if each
                 ]

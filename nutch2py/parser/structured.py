@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from nutch2py.parser.dom import node_text
+from nutch2py.parser.dom import node_text, value_of
 from nutch2py.url.parts import resolve
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _meta(tree: LexborHTMLParser) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for node in tree.css("meta[content]")[: LIMITS.elements]:
         attributes = node.attributes
-        content = (attributes["content"] or "").strip()
+        content = value_of(attributes, "content").strip()
         for name in ((attributes.get("property") or "") + " " + (attributes.get("name") or "")).split():
             if content and _OPEN_GRAPH.fullmatch(name) and len(found) < LIMITS.items:
                 values = found.setdefault(name.lower(), [])
@@ -121,8 +121,8 @@ def _links(tree: LexborHTMLParser, base: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for node in tree.css("link[rel][href]")[: LIMITS.elements]:
         attributes = node.attributes
-        relations = (attributes["rel"] or "").lower().split()
-        url = _resolved(base, attributes["href"])
+        relations = value_of(attributes, "rel").lower().split()
+        url = _resolved(base, value_of(attributes, "href"))
         if not url:
             continue
         language = (attributes.get("hreflang") or "").strip().lower()
@@ -203,7 +203,7 @@ class _Reader:
         if attributes.get("content") is not None:
             return (attributes["content"] or "").strip()[: LIMITS.characters]
         if tag in _URL_ATTRIBUTES:
-            return _resolved(self._base, attributes.get(_URL_ATTRIBUTES[tag]))
+            return _resolved(self._base, value_of(attributes, _URL_ATTRIBUTES[tag]))
         if tag in ("data", "meter") and attributes.get("value") is not None:
             return (attributes["value"] or "")[: LIMITS.characters]
         if tag == "time" and attributes.get("datetime"):
@@ -226,9 +226,9 @@ class _Microdata(_Reader):
     type_attribute, id_attributes = "itemtype", ("itemid",)
 
     @cached_property
-    def _ids(self) -> dict[str | None, LexborNode]:
+    def _ids(self) -> dict[str, LexborNode]:
         """The first element of each id."""
-        return {node.attributes["id"]: node for node in self._tree.css("[id]")[LIMITS.elements :: -1]}
+        return {value_of(node.attributes, "id"): node for node in self._tree.css("[id]")[LIMITS.elements :: -1]}
 
     def _references(self, node: LexborNode) -> list[LexborNode]:
         names = (node.attributes.get("itemref") or "").split()[: LIMITS.values]

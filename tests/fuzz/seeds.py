@@ -34,6 +34,7 @@ _PAGES = (
     b"\0<!-- <rdf:RDF><License rdf:about='http://creativecommons.org/l'></rdf:RDF> --><iframe src=x/><frameset><frame src=f>",
     b'\0<script type=\'application/ld+json\'>{"@type":["A"],"a":{"b":1}}</script><div itemscope itemtype=\'http://schema.org/B\' '
     b"itemref=i><p itemprop=c>x<div id=i typeof=D property=e>",
+    b"\0<svg xml:lang=de><a rel='tag license' xlink:href=x>t</a><image xlink:href=i><base xlink:href=/><meta xlink:title=t content=c>",
     b"noindex\0<select><option>a<textarea><b></textarea><math><mi><object><a href=q onclick=\"go('/a.b')\">&amp;&#x41;",
 )
 

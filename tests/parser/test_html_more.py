@@ -16,7 +16,7 @@ from nutch2py.parser.html import HtmlParser
 from nutch2py.parser.main_text import MAIN_TEXT, reading_text
 from nutch2py.parser.parsing import Parsing
 from nutch2py.parser.robots_tag import robots_directives
-from nutch2py.webpage import MetadataKey, WebPage
+from nutch2py.webpage import MetadataKey, ParseStatusCode, WebPage
 
 from .pages import KEY, URL, fetched
 
@@ -141,3 +141,26 @@ def test_a_page_without_a_main_text_keeps_all(conf: Configuration) -> None:
     conf.set("tika.boilerpipe", True)
     assert parse(conf, fetched(b"<body><nav>menu <a href=/>all</a></nav>")).text == "menu all"
     assert parse(conf, fetched(b"")).text == ""
+
+
+FOREIGN = [*(f"xlink:{each}" for each in ("actuate", "arcrole", "href", "role", "show", "title", "type")),
+           "xml:lang", "xml:space", "xmlns:xlink", "xmlns"]  # fmt: skip
+"""Attributes that the HTML standard gives a namespace in drawings and formulas: selectors find them by local names."""
+TAGS = "a area form frame iframe script link img meta base image use object title h1 div span".split()  # noqa: SIM905
+EVERYTHING = "rel='canonical tag license next' itemscope itemprop=x property=og:x typeof=T content=c name=n "
+
+
+@pytest.mark.parametrize("root", ["svg", "math", "svg><foreignObject", "svg><title", "math><mtext", "p"])
+@pytest.mark.parametrize("own", ["", EVERYTHING])
+def test_no_element_of_a_drawing_fails_any_filter(conf: Configuration, root: str, own: str) -> None:
+    others = "index-structured|microformats-reltag|creativecommons|headings|parse-js|parse-metatags"
+    conf.set("plugin.includes.add", others)
+    conf.set("parser.html.form.use_action", "true")
+    conf.set("parser.html.outlinks.more", "image/href,use/href,img/srcset,a/title")
+    parser = HtmlParser(conf)
+    given = own + " ".join(f"{name}='/n-{place}'" for place, name in enumerate(FOREIGN))
+    for tag in TAGS:
+        drawing = f"<{root}><{tag} {given}>text</{tag}></{root.partition('>')[0]}>"
+        found = parser.parse(URL, fetched(f"{drawing}<a href=last>t</a>".encode()))
+        assert "http://h.test/d/last" in [link.url for link in found.outlinks]
+        assert found.major == ParseStatusCode.SUCCESS

@@ -50,6 +50,13 @@ def test_script_inside_an_anchor_is_not_its_text() -> None:
     assert collect("<a href=x>a<script>var b</script> c</a>") == [("http://h/d/x", "a c")]
 
 
+def test_links_of_drawings() -> None:
+    drawn = "<svg><a xlink:href=a>A</a><a XLINK:HREF=b href=c>B</a><image xlink:href=i></svg><a xlink:href=no>N</a>"
+    assert collect(drawn) == [("http://h/d/a", "A"), ("http://h/d/c", "B")]
+    more = {"parser.html.outlinks.more": "image/href"}
+    assert [url for url, _ in collect(drawn, **more)] == [f"http://h/d/{each}" for each in "aci"]
+
+
 def test_more_attributes_hold_links_when_asked_for() -> None:
     html = "<a href=a>a</a><img src=s data-src=d srcset=',x.png 1x, y,z.png 2x, '><source srcset=q>"
     more = {"parser.html.outlinks.more": "img/srcset, img/data-src,source/srcset"}

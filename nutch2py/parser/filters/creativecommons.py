@@ -8,6 +8,7 @@ from typing import Any
 
 from nutch2py.conf import Configuration
 from nutch2py.contracts import HtmlDocument, Parse, ParseFilter
+from nutch2py.parser.dom import value_of
 from nutch2py.record import Field
 from nutch2py.url.parts import parse_url, resolve
 from nutch2py.webpage import WebPage
@@ -51,7 +52,7 @@ class CCParseFilter(ParseFilter):
             return licence, "rdf", kind
         related = linked = ""
         for node in document.tree.css("a[href]"):
-            target = _licence_of(document.url, node.attributes.get("href") or "")
+            target = _licence_of(document.url, value_of(node.attributes, "href"))
             if not target:
                 continue
             if "license" in (node.attributes.get("rel") or "").lower().split():

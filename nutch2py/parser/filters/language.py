@@ -15,6 +15,7 @@ from typing import Any
 from nutch2py.conf import Configuration
 from nutch2py.contracts import HtmlDocument, Parse, ParseFilter
 from nutch2py.errors import ConfigurationError
+from nutch2py.parser.dom import value_of
 from nutch2py.record import Field
 from nutch2py.reporting import warn
 from nutch2py.webpage import WebPage
@@ -145,7 +146,7 @@ class LanguageParseFilter(ParseFilter):
 def said_by(page: WebPage, document: HtmlDocument) -> str | None:
     """Return the language that a page says it is in."""
     node = document.tree.css_first("[lang]")
-    said = [node.attributes.get("lang")] if node is not None else []
+    said: list[str | None] = [value_of(node.attributes, "lang")] if node is not None else []
     said += document.meta.general.get("dc.language", [])
     said.append(document.meta.http_equiv.get("content-language"))
     said += [value for name, value in page.headers.decoded() if name.lower() == "content-language"]

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import unquote_plus, urlsplit
 
 from nutch2py.contracts import HtmlDocument, Parse, ParseFilter
+from nutch2py.parser.dom import value_of
 from nutch2py.record import Field
 from nutch2py.url.parts import resolve
 from nutch2py.webpage import WebPage
@@ -28,10 +29,10 @@ class RelTagParser(ParseFilter):
         tags = set()
         for node in document.tree.css("a[rel][href]"):
             attributes = node.attributes
-            if "tag" not in (attributes["rel"] or "").lower().split():
+            if "tag" not in value_of(attributes, "rel").lower().split():
                 continue
             try:
-                path = urlsplit(resolve(document.url, (attributes["href"] or "").strip())).path
+                path = urlsplit(resolve(document.url, value_of(attributes, "href").strip())).path
             except ValueError:
                 continue
             tag = unquote_plus(path.rpartition("/")[2])
