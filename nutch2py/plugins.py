@@ -27,7 +27,18 @@ ALWAYS_ON = frozenset({"signature", "fetchschedule"})
 
 
 BUILT_IN = frozenset(
-    {"parse-tika", "protocol-file", "protocol-ftp", "protocol-http", "protocol-httpclient", "protocol-okhttp"}
+    [
+        "parse-tika",
+        "protocol-browser",
+        "protocol-file",
+        "protocol-ftp",
+        "protocol-htmlunit",
+        "protocol-http",
+        "protocol-httpclient",
+        "protocol-interactiveselenium",
+        "protocol-okhttp",
+        "protocol-selenium",
+    ]
 )
 """Ids that stand for something here and are no entry points: protocols, and all parsers that do Tika's work."""
 WITHOUT_COUNTERPART = frozenset(
@@ -42,9 +53,6 @@ WITHOUT_COUNTERPART = frozenset(
         "parse-ext",
         "parse-swf",
         "parse-zip",
-        "protocol-htmlunit",
-        "protocol-interactiveselenium",
-        "protocol-selenium",
         "protocol-sftp",
     ]
 )

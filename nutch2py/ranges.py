@@ -53,6 +53,7 @@ _NAMES: Mapping[Range, str] = {
         http.timeout http.header.limit http.header.max.count ftp.timeout ftp.server.timeout
         sitemap.entries.max hostdb.num.resolvers.threads index.embedded.batch
         lang.ngram.min.length lang.ngram.max.length lang.analyze.max.length
+        browser.tabs browser.requests.limit browser.loads.limit browser.context.pages browser.restart.pages
         solr.commit.size elastic.max.bulk.docs elastic.max.bulk.size hbase.indexer.commit.size plugin.failures.minimum
     """,
     _ANY_COUNT: """
@@ -81,7 +82,7 @@ _NAMES: Mapping[Range, str] = {
     """,
     _BYTES: """
         storage.buffer.write.bytes storage.embedded.map.size storage.import.line.bytes hbase.thrift.scan.bytes
-        hbase.thrift.write.bytes fetcher.warc.size http.robots.cache.bytes
+        hbase.thrift.write.bytes fetcher.warc.size browser.bytes.limit browser.context.bytes http.robots.cache.bytes
         parser.unpack.max.bytes parser.structured.max.bytes sitemap.size.max
     """,
     Range(0, LONG): "crawl.gen.delay hostdb.recheck.interval pagerank.memory.limit",
@@ -90,9 +91,9 @@ _NAMES: Mapping[Range, str] = {
         fetcher.server.delay fetcher.server.min.delay fetcher.min.crawl.delay fetcher.exceptions.per.queue.delay
         fetcher.threads.slow.after
         fetcher.exceptions.per.queue.clear.after fetcher.throughput.threshold.check.after index.lock.timeout
-        service.wait.seconds elastic.bulk.close.timeout pagerank.tolerance
+        service.wait.seconds elastic.bulk.close.timeout pagerank.tolerance libselenium.page.load.delay
     """,
-    _WAIT: "solr.timeout elastic.timeout",
+    _WAIT: "solr.timeout elastic.timeout browser.time.limit browser.idle.limit browser.start.timeout",
     _WAIT_OR_NONE: """
         http.time.limit parser.timeout sitemap.parser.timeout fetcher.max.retry.after fetcher.max.trouble.per.queue
         parser.domain.seconds
@@ -113,6 +114,9 @@ _NAMES: Mapping[Range, str] = {
     Range(-1, 100): "encodingdetector.charset.min.confidence",
     Range(0, 7): "deduplication.simhash.threshold",
     Range(0, 65535): "serve.port",
+    Range(64, INT): "browser.memory.limit",
+    Range(1, 100): "browser.screenshot.quality",
+    Range(100, 10_000): "browser.width browser.height",
     _PORT: "http.proxy.port elastic.port hbase.indexer.zookeeper.property.clientPort",
 }
 

@@ -38,6 +38,7 @@ class MetadataKey(StrEnum):
     IP = "_ip_"
     ORIGINAL_CHARSET = "OriginalCharEncoding"
     CHARSET = "CharEncodingForConversion"
+    SCREENSHOT = "_screenshot_"  # JPEG
     CACHING_FORBIDDEN = "caching.forbidden"
     DUPLICATE = "_dup_"  # signature in hexadecimal, a blank, and the row key of the page that stands for this one
 

@@ -13,6 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from nutch2py.backends.solr_client import addresses
+from nutch2py.browser.pool import require_playwright
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.mapreduce import package_archive, spark
@@ -105,6 +106,10 @@ WITHOUT: dict[str, tuple[Callable[[Configuration], object], str]] = {
     "pypdfium2": (_pdf, r"needs the package pypdfium2: pip install 'nutch2py\[formats\]'"),
     "cryptography": (_workbook, r"needs the package cryptography: pip install 'nutch2py\[formats\]'"),
     "trafilatura": (_main_text, r"needs trafilatura.*pip install 'nutch2py\[main-text\]'"),
+    "playwright": (
+        lambda _: require_playwright(),
+        r"protocol-browser needs the package playwright: pip install 'nutch2py\[browser\]'",
+    ),
     "kazoo": (
         lambda conf: addresses(conf, "", "cloud", "nutch"),
         r"solr\.zookeeper\.hosts needs the package kazoo: install nutch2py\[cloud\]",
@@ -172,7 +177,7 @@ def test_what_travels_to_the_nodes_is_what_tasks_import() -> None:
     known = trees("nutch2py")
     tasks = {of for name in modules_of_tasks() for module in imported(known[name]) if (of := distribution_of(module))}
     travelling = {canonical(name) for name in package_archive._libraries()}
-    assert sorted(tasks - travelling) == []
+    assert sorted(tasks - travelling - package_archive.OF_THE_NODE) == []
     requirements = {name: [Requirement(text) for text in distribution(name).requires or ()] for name in travelling}
     extras = {
         (canonical(one.name), extra) for wanted in requirements.values() for one in wanted for extra in one.extras

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum, auto
 
 
@@ -22,6 +22,7 @@ class FailureKind(StrEnum):
     URL = "malformed_url"
     SCHEME = "unknown_protocol"
     ROBOTS = "robots_unreachable"
+    BROWSER = "browser"
     OTHER = "other"
 
 
@@ -50,6 +51,23 @@ class Failure:
     cause: Cause = Cause.OTHER
 
 
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """What a browser made of an answer, whose content is then the document as scripts left it.
+
+    ``url``: where the page was in the end. ``limits``: properties whose limit it met, so that there may be more to it.
+    ``received``: the content as it was sent. ``moved``: where a script led to, "" for nowhere. ``size``: bytes of the
+    document before it was cut. ``screenshot``: a picture, where one is wanted.
+    """
+
+    url: str
+    limits: tuple[str, ...] = ()
+    received: bytes = b""
+    moved: str = ""
+    size: int = 0
+    screenshot: bytes = b""
+
+
 @dataclass(slots=True)
 class Answer:
     """The answer to one GET.
@@ -71,6 +89,11 @@ class Answer:
     request: bytes = b""
     status_line: bytes = b""
     failure: Failure | None = None
+    rendered: Rendered | None = None
+
+    def as_received(self) -> Answer:
+        """Return the answer as the server gave it, whatever a browser made of it."""
+        return self if self.rendered is None else replace(self, content=self.rendered.received, rendered=None)
 
     @property
     def cause(self) -> Cause | None:

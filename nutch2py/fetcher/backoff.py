@@ -13,7 +13,9 @@ from nutch2py.schedule.http_date import parse_http_date
 from nutch2py.webpage import ProtocolStatusCode as Code
 
 _OVERLOADED = frozenset({429, 503})
-_OURS = frozenset({FailureKind.URL, FailureKind.GATE, FailureKind.SCHEME, FailureKind.LIMIT, FailureKind.ROBOTS})
+_OURS = frozenset(
+    {FailureKind.URL, FailureKind.GATE, FailureKind.SCHEME, FailureKind.LIMIT, FailureKind.ROBOTS, FailureKind.BROWSER}
+)
 """Failures that say nothing of how the server is."""
 
 

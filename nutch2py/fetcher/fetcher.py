@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from nutch2py.conf import Configuration
@@ -13,6 +14,7 @@ from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetch_state import FetchReport
 from nutch2py.fetcher.http_settings import HttpSettings, check_agent
 from nutch2py.fetcher.queues import FetchItem, HostSettings, QueueKeys
+from nutch2py.fetcher.rendering import OpenRenderer
 from nutch2py.fetcher.run import FetchRun
 from nutch2py.record import Field
 from nutch2py.webpage import WebPage
@@ -33,8 +35,8 @@ class Fetcher:
     """Fetches pages as ``options`` ask, else as the properties do, ``threads`` standing for ``fetcher.threads.fetch``.
 
     ``host_settings`` gives what the host table says, for ``fetcher.queue.use.host.settings``; ``log`` takes the lines
-    that Nutch's fetcher writes to its log. Raises ConfigurationError when a property is malformed or
-    ``http.agent.name`` is missing.
+    that Nutch's fetcher writes to its log; ``renderer`` opens a browser for pages that scripts make. Raises
+    ConfigurationError when a property is malformed or ``http.agent.name`` is missing.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Fetcher:
         host_settings: Callable[[str], HostSettings | None] | None = None,
         log: Callable[[str], None] = log_to_stdout,
         options: FetchOptions | None = None,
+        renderer: OpenRenderer | None = None,
     ) -> None:
         check_agent(conf)
         self.conf = conf
@@ -56,6 +59,7 @@ class Fetcher:
         use_hosts = self.keys.mode == "byHost" and conf.get_bool("fetcher.queue.use.host.settings", False)
         self.host_settings = host_settings if use_hosts else None
         self.log = log
+        self._renderer = None if renderer is None else partial(renderer, self.http)
 
     @staticmethod
     def fields(conf: Configuration, options: FetchOptions) -> frozenset[Field[Any]]:
@@ -83,7 +87,18 @@ class Fetcher:
         of their own.
         """
         started = time.monotonic()
-        fetch = FetchRun(self.conf, self.options, self.keys, self.host_settings, self.log, items, sink, status, lookup)
+        fetch = FetchRun(
+            self.conf,
+            self.options,
+            self.keys,
+            self.host_settings,
+            self.log,
+            items,
+            sink,
+            status,
+            lookup,
+            self._renderer,
+        )
         try:
             transport.run(self.http, self.carrier, self.options.threads, fetch.main)
         finally:

@@ -23,6 +23,8 @@ from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, WebPage
 from nutch2py.webpage import ProtocolStatusCode as Code
 
 SUCCESS = ProtocolStatus(Code.SUCCESS)
+RENDERED = "rendered"
+"""The first argument of the status of a page that a browser rendered; the limits that it met follow."""
 ROBOTS_DENIED = ProtocolStatus(Code.ROBOTS_DENIED)
 
 _CRAWL_STATUS = {
@@ -63,6 +65,10 @@ def protocol_status(url: str, answer: Answer) -> ProtocolStatus:
         text = answer.failure.text[:_MOST_TEXT]
         return ProtocolStatus(Code.PROTO_NOT_FOUND if unknown else Code.EXCEPTION, (text,))
     status = answer.status
+    if answer.rendered is not None:
+        if answer.rendered.moved:
+            return ProtocolStatus(Code.TEMP_MOVED, (answer.rendered.moved,))
+        return ProtocolStatus(Code.SUCCESS, (RENDERED, *answer.rendered.limits))
     if status == 200:
         return SUCCESS
     if 300 <= status < 400:
@@ -101,6 +107,7 @@ class Outcome:
         self._filters = URLFilters(conf)
         self._ignore_external = conf.get_bool("db.ignore.external.links", False)
         self._store_ip = conf.get_bool("store.ip.address", False)
+        self._screenshots = conf.get_trimmed("browser.screenshot", "none") != "none"
         self._store_time = conf.get_bool("http.store.responsetime", True)
 
     def redirect(self, url: str, status: ProtocolStatus) -> Redirect | None:
@@ -154,10 +161,24 @@ class Outcome:
                 page.content = answer.content
                 page.content_type = content_type(headers.get("Content-Type"), url, answer.content, self._conf)
                 page.base_url = url
+                self._rendered(page, answer)
             if keep_target:
                 self._redirect(url, page, status)
         self.mark(page, status)
         return status
+
+    def _rendered(self, page: WebPage, answer: Answer) -> None:
+        """Write what a browser made of an answer, besides its content; take away what an earlier one did."""
+        rendered = answer.rendered
+        if rendered is not None or self._screenshots:
+            page.metadata.pop(MetadataKey.SCREENSHOT, None)
+        if rendered is None:
+            return
+        page.base_url = rendered.url
+        if page.headers.get("Content-Length") is not None:  # it counted what was sent
+            page.headers["Content-Length"] = str(rendered.size)
+        if rendered.screenshot:
+            page.metadata[MetadataKey.SCREENSHOT] = rendered.screenshot
 
     def _redirect(self, url: str, page: WebPage, status: ProtocolStatus) -> None:
         moved = self.redirect(url, status)

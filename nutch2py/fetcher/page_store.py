@@ -47,7 +47,7 @@ class PageStore:
         for item, answer, status in finished:
             page = item.page
             if self._warc is not None and answer is not None:
-                self._warc.write(item, answer)
+                self._warc.write(item, answer.as_received())
             try:
                 if answer is None:
                     self._outcome.mark(page, status)

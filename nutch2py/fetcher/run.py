@@ -15,6 +15,7 @@ from typing import Any
 
 from nutch2py.cells import ProtocolStatus
 from nutch2py.conf import Configuration
+from nutch2py.errors import NutchError
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
 from nutch2py.fetcher.backoff import Backoff
 from nutch2py.fetcher.fetch_options import FetchOptions
@@ -23,6 +24,7 @@ from nutch2py.fetcher.monitor import Monitor, Throughput
 from nutch2py.fetcher.outcome import ROBOTS_DENIED, protocol_status
 from nutch2py.fetcher.page_store import PageStore
 from nutch2py.fetcher.queues import FetchItem, FetchItemQueues, HostSettings, QueueKeys
+from nutch2py.fetcher.rendering import Renderer
 from nutch2py.fetcher.robots import RobotsCache, is_allowed
 from nutch2py.fetcher.transport import Transport
 from nutch2py.plugin_guard import PluginError
@@ -96,7 +98,10 @@ class FetchRun:
         sink: Callable[[FetchItem], None],
         status: Callable[[str], None] | None,
         lookup: Callable[[str], WebPage | None] | None,
+        open_renderer: Callable[[], Renderer] | None = None,
     ) -> None:
+        self._open_renderer = open_renderer
+        self._renderer: Renderer | None = None
         self.conf, self.options, self.log = conf, options, log
         self.state = FetchState(options, log)
         self.report = self.state.report
@@ -121,6 +126,8 @@ class FetchRun:
         """Fetch until the items are used up and the last page is stored."""
         self._loop = asyncio.get_running_loop()
         self._transport = transport
+        self._renderer = None if self._open_renderer is None else self._open_renderer()
+        self._broken: asyncio.Future[None] = self._loop.create_future()
         self.queues = self.state.queues = FetchItemQueues(self.conf, self._loop.time)
         self._backoff = Backoff(self.conf, self.queues, self.report.counters, self.options.deadline)
         self._robots = RobotsCache(self.conf, lambda url, limit: transport.get(url, limit=limit))
@@ -130,7 +137,7 @@ class FetchRun:
         flusher = asyncio.ensure_future(self._flush_until_idle())
         helpers = [asyncio.ensure_future(self._feed()), asyncio.ensure_future(monitor.watch()), flusher]
         idle = asyncio.ensure_future(self._idle.wait())
-        waiting: set[asyncio.Future[Any]] = {*helpers, idle}
+        waiting: set[asyncio.Future[Any]] = {*helpers, idle, self._broken}
         try:
             while not idle.done():
                 done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -142,6 +149,10 @@ class FetchRun:
             for task in (*helpers, *self._tasks, idle):
                 task.cancel()
             await asyncio.gather(*helpers, *self._tasks, idle, return_exceptions=True)
+            self._broken.cancel()
+            if self._renderer is not None:
+                await self._renderer.close()
+                self.report.counters.update(self._renderer.counters)
             if self._timer is not None:
                 self._timer.cancel()
         monitor.end()
@@ -319,7 +330,17 @@ class FetchRun:
         if self.options.detect_sitemaps and rules.sitemaps and item.url.split("://", 1)[1].partition("/")[2] == "":
             item.page.sitemaps = dict.fromkeys(rules.sitemaps, "")
         page = item.page
-        answer = await self._transport.get(item.url, page.modified_time, etag=_etag(page))
+        if self._renderer is not None and self._renderer.always(item.url):
+            answer = await self._transport.get(item.url)
+        else:
+            answer = await self._transport.get(item.url, page.modified_time, etag=_etag(page))
+        if self._renderer is not None:
+            try:
+                answer = await self._renderer.render(item.url, answer)
+            except NutchError as error:  # there is no browser: pages stay due
+                if not self._broken.done():
+                    self._broken.set_exception(error)
+                raise
         self.queues.finish(item, asap=item.url.startswith("file:"))
         status = self._finish(item, answer)
         if status.code in (Code.MOVED, Code.TEMP_MOVED) and len(item.chain) < self._rules.max_redirects:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Self
 from zlib import crc32
 
+from nutch2py.browser.renderer import open_renderer
 from nutch2py.cells import decode_text
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.fetch_options import FetchOptions, deadline
@@ -123,7 +124,13 @@ class FetcherJob(TableJob[FetchParameters]):
         hosts = HostTable(conf) if conf.get_bool("fetcher.queue.use.host.settings") else None
         for _, values in groups:
             with _PageSink(self) as sink:
-                fetcher = Fetcher(conf, host_settings=hosts, log=self.channel.line, options=options)
+                fetcher = Fetcher(
+                    conf,
+                    host_settings=hosts,
+                    log=self.channel.line,
+                    options=options,
+                    renderer=None if options.sitemap else open_renderer(conf),
+                )
                 lookup = partial(self.store.get, fields=fields)
                 report = fetcher.run(self._items(values, fields), sink, self.channel.note, lookup)
             for name, amount in report.counters.items():

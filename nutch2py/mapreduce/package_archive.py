@@ -28,6 +28,8 @@ from nutch2py.errors import ConfigurationError
 from nutch2py.version import __version__
 
 DEFAULT_PATH = "~/.cache/nutch2py/package.tar.gz"
+OF_THE_NODE = frozenset({"pyspark", "playwright"})
+"""Libraries that do not travel: Spark is the cluster's, and a browser is the node's, with what drives it."""
 _MANIFEST = "manifest.json"
 _PROPERTY_FILES = ("nutch-default.xml", "nutch-site.xml")
 _MAX_CONFIGURATION = 64 << 20
@@ -256,7 +258,7 @@ def _libraries() -> dict[str, metadata.Distribution]:
 
     def add(name: str, extras: Sequence[str] = ("",)) -> None:
         name = name.lower().replace("_", "-").replace(".", "-")
-        if name in found or name == "pyspark":
+        if name in found or name in OF_THE_NODE:
             return
         try:
             distribution = metadata.distribution(name)

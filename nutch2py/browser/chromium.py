@@ -1,0 +1,199 @@
+"""The program: finding Chromium, the folder and the user that it runs with, its options, and its processes' memory.
+
+It runs with a profile folder of its own, which goes with it. Root cannot have Chromium's sandbox: it then runs as
+another user (``browser.user``), sandbox and all. The kernel kills it when the process that started it is gone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pwd
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from signal import SIGKILL
+
+from nutch2py.browser.settings import BrowserSettings
+from nutch2py.errors import ConfigurationError
+
+NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "microsoft-edge")
+_FEATURES_OFF = (
+    # those that Playwright switches off, of which Chromium would forget the first list
+    "AcceptCHFrame,AvoidUnnecessaryBeforeUnloadCheckSync,DestroyProfileOnBrowserClose,DialMediaRouteProvider,"
+    "GlobalMediaControls,HttpsUpgrades,LensOverlay,MediaRouter,PaintHolding,ThirdPartyStoragePartitioning,"
+    "AvoidCorsURLLoaderRestartOnRedirect,OptimizationHints,NetworkTimeServiceQuerying,PreconnectToSearch,"
+    # every address is behind the proxy, on the loopback: who may be asked is the gate's matter
+    "LocalNetworkAccessChecks,LocalNetworkAccessChecksWebSockets,"
+    # nothing beside the proxy, nothing unasked
+    "WebTransport,Prerender2,AutofillServerCommunication,Translate,InterestFeedContentSuggestions"
+)
+_PREFIX = "nutch2py-browser-"
+_LOCK = "task"
+"""A file that the task holds locked: the kernel lets go of it however the task ends."""
+_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+
+def find(executable: str) -> str:
+    """Return the path of the browser; ConfigurationError when there is none."""
+    if executable:
+        path = shutil.which(executable)
+        if path is None:
+            raise ConfigurationError(f"browser.executable: {executable} is no program: correct it")
+        return path
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        raise ConfigurationError(
+            "protocol-browser needs Chromium (Debian, Ubuntu: apt-get install chromium): "
+            "install it, or name it with browser.executable"
+        )
+    return path
+
+
+class Home:
+    """The folder of one browser: its profile, its temporary files, and the script that starts it."""
+
+    def __init__(self, settings: BrowserSettings) -> None:
+        program = find(settings.executable)
+        as_user: list[str] = []
+        _sweep(Path(tempfile.gettempdir()))
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self._lock = (self.path / f"{_LOCK}.new").open("wb")
+        try:
+            with suppress(OSError):  # a file system without locks: nobody will sweep there
+                fcntl.flock(self._lock, fcntl.LOCK_EX)
+                (self.path / f"{_LOCK}.new").rename(self.path / _LOCK)
+            if os.name == "posix" and (setpriv := shutil.which("setpriv")):
+                as_user = [setpriv, "--pdeathsig", "KILL"]
+                if os.geteuid() == 0 and settings.sandbox:
+                    user = _user(settings.user)
+                    as_user += ["--reuid", str(user.pw_uid), "--regid", str(user.pw_gid), "--clear-groups"]
+                    os.chown(self.path, user.pw_uid, user.pw_gid)
+                as_user += ["--"]
+            elif os.name == "posix" and os.geteuid() == 0 and settings.sandbox:
+                raise ConfigurationError(
+                    "Chromium has no sandbox for root, and setpriv, which starts it as another user, is not there: "
+                    "start nutch2py as another user, install util-linux, or set browser.sandbox to false"
+                )
+            self.script = self.path / "start"
+            profile = shlex.quote(str(self.path / "profile"))
+            self.script.write_text(
+                f'#!/bin/sh\nexec {shlex.join([*as_user, program])} "$@" --user-data-dir={profile}\n', encoding="utf-8"
+            )
+            self.script.chmod(0o755)
+        except BaseException:
+            self.remove()
+            raise
+
+    def environment(self) -> dict[str, str | float | bool]:
+        """Return the environment of the browser: nothing of ours but the path."""
+        folder = str(self.path)
+        return {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": folder,
+            "TMPDIR": folder,
+            "XDG_CONFIG_HOME": folder,
+            "XDG_CACHE_HOME": folder,
+            "DBUS_SESSION_BUS_ADDRESS": "disabled:",
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+        }
+
+    def remove(self) -> None:
+        """Delete the folder."""
+        self._lock.close()
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _sweep(where: Path) -> None:
+    """Delete the folders of browsers whose task was killed: the kernel has let go of their locks."""
+    for path in where.glob(f"{_PREFIX}*/{_LOCK}"):
+        with suppress(OSError):
+            tried = os.open(path, os.O_WRONLY | os.O_NOFOLLOW)
+            try:
+                if os.fstat(tried).st_uid == os.geteuid():
+                    fcntl.flock(tried, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(path.parent, ignore_errors=True)
+            finally:
+                os.close(tried)
+
+
+def _user(name: str) -> pwd.struct_passwd:
+    try:
+        return pwd.getpwnam(name)
+    except KeyError:
+        raise ConfigurationError(f"browser.user: there is no user {name}: correct it") from None
+
+
+def options(settings: BrowserSettings, port: int) -> list[str]:
+    """Return Chromium's options; ``port``: that of the proxy, which everything goes through."""
+    blink = "primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4"
+    if not settings.images:
+        blink += ",imagesEnabled=false"
+    chosen = [
+        f"--proxy-server=http://127.0.0.1:{port}",
+        "--proxy-bypass-list=<-loopback>",  # nothing is bypassed, not even the loopback
+        "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+        "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+        "--disable-quic",
+        f"--disable-features={_FEATURES_OFF}",
+        f"--blink-settings={blink}",
+        f"--js-flags=--max-old-space-size={max(64, settings.limits.memory >> 20)}",
+        "--disable-gpu",
+        "--no-pings",
+        "--disable-file-system",
+        "--disable-notifications",
+        "--disable-speech-api",
+        "--deny-permission-prompts",
+        "--disable-domain-reliability",
+        "--disable-client-side-phishing-detection",
+    ]
+    if not settings.fonts:
+        chosen.append("--disable-remote-fonts")
+    return chosen
+
+
+def family(pid: int) -> Iterator[int]:
+    """Yield the processes below a process."""
+    with suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in map(int, (task / "children").read_text().split()):
+                yield child
+                yield from family(child)
+
+
+def renderers(pid: int) -> Iterator[int]:
+    """Yield those processes below a process that show pages."""
+    for child in family(pid):
+        with suppress(OSError):
+            if b"\0--type=renderer" in Path(f"/proc/{child}/cmdline").read_bytes():
+                yield child
+
+
+def memory(pid: int) -> int:
+    """Return the bytes that a process has for itself; 0 when it is gone, and where the system does not say."""
+    try:
+        resident, shared = map(int, Path(f"/proc/{pid}/statm").read_text().split()[1:3])
+    except (OSError, ValueError):
+        return 0
+    return (resident - shared) * _PAGE
+
+
+def browser_process(home: Home) -> int | None:
+    """Return the id of the browser that runs in a folder."""
+    wanted = f"--user-data-dir={home.path / 'profile'}".encode()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words = path.read_bytes().split(b"\0")
+            if wanted in words and not any(word.startswith(b"--type=") for word in words):
+                return int(path.parent.name)
+    return None
+
+
+def kill(pid: int) -> None:
+    """End a process at once."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, SIGKILL)

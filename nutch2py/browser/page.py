@@ -1,0 +1,268 @@
+"""One page in a tab: loaded from the answer that the fetcher has, waited for by rules, taken down as it is then."""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b64encode
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nutch2py.browser.lane import Lane
+from nutch2py.browser.pool import Tab, later
+from nutch2py.browser.rules import Wait
+from nutch2py.browser.scripts import WORLD, has, scroll, snapshot
+from nutch2py.browser.settings import BrowserSettings
+from nutch2py.fetcher.answer import Answer, Rendered
+
+if TYPE_CHECKING:
+    from playwright.async_api import CDPSession, Page
+
+_GRACE = 5.0  # seconds to take down what there is at the end of a page's time
+_SCROLL_WAIT = 1.5  # seconds for something to come of scrolling
+_BODY_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive"})
+_HSTS = frozenset({"strict-transport-security", "alt-svc"})  # nothing that lasts beyond the page
+_LIMITS = {"requests": "browser.requests.limit", "bytes": "browser.bytes.limit"}
+
+
+class PageError(Exception):
+    """A page of which nothing can be taken down. ``limit``: the property of the limit that it met, "" for a crash."""
+
+    def __init__(self, limit: str, text: str) -> None:
+        super().__init__(text)
+        self.limit, self.text = limit, text
+
+
+class Taken(NamedTuple):
+    """A document as it was taken down: UTF-8 with a byte order mark, and what else there is to say of it."""
+
+    content: bytes
+    rendered: Rendered
+
+
+class Showing:
+    """A page that is shown. ``url``: where it is; ``limit``: bytes of the document to keep, -1 for all."""
+
+    def __init__(self, tab: Tab, settings: BrowserSettings, url: str, answer: Answer, limit: int) -> None:
+        self._tab, self._settings, self._url, self._answer, self._keep = tab, settings, url, answer, limit
+        self._lane: Lane = tab.lane
+        self._ended = asyncio.get_running_loop().create_future()  # nothing more is to be waited for
+        self._met: list[str] = []
+        self._moved = ""
+        self._loads = self._asked = 0
+        self._crashed = False
+        self._frame = ""
+        self._page: Page
+        self._session: CDPSession
+
+    async def take(self, waits: tuple[Wait, ...]) -> Taken:
+        """Show the page and take it down; PageError where that cannot be."""
+        limits = self._settings.limits
+        try:
+            async with asyncio.timeout(limits.seconds):
+                await self._open()
+                await self._until_ended(self._load(waits))
+        except TimeoutError:
+            self._meet("browser.time.limit")
+        self._check()
+        if self._moved:
+            return Taken(self._answer.content, Rendered(self._url, received=self._answer.content, moved=self._moved))
+        try:
+            async with asyncio.timeout(_GRACE):
+                return await self._snapshot()
+        except TimeoutError:
+            self._check()
+            raise PageError("browser.time.limit", f"no document within {limits.seconds:g} s") from None
+
+    async def close(self) -> None:
+        """Close the page; a tab in which that takes long is not used again."""
+        self._lane.on_limit = _nothing
+        try:
+            async with asyncio.timeout(_GRACE):
+                await self._page.close()
+        except Exception:  # noqa: BLE001 - it hangs, has crashed, or was never there
+            self._tab.spoiled = True
+
+    def _check(self) -> None:
+        """Raise PageError when the page cannot be taken down."""
+        if self._crashed:
+            self._tab.spoiled = True
+            running = self._tab.running
+            if running.overgrown > 0:
+                running.overgrown -= 1
+                megabytes = self._settings.limits.memory >> 20
+                raise PageError("browser.memory.limit", f"the page took more than {megabytes} MB")
+            raise PageError("", "the page crashed")
+        if "browser.loads.limit" in self._met:
+            raise PageError("browser.loads.limit", f"loaded anew more than {self._settings.limits.loads} times")
+
+    def _meet(self, limit: str) -> None:
+        if limit not in self._met:
+            self._met.append(limit)
+
+    def _end(self, *_: object) -> None:
+        if not self._ended.done():
+            self._ended.set_result(None)
+
+    def _crash(self, *_: object) -> None:
+        self._crashed = True
+        self._end()
+
+    def _over(self) -> None:
+        self._meet(_LIMITS[self._lane.over])
+        self._end()
+
+    async def _until_ended(self, work: Any) -> None:
+        """Do the work, unless the page ends it."""
+        from playwright.async_api import Error
+
+        task = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait((task, self._ended), return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                with suppress(Error):  # a page that leaves, closes itself or crashes amid a wait; events tell which
+                    task.result()
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _open(self) -> None:
+        """Open the page: what it may not do is refused from the first."""
+        context, settings = self._tab.context, self._settings
+        page = self._page = await context.new_page()
+        self._session = await context.new_cdp_session(page)
+        self._lane.on_limit = self._over
+        page.on("crash", self._crash)
+        page.on("dialog", lambda dialog: later(dialog.dismiss()))
+        page.on("popup", lambda popup: later(popup.close()))
+        page.on("request", self._count)
+        self._session.on("Fetch.requestPaused", self._on_paused)
+        tree = await self._session.send("Page.getFrameTree")
+        self._frame = tree["frameTree"]["frame"]["id"]
+        kinds = ["Document"]
+        kinds += [] if settings.media else ["Media"]
+        kinds += [] if settings.styles else ["Stylesheet"]
+        await self._session.send("Fetch.enable", {"patterns": [{"resourceType": kind} for kind in kinds]})
+
+    def _count(self, *_: object) -> None:
+        """Count a request, which the proxy cannot in a tunnel."""
+        self._asked += 1
+        if self._asked > self._settings.limits.requests:
+            self._page.remove_listener("request", self._count)
+            self._lane.stop("requests")
+
+    def _on_paused(self, event: dict[str, Any]) -> None:
+        """Decide of a request for a document, or of what is not loaded."""
+        if event["resourceType"] != "Document":
+            self._refuse(event, "BlockedByClient")
+            return
+        request, url = event["request"], str(event["request"]["url"])
+        if event["frameId"] != self._frame:
+            later(self._session.send("Fetch.continueRequest", {"requestId": event["requestId"]}))
+            return
+        if not self._loads:
+            self._loads = 1
+            later(self._session.send("Fetch.fulfillRequest", self._fulfilled(event)))
+        elif url != self._first or event.get("redirectedRequestId"):
+            if request["method"] == "GET" and url.startswith(("http://", "https://")) and not self._moved:
+                self._moved = url + request.get("urlFragment", "")
+                self._end()
+            self._refuse(event, "Aborted")
+        else:
+            self._loads += 1
+            if self._loads > self._settings.limits.loads:
+                self._meet("browser.loads.limit")
+                self._end()
+                self._refuse(event, "Aborted")
+            else:
+                later(self._session.send("Fetch.continueRequest", {"requestId": event["requestId"]}))
+
+    def _refuse(self, event: dict[str, Any], reason: str) -> None:
+        later(self._session.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": reason}))
+
+    def _fulfilled(self, event: dict[str, Any]) -> dict[str, Any]:
+        """Answer the first request with what the fetcher got, so that the server is asked once."""
+        self._first = str(event["request"]["url"])
+        headers = [
+            {"name": name, "value": value}
+            for name, value in self._answer.fields()
+            if name.lower() not in _BODY_HEADERS | _HSTS
+        ]
+        body = b64encode(self._answer.content).decode("ascii")
+        return {"requestId": event["requestId"], "responseCode": 200, "responseHeaders": headers, "body": body}
+
+    async def _load(self, waits: tuple[Wait, ...]) -> None:
+        """Load the page and wait as the rules say."""
+        await self._page.goto(self._url, wait_until="domcontentloaded", timeout=0)
+        for wait in waits:
+            await self._wait(wait)
+        if self._settings.delay:
+            await asyncio.sleep(self._settings.delay)
+
+    async def _wait(self, wait: Wait) -> None:
+        if wait.what == "load":
+            await self._page.wait_for_load_state("load", timeout=0)
+        elif wait.what == "idle":
+            try:
+                async with asyncio.timeout(self._settings.limits.idle):
+                    await self._page.wait_for_load_state("networkidle", timeout=0)
+            except TimeoutError:
+                self._meet("browser.idle.limit")
+        elif wait.what == "selector":
+            await self._evaluate(has(wait.selector))
+        elif wait.what == "scroll":
+            for _ in range(int(wait.amount)):
+                if not await self._evaluate(scroll(_SCROLL_WAIT)):
+                    break
+        else:
+            await asyncio.sleep(wait.amount)
+
+    async def _evaluate(self, script: str) -> Any:
+        """Run a script of ours in its own world."""
+        made = await self._session.send("Page.createIsolatedWorld", {"frameId": self._frame, "worldName": WORLD})
+        asked = {
+            "expression": script,
+            "contextId": made["executionContextId"],
+            "awaitPromise": True,
+            "returnByValue": True,
+        }
+        found = await self._session.send("Runtime.evaluate", asked)
+        if "exceptionDetails" in found:
+            raise PageError("", "the page cannot be taken down")
+        return found["result"].get("value")
+
+    async def _snapshot(self) -> Taken:
+        """Take the document down; a script that does not end is ended first."""
+        from playwright.async_api import Error
+
+        if self._met:
+            await self._session.send("Runtime.terminateExecution")
+        limit = self._keep if self._keep >= 0 else 1 << 30
+        try:
+            found = await self._evaluate(snapshot(limit + 1))
+        except Error:
+            self._check()
+            raise PageError("", "the browser lost the page") from None
+        content = b"\xef\xbb\xbf" + found["html"].encode("utf-8", "replace")
+        size = max(len(content), int(found["size"]))
+        content = content[:limit]
+        url = found["url"] if found["url"].startswith(("http://", "https://")) else self._url
+        rendered = Rendered(url, tuple(self._met), self._answer.content, "", size, await self._screenshot())
+        return Taken(content, rendered)
+
+    async def _screenshot(self) -> bytes:
+        """Return a picture of the page, b"" where none is wanted or it cannot be made."""
+        from playwright.async_api import Error
+
+        settings = self._settings
+        if settings.screenshot == "none":
+            return b""
+        with suppress(Error):
+            picture: bytes = await self._page.screenshot(
+                type="jpeg", quality=settings.quality, full_page=settings.screenshot == "page", timeout=4000
+            )
+            return picture
+        return b""
+
+
+def _nothing() -> None:
+    """Do nothing: a page that is closed heeds no limit."""

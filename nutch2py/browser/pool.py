@@ -1,0 +1,284 @@
+"""The browser of a task: started at the first page, contexts used again and renewed, what breaks replaced.
+
+A context shows one page at a time and has a login of its own at the proxy. After so many pages or bytes it is renewed;
+after so many pages, or when it has grown, crashed or hung, the whole browser is, without a word to the other pages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from nutch2py.browser import chromium
+from nutch2py.browser.lane import Lane
+from nutch2py.browser.proxy import WARM_UP, GatedProxy
+from nutch2py.browser.settings import BrowserSettings
+from nutch2py.errors import ConfigurationError
+from nutch2py.fetcher.http_settings import HttpSettings
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext
+
+_LOOK = 0.3  # seconds between two looks at what processes take
+_CLOSE = 5.0  # seconds that anything of the browser has to close
+
+
+def require_playwright() -> None:
+    """Raise ConfigurationError when the package is not there."""
+    try:
+        import playwright  # noqa: F401
+    except ImportError as error:
+        raise ConfigurationError(
+            "protocol-browser needs the package playwright: pip install 'nutch2py[browser]'"
+        ) from error
+
+
+class Tab:
+    """A context while it shows a page. ``spoiled``: it is not to be used again."""
+
+    def __init__(self, running: Running, context: BrowserContext, lane: Lane) -> None:
+        self.running, self.context, self.lane = running, context, lane
+        self.pages = 0
+        self.spoiled = False
+
+
+class Running:
+    """One Chromium. ``pages`` it has shown, ``active`` ones now. ``dead``: it is gone. ``old``: to be replaced.
+
+    ``overgrown``: processes that were killed because of their memory, and whose page does not know it yet.
+    """
+
+    def __init__(self, settings: BrowserSettings, home: chromium.Home, browser: Any) -> None:
+        self._settings, self._home, self._browser = settings, home, browser
+        self.pages = self.active = self.overgrown = 0
+        self.dead = self.old = False
+        self.idle: list[Tab] = []
+        self.pid = chromium.browser_process(home)
+        browser.on("disconnected", self._on_end)
+        self._watcher = asyncio.ensure_future(self._watch())
+
+    def _on_end(self, *_: object) -> None:
+        self.dead = self.old = True
+
+    async def context(self, user_agent: str, headers: dict[str, str]) -> BrowserContext:
+        """Make a context: nothing of other pages, no downloads, no permissions, no service workers."""
+        settings = self._settings
+        context: BrowserContext = await self._browser.new_context(
+            user_agent=user_agent,
+            extra_http_headers=headers,
+            viewport={"width": settings.width, "height": settings.height},
+            service_workers="block",
+            accept_downloads=False,
+            permissions=[],
+            ignore_https_errors=True,
+        )
+        return context
+
+    async def _watch(self) -> None:
+        """End processes that take more memory than a page may; replace a browser that has grown as much itself."""
+        limit = self._settings.limits.memory
+        while not self.dead and self.pid is not None:
+            await asyncio.sleep(_LOOK)
+            if self.active:
+                for pid in chromium.renderers(self.pid):
+                    if chromium.memory(pid) > limit:
+                        self.overgrown += 1
+                        chromium.kill(pid)
+                if chromium.memory(self.pid) > limit:
+                    self.old = True
+
+    async def close(self) -> None:
+        """End the browser, gently if it can be, and delete its folder."""
+        self.dead = self.old = True
+        self._watcher.cancel()
+        processes = [] if self.pid is None else [self.pid, *chromium.family(self.pid)]
+        try:
+            with suppress(Exception):  # it may be gone, or hang
+                async with asyncio.timeout(_CLOSE):
+                    await self._browser.close()
+        finally:
+            if self.pid is not None and self.pid == chromium.browser_process(self._home):
+                for pid in processes:
+                    chromium.kill(pid)
+            self._home.remove()
+
+
+class Pool:
+    """Gives tabs, no more than ``browser.tabs`` at a time. ``started``: browsers that were."""
+
+    def __init__(self, settings: BrowserSettings, http: HttpSettings, blocked: Iterable[str]) -> None:
+        require_playwright()
+        chromium.find(settings.executable)
+        self._settings, self._http = settings, http
+        self._proxy = GatedProxy(http, blocked)
+        self._free = asyncio.Semaphore(settings.tabs)
+        self._starting = asyncio.Lock()
+        self._playwright: Any = None
+        self._current: Running | None = None
+        self._ending: set[asyncio.Task[None]] = set()
+        self.started = 0
+
+    @asynccontextmanager
+    async def tab(self) -> AsyncIterator[Tab]:
+        """Give a tab for one page; its lane has begun."""
+        async with self._free:
+            running = await self._ready()
+            running.active += 1
+            running.pages += 1
+            tab = None
+            try:
+                async with asyncio.timeout(self._settings.limits.start):
+                    tab = running.idle.pop() if running.idle else await self._new(running)
+                tab.pages += 1
+                tab.lane.begin()
+                yield tab
+            finally:
+                running.active -= 1
+                if tab is not None:
+                    await self._put_back(tab)
+                if running.old and running is not self._current and not running.active:
+                    self._end(running)
+
+    async def _ready(self) -> Running:
+        """Return the browser; a new one at first, and where the one before is worn out or gone."""
+        async with self._starting:
+            running = self._current
+            if running is not None and (running.old or running.pages >= self._settings.restart):
+                running.old, self._current = True, None
+                if not running.active:
+                    self._end(running)
+            if self._current is None:
+                self._current = await self._start()
+            return self._current
+
+    async def _start(self) -> Running:
+        from playwright.async_api import Error, async_playwright
+
+        settings = self._settings
+        home = chromium.Home(settings)
+        seconds = settings.limits.start
+        try:
+            async with asyncio.timeout(2 * seconds):
+                if self._playwright is None:
+                    await self._proxy.start()
+                    self._playwright = await async_playwright().start()
+                browser = await self._playwright.chromium.launch(
+                    executable_path=str(home.script),
+                    headless=True,
+                    chromium_sandbox=settings.sandbox,
+                    args=chromium.options(settings, self._proxy.port),
+                    ignore_default_args=["--disable-popup-blocking"],
+                    env=home.environment(),
+                    timeout=1000 * seconds,
+                    handle_sigint=False,
+                    handle_sigterm=False,
+                    handle_sighup=False,
+                )
+        except (Error, TimeoutError) as error:
+            home.remove()
+            raise ConfigurationError(_no_start(str(error), settings)) from error
+        except BaseException:
+            home.remove()
+            raise
+        self.started += 1
+        return Running(settings, home, browser)
+
+    async def _new(self, running: Running) -> Tab:
+        """Make a context, and have it learn its login: the proxy asks for it once, whatever is asked for later."""
+        limits, http = self._settings.limits, self._http
+        headers = {name: value for name, value in http.headers if name == "Accept-Language"}
+        lane = Lane(limits.requests, limits.received)
+        self._proxy.admit(lane)
+        context = None
+        try:
+            context = await running.context(http.user_agent(), headers)
+            page = await context.new_page()
+            session = await context.new_cdp_session(page)
+            login = {"response": "ProvideCredentials", "username": lane.name, "password": lane.secret}
+
+            def answer(event: dict[str, Any]) -> None:
+                later(session.send("Fetch.continueRequest", {"requestId": event["requestId"]}))
+
+            def log_in(event: dict[str, Any]) -> None:
+                answered = {"requestId": event["requestId"], "authChallengeResponse": login}
+                later(session.send("Fetch.continueWithAuth", answered))
+
+            session.on("Fetch.requestPaused", answer)
+            session.on("Fetch.authRequired", log_in)
+            await session.send("Fetch.enable", {"handleAuthRequests": True})
+            await page.goto(f"http://{WARM_UP}/")
+            await page.close()
+        except BaseException:
+            self._proxy.dismiss(lane)
+            if context is not None:
+                with suppress(Exception):
+                    await context.close()
+            raise
+        return Tab(running, context, lane)
+
+    async def _put_back(self, tab: Tab) -> None:
+        """Keep a context for other pages, without cookies of this one, or close it."""
+        running, settings = tab.running, self._settings
+        tab.lane.end()
+        worn = tab.pages >= settings.pages or tab.lane.total >= settings.received
+        if not (running.old or tab.spoiled or worn):
+            try:
+                async with asyncio.timeout(_CLOSE):
+                    await tab.context.clear_cookies()
+                running.idle.append(tab)
+                return
+            except Exception:  # noqa: BLE001 - whatever is wrong with it, it is closed
+                tab.spoiled = True
+        self._proxy.dismiss(tab.lane)
+        if running.dead:
+            return
+        try:
+            async with asyncio.timeout(_CLOSE):
+                await tab.context.close()
+        except Exception:  # noqa: BLE001 - it hangs, or the browser is gone
+            running.old = True
+
+    def _end(self, running: Running) -> None:
+        for tab in running.idle:
+            self._proxy.dismiss(tab.lane)
+        running.idle.clear()
+        task = asyncio.ensure_future(running.close())
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    async def close(self) -> None:
+        """End everything."""
+        if self._current is not None:
+            self._end(self._current)
+            self._current = None
+        await asyncio.gather(*self._ending, return_exceptions=True)
+        if self._playwright is not None:
+            with suppress(Exception):
+                async with asyncio.timeout(_CLOSE):
+                    await self._playwright.stop()
+            await self._proxy.close()
+
+
+_sending: set[asyncio.Future[Any]] = set()
+
+
+def later(sent: Any) -> None:
+    """Send a message whose answer nobody waits for; the page that it belongs to may be gone by then."""
+    task = asyncio.ensure_future(sent)
+    _sending.add(task)
+    task.add_done_callback(_done)
+
+
+def _done(task: asyncio.Future[Any]) -> None:
+    _sending.discard(task)
+    if not task.cancelled():
+        task.exception()
+
+
+def _no_start(text: str, settings: BrowserSettings) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    said = next((line for line in lines if "FATAL" in line or "ERROR" in line), lines[0] if lines else "no answer")
+    sandbox = ", or set browser.sandbox to false if the system has no user namespaces" if settings.sandbox else ""
+    return f"the browser does not start: {said[:300]}: see that it runs for the user of the task{sandbox}"

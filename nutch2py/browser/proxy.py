@@ -1,0 +1,314 @@
+"""The forward proxy that all requests of the browser go through: it resolves names, asks the gate, and counts.
+
+Chromium is told to resolve nothing and to bypass nothing, so that a request, a redirect, a WebSocket or a worker
+reaches an address in no other way. The address that the gate has judged is the one that is connected to: a name that
+resolves anew finds the gate anew. It listens on the loopback, and a login that only this browser knows keeps other
+users of the machine out; it tells the contexts apart, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import socket
+from base64 import b64decode, b64encode
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import NamedTuple
+
+from nutch2py.browser.lane import Lane
+from nutch2py.errors import causes_of
+from nutch2py.fetcher.answer import header_fields
+from nutch2py.fetcher.gate import AddressExcludedError
+from nutch2py.fetcher.http_settings import HttpSettings
+
+WARM_UP = "nutch2py.invalid"
+"""A name of no host (RFC 6761), which the proxy answers itself: the browser learns its login there."""
+
+_HEAD = 65_536  # bytes of a request's or an answer's head
+_PIECE = 65_536
+_HEAD_SECONDS = 60.0
+_HOP = frozenset({"proxy-authorization", "proxy-connection", "connection", "keep-alive", "te", "upgrade"})
+_OF_CONNECTION = frozenset({b"connection", b"keep-alive"})
+_CHALLENGE = b'Proxy-Authenticate: Basic realm="nutch2py"\r\n'
+
+
+class _Target(NamedTuple):
+    host: str
+    port: int
+    path: str
+
+
+class _Refused(Exception):
+    """A request that is not carried; the reason is one of few words, which are counted."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class GatedProxy:
+    """The proxy of one browser; :meth:`start` before anything else. ``blocked``: hosts nothing is asked of."""
+
+    def __init__(self, http: HttpSettings, blocked: Iterable[str]) -> None:
+        self._http, self._blocked = http, frozenset(blocked)
+        self._lanes: dict[str, Lane] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._upstream = _address_of_proxy(http)
+        self.port = 0
+
+    async def start(self) -> None:
+        """Listen on a free port of the loopback."""
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=_HEAD, backlog=256)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        """Stop listening and end what is under way."""
+        self._server.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def admit(self, lane: Lane) -> None:
+        """Let a context in."""
+        self._lanes[lane.name] = lane
+
+    def dismiss(self, lane: Lane) -> None:
+        """Let a context in no more."""
+        lane.end()
+        self._lanes.pop(lane.name, None)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        lane = None
+        try:
+            while True:
+                async with asyncio.timeout(_HEAD_SECONDS):
+                    head = await reader.readuntil(b"\r\n\r\n")
+                lines = head[:-4].split(b"\r\n")
+                lane = self._lane_of(lines)
+                if lane is None:
+                    await _say(writer, 407, _CHALLENGE)
+                    continue
+                lane.connections.add(writer.transport)
+                if not await self._carry(lane, lines, reader, writer):
+                    return
+        except (OSError, TimeoutError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # a client that went away or speaks no HTTP; what goes wrong behind us is told to it
+        finally:
+            self._tasks.discard(task)
+            if lane is not None:
+                lane.connections.discard(writer.transport)
+            with suppress(OSError):
+                writer.close()
+
+    def _lane_of(self, lines: list[bytes]) -> Lane | None:
+        for name, value in header_fields(lines[1:]):
+            if name.lower() == "proxy-authorization" and value[:6].lower() == "basic ":
+                with suppress(ValueError):
+                    user, _, secret = b64decode(value[6:], validate=True).decode("latin-1").partition(":")
+                    lane = self._lanes.get(user)
+                    if lane is not None and hmac.compare_digest(secret.encode(), lane.secret.encode()):
+                        return lane
+        return None
+
+    async def _carry(
+        self, lane: Lane, lines: list[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        """Carry one request; tell whether the connection goes on."""
+        method, _, rest = lines[0].decode("latin-1").partition(" ")
+        where = rest.rpartition(" ")[0]
+        tunnel = method == "CONNECT"
+        target = _target_of(where, tunnel)
+        if target.host == WARM_UP:
+            await _say(writer, 200)
+            return True
+        try:
+            if target.path == "/favicon.ico" and not tunnel:
+                raise _Refused("icon")
+            if not lane.request():
+                raise _Refused("limit")
+            up_reader, up_writer = await self._connect(target, tunnel)
+        except _Refused as refusal:
+            lane.refused[refusal.reason] += 1
+            await _say(writer, 403)
+            return False
+        lane.connections.add(up_writer.transport)
+        try:
+            if tunnel:
+                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                await _both(lane, reader, writer, up_reader, up_writer)
+            else:
+                await self._forward(lane, method, target, where, lines, (reader, writer, up_reader, up_writer))
+        finally:
+            lane.connections.discard(up_writer.transport)
+            with suppress(OSError):
+                up_writer.close()
+        return False
+
+    async def _connect(self, target: _Target, tunnel: bool) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Open a connection to the target, or to the proxy that stands before it; _Refused says why there is none."""
+        host = target.host.lower()
+        if any(host == name or host.endswith("." + name) for name in self._blocked):
+            raise _Refused("blocked")
+        http = self._http
+        try:
+            async with asyncio.timeout(max(0.001, http.timeout)):
+                if self._upstream is not None and http.proxy is not None and not http.proxy.excepts(host):
+                    if any(not http.gate.accepts_name(known) for known in http.hosts.lookup(host) or [host]):
+                        raise _Refused("gate")
+                    return await _through(*self._upstream, target, tunnel)
+                return await self._open(target)
+        except AddressExcludedError:
+            raise _Refused("gate") from None
+        except (OSError, UnicodeError, TimeoutError, asyncio.IncompleteReadError) as error:
+            excluded = any(isinstance(cause, AddressExcludedError) for cause in causes_of(error))
+            raise _Refused("gate" if excluded else "unreachable") from None
+
+    async def _open(self, target: _Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Connect to the first address of a host that can be reached, none of which the gate refuses."""
+        loop, gate = asyncio.get_running_loop(), self._http.gate
+        known = self._http.hosts.lookup(target.host) or [target.host]
+        found = [
+            entry
+            for name in known
+            for entry in await loop.getaddrinfo(name, target.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        ]
+        last: OSError = OSError(f"no address of {target.host}")
+        for family, kind, protocol, _, address in found:
+            if gate and not gate.accepts(str(address[0])):
+                last = AddressExcludedError(f"address excluded by http.filter.ipaddress: {address[0]}")
+                continue
+            connection = socket.socket(family, kind, protocol)
+            connection.setblocking(False)
+            try:
+                await loop.sock_connect(connection, address)
+                return await asyncio.open_connection(sock=connection, limit=_HEAD)
+            except OSError as error:
+                connection.close()
+                last = error
+            except BaseException:
+                connection.close()
+                raise
+        raise last
+
+    async def _forward(
+        self,
+        lane: Lane,
+        method: str,
+        target: _Target,
+        where: str,
+        lines: list[bytes],
+        streams: tuple[asyncio.StreamReader, asyncio.StreamWriter, asyncio.StreamReader, asyncio.StreamWriter],
+    ) -> None:
+        """Carry a request of HTTP itself, one a connection: what follows would go to a server that was not judged."""
+        reader, writer, up_reader, up_writer = streams
+        proxied = self._upstream is not None and self._http.proxy is not None
+        direct = not proxied or (self._http.proxy is not None and self._http.proxy.excepts(target.host.lower()))
+        length = 0
+        sent = [f"{method} {target.path if direct else where} HTTP/1.1".encode("latin-1")]
+        for name, value in header_fields(lines[1:]):
+            if name.lower() == "content-length":
+                length = int(value)
+            if name.lower() not in _HOP:
+                sent.append(f"{name}: {value}".encode("latin-1"))
+        sent.append(b"Connection: close")
+        if not direct and self._upstream is not None and self._upstream[2]:
+            sent.append(self._upstream[2])
+        up_writer.write(b"\r\n".join(sent) + b"\r\n\r\n")
+        body = asyncio.ensure_future(_pump(reader, up_writer, lane, length))
+        try:
+            head = await up_reader.readuntil(b"\r\n\r\n")
+            status, *answered = head[:-4].split(b"\r\n")
+            kept = [line for line in answered if line.partition(b":")[0].strip().lower() not in _OF_CONNECTION]
+            writer.write(b"\r\n".join([status, *kept, b"Connection: close"]) + b"\r\n\r\n")
+            if lane.receive(len(head)):
+                await _pump(up_reader, writer, lane)
+        finally:
+            body.cancel()
+            await asyncio.gather(body, return_exceptions=True)
+
+
+async def _pump(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, lane: Lane, length: int | None = None
+) -> None:
+    """Carry bytes to the end of the stream, or ``length`` of them; those of answers (without a length) are counted."""
+    left = length
+    while left is None or left > 0:
+        data = await reader.read(_PIECE if left is None else min(_PIECE, left))
+        if not data or (left is None and not lane.receive(len(data))):
+            return
+        writer.write(data)
+        await writer.drain()
+        left = None if left is None else left - len(data)
+
+
+async def _both(
+    lane: Lane,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    up_reader: asyncio.StreamReader,
+    up_writer: asyncio.StreamWriter,
+) -> None:
+    """Carry bytes both ways until either side ends; what is sent counts as what comes."""
+    ways = [
+        asyncio.ensure_future(_pump(reader, up_writer, lane)),
+        asyncio.ensure_future(_pump(up_reader, writer, lane)),
+    ]
+    try:
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for way in ways:
+            way.cancel()
+        await asyncio.gather(*ways, return_exceptions=True)
+
+
+async def _say(writer: asyncio.StreamWriter, status: int, more: bytes = b"") -> None:
+    writer.write(b"HTTP/1.1 %d nutch2py\r\nContent-Length: 0\r\n%s\r\n" % (status, more))
+    await writer.drain()
+
+
+def _target_of(where: str, tunnel: bool) -> _Target:
+    """Read ``host:port`` of a CONNECT, or the absolute URL of any other request; ValueError for another scheme."""
+    if tunnel:
+        host, _, port = where.rpartition(":")
+        return _Target(host.strip("[]"), int(port), "")
+    scheme, _, rest = where.partition("://")
+    if scheme.lower() != "http":
+        raise ValueError(f"{scheme} is not carried")
+    authority, slash, path = rest.partition("/")
+    authority = authority.rpartition("@")[2]
+    host, colon, port = authority.rpartition(":")
+    if not colon or port.endswith("]"):
+        host, port = authority, "80"
+    return _Target(host.strip("[]"), int(port or 80), slash + path or "/")
+
+
+def _address_of_proxy(http: HttpSettings) -> tuple[str, int, bytes] | None:
+    """Return host, port and login line of ``http.proxy.*``; None where there is none."""
+    if http.proxy is None:
+        return None
+    host, _, port = http.proxy.url.partition("://")[2].rpartition(":")
+    login = http.proxy.credentials
+    line = b"Proxy-Authorization: Basic " + b64encode(login.encode("utf-8")) if login else b""
+    return host, int(port), line
+
+
+async def _through(
+    host: str, port: int, login: bytes, target: _Target, tunnel: bool
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to a proxy, which the gate is not asked about, and for a tunnel have it connect on."""
+    connection = await asyncio.to_thread(socket.create_connection, (host, port))  # the loop's own would ask it
+    connection.setblocking(False)
+    reader, writer = await asyncio.open_connection(sock=connection, limit=_HEAD)
+    if tunnel:
+        name = f"[{target.host}]" if ":" in target.host else target.host
+        lines = [f"CONNECT {name}:{target.port} HTTP/1.1", f"Host: {name}:{target.port}"]
+        writer.write("\r\n".join(lines).encode("latin-1") + (b"\r\n" + login if login else b"") + b"\r\n\r\n")
+        head = await reader.readuntil(b"\r\n\r\n")
+        if head.split(b" ", 2)[1:2] != [b"200"]:
+            writer.close()
+            raise OSError(f"the proxy {host} opens no tunnel to {target.host}")
+    return reader, writer

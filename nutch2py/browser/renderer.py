@@ -1,0 +1,106 @@
+"""Which answers are rendered, and what becomes of them: the fetcher's :class:`~nutch2py.fetcher.rendering.Renderer`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from nutch2py.browser import settings as properties
+from nutch2py.browser.page import PageError, Showing
+from nutch2py.browser.pool import Pool
+from nutch2py.browser.rules import BrowserRules, Choice, Way
+from nutch2py.browser.settings import BrowserSettings
+from nutch2py.browser.shell import signs_of
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.fetcher.answer import Answer, Failure, FailureKind
+from nutch2py.fetcher.headers import canonical_headers
+from nutch2py.fetcher.http_settings import HttpSettings
+from nutch2py.fetcher.rendering import OpenRenderer
+from nutch2py.parser.mime import content_type
+from nutch2py.url.rule_files import read_rules_file
+
+HTML = frozenset({"text/html", "application/xhtml+xml"})
+_TRIES = 2  # of a page whose browser was lost to another one
+
+
+def open_renderer(conf: Configuration) -> OpenRenderer | None:
+    """Return what opens a browser where ``plugin.includes`` asks for one, else None."""
+    if not properties.wanted(conf):
+        return None
+    return lambda http: BrowserRenderer(conf, http)
+
+
+class BrowserRenderer:
+    """Renders with Chromium.
+
+    Counted: pages ``rendered`` and ``render_failed``, those of both that were ``rendered_shells``, limits by property.
+    """
+
+    def __init__(self, conf: Configuration, http: HttpSettings) -> None:
+        if http.proxy is not None and not http.proxy.url.startswith("http:"):
+            raise ConfigurationError("protocol-browser speaks with no SOCKS proxy: set http.proxy.type to HTTP")
+        self._conf, self._http = conf, http
+        self._rules = BrowserRules(conf)
+        self._settings = BrowserSettings.of(conf)
+        name = "browser.blocked.hosts.file"
+        blocked = read_rules_file(conf, name, conf.get_trimmed(name, "browser-blocked-hosts.txt"))
+        self._pool = Pool(self._settings, http, {line.strip().lower() for _, line in blocked.lines()})
+        self.counters: Counter[str] = Counter()
+
+    def always(self, url: str) -> bool:
+        """Tell whether a rule has the page rendered whatever it is."""
+        return self._rules.choose(url).way == Way.RENDER
+
+    async def render(self, url: str, answer: Answer) -> Answer:
+        """Return the answer rendered, where it is a page that rules or signs choose."""
+        if answer.failure is not None or answer.status != 200 or not url.startswith(("http://", "https://")):
+            return answer
+        choice = self._rules.choose(url)
+        if choice.way == Way.PLAIN or answer.truncated or not self._is_page(url, answer):
+            return answer
+        shell = choice.way == Way.AUTO
+        if shell and not signs_of(answer.content.decode("utf-8", "replace")).shell:
+            return answer
+        rendered = await self._rendered(url, answer, choice)
+        self.counters["rendered" if rendered.failure is None else "render_failed"] += 1
+        if shell:
+            self.counters["rendered_shells"] += 1
+        return rendered
+
+    def _is_page(self, url: str, answer: Answer) -> bool:
+        declared = canonical_headers(answer.fields()).get("Content-Type")
+        return content_type(declared, url, answer.content, self._conf) in HTML
+
+    async def _rendered(self, url: str, answer: Answer, choice: Choice) -> Answer:
+        from playwright.async_api import Error
+
+        limit = self._http.content_limit
+        for _ in range(_TRIES):
+            try:
+                async with self._pool.tab() as tab:
+                    showing = Showing(tab, self._settings, url, answer, limit)
+                    try:
+                        taken = await showing.take(choice.waits)
+                    finally:
+                        await showing.close()
+            except PageError as error:
+                if tab.running.dead:
+                    continue  # the crash was that of the browser
+                self.counters[f"render_failed_{error.limit or 'crash'}"] += 1
+                text = f"{error.limit or 'protocol-browser'}: {error.text}"
+                return replace(answer, failure=Failure(FailureKind.BROWSER, text), content=b"")
+            except (Error, TimeoutError):  # the browser or its driver is gone, or hangs: another one tries
+                continue
+            for met in taken.rendered.limits:
+                self.counters[f"rendered_until_{met}"] += 1
+            content = taken.content if taken.rendered.size <= limit or limit < 0 else taken.content[:limit]
+            cut = "length" if 0 <= limit < taken.rendered.size else ""
+            return replace(answer, content=content, truncated=cut, rendered=taken.rendered)
+        return replace(
+            answer, failure=Failure(FailureKind.BROWSER, "protocol-browser: the browser was lost"), content=b""
+        )
+
+    async def close(self) -> None:
+        """End the browser."""
+        await self._pool.close()

@@ -1,0 +1,72 @@
+"""The scripts of ours that run in a page, in a world of their own, which those of the page cannot change."""
+
+from __future__ import annotations
+
+import json
+
+WORLD = "nutch2py"
+
+_SNAPSHOT = """(() => {
+  const inert = document.implementation.createHTMLDocument("");
+  const copied = (node) => {
+    const made = inert.importNode(node, false);
+    for (const child of node.shadowRoot ? node.shadowRoot.childNodes : []) made.append(copied(child));
+    for (const child of node.childNodes) made.append(copied(child));
+    return made;
+  };
+  const root = document.documentElement;
+  const url = location.href;
+  if (!root) return {url, html: "", size: 0};
+  let shadows = false, html;
+  const all = document.createNodeIterator(root, NodeFilter.SHOW_ELEMENT);
+  for (let node = all.nextNode(); node && !shadows; node = all.nextNode()) shadows = !!node.shadowRoot;
+  try {
+    const copy = shadows ? copied(root) : inert.importNode(root, true);
+    for (const unseen of copy.querySelectorAll("noscript")) unseen.remove();
+    html = copy.outerHTML;
+  } catch (error) {
+    html = root.outerHTML;
+  }
+  const type = document.doctype ? "<!DOCTYPE " + document.doctype.name + ">" : "";
+  return {url, html: (type + html).slice(0, LIMIT), size: type.length + html.length};
+})()"""
+
+_SCROLL = """(async () => {
+  const root = document.documentElement, height = root.scrollHeight, begun = performance.now();
+  let last = begun, changed = false;
+  const observer = new MutationObserver(() => { changed = true; last = performance.now(); });
+  observer.observe(document, {subtree: true, childList: true, characterData: true});
+  scrollTo(0, root.scrollHeight);
+  await new Promise((done) => {
+    const timer = setInterval(() => {
+      const now = performance.now();
+      const quiet = changed ? now - last > 250 : now - begun > WAIT;
+      if (quiet || now - begun > 4 * WAIT) { clearInterval(timer); done(); }
+    }, 50);
+  });
+  observer.disconnect();
+  return changed || root.scrollHeight > height;
+})()"""
+
+
+def snapshot(limit: int) -> str:
+    """Return the script that gives ``url``, ``html`` (``limit`` characters at most) and its whole ``size``.
+
+    What a reader whose scripts run does not see (``noscript``) is left out; open shadow trees stand where they show.
+    """
+    return _SNAPSHOT.replace("LIMIT", str(limit))
+
+
+def scroll(wait: float) -> str:
+    """Return the script that scrolls to the end and tells whether something came of it within ``wait`` seconds."""
+    return _SCROLL.replace("WAIT", str(int(wait * 1000)))
+
+
+def has(selector: str) -> str:
+    """Return the script that waits until an element is there; a selector that is none is never found."""
+    wanted = json.dumps(selector)
+    return f"""new Promise((done) => {{
+  const look = () => {{ try {{ return !!document.querySelector({wanted}); }} catch (error) {{ return false; }} }};
+  if (look()) return done(true);
+  const timer = setInterval(() => {{ if (look()) {{ clearInterval(timer); done(true); }} }}, 100);
+}})"""

@@ -1,0 +1,32 @@
+"""What the fetcher knows of a browser beside it: an answer goes in, and comes out as it was or rendered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Protocol
+
+from nutch2py.fetcher.answer import Answer
+from nutch2py.fetcher.http_settings import HttpSettings
+
+
+class Renderer(Protocol):
+    """Renders pages that scripts make. ``counters``: for the summary of the fetch.
+
+    A NutchError of :meth:`render` ends the fetch: there is no browser. What a page does to it is the page's failure.
+    """
+
+    counters: Counter[str]
+
+    def always(self, url: str) -> bool:
+        """Tell whether a page is rendered whatever it is: that it has not changed then says nothing of it."""
+
+    async def render(self, url: str, answer: Answer) -> Answer:
+        """Return the answer with what a browser made of it, or as it is."""
+
+    async def close(self) -> None:
+        """Let go of the browser."""
+
+
+OpenRenderer = Callable[[HttpSettings], Renderer]
+"""Makes the renderer of one run; called in its event loop."""
