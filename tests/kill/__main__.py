@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -33,6 +34,7 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="keep the folder of a run in which something failed")
     parser.add_argument("--list", action="store_true", help="name the kinds of faults and the mutations")
     asked = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let what they start in the background ignore it
     if asked.list:
         from tests.kill.mutations import MUTATIONS
 
@@ -46,7 +48,7 @@ def main() -> int:
     if asked.mutation is None:
         summary = run(asked.seed, options, numbers, keep=asked.keep)
         print("\n".join(summary.lines()))
-        return 1 if summary.failed else 0
+        return summary.code
     return _mutated(asked.mutation, asked.seed, options, numbers)
 
 
@@ -68,6 +70,8 @@ def _mutated(name: str, seed: str, options: Options, numbers: list[int]) -> int:
     finally:
         shutil.rmtree(folder)
     print("\n".join(summary.lines()))
+    if summary.interrupted:
+        return summary.code
     caught = (
         f"caught by schedule {numbers.index(n) + 1}"
         if (n := next(iter(summary.failed), None)) is not None

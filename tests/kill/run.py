@@ -17,9 +17,11 @@ from tests.kill import disk
 from tests.kill.crawl import Shop, Undisturbed, commands, cpu_seconds, undisturbed
 from tests.kill.faults import Options, draw, kinds
 from tests.kill.ground import EmbeddedGround, MakeGround
+from tests.kill.invariants import processes_of
 from tests.kill.schedule import Report, Schedule
 from tests.kill.servers import RealServers
 from tests.kill.site import served
+from tests.kills import strike
 
 SHARED = 10
 """Schedules of a site."""
@@ -30,7 +32,10 @@ Say = Callable[[str], None]
 
 @dataclass
 class Summary:
-    """What a run came to. ``tried``, ``hit``: by kind; ``failed``: number of a schedule -> what was wrong."""
+    """What a run came to. ``tried``, ``hit``: by kind; ``failed``: number of a schedule -> what was wrong.
+
+    ``interrupted``: by Ctrl-C, before all had run.
+    """
 
     schedules: int = 0
     tried: Counter[str] = field(default_factory=Counter)
@@ -40,6 +45,12 @@ class Summary:
     skipped: dict[str, str] = field(default_factory=dict)
     cpu: float = 0.0
     seconds: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def code(self) -> int:
+        """The exit code of a run that is to find nothing."""
+        return 130 if self.interrupted else bool(self.failed)
 
     def add(self, number: int, report: Report) -> None:
         self.schedules += 1
@@ -59,7 +70,8 @@ class Summary:
         yield f"{'all':<12} {total[0]:>6} {total[1]:>6} {total[2]:>9}"
         for kind, why in self.skipped.items():
             yield f"{kind}: skipped, {why}"
-        yield (f"{self.schedules} schedules, {len(self.failed)} failed; {self.cpu:.0f} CPU seconds")
+        cut = "interrupted after " if self.interrupted else ""
+        yield (f"{cut}{self.schedules} schedules, {len(self.failed)} failed; {self.cpu:.0f} CPU seconds")
 
 
 @dataclass
@@ -75,10 +87,19 @@ class Harness:
     stack: ExitStack = field(default_factory=ExitStack)
 
     def run(self, numbers: list[int], stop_at_first: bool = False) -> Summary:
-        """Run schedules by their numbers."""
+        """Run schedules by their numbers, until Ctrl-C."""
         summary = Summary()
         began, spent = time.monotonic(), cpu_seconds()
+        try:
+            self._run(summary, numbers, stop_at_first)
+        except KeyboardInterrupt:
+            summary.interrupted = True
+        summary.cpu, summary.seconds = cpu_seconds() - spent, time.monotonic() - began
+        return summary
+
+    def _run(self, summary: Summary, numbers: list[int], stop_at_first: bool) -> None:
         with self.stack:
+            self.stack.callback(self._end_processes)
             library = disk.fsync_library(self.folder)
             if library is None and self.options.store == "embedded":
                 summary.skipped["fsync"] = "there is no C compiler"
@@ -99,8 +120,11 @@ class Harness:
                 self._tell(number, report)
                 if report.wrong and stop_at_first:
                     break
-        summary.cpu, summary.seconds = cpu_seconds() - spent, time.monotonic() - began
-        return summary
+
+    def _end_processes(self) -> None:
+        """End what a schedule that was interrupted has started: Ctrl-C reaches only this process."""
+        for pid in processes_of(self.folder):
+            strike(pid)
 
     @contextmanager
     def _undisturbed(self, shop: Shop, servers: RealServers, number: int) -> Iterator[Undisturbed]:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from tests.kill.__main__ import main
 from tests.kill.crawl import commands
 from tests.kill.faults import JOBS, KINDS, Options, draw, kinds
 from tests.kill.mutations import MUTATIONS, mutate
-from tests.kill.points import POINTS
-from tests.kill.run import run
+from tests.kill.points import FOLDER, POINTS
+from tests.kill.run import Harness, run
+from tests.kill.schedule import Report
 from tests.kill.site import ROUNDS, Plan
 from tests.test_docs import DOCS
 
@@ -75,3 +81,29 @@ def test_points_are_where_the_code_is() -> None:
 def test_the_page_names_every_kind_and_every_mutation() -> None:
     text = (DOCS / "reliability.md").read_text(encoding="utf-8")
     assert not [name for name in (*KINDS, *MUTATIONS) if not re.search(rf"^\| `{name}`", text, re.MULTILINE)]
+
+
+def test_ctrl_c_prints_what_came_of_the_schedules_before(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And ends what was started; the real process of a schedule, so that a terminal's Ctrl-C would not reach it."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["tests.kill", "--schedules", "3"])
+    started: list[subprocess.Popen[bytes]] = []
+
+    def schedule(self: Harness, shop: object, servers: object, whole: object, number: int, without: object) -> Report:
+        if number == 0:
+            return Report([("group", True), ("disk", False)])
+        environment = {**os.environ, FOLDER: f"{self.folder}/schedule-1/strikes/1"}
+        started.append(subprocess.Popen(["sleep", "300"], env=environment, start_new_session=True))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Harness, "_schedule", schedule)
+    monkeypatch.setattr(Harness, "_undisturbed", lambda *_: nullcontext(object()))
+    assert main() == 130
+    told = capsys.readouterr().out
+    assert re.search(r"^group +1 +1 +1$", told, re.MULTILINE)
+    assert re.search(r"^disk +1 +0 +0$", told, re.MULTILINE)
+    assert "interrupted after 1 schedules, 0 failed" in told
+    assert started[0].wait(60) == -9
+    assert not [*tmp_path.iterdir()]
