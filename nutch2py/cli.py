@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import argparse
-import errno
+import contextlib
 import io
 import os
 import sys
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from nutch2py.commands import COMMANDS, command_parser
 from nutch2py.commands.command import did_you_mean
-from nutch2py.errors import NutchError, UsageError
+from nutch2py.disk import disk_trouble
+from nutch2py.errors import NutchError, StoreError, UsageError
 from nutch2py.secrets import concealed
 from nutch2py.version import __version__
 
@@ -124,6 +125,16 @@ def _open_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def _close_streams() -> None:
+    """Let Python not stumble, and lose the exit code, over lines at its end that a full disk does not take."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            with contextlib.suppress(OSError, ValueError):  # it has no number: a test's
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
     _open_streams()
@@ -148,19 +159,24 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             print(concealed(traceback.format_exc(), secrets), end="", file=sys.stderr)
         return _explain(error, secrets)
+    finally:
+        _close_streams()
 
 
 def _explain(error: Exception, secrets: list[str]) -> int:
     """Print one line about a failure; return its exit code."""
+    with contextlib.suppress(OSError):  # the line goes to a disk that is full, too: the code says as much
+        return _told(error, secrets)
+    return error.exit_code if isinstance(error, NutchError) else StoreError.exit_code
+
+
+def _told(error: Exception, secrets: list[str]) -> int:
     if isinstance(error, NutchError):
         print(f"nutch2py: {concealed(str(error), secrets)}", file=sys.stderr)
         return error.exit_code
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        print(
-            f"nutch2py: the disk is full ({error.filename or 'writing'}): free some space, then run it again",
-            file=sys.stderr,
-        )
-        return 4
+    if (trouble := disk_trouble(error, "what this command writes")) is not None:
+        print(f"nutch2py: {concealed(trouble, secrets)}", file=sys.stderr)
+        return StoreError.exit_code
     told = concealed(f"{type(error).__name__}: {error}", secrets)
     print(f"nutch2py: {told} (--debug shows the traceback)", file=sys.stderr)
     return 255

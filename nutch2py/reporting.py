@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import RLock
@@ -87,8 +87,12 @@ def say(text: str) -> None:
     """Say a line of a job's log: on standard output, unless somebody takes it."""
     taken = _reporter.get()
     if taken is None:
-        print(text)
-        sys.stdout.flush()
+        try:
+            print(text)
+            sys.stdout.flush()
+        except OSError as error:
+            error.filename = error.filename or "standard output"  # said to whom it ends
+            raise
     else:
         taken.take_line(text)
 
@@ -97,6 +101,7 @@ def warn(message: str) -> None:
     """Warn the user: on standard error, unless somebody takes it."""
     taken = _reporter.get()
     if taken is None:
-        print(f"WARN {message}", file=sys.stderr)
+        with suppress(OSError):  # a disk that takes no warnings is no reason to stop
+            print(f"WARN {message}", file=sys.stderr)
     else:
         taken.take_warning(message)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from nutch2py.backends.analysis import Analyzer
 from nutch2py.backends.index_lock import exclusive
 from nutch2py.conf import Configuration
+from nutch2py.disk import disk_trouble
 from nutch2py.errors import IndexingError
 from nutch2py.reporting import warn
 from nutch2py.table.opening import store_location
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 """The layout of an index. One of another is not read: ``index -reindex`` makes it anew of the table."""
 VERSION_FILE = "index.json"
+INSTEAD = "name another folder in index.embedded.path and run index -all"
 
 TEXT_FIELDS = ("title", "content", "anchor", "url", "host")
 """Fields whose words are searched when a query names no field."""
@@ -141,7 +143,10 @@ class IndexFolder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise IndexingError(f"cannot make the index {self.path}: {error.strerror}: check the folder") from error
+            trouble = disk_trouble(error, f"the index {self.path}", INSTEAD)
+            raise IndexingError(
+                trouble or f"cannot make the index {self.path}: {error.strerror}: check the folder"
+            ) from error
         return exclusive(self.path / "writer.lock", self.timeout, f"the index {self.path}")
 
     def open(self) -> tantivy.Index:
@@ -160,9 +165,19 @@ class IndexFolder:
             return self._open()
         # the version comes first: a folder with meta.json and without version would be refused for ever
         new = self.path / f"{VERSION_FILE}.new"
-        new.write_text(json.dumps(self.version), encoding="utf-8")
-        new.replace(self.path / VERSION_FILE)
-        return tantivy.Index(make_schema(), str(self.path))
+        try:
+            new.write_text(json.dumps(self.version), encoding="utf-8")
+            new.replace(self.path / VERSION_FILE)
+            return tantivy.Index(make_schema(), str(self.path))
+        except (ValueError, OSError) as error:
+            raise self.unwritable(error) from error
+
+    def unwritable(self, error: Exception) -> IndexingError:
+        """Return what it means that the index cannot be written: what was not committed is sent again."""
+        trouble = disk_trouble(error, f"the index {self.path}", INSTEAD)
+        return IndexingError(
+            trouble or f"cannot write the index {self.path}: {error}: free some space or mend the disk; run it again"
+        )
 
     def _open(self) -> tantivy.Index:
         import tantivy
@@ -185,8 +200,14 @@ class IndexFolder:
                 return False
             except IndexingError as error:
                 warn(f"{error}: it is made anew now")
-                (self.path / "meta.json").unlink(missing_ok=True)  # first: without it there is no index
-                for file in self.path.iterdir():
-                    if file.is_file() and file.name != "writer.lock":
-                        file.unlink()
+                self._clear()
                 return True
+
+    def _clear(self) -> None:
+        try:
+            (self.path / "meta.json").unlink(missing_ok=True)  # first: without it there is no index
+            for file in self.path.iterdir():
+                if file.is_file() and file.name != "writer.lock":
+                    file.unlink()
+        except OSError as error:
+            raise self.unwritable(error) from error

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from nutch2py.disk import disk_trouble
 from nutch2py.errors import IndexingError
 
 _PAUSE = 0.02
@@ -25,7 +26,8 @@ def exclusive(path: Path, timeout: float, what: str) -> Iterator[None]:
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise IndexingError(f"cannot lock {what}: {path}: {error.strerror}: check the folder's permissions") from error
+        trouble = disk_trouble(error, path) or f"{path}: {error.strerror}: check the folder's permissions"
+        raise IndexingError(f"cannot lock {what}: {trouble}") from error
     try:
         deadline = time.monotonic() + timeout
         while True:

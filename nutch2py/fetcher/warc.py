@@ -13,6 +13,8 @@ import socket
 import time
 from base64 import b32encode
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha1
@@ -21,7 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import ConfigurationError
+from nutch2py.disk import disk_trouble
+from nutch2py.errors import ConfigurationError, StoreError
 from nutch2py.fetcher.answer import Answer
 from nutch2py.fetcher.http_settings import agent_string
 from nutch2py.fetcher.queues import FetchItem
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from warcio.statusandheaders import StatusAndHeaders
     from warcio.warcwriter import WARCWriter
 
+_INSTEAD = "give another folder with -warc or fetcher.warc.dir"
 _REMEMBERED = 100_000  # digests for revisit records
 _REPLACED = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 _IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
@@ -71,10 +75,19 @@ def check_folder(folder: str) -> None:
         raise _unwritable(folder, f"this user may not write into {place}")
 
 
+@contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    """Turn the system's errors into those that name the folder; a full disk is no fault of the property."""
+    try:
+        yield
+    except OSError as error:
+        if (trouble := disk_trouble(error, f"WARC files in {folder}", _INSTEAD)) is not None:
+            raise StoreError(trouble) from error
+        raise _unwritable(folder, error.strerror) from error
+
+
 def _unwritable(folder: str | Path, reason: str | None) -> ConfigurationError:
-    return ConfigurationError(
-        f"WARC files cannot be written into {folder}: {reason}: give another folder with -warc or fetcher.warc.dir"
-    )
+    return ConfigurationError(f"WARC files cannot be written into {folder}: {reason}: {_INSTEAD}")
 
 
 class WarcFiles:
@@ -107,11 +120,8 @@ class WarcFiles:
         name = f"{self._prefix}-{self._count:05d}.warc.gz"
         self._count += 1
         self._path = self._folder / name
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._file = self._path.with_name(name + ".open").open("wb")
-        except OSError as error:
-            raise _unwritable(self._folder, error.strerror) from error
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._file = self._path.with_name(name + ".open").open("wb")
         self._writer = WARCWriter(self._file, gzip=True, warc_version="1.1")
         # records are in memory as it is; warcio would leave its temporary files to the garbage collector
         self._writer._create_temp_file = BytesIO
@@ -128,9 +138,11 @@ class WarcFiles:
 
     def write(self, item: FetchItem, answer: Answer) -> None:
         """Write the records of a page; one without an answer gives none."""
-        if answer.failure is not None:
-            return
-        writer = self._open()
+        if answer.failure is None:
+            with _explained(self._folder):
+                self._write(self._open(), item, answer)
+
+    def _write(self, writer: WARCWriter, item: FetchItem, answer: Answer) -> None:
         date = datetime.fromtimestamp(time.time() - answer.elapsed / 1000, UTC)
         headers = {"WARC-Date": date.strftime("%Y-%m-%dT%H:%M:%S.%fZ")}
         if answer.ip:
@@ -189,6 +201,7 @@ class WarcFiles:
     def close(self) -> None:
         """End the file that is open."""
         if self._file is not None:
-            self._file.close()
-            self._path.with_name(self._path.name + ".open").rename(self._path)
-            self._file = self._writer = None
+            file, self._file, self._writer = self._file, None, None
+            with _explained(self._folder):
+                file.close()
+                self._path.with_name(self._path.name + ".open").rename(self._path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, field
@@ -13,6 +14,7 @@ import orjson
 
 from nutch2py.cells import CellError
 from nutch2py.conf import Configuration
+from nutch2py.disk import disk_trouble
 from nutch2py.errors import InputError, StoreError, UsageError
 from nutch2py.jobs.batch_report import age_text, open_batches
 from nutch2py.jobs.beginning import begin
@@ -157,6 +159,8 @@ def dump(conf: Configuration, folder: Path, regex: str, shown: Shown, markdown: 
     except FileExistsError:
         taken = True
     except OSError as error:
+        if (trouble := disk_trouble(error, folder, "name another folder")) is not None:
+            raise StoreError(trouble) from error
         raise InputError(f"cannot write into {folder}: {error.strerror}: name a folder that can be made") from error
     if taken:
         raise InputError(f"{folder} exists already: name a folder that does not")
@@ -165,7 +169,11 @@ def dump(conf: Configuration, folder: Path, regex: str, shown: Shown, markdown: 
     query = Query(page_fields(**shown))
     splits = [RangeSplit(key_range) for key_range in store.key_ranges(query, map_tasks(conf))]
     rows = store.row_estimate()
-    result = run_job(DumpJob, conf, splits, parameters, title="WebTable dump", expected=rows, output=folder)
+    try:
+        result = run_job(DumpJob, conf, splits, parameters, title="WebTable dump", expected=rows, output=folder)
+    except BaseException:  # a part of a dump looks like a whole one, and would be in the way of the next
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     say(f"WebTable dump: {result.count('WebTableReader', 'dumped')} rows")
     say("WebTable dump: done")
     return 0

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nutch2py.conf import Configuration
+from nutch2py.disk import temporary_trouble, try_disk
 from nutch2py.errors import ConfigurationError, NutchError
 from nutch2py.mapreduce import PACKAGE_FOLDER
 from nutch2py.mapreduce.held import HOLDING, learn_clock
@@ -168,9 +169,11 @@ def _run(
     except NutchError:
         raise
     except Exception as error:
-        known = monitor.task_error()
+        known = monitor.task_error() or (try_disk(output) if output is not None and output.is_dir() else None)
         if known is None and hasattr(runner, "explain"):
             known = runner.explain(error)
+        if known is None:
+            known = temporary_trouble(error) or try_disk(monitor.folder)
         if known is not None:
             raise known from error
         raise

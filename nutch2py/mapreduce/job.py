@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
 import msgspec
 
 from nutch2py.conf import Configuration
+from nutch2py.disk import temporary_trouble
 from nutch2py.errors import NutchError
 from nutch2py.mapreduce import NLINE, PACKAGE_FOLDER
 from nutch2py.mapreduce.held import check_held
@@ -257,7 +258,8 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
             known = isinstance(error, NutchError)
             if runner == "inline" and not known:
                 raise
-            told = error if isinstance(error, NutchError) else NutchError(f"{type(error).__name__}: {error}")
+            found = error if isinstance(error, NutchError) else temporary_trouble(error)
+            told = found or NutchError(f"{type(error).__name__}: {error}")
             self.channel.failed(told, "" if known else traceback.format_exc())
             if runner == "hadoop":
                 traceback.print_exc()

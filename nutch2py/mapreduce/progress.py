@@ -238,11 +238,14 @@ class ProgressMonitor:
                 done = f"{100 * rows // self._expected} %" if self._expected else f"{rows:,} rows"
                 text = f"{self._title}: {done}, {' | '.join(said)}"
             text = text[: _columns(self._err) - 1]  # a line that is broken could not be drawn over
-            self._err.write(f"\r\x1b[2K{text}")
-            self._drawn = True
+            text, self._drawn = f"\r\x1b[2K{text}", True
         elif rows or self._note:
-            self._err.write(text + "\n")
-        self._err.flush()
+            text += "\n"
+        else:
+            return
+        with contextlib.suppress(OSError):  # how far a job is, is no reason to end it where the disk takes no more
+            self._err.write(text)
+            self._err.flush()
 
     def _progress(self) -> Progress:
         notes = (self._note,) if self._note else tuple(self.notes())
@@ -250,8 +253,9 @@ class ProgressMonitor:
 
     def _erase(self) -> None:
         if self._drawn:
-            self._err.write("\r\x1b[2K")
-            self._err.flush()
+            with contextlib.suppress(OSError):
+                self._err.write("\r\x1b[2K")
+                self._err.flush()
             self._drawn = False
 
     def first_failures(self) -> dict[str, str]:

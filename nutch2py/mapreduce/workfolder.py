@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from nutch2py.disk import no_temporary_folder, temporary_trouble
+
 _PREFIX = "nutch2py-job-"
 _LOCK = "driver"
 """A file that the driver holds locked: the kernel lets go of it however the driver ends."""
@@ -18,8 +20,11 @@ _LOCK = "driver"
 @contextmanager
 def work_folder() -> Iterator[Path]:
     """Make the folder of a job among the files for temporary use, and delete those of drivers that are gone."""
-    sweep(Path(tempfile.gettempdir()))
-    folder, owner = Path(tempfile.mkdtemp(prefix=_PREFIX)), os.getpid()
+    try:
+        sweep(Path(tempfile.gettempdir()))
+        folder, owner = Path(tempfile.mkdtemp(prefix=_PREFIX)), os.getpid()
+    except OSError as error:
+        raise no_temporary_folder(error) from error
     try:
         unnamed = folder / f"{_LOCK}.new"
         with unnamed.open("wb") as held:
@@ -27,6 +32,10 @@ def work_folder() -> Iterator[Path]:
                 fcntl.flock(held, fcntl.LOCK_EX)
                 unnamed.rename(folder / _LOCK)  # only now do others look at it
             yield folder
+    except OSError as error:  # of files in the folder: tables, indexes and what is written for users name their own
+        if (trouble := temporary_trouble(error)) is not None:
+            raise trouble from error
+        raise
     finally:
         if os.getpid() == owner:  # a forked child that ends by an exception leaves this block, too
             shutil.rmtree(folder, ignore_errors=True)

@@ -19,6 +19,7 @@ from typing import IO, Any
 import orjson
 
 from nutch2py.cells import CellError
+from nutch2py.disk import disk_trouble
 from nutch2py.errors import StoreError
 from nutch2py.table.importing import BadLines, ImportRules, dump_lines
 from nutch2py.table.store import DataStore, RowCells
@@ -122,7 +123,10 @@ def export_rows(rows: Iterable[tuple[str, RowCells]], path: str | Path, progress
             os.fsync(raw.fileno())
         part.replace(target)
     except OSError as error:
-        raise StoreError(f"cannot write {target}: {error.strerror or error}: name a file that you can write") from error
+        trouble = disk_trouble(error, target, "name another file")
+        raise StoreError(
+            trouble or f"cannot write {target}: {error.strerror or error}: name a file that you can write"
+        ) from error
     finally:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from nutch2py.backends.index_lock import exclusive
+from nutch2py.disk import disk_trouble
 from nutch2py.errors import IndexingError
 
 
@@ -40,7 +41,10 @@ class AppendFile:
                 os.fsync(out.fileno())
                 self._set_whole(out.tell())
         except OSError as error:
-            raise IndexingError(f"cannot write {self.path}: {error.strerror}: check the folder and the disk") from error
+            trouble = disk_trouble(error, self.path)
+            raise IndexingError(
+                trouble or f"cannot write {self.path}: {error.strerror}: check the folder and the disk"
+            ) from error
 
     def clear(self) -> None:
         """Empty the file; what an earlier run wrote is gone."""
@@ -50,7 +54,8 @@ class AppendFile:
                 self._set_whole(0)
                 self.path.write_bytes(b"")
         except OSError as error:
-            raise IndexingError(f"cannot empty {self.path}: {error.strerror}: check the folder") from error
+            trouble = disk_trouble(error, self.path)
+            raise IndexingError(trouble or f"cannot empty {self.path}: {error.strerror}: check the folder") from error
 
     def _whole(self, size: int) -> int:
         try:

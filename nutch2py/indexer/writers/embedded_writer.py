@@ -18,7 +18,6 @@ from nutch2py.backends.index_folder import (
 from nutch2py.conf import Configuration
 from nutch2py.contracts import IndexWriter
 from nutch2py.document import NutchDocument, clean_text
-from nutch2py.errors import IndexingError
 from nutch2py.indexer.index_writers import no_id
 
 if TYPE_CHECKING:
@@ -106,9 +105,7 @@ class EmbeddedIndexWriter(IndexWriter):
             try:
                 self._commit(self.folder.open_or_create())
             except (ValueError, OSError, RuntimeError) as error:
-                raise IndexingError(
-                    f"cannot write the index {self.folder.path}: {error}: check the disk, and run the job again"
-                ) from error
+                raise self.folder.unwritable(error) from error
         self._pending, self._size = {}, 0
 
     def _commit(self, index: tantivy.Index) -> None:

@@ -39,6 +39,7 @@ READY = "ready"
 DEFAULT_MAP_SIZE = 1 << 40
 _MAX_DATABASES, _MAX_READERS = 512, 512
 _DISK_TROUBLE = frozenset({errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT})
+_READ_ONLY = "its file system is read-only: see why (dmesg), and mount it for writing (reading needs that, too)"
 """LMDB calls a write that was cut short, as on a disk that fills up, an input/output error."""
 _NUMBER = struct.Struct(">Q")
 _SAVE = (
@@ -85,6 +86,8 @@ def explained(where: str) -> Iterator[None]:
         ) from error
     except (lmdb.Error, OSError) as error:
         number = error.errno if isinstance(error, OSError) else error.code  # LMDB's own are negative
+        if number == errno.EROFS:
+            raise StoreError(f"cannot write in {where}: {_READ_ONLY}") from error
         if isinstance(error, lmdb.DiskError) or number in _DISK_TROUBLE:
             raise StoreError(
                 f"no space left for {where}, or its disk fails ({error}): free some space; nothing of this group was "

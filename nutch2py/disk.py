@@ -1,0 +1,73 @@
+"""What a disk that takes nothing more means to a user: which it is, what to do, which exit code."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from pathlib import Path
+
+from nutch2py.errors import NutchError, StoreError, causes_of
+
+_TROUBLES = {
+    errno.ENOSPC: ("no space is left", "free some space"),
+    errno.EDQUOT: ("this user's quota is used up", "free some of this user's space, or raise the quota"),
+    errno.EFBIG: ("no file may grow any further", "raise this user's limit (ulimit -f)"),
+    errno.EROFS: ("the file system is read-only", "see why (dmesg), and mount it for writing"),
+    errno.EIO: ("the disk fails", "see how (dmesg), and mend or replace it"),
+}
+_TRIED = 1 << 16  # bytes
+
+
+def disk_trouble(error: BaseException, where: str | Path, instead: str = "") -> str | None:
+    """Return what an error says of a disk, with the place and what to do; None when it says nothing of one.
+
+    ``where`` is the place, if the error names none; ``instead``: how another place is named.
+    """
+    for cause in causes_of(error):
+        if isinstance(cause, OSError) and cause.errno in _TROUBLES:
+            what, repair = _TROUBLES[cause.errno]
+            other = f", or {instead}" if instead else ""
+            return f"{what} for {cause.filename or where}: {repair}{other}; then run it again"
+    return None
+
+
+def temporary_trouble(error: BaseException) -> NutchError | None:
+    """Return what an error says of the disk with the files for temporary use; None when it says nothing of a disk."""
+    trouble = disk_trouble(error, f"files for temporary use in {_temporary()}", "name another folder in TMPDIR")
+    return StoreError(trouble) if trouble else None
+
+
+def no_temporary_folder(error: OSError) -> StoreError:
+    """Return what it means that no file for temporary use can be made at all."""
+    found = temporary_trouble(error)
+    if isinstance(found, StoreError):
+        return found
+    return StoreError(
+        f"no file for temporary use can be made ({error.strerror or error}): free some space, or name a folder in "
+        "TMPDIR that can be written; then run it again"
+    )
+
+
+def try_disk(folder: Path) -> NutchError | None:
+    """Return what is wrong with the disk of a folder when a few bytes cannot be written there.
+
+    That is for the end of tasks that could not say where, or anything: what they say goes to a disk, too.
+    """
+    tried = folder / f".tried-{os.getpid()}"
+    try:
+        try:
+            tried.write_bytes(bytes(_TRIED))
+        finally:
+            tried.unlink(missing_ok=True)
+    except OSError as error:
+        trouble = disk_trouble(error, folder)
+        return StoreError(trouble) if trouble else None
+    return None
+
+
+def _temporary() -> str:
+    try:
+        return tempfile.gettempdir()
+    except OSError:
+        return "TMPDIR"
