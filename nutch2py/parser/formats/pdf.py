@@ -9,6 +9,7 @@ from typing import Any
 from nutch2py.conf import Configuration
 from nutch2py.parser.formats.nested import NestedDocuments, unpacking
 from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Encrypted, LimitExceeded, Unreadable
+from nutch2py.parser.formats.pdf_text import page_text
 from nutch2py.webpage import WebPage
 
 _PROPERTIES = {
@@ -18,11 +19,12 @@ _PROPERTIES = {
 _HYPHEN = re.compile("[\x02\ufffe]\\r?\\n?")  # PDFium's signs for a hyphen at the end of a line: the word goes on
 _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-]\d\d)'?(\d\d)?|Z)?")
 _MAX_LINKS = 10_000
+_MAX_BOOKMARKS, _MAX_DEPTH = 10_000, 32
 _MAX_LOOKED_AT = 20_000_000  # characters: for each link PDFium looks through all of its page
 
 
 class PdfParser(DocumentParser):
-    """Text page by page, the links of annotations, bookmarks, annotations' texts, and attached files.
+    """Text page by page, each with its links and after it the texts of its annotations; the outline; attached files.
 
     A document that may be read but not copied is read: its author let everyone open it.
     """
@@ -55,6 +57,7 @@ class PdfParser(DocumentParser):
                 broken += not _read_page(pdf, number, document)
             if broken and broken == count:
                 raise Unreadable(f"PDF: none of {count} pages can be read")
+            _outline(pdf, document)
             self._attachments(pdf, document)
         finally:
             pdf.close()
@@ -88,7 +91,7 @@ def _read_page(pdf: Any, number: int, document: Document) -> bool:
     try:
         page = pdf[number]
         text = page.get_textpage()
-        document.add(_HYPHEN.sub("", text.get_text_range(errors="ignore")))
+        document.add(_HYPHEN.sub("", page_text(text)))
         _annotations(pdf, page, text, document)
         text.close()
         page.close()
@@ -119,9 +122,33 @@ def _annotations(pdf: Any, page: Any, text: Any, document: Document) -> None:
                     room -= len(anchor)
                 document.link(target, anchor)
         elif kind != raw.FPDF_ANNOT_POPUP:
-            for key in (b"Contents", b"V"):
-                document.add(_string(annotation, key))
+            said = [_string(annotation, key) for key in (b"Contents", b"V")]
+            if any(said):  # by whom a note is, what a field is called
+                document.add(": ".join(part for part in (_string(annotation, b"T"), *said) if part))
         raw.FPDFPage_CloseAnnot(annotation)
+
+
+def _outline(pdf: Any, document: Document) -> None:
+    """Add the titles of the outline (bookmarks), and the links in it; one that goes in circles is read once."""
+    from pypdfium2 import raw
+
+    seen: set[int] = set()
+    waiting = [(raw.FPDFBookmark_GetFirstChild(pdf, None), 1)]
+    while waiting and len(seen) < _MAX_BOOKMARKS:
+        bookmark, depth = waiting.pop()
+        if not bookmark or (address := ctypes.addressof(bookmark.contents)) in seen:
+            continue
+        seen.add(address)
+        size = raw.FPDFBookmark_GetTitle(bookmark, None, 0)
+        buffer = ctypes.create_string_buffer(size)
+        raw.FPDFBookmark_GetTitle(bookmark, buffer, size)
+        title = buffer.raw[: max(0, size - 2)].decode("utf-16-le", "replace")
+        document.add(title)
+        if target := _uri(pdf, raw.FPDFBookmark_GetAction(bookmark)):
+            document.link(target, title)
+        waiting.append((raw.FPDFBookmark_GetNextSibling(pdf, bookmark), depth))
+        if depth < _MAX_DEPTH:
+            waiting.append((raw.FPDFBookmark_GetFirstChild(pdf, bookmark), depth + 1))
 
 
 def _uri(pdf: Any, action: Any) -> str:

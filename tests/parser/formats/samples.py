@@ -9,6 +9,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 FREE, END, FAT = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
 SECTOR, MINI = 512, 64
@@ -138,21 +139,26 @@ def tiff(entries: Iterable[tuple[int, int, int, bytes]], data: bytes = b"") -> b
     return b"II*\0" + struct.pack("<I", 8 + len(data)) + data + directory + bytes(4)
 
 
-def pdf(pages: Iterable[bytes], annotations: str = "") -> bytes:
-    """Give a PDF with a page for each content stream, its annotations on every page."""
+def pdf(pages: Iterable[bytes], annotations: str = "", fonts: str = "", more: Iterable[bytes] = ()) -> bytes:
+    """Give a PDF with a page for each content stream, its annotations on every page.
+
+    ``fonts``: beside Helvetica, which is F; ``more``: further objects, from number 10 on, and the outline is the first.
+    """
     streams = list(pages)
     kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(streams)))
     objects = [
-        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Catalog/Pages 2 0 R/Outlines 10 0 R>>" if more else b"<</Type/Catalog/Pages 2 0 R>>",
         f"<</Type/Pages/Count {len(streams)}/Kids[{kids}]>>".encode(),
         b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
     ]
     for n, stream in enumerate(streams):
         objects.append(
             f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents {5 + 2 * n} 0 R"
-            f"/Resources<</Font<</F 3 0 R>>>>/Annots[{annotations}]>>".encode()
+            f"/Resources<</Font<</F 3 0 R{fonts}>>>>/Annots[{annotations}]>>".encode()
         )
         objects.append(b"<</Length %d>>stream\n" % len(stream) + stream + b"\nendstream")
+    if more:
+        objects += [b"null"] * (9 - len(objects)) + [*more]
     out, places = bytearray(b"%PDF-1.4\n"), []
     for number, body in enumerate(objects, 1):
         places.append(len(out))
@@ -161,6 +167,26 @@ def pdf(pages: Iterable[bytes], annotations: str = "") -> bytes:
     out += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
     out += b"".join(b"%010d 00000 n \n" % place for place in places)
     return bytes(out) + b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, start)
+
+
+def _vertical() -> dict[str, Any]:
+    cmap = b"begincmap 1 begincodespacerange <0000> <ffff> endcodespacerange"
+    cmap += b" 1 beginbfrange <0020> <007e> <0020> endbfrange endcmap"
+    letters = b"/CIDSystemInfo<</Registry(Adobe)/Ordering(Identity)/Supplement 0>>/DW 600/FontDescriptor 14 0 R>>"
+    size = b"/Flags 4/ItalicAngle 0/Ascent 700/Descent -200/FontBBox[0 -200 1000 900]>>"
+    return {
+        "fonts": "/G 11 0 R",
+        "more": [
+            b"<<>>",
+            b"<</Type/Font/Subtype/Type0/BaseFont/X/Encoding/Identity-V/DescendantFonts[12 0 R]/ToUnicode 13 0 R>>",
+            b"<</Type/Font/Subtype/CIDFontType2/BaseFont/X" + letters,
+            b"<</Length %d>>stream\n" % len(cmap) + cmap + b"\nendstream",
+            b"<</Type/FontDescriptor/FontName/X" + size,
+        ],
+    }
+
+
+VERTICAL = _vertical()  # arguments of pdf() for a font G for vertical writing, of two bytes a letter
 
 
 def link(target: str) -> str:

@@ -60,6 +60,11 @@ def ole(make: Callable[[int], dict[str, bytes]], size: int) -> Shape:
     return many(lambda n: s.compound(make(n)), size)
 
 
+def outline(item: bytes, count: int) -> list[bytes]:
+    """Give an outline of a PDF as objects from number 10 on; each item names the number after its own."""
+    return [b"<</First 11 0 R>>", *[item % (12 + number) for number in range(count)]]
+
+
 def overlapping(size: int, count: int) -> bytes:
     """Give a ZIP whose directory has one file ``count`` times."""
     whole = s.zipped({"a.txt": b"text " * (size // 5)}, packed=False)
@@ -76,6 +81,15 @@ RTF_LINK = rb'{\field{\*\fldinst HYPERLINK "/x"}{\fldrslt '
 W = '<w:hyperlink r:id="1"><w:r><w:t>a</w:t></w:r></w:hyperlink>'
 FIELD = '<fldChar fldCharType="begin"/><instrText>HYPERLINK a</instrText><fldChar fldCharType="separate"/>'
 FIELD_END = '<fldChar fldCharType="end"/>'
+CMAP = b"begincmap 1 begincodespacerange <00> <ff> endcodespacerange 1 beginbfrange <41> <42> <05d0> endbfrange endcmap"
+HEBREW: Any = {
+    "fonts": "/G 11 0 R",
+    "more": [
+        b"<<>>",
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/ToUnicode 12 0 R>>",
+        b"<</Length %d>>stream\n" % len(CMAP) + CMAP + b"\nendstream",
+    ],
+}
 LISTS = [[s.list_level("%1" * 9, 1, 3888)]]  # a number of 135 letters
 XML: dict[str, Shape] = {
     "elements": text("<item><title>a</title><link>/b</link></item>", "<rss><channel>", "</channel></rss>"),
@@ -287,6 +301,16 @@ SHAPES: dict[str, tuple[type[Parser], dict[str, Shape]]] = {
             "links over text": halves(
                 lambda n, k: s.pdf([b"BT /F 9 Tf (" + b"text " * (n // 5) + b") Tj ET"], s.link("http://h.test/") * k),
                 90,
+            ),
+            "torn words": many(lambda n: s.pdf([b"BT /G 9 Tf " + b"<00410042> Tj " * n + b"ET"], **s.VERTICAL), 14),
+            "from right to left": many(lambda n: s.pdf([b"BT /G 9 Tf " + b"(AB) Tj " * n + b"ET"], **HEBREW), 8),
+            "heights": many(lambda n: s.pdf([b"BT /G 9 Tf " + b"0 9 Td (AB) Tj " * n + b"ET"], **HEBREW), 15),
+            "an outline": many(lambda n: s.pdf([b""], more=outline(b"<</Title(t)/Next %d 0 R>>", n)), 60),
+            "an outline in itself": many(
+                lambda n: s.pdf([b""], more=outline(b"<</Title(t)/Next 11 0 R/First %d 0 R>>", n)), 80
+            ),
+            "notes": many(
+                lambda n: s.pdf([b""], "<</Type/Annot/Subtype/Text/Rect[0 0 9 9]/T(A)/Contents(note)>>" * n), 75
             ),
             "no objects": text("1 0 obj ", "%PDF-1.4\n"),
         },
