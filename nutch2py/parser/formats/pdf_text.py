@@ -147,7 +147,8 @@ def _turned(line: list[_Char]) -> Iterator[str]:
             continue
         glyph = [char.text for char in line[start:index]]
         if len(glyph) > 1 and _RIGHT_TO_LEFT.match(glyph[0]) and (
-            unicodedata.combining(glyph[0]) or (glyph[0] in "\u0622\u0623\u0625\u0627" and glyph[-1] == "\u0644")
+            (unicodedata.combining(glyph[0]) and not unicodedata.combining(glyph[-1]))
+            or (glyph[0] in "\u0622\u0623\u0625\u0627" and glyph[-1] == "\u0644")
         ):  # fmt: skip
             glyph.reverse()  # no word has a mark before its letter, and no font a ligature of alef and lam
         yield from glyph

@@ -55,6 +55,7 @@ def test_a_letter_stands_before_its_marks_and_lam_before_alef() -> None:
 
     assert turned(DAGESH + ALEPH, ALEF + LAM) == ALEPH + DAGESH + LAM + ALEF
     assert turned(ALEPH + DAGESH, LAM + ALEF) == ALEPH + DAGESH + LAM + ALEF
+    assert turned("\u064e\u0651") == "\u064e\u0651"  # two marks of a letter before them
     assert turned(ALEF, LAM) == ALEF + LAM  # two letters, not one glyph
     assert turned("fi", "\u0301e") == "fi\u0301e"
 
