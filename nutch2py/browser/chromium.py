@@ -137,7 +137,8 @@ def options(settings: BrowserSettings, port: int) -> list[str]:
         f"--proxy-server=http://127.0.0.1:{port}",
         "--proxy-bypass-list=<-loopback>",  # nothing is bypassed, not even the loopback
         "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
-        "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+        "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+        "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # its name before
         "--disable-quic",
         f"--disable-features={_FEATURES_OFF}",
         f"--blink-settings={blink}",

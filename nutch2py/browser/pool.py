@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from nutch2py.browser import chromium
 from nutch2py.browser.lane import Lane
 from nutch2py.browser.proxy import WARM_UP, GatedProxy
+from nutch2py.browser.scripts import BEFORE_ALL
 from nutch2py.browser.settings import BrowserSettings
 from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher.http_settings import HttpSettings
@@ -74,6 +75,7 @@ class Running:
             permissions=[],
             ignore_https_errors=True,
         )
+        await context.add_init_script(BEFORE_ALL)
         return context
 
     async def _watch(self) -> None:

@@ -133,7 +133,8 @@ class GatedProxy:
             up_reader, up_writer = await self._connect(target, tunnel)
         except _Refused as refusal:
             lane.refused[refusal.reason] += 1
-            await _say(writer, 403)
+            if tunnel:  # else no word, which the page would take for the server's
+                await _say(writer, 403)
             return False
         lane.connections.add(up_writer.transport)
         try:

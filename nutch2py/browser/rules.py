@@ -20,7 +20,7 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.plugins import selection
 from nutch2py.url.javaurl import parse_url
-from nutch2py.url.rule_files import Rules, check_growth, read_rules
+from nutch2py.url.rule_files import Rules, check_growth, read_rules_file
 
 _MOST_SCROLLS = 1000
 _LONGEST_DELAY = 3600.0
@@ -75,7 +75,9 @@ class BrowserRules:
         if text not in set(Way):
             raise ConfigurationError(f"browser.pages is {text!r}: choose one of {', '.join(Way)}")
         self._default = Choice(Way.RENDER if every and text == Way.AUTO else Way(text), DEFAULT_WAITS)
-        rules = read_rules(conf, "browser.rules", "browser-rules.txt")
+        given, name = conf.get("browser.rules"), "browser.rules.file"
+        file = conf.get_trimmed(name, "browser-rules.txt")
+        rules = Rules("property browser.rules", given) if given else read_rules_file(conf, name, file)
         self._rules = list(_parsed(rules))
         patterns = [(f"rule {number}", r.pattern) for number, r in enumerate(self._rules, 1) if r.pattern is not None]
         check_growth(conf, rules.name, patterns)

@@ -6,6 +6,9 @@ import json
 
 WORLD = "nutch2py"
 
+BEFORE_ALL = "for (const name of ['RTCPeerConnection', 'webkitRTCPeerConnection']) delete globalThis[name];"
+"""Runs in each frame before its own scripts: WebRTC would ask beside the proxy, were it not for an option as well."""
+
 _SNAPSHOT = """(() => {
   const inert = document.implementation.createHTMLDocument("");
   const copied = (node) => {

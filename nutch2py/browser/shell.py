@@ -16,6 +16,7 @@ LITTLE_TEXT = 60
 MOST_LINKS = 3
 """Links with a text that a shell has at most."""
 
+_MOST_LOOKED_AT = 10  # elements of a kind; they can stand in each other, each with the text of all
 _ROOTS = (
     "#root, #app, #__next, #__nuxt, #___gatsby, #svelte, #q-app, #ember-app, #react-root, #app-root, #main-app, "
     "#application, #mount, app-root, my-app, [ng-app], [data-reactroot], [data-server-rendered], [data-svelte-root], "
@@ -51,7 +52,9 @@ class Signs(NamedTuple):
 def signs_of(html: str) -> Signs:
     """Return the signs of a page."""
     tree = LexborHTMLParser(html)
-    notice = any("javascript" in (node.text() or node.html or "").lower() for node in tree.css("noscript"))
+    notice = any(
+        "javascript" in (node.text() or node.html or "").lower() for node in tree.css("noscript")[:_MOST_LOOKED_AT]
+    )
     scripts = inline = 0
     for node in tree.css("script"):
         kind = (node.attributes.get("type") or "").strip().lower()
@@ -61,7 +64,7 @@ def signs_of(html: str) -> Signs:
             scripts += 1
         else:
             inline += len(node.text().strip())
-    root = any(not (node.text() or "").strip() for node in tree.css(_ROOTS))
+    root = any(not (node.text() or "").strip() for node in tree.css(_ROOTS)[:_MOST_LOOKED_AT])
     frames = tree.css_first("frameset, iframe") is not None
     tree.strip_tags([*_UNSEEN, "noscript"])
     body = tree.body
