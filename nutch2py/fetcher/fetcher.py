@@ -10,6 +10,7 @@ from typing import Any
 
 from nutch2py.conf import Configuration
 from nutch2py.fetcher import transport
+from nutch2py.fetcher.feeder import Rows
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetch_state import FetchReport
 from nutch2py.fetcher.http_settings import HttpSettings, check_agent
@@ -19,7 +20,7 @@ from nutch2py.fetcher.run import FetchRun
 from nutch2py.record import Field
 from nutch2py.webpage import WebPage
 
-__all__ = ["FetchItem", "FetchReport", "Fetcher"]
+__all__ = ["FetchItem", "FetchReport", "Fetcher", "Rows"]
 
 _FIELDS: frozenset[Field[Any]] = frozenset(
     {WebPage.markers, WebPage.repr_url, WebPage.fetch_time, WebPage.modified_time, WebPage.headers, WebPage.status}
@@ -72,7 +73,7 @@ class Fetcher:
 
     def run(
         self,
-        items: Iterator[FetchItem],
+        items: Rows | Iterator[FetchItem],
         sink: Callable[[FetchItem], None],
         status: Callable[[str], None] | None = None,
         lookup: Callable[[str], WebPage | None] | None = None,
@@ -80,20 +81,22 @@ class Fetcher:
         """Fetch every item and hand it to ``sink`` with its page updated; return the counts.
 
         ``items`` is advanced and ``sink`` and ``lookup`` are called in one thread of their own, never two at a time; no
-        more than ``fetcher.queue.depth.multiplier`` × threads items are held. An exception that ``items`` or ``sink``
+        more than ``fetcher.queue.depth.multiplier`` × threads items are held. With :class:`Rows`, which name what is
+        not read yet, a host with many pages takes no room from the others. An exception that ``items`` or ``sink``
         raises ends the fetch and is raised here. ``status`` is called every second with a line for a terminal, unless
         nothing moves and the table alone is waited for. ``lookup`` gives the row of a key, None when there is none:
         with ``http.redirect.max`` above 0 the targets of redirects are fetched at once and handed to ``sink`` as items
         of their own.
         """
         started = time.monotonic()
+        rows = items if isinstance(items, Rows) else Rows.of(items)
         fetch = FetchRun(
             self.conf,
             self.options,
             self.keys,
             self.host_settings,
             self.log,
-            items,
+            rows,
             sink,
             status,
             lookup,

@@ -168,14 +168,29 @@ class FetchItemQueues:
             found = self._queues[queue_id] = FetchItemQueue(queue_id, max(1, threads), delay, least)
         return found
 
+    def size(self, queue_id: str) -> int:
+        """Return how many pages wait in a queue."""
+        queue = self._queues.get(queue_id)
+        return 0 if queue is None else queue.size
+
+    def asks(self, queue_id: str) -> bool:
+        """Tell whether a request of a queue is under way."""
+        queue = self._queues.get(queue_id)
+        return queue is not None and queue.in_progress > 0
+
+    def refusal(self, queue_id: str) -> str:
+        """Return the name of the counter of what a queue leaves out when it takes no more, else ""."""
+        queue = self._queues.get(queue_id)
+        if queue is not None and queue.closed:
+            return "AboveExceptionThresholdInQueue"
+        return "AboveMaxPagesInQueue" if 0 <= self._max_pages <= self._pages[queue_id] else ""
+
     def add(self, item: FetchItem) -> str:
         """Put an item into its queue; return the name of the counter of those left out when it takes no more."""
         queue = self.queue(item.queue_id, item.settings)
-        if queue.closed:
-            return "AboveExceptionThresholdInQueue"
+        if left_out := self.refusal(queue.id):
+            return left_out
         if self._max_pages >= 0:
-            if self._pages[queue.id] >= self._max_pages:
-                return "AboveMaxPagesInQueue"
             self._count(queue.id)
         self._idle.pop(queue.id, None)
         queue.items.append(item)
@@ -230,6 +245,11 @@ class FetchItemQueues:
         """Tell whether a queue's failures still count."""
         return queue.exceptions > 0 and now < queue.last_exception + self._clear_after
 
+    @property
+    def ready(self) -> bool:
+        """Whether a queue may be asked now."""
+        return bool(self._ready) and self._ready[0][0] <= self._clock()
+
     def next_time(self) -> float | None:
         """Return when a queue may become ready, on the clock's scale; None when none waits for a time."""
         return self._ready[0][0] if self._ready else None
@@ -259,6 +279,19 @@ class FetchItemQueues:
         self.total_size += 1
         self._schedule(queue)
         return 0
+
+    def halve(self) -> dict[str, list[FetchItem]]:
+        """Take the later half of what waits in each queue out again, and return it; one page stays at least."""
+        taken: dict[str, list[FetchItem]] = {}
+        for queue in self._queues.values():
+            if queue.size > 1:
+                keep = queue.first + (queue.size + 1) // 2
+                taken[queue.id] = [item for item in queue.items[keep:] if item is not None]
+                del queue.items[keep:]
+                self.total_size -= len(taken[queue.id])
+                if self._max_pages >= 0:
+                    self._pages[queue.id] -= len(taken[queue.id])
+        return taken
 
     def count_exception(self, item: FetchItem, server: bool = True) -> int:
         """Count a failure; return how many items were dropped as the queue had too many.

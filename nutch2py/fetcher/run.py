@@ -18,6 +18,7 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import NutchError
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
 from nutch2py.fetcher.backoff import Backoff
+from nutch2py.fetcher.feeder import Feeder, Rows
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetch_state import FetchState, Finished
 from nutch2py.fetcher.monitor import Monitor, Throughput
@@ -33,7 +34,6 @@ from nutch2py.short_cache import short_cache
 from nutch2py.webpage import CrawlStatus, Mark, WebPage
 from nutch2py.webpage import ProtocolStatusCode as Code
 
-_PULL = 500  # items taken from the iterator at a time
 _BATCH = 100  # finished pages stored at a time
 _FLUSH = 1.0  # seconds after which fewer are stored
 
@@ -94,7 +94,7 @@ class FetchRun:
         keys: QueueKeys,
         host_settings: Callable[[str], HostSettings | None] | None,
         log: Callable[[str], None],
-        items: Iterator[FetchItem],
+        rows: Rows,
         sink: Callable[[FetchItem], None],
         status: Callable[[str], None] | None,
         lookup: Callable[[str], WebPage | None] | None,
@@ -106,11 +106,20 @@ class FetchRun:
         self.state = FetchState(options, log)
         self.report = self.state.report
         self._rules = FetchRules.of(conf, options.threads)
-        self._items, self._keys = items, keys
-        self._own_settings = None if host_settings is None else short_cache(65_536)(host_settings)
         self._store = PageStore(conf, options, sink, lookup, log)
         self._tell = status or (lambda _: None)
         self._io = ThreadPoolExecutor(1, "fetcher-table", initializer=adopt, initargs=(reporter(),))
+        self._mode = keys.mode
+        self._feeder = Feeder(
+            self.state,
+            rows,
+            self._rules.capacity,
+            keys,
+            None if host_settings is None else short_cache(65_536)(host_settings),
+            self._io,
+            self._refuse,
+            self._pump,
+        )
         self._finished: list[Finished] = []
         self._looking_up = 0  # threads that wait for the table
         self._timer: asyncio.TimerHandle | None = None
@@ -131,11 +140,11 @@ class FetchRun:
         self.queues = self.state.queues = FetchItemQueues(self.conf, self._loop.time)
         self._backoff = Backoff(self.conf, self.queues, self.report.counters, self.options.deadline)
         self._robots = RobotsCache(self.conf, lambda url, limit: transport.get(url, limit=limit))
-        self._hungry, self._full, self._idle = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._full, self._idle = asyncio.Event(), asyncio.Event()
         monitor = Monitor(self.state, Throughput.of(self.conf), self._wake, self._tell, self._waits, self._cut)
-        monitor.begin(self._keys.mode)
+        monitor.begin(self._mode)
         flusher = asyncio.ensure_future(self._flush_until_idle())
-        helpers = [asyncio.ensure_future(self._feed()), asyncio.ensure_future(monitor.watch()), flusher]
+        helpers = [asyncio.ensure_future(self._feeder.feed()), asyncio.ensure_future(monitor.watch()), flusher]
         idle = asyncio.ensure_future(self._idle.wait())
         waiting: set[asyncio.Future[Any]] = {*helpers, idle, self._broken}
         try:
@@ -165,7 +174,7 @@ class FetchRun:
 
     def _wake(self) -> None:
         """Look again whether there is anything to do: the queues were emptied."""
-        self._hungry.set()
+        self._feeder.wake()
         self._pump()
 
     def close(self) -> None:
@@ -175,59 +184,8 @@ class FetchRun:
             if not self.options.parse:  # parsing could take long: these pages are fetched again
                 self._store.put(self._finished)
         finally:
+            self._feeder.close()
             self._store.close()
-
-    # -- the feeder
-
-    async def _feed(self) -> None:
-        """Keep the queues filled, as Nutch's QueueFeeder; after the time limit only count what is left."""
-        fed = left = 0
-        more = True
-        while more:
-            if self.state.late or self.state.stopped:
-                left += await self._loop.run_in_executor(self._io, self._drain)
-                break
-            room = self._rules.capacity - self.queues.total_size
-            if room <= 0:
-                self._hungry.clear()
-                await self._hungry.wait()
-                continue
-            items, more = await self._loop.run_in_executor(self._io, self._pull, min(room, _PULL))
-            for item, problem in items:
-                fed += 1
-                if problem:
-                    self._finish(item, Answer(item.url, failure=Failure(FailureKind.URL, problem)))
-                elif left_out := self.queues.add(item):
-                    self.report.counters[left_out] += 1
-            self._pump()
-        if left:
-            name = "HitByTimeLimit-QueueFeeder" if self.state.late else "hitByThrougputThreshold"
-            self.report.counters[name] += left
-        self.state.feeding = False
-        self.log(f"QueueFeeder finished: total {fed} records. Hit by time limit :{left}")
-        self._pump()
-
-    def _pull(self, most: int) -> tuple[list[tuple[FetchItem, str]], bool]:
-        """Take items from the iterator, with what is wrong with each; tell whether there are more."""
-        found: list[tuple[FetchItem, str]] = []
-        for item in self._items:
-            found.append((item, self._assign(item)))
-            if len(found) >= most:
-                return found, True
-        return found, False
-
-    def _assign(self, item: FetchItem) -> str:
-        """Name the queue of an item, and what the host table says of it; return what is wrong with its URL, or ""."""
-        try:
-            item.queue_id = self._keys.queue_id(item.url)
-        except (ValueError, LookupError) as error:
-            return str(error) or type(error).__name__
-        if self._own_settings is not None:
-            item.settings = self._own_settings(item.queue_id)
-        return ""
-
-    def _drain(self) -> int:
-        return sum(1 for _ in self._items)
 
     # -- requests
 
@@ -236,6 +194,7 @@ class FetchRun:
         while self.state.busy < self.options.threads and not self._backed_up:
             item = self.queues.get()
             if item is None:
+                self._feeder.wake()
                 break
             self.state.active += 1
             task = asyncio.ensure_future(self._work(item))
@@ -276,8 +235,7 @@ class FetchRun:
                     self.queues.finish(item)
                     self.report.counters["FAILED"] += 1
                     self._finish(item, None, ProtocolStatus(Code.FAILED))
-                if self.queues.total_size <= self._rules.capacity // 2:
-                    self._hungry.set()
+                self._feeder.look(item)
                 crowded = self._backed_up or self.state.busy > self.options.threads
                 item = None if crowded else self.queues.get()
         finally:
@@ -346,6 +304,9 @@ class FetchRun:
         if status.code in (Code.MOVED, Code.TEMP_MOVED) and len(item.chain) < self._rules.max_redirects:
             await self._follow(item, status)
 
+    def _refuse(self, item: FetchItem, problem: str) -> None:
+        self._finish(item, Answer(item.url, failure=Failure(FailureKind.URL, problem)))
+
     def _deny(self, item: FetchItem, counter: str) -> None:
         self.queues.finish(item, asap=True)
         self.report.counters[counter] += 1
@@ -366,7 +327,7 @@ class FetchRun:
             target = self._store.target_of(item, status)
         except PluginError:  # the page itself meets it when it is stored
             return None
-        return None if target is None or self._assign(target) else target
+        return None if target is None or self._feeder.assign(target) else target
 
     def _finish(self, item: FetchItem, answer: Answer | None, status: ProtocolStatus | None = None) -> ProtocolStatus:
         """Count a page that is done and hand it to the thread that stores it."""

@@ -7,7 +7,7 @@ group a partition: a :class:`nutch2py.fetcher.fetcher.Fetcher` that is polite to
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -17,7 +17,7 @@ from nutch2py.browser.renderer import open_renderer
 from nutch2py.cells import decode_text
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.fetch_options import FetchOptions, deadline
-from nutch2py.fetcher.fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem, Rows
 from nutch2py.fetcher.http_settings import check_agent
 from nutch2py.fetcher.queues import BY_HOST, HostSettings
 from nutch2py.fetcher.warc import check_folder
@@ -132,25 +132,22 @@ class FetcherJob(TableJob[FetchParameters]):
                     renderer=None if options.sitemap else open_renderer(conf),
                 )
                 lookup = partial(self.store.get, fields=fields)
-                report = fetcher.run(self._items(values, fields), sink, self.channel.note, lookup)
+                report = fetcher.run(self._named(values, fields), sink, self.channel.note, lookup)
             for name, amount in report.counters.items():
                 self.count("FetcherStatus", name, amount)
             self.count("FetcherStatus", "bytes_downloaded", report.bytes)
         yield from ()
 
-    def _items(self, values: Iterator[str], fields: frozenset[Any]) -> Iterator[FetchItem]:
-        keys: list[str] = []
-        for value in values:
-            keys.append(value[10:])
-            if len(keys) >= _ROWS:
-                yield from self._read(keys, fields)
-                keys = []
-        yield from self._read(keys, fields)
+    def _named(self, values: Iterator[str], fields: frozenset[Any]) -> Rows:
+        keys = (value[10:] for value in values)
+        return Rows(((key, unreverse_url(key)) for key in keys), partial(self._read, fields))
 
-    def _read(self, keys: list[str], fields: frozenset[Any]) -> Iterator[FetchItem]:
-        for key, page in zip(keys, self.store.get_many(keys, fields), strict=True):
-            if page is not None and self.readable(key, page):
-                yield FetchItem(key, unreverse_url(key), page)
+    def _read(self, fields: frozenset[Any], keys: Sequence[str]) -> Iterator[FetchItem]:
+        for first in range(0, len(keys), _ROWS):
+            part = keys[first : first + _ROWS]
+            for key, page in zip(part, self.store.get_many(part, fields), strict=True):
+                if page is not None and self.readable(key, page):
+                    yield FetchItem(key, unreverse_url(key), page)
 
 
 class HostTable:

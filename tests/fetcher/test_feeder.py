@@ -1,0 +1,284 @@
+"""The feeder: bounded memory, every page once and in its order, and no host that keeps the others waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nutch2py.conf import Configuration
+from nutch2py.fetcher import spill as spill_module
+from nutch2py.fetcher.feeder import Feeder, Rows
+from nutch2py.fetcher.fetch_options import FetchOptions
+from nutch2py.fetcher.fetch_state import FetchState
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.queues import FetchItemQueues, QueueKeys
+from nutch2py.fetcher.spill import Spill
+from nutch2py.url.keys import reverse_url, unreverse_url
+from nutch2py.webpage import WebPage
+from tests.fetcher.conftest import item
+from tests.site.server import ScriptedSite
+
+CAPACITY = 100
+
+
+class Table:
+    """Rows by key; counts how they are read. ``gone``: keys whose rows are not there any more."""
+
+    def __init__(self, urls: Iterable[str], gone: Callable[[str], bool] = lambda _: False) -> None:
+        self.urls, self.gone = list(urls), gone
+        self.named = self.read = self.reads = 0
+
+    def rows(self) -> Rows:
+        return Rows(self._names(), self._read)
+
+    def _names(self) -> Iterator[tuple[str, str]]:
+        for url in self.urls:
+            self.named += 1
+            yield reverse_url(url), url
+
+    def _read(self, keys: Sequence[str]) -> list[FetchItem]:
+        self.reads += 1
+        self.read += len(keys)
+        urls = [unreverse_url(key) for key in keys]
+        return [FetchItem(key, url, WebPage()) for key, url in zip(keys, urls, strict=True) if not self.gone(url)]
+
+
+class Run:
+    """A run without a network: what is taken from the queues ends when ``ends`` says so of its host."""
+
+    def __init__(
+        self, table: Table, capacity: int = CAPACITY, deadline: float = float("inf"), **properties: str
+    ) -> None:
+        values = {"fetcher.server.delay": "0", "http.agent.name": "probe"}
+        conf = Configuration.load(overrides=values | {name.replace("_", "."): v for name, v in properties.items()})
+        self.table, self.now = table, 0.0
+        self.state = FetchState(FetchOptions(threads=10, deadline=deadline), lambda _: None)
+        self.queues = self.state.queues = FetchItemQueues(conf, lambda: self.now)
+        self.pool = ThreadPoolExecutor(1)
+        self.refused: list[str] = []
+        self.feeder = Feeder(
+            self.state,
+            table.rows(),
+            capacity,
+            QueueKeys(conf),
+            None,
+            self.pool,
+            lambda each, _: self.refused.append(each.url),
+            self._added,
+        )
+        self.most = 0
+        self.taken: dict[str, list[str]] = defaultdict(list)
+
+    def _added(self) -> None:
+        self.most = max(self.most, self.queues.total_size)
+
+    async def until(self, ends: Callable[[str], bool], enough: Callable[[], bool]) -> None:
+        """Take what is ready and end it, until it is enough, or all is done."""
+        feeding = asyncio.ensure_future(self.feeder.feed())
+        stuck = time.monotonic() + 60
+        try:
+            while not enough():
+                assert time.monotonic() < stuck, f"{self.queues.total_size} wait, {self.table.named} are named"
+                taken = self.queues.get()
+                if taken is not None:
+                    self.taken[taken.queue_id].append(taken.url)
+                    if ends(taken.queue_id):
+                        self.queues.finish(taken)
+                        self.feeder.look(taken)
+                elif feeding.done():
+                    feeding.result()
+                    return
+                else:
+                    self.feeder.wake()
+                await asyncio.sleep(0)
+        finally:
+            feeding.cancel()
+            self.feeder.close()
+            self.pool.shutdown()
+
+    def count(self, kind: str) -> int:
+        return sum(len(urls) for host, urls in self.taken.items() if host.startswith(kind))
+
+
+def mixed(giants: int, pages: int, honest: int, each: int) -> list[str]:
+    """Name the pages of some large hosts and of many small ones, the former first wherever both could be."""
+    urls = [f"http://giant{number}.test/{page}" for page in range(pages) for number in range(giants)]
+    small = [f"http://honest{number}.test/{page}" for page in range(each) for number in range(honest)]
+    half = len(urls) // 2
+    return [*urls[:half], *small[: len(small) // 2], *urls[half:], *small[len(small) // 2 :]]
+
+
+@pytest.mark.parametrize("giants", [1, 3, 20, CAPACITY // 2])
+def test_hosts_that_never_answer_keep_no_other_waiting(giants: int) -> None:
+    table = Table(mixed(giants, 20_000 // giants, 150, 8))
+    run = Run(table)
+    asyncio.run(run.until(lambda host: host.startswith("honest"), lambda: run.count("honest") == 150 * 8))
+    assert run.count("honest") == 150 * 8
+    assert run.count("giant") == giants  # all of which hang
+    assert run.most <= CAPACITY
+    assert table.read <= CAPACITY + giants + 150 * 8  # what waits on disk is not read
+
+
+@pytest.mark.parametrize("giants", [0, 1, 3, 40, 3 * CAPACITY])
+def test_every_page_comes_once_and_in_the_order_of_its_host(giants: int) -> None:
+    urls = mixed(giants, 6000 // max(1, giants), 60, 20)
+    table = Table(urls)
+    run = Run(table)
+    asyncio.run(run.until(lambda _: True, lambda: False))
+    expected: dict[str, list[str]] = defaultdict(list)
+    for url in urls:
+        expected[url.split("/")[2]].append(url)
+    assert run.taken == expected
+    assert run.most <= CAPACITY
+    assert not run.state.feeding
+    assert table.reads < len(urls) / (5 if giants < CAPACITY else 0.9)  # several rows at a time
+
+
+def test_rows_that_are_gone_do_not_end_the_others() -> None:
+    table = Table(mixed(2, 3000, 10, 10), gone=lambda url: int(url.rsplit("/", 1)[1]) % 1000 > 5)
+    run = Run(table)
+    asyncio.run(run.until(lambda _: True, lambda: False))
+    assert Counter({host[:5]: run.count(host[:5]) for host in run.taken}) == {"giant": 2 * 18, "hones": 10 * 6}
+
+
+def test_what_waits_on_disk_is_left_when_its_queue_is_closed() -> None:
+    run = Run(Table(mixed(1, 3000, 10, 10)))
+
+    def ends(host: str) -> bool:
+        if host.startswith("giant") and run.count("giant") == 200:
+            run.state.report.counters["dropped"] += run.queues.drop(FetchItem("", "", WebPage(), host))
+        return True
+
+    asyncio.run(run.until(ends, lambda: False))
+    counters = run.state.report.counters
+    assert (run.count("giant"), run.count("honest")) == (200, 100)
+    assert counters["dropped"] + counters["AboveExceptionThresholdInQueue"] == 2800
+
+
+def test_a_host_over_its_pages_is_not_put_on_disk() -> None:
+    table = Table(mixed(1, 3000, 10, 10))
+    run = Run(table, fetcher_max_pages_per_queue="90")
+    asyncio.run(run.until(lambda _: True, lambda: False))
+    assert (run.count("giant"), run.count("honest")) == (90, 100)
+    assert run.state.report.counters["AboveMaxPagesInQueue"] == 2910
+    assert table.read <= 90 + 100 + CAPACITY
+
+
+def test_the_time_limit_counts_what_is_on_disk() -> None:
+    run = Run(Table(mixed(1, 3000, 0, 0)), deadline=time.time() + 3600)
+
+    def ends(_: str) -> bool:
+        if run.count("giant") == 100:
+            object.__setattr__(run.state.options, "deadline", 0.0)
+            run.state.report.counters["dropped"] += run.queues.empty()
+            run.feeder.wake()
+        return True
+
+    asyncio.run(run.until(ends, lambda: False))
+    counters = run.state.report.counters
+    assert run.count("giant") == 100
+    assert counters["dropped"] + counters["HitByTimeLimit-QueueFeeder"] == 2900
+
+
+def test_a_url_that_is_wrong_is_refused_wherever_it_stands() -> None:
+    table = Table([])
+    bad = "http://" + "h" * 300 + ".test/"
+    names = [*((f"k{n}", f"http://giant0.test/{n}") for n in range(500)), ("bad", bad)]
+    rows = Rows(iter(names), lambda keys: [FetchItem(key, dict(names)[key], WebPage()) for key in keys])
+    table.rows = lambda: rows  # type: ignore[method-assign]
+    run = Run(table)
+    asyncio.run(run.until(lambda _: True, lambda: False))
+    assert (run.refused, run.count("giant")) == ([bad], 500)
+
+
+class _Enough(Exception):
+    pass
+
+
+def test_a_fetch_asks_all_others_while_one_host_waits(site: ScriptedSite, fetch_conf: Configuration) -> None:
+    fetch_conf.set("fetcher.queue.depth.multiplier", "2")
+    fetch_conf.set("fetcher.server.delay", "3600")
+    urls = [
+        *(site.url(f"/{number}", "a.test") for number in range(2000)),
+        *(site.url("/", f"{c}.test") for c in "bcdefg"),
+    ]
+    table, done = Table(urls), set()
+
+    def sink(found: FetchItem) -> None:
+        done.add(found.url)
+        if len(done) == 7:
+            raise _Enough
+
+    options = FetchOptions(threads=4, deadline=time.time() + 60)  # only when it fails
+    with pytest.raises(_Enough):
+        Fetcher(fetch_conf, options=options, log=lambda _: None).run(table.rows(), sink)
+    assert done == {urls[0], *urls[2000:]}
+    assert table.read <= 2 * 8 + 6
+
+
+def test_items_at_hand_are_not_taken_ahead(fetch_conf: Configuration) -> None:
+    taken = 0
+
+    def items() -> Iterator[FetchItem]:
+        nonlocal taken
+        for number in range(5000):
+            taken += 1
+            yield item(f"http://a.test:1/{number}")
+
+    run = Run(Table([]))
+    run.feeder._rows = Rows.of(items())
+    asyncio.run(run.until(lambda _: False, lambda: run.queues.total_size == CAPACITY - 1))
+    assert taken == CAPACITY
+
+
+# -- keys on disk
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([1, 3, 64]))
+def test_keys_come_back_in_their_order(seed: int, chunk: int) -> None:
+    draw = random.Random(seed)
+    expected: dict[str, deque[str]] = defaultdict(deque)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spill_module, "_CHUNK_KEYS", chunk)
+        keys = Spill()
+        for number in range(400):
+            queue = f"q{draw.randrange(4)}"
+            what = draw.random()
+            if what < 0.7:
+                key = draw.choice(["", "\n", "\0", "é", "\udcff", "k" * 9000]) + str(number)
+                keys.put(queue, key)
+                expected[queue].append(key)
+            elif what < 0.8:
+                keys.put_back(queue, [f"b{number}", f"c{number}"])
+                expected[queue].extendleft([f"c{number}", f"b{number}"])
+            elif what < 0.98:
+                most = draw.randrange(12)
+                assert keys.take(queue, most) == [
+                    expected[queue].popleft() for _ in range(min(most, len(expected[queue])))
+                ]
+            else:
+                assert keys.drop(queue) == len(expected.pop(queue, ()))
+            assert keys.total == sum(map(len, expected.values()))
+            assert set(keys.queues) == {name for name, left in expected.items() if left}
+        keys.close()
+
+
+def test_keys_on_disk_take_no_memory() -> None:
+    keys = Spill()
+    for number in range(200_000):
+        keys.put(f"q{number % 3}", f"org.example.h{number % 3}:http/{number}")
+    held = sum(len(each.first) + len(each.last) for each in keys._queues.values())
+    places = sum(len(each.places) for each in keys._queues.values())
+    assert held <= 3 * 64
+    assert places <= 200_000 / 64
+    assert keys.take("q1", 2) == ["org.example.h1:http/1", "org.example.h1:http/4"]
+    keys.close()
