@@ -30,7 +30,7 @@ _DETECTABLE = frozenset(
     }
 )  # fmt: skip
 _PARAMETER = re.compile(
-    r"(?<![^;,\s])([^;,\s=\"]++)=(?:\"([^\"]*+)\"|[ \t]*+([^\s;,\"]*+))(?![^\s;,])|\"[^\"]*+\"?"
+    r"(?<![^;,\s])([^;,\s=\"]++)=(?:\"([^\"]*+)(?:\"|\Z)|[ \t]*+([^\s;,\"]*+))(?![^\s;,])|\"[^\"]*+\"?"
 )  # else what quotes hide
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32le"), (codecs.BOM_UTF32_BE, "utf-32be"),

@@ -20,6 +20,7 @@ _SELF_CLOSED = re.compile(
     r"([a-zA-Z][\w:.-]*)((?:\s[^<>]*[\s\"'])?)/>"
 )
 _NOSCRIPT = re.compile(r"<noscript(?=[\s>/])(?:[^<]++|<(?!/noscript))*+", re.IGNORECASE)
+_HTML_WITHIN = frozenset({"foreignObject", "foreignobject", "desc", "title", "annotation-xml", "body"})
 _BODY = re.compile(r"<body[\s>]", re.IGNORECASE)
 
 # All of Java's \s are ASCII, so nodes are handled as UTF-8: bytes.split() parts at exactly these
@@ -48,23 +49,25 @@ def parse_tree(html: str, *, xml: bool = False) -> LexborHTMLParser:
 
 
 def head_elements(tree: LexborHTMLParser, html: str) -> list[LexborNode]:
-    """Return the ``meta`` and ``base`` elements of the head, in order.
+    """Return the ``meta`` and ``base`` elements of the head, in order, and then each ``base`` of the body.
 
     A head ends where its author wrote ``<body``. The HTML standard ends it before, at the first element that does not
     belong there (an image in a ``noscript`` is common), and would lose a robots directive that follows.
     """
     head, body = tree.head, tree.body
+    below: list[LexborNode] = []
     if body is not None and body.css_first("meta,base") is not None:
         written = _BODY.search(html)
         if written is not None:
             html = html[: written.start()]
             head = parse_tree(html).root
+        below = body.css("base")
     if head is None:
-        return []
+        return below
     if head.css_first("base") is not None and _NOSCRIPT.search(html):
         # the parser takes a base out of a noscript, as the standard has it for readers without scripts
-        return head.css("meta") + parse_tree(_NOSCRIPT.sub("", html)).css("head base")
-    return head.css("meta,base")
+        return parse_tree(_NOSCRIPT.sub("", html)).css("head base") + head.css("meta") + below
+    return head.css("meta,base") + below
 
 
 def value_of(attributes: Mapping[str, str | None], name: str) -> str:
@@ -127,9 +130,15 @@ def cut_scripts(tree: LexborHTMLParser) -> None:
 
 
 def title_of(tree: LexborHTMLParser) -> str:
-    """Return the text of the first title, "" without one; the title of a drawing (SVG) is none."""
-    for node in tree.css("title"):
-        parent = node.parent
-        if parent is None or parent.tag != "svg":
-            return node_text(node).strip(_EDGES)
-    return ""
+    """Return the text of the first title, "" without one; that of a drawing or formula is none."""
+    return next((node_text(node).strip(_EDGES) for node in tree.css("title") if not in_drawing(node)), "")
+
+
+def in_drawing(node: LexborNode) -> bool:
+    """Tell whether an element belongs to a drawing (SVG) or formula, not to the HTML around or within it."""
+    parent = node.parent
+    while parent is not None and parent.tag not in _HTML_WITHIN:
+        if parent.tag in ("svg", "math"):
+            return True
+        parent = parent.parent
+    return False

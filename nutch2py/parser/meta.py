@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from nutch2py.contracts import HTMLMetaTags
-from nutch2py.parser.charset_names import escape_query
-from nutch2py.parser.dom import value_of
+from nutch2py.parser.dom import in_drawing, value_of
+from nutch2py.parser.references import reference
 from nutch2py.url.parts import resolve
 
 if TYPE_CHECKING:
@@ -26,19 +26,21 @@ _MOST_DIGITS = 9  # of seconds: more are no time that anybody waits
 def read_meta_tags(elements: Iterable[LexborNode], url: str, encoding: str = "utf-8") -> HTMLMetaTags:
     """Return the directives of a page fetched from ``url``. ``elements``: the ``meta`` and ``base`` of its head.
 
-    Only the head counts: what users write into a body (comments, posts) must not steer the crawler. A base or refresh
-    in a ``noscript`` is for readers whose scripts do not run. ``encoding``: of the page, for the query of a refresh.
+    Only the head counts: what users write into a body (comments, posts) must not steer the crawler. But a base counts
+    wherever it is, since it tells where the links of readers lead. A base or refresh in a ``noscript`` is for readers
+    whose scripts do not run; a refresh is resolved against a base before it, its query in the page's ``encoding``.
     """
     tags = HTMLMetaTags()
     elements = [*elements]
     outside: set[int] = set()
-    base = document_base(elements, url)
+    base: str | None = None
     for node in elements:
         attributes = node.attributes
         if node.tag == "base":
             href = attributes.get("href")
-            if href is not None and not _in_noscript(node, outside):
+            if href is not None and not _in_noscript(node, outside) and not in_drawing(node):
                 tags.base_href = _resolved(url, href) or tags.base_href
+                base = base or document_base([node], url)
             continue
         content = attributes.get("content")
         if content is None:
@@ -56,7 +58,7 @@ def read_meta_tags(elements: Iterable[LexborNode], url: str, encoding: str = "ut
             if equivalent == "pragma":
                 tags.no_cache |= "no-cache" in content.lower()
             elif equivalent == "refresh" and not _in_noscript(node, outside):
-                _refresh(tags, escape_query(content, encoding), url, base)
+                _refresh(tags, content, url, base or url, encoding)
     return tags
 
 
@@ -65,7 +67,7 @@ def document_base(elements: Iterable[LexborNode], url: str) -> str:
     outside: set[int] = set()
     for node in elements:
         href = node.attributes.get("href") if node.tag == "base" else None
-        if href is not None and not _in_noscript(node, outside):
+        if href is not None and not _in_noscript(node, outside) and not in_drawing(node):
             base = _resolved(url, href.strip())
             return base if base and not base.startswith(("data:", "javascript:")) else url
     return url
@@ -104,19 +106,19 @@ def _in_noscript(node: LexborNode, outside: set[int]) -> bool:
     return False
 
 
-def _refresh(tags: HTMLMetaTags, content: str, url: str, base: str) -> None:
+def _refresh(tags: HTMLMetaTags, content: str, url: str, base: str, encoding: str) -> None:
     """Read ``seconds; url=target``. Without a target that is a URL the page refreshes itself."""
     found = _REFRESH.match(content)
     if found is None or len(found[1]) > _MOST_DIGITS:
         return
     seconds = int(found[1]) if found[1].strip("-") else 0
-    target = found[2] or found[3] or found[4] or ""
+    target = (found[2] or found[3] or found[4] or "").strip()
     tags.refresh_time = seconds
-    tags.refresh_href = (_resolved(base, target.strip()) if target.strip() else None) or url
+    tags.refresh_href = (_resolved(base, target, encoding) if target else None) or url
 
 
-def _resolved(base: str, href: str) -> str | None:
+def _resolved(base: str, href: str, encoding: str = "utf-8") -> str | None:
     try:
-        return resolve(base, href)
+        return resolve(base, reference(href, encoding))
     except ValueError:
         return None

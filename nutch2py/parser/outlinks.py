@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from nutch2py.conf import Configuration
 from nutch2py.contracts import Outlink
 from nutch2py.errors import ConfigurationError
-from nutch2py.parser.charset_names import escape_query
 from nutch2py.parser.dom import anchor_text, cut_scripts, value_of
+from nutch2py.parser.references import reference
 from nutch2py.url.parts import parse_url, resolve
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class OutlinkCollector:
         room = _MOST_ANCHORS
         for element, target in found:
             try:
-                url = resolve(parsed_base, escape_query(target, encoding))
+                url = resolve(parsed_base, reference(target, encoding))
             except ValueError:
                 continue
             anchor = "" if element is None or room <= 0 else anchor_text(element)

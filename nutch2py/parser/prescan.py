@@ -50,7 +50,10 @@ def _meta_label(head: bytes, known: Callable[[str], object]) -> str | None:
     while opening := _OPENING.search(head, at):
         at = opening.end()
         if opening[1]:
-            at = head.find(b"-->", opening.start() + 2)  # the two dashes may be those of the beginning
+            start = opening.start()
+            # the two dashes may be those of the beginning; the other end is the tokenizer's, which finds what is behind
+            ends = head.find(b"-->", start + 2), head.find(b"--!>", start + 4)
+            at = min((end for end in ends if end >= 0), default=-1)
         elif opening[4]:
             at = head.find(b">", at)
         else:

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from nutch2py.parser.dom import node_text, value_of
+from nutch2py.parser.references import reference
 from nutch2py.url.parts import resolve
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def _links(tree: LexborHTMLParser, base: str) -> dict[str, Any]:
 
 def _resolved(base: str, href: str | None) -> str:
     try:
-        return resolve(base, (href or "").strip())[: LIMITS.characters]
+        return resolve(base, reference((href or "").strip()))[: LIMITS.characters]
     except ValueError:
         return ""
 

@@ -14,8 +14,7 @@ from nutch2py.url.length import limit_of
 if TYPE_CHECKING:
     from nutch2py.contracts import URLFilter
 
-_OTHER = re.compile(r"[^\x21-\x7e]+")
-_PLAIN = re.compile(r"[\x21-\x7e]*")
+_OTHER = re.compile(r"[^!#-;=?-\[\]_a-z~]+")  # what no URL may have in it (RFC 3986, section 2)
 
 
 class URLFilters:
@@ -55,16 +54,18 @@ class URLFilters:
         such page. Where the filters take them as they are written, row keys stay as they were.
         """
         found = self.filter(url)
-        if found is not None or not self._try_escaped or _PLAIN.fullmatch(url):
+        if found is not None or not self._try_escaped or not _OTHER.search(url):
             return found
         return self.filter(escaped(url))
 
 
 def escaped(url: str) -> str:
-    """Return a URL with spaces and what is not ASCII escaped as UTF-8 behind its host (URL standard, section 4.4).
+    """Return a URL with what no URL may have in it escaped as UTF-8 behind its host (URL standard, section 4.4).
 
     >>> escaped("http://straße.de/süß und sauer?q=%41")
     'http://straße.de/s%C3%BC%C3%9F%20und%20sauer?q=%41'
+    >>> escaped('http://h/{a|b}?"<c>"')
+    'http://h/%7Ba%7Cb%7D?%22%3Cc%3E%22'
     """
     start = url.find("/", url.find("://") + 3) if "://" in url else -1
     return url if start < 0 else url[:start] + _OTHER.sub(lambda run: quote(run[0], errors="replace"), url[start:])

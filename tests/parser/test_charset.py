@@ -219,7 +219,7 @@ def test_header_charset() -> None:
     assert header_charset('text/html; x="; charset=gbk"; charset=big5') == "big5"
     assert header_charset('text/html; charset=""; charset="big5"') == "big5"
     assert header_charset("text/html; mycharset=gbk") is None
-    assert header_charset('text/html; charset="gbk') is None
+    assert header_charset('text/html; charset="gbk') == "gbk"  # WHATWG, MIME sniffing 4.4
 
 
 @pytest.mark.parametrize(

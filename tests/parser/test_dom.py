@@ -56,8 +56,14 @@ def test_control_characters_are_trimmed_but_kept_inside() -> None:
     assert collapse("\x01a\x02b\x03\0c") == "a\x02b c"
 
 
-def test_title_is_that_of_the_page_and_not_of_a_drawing() -> None:
-    assert title_of(parse_tree("<body><svg><title>drawing</title></svg><title> the\n page </title>")) == "the page"
+@pytest.mark.parametrize(
+    "drawing",
+    ["<svg><title>drawing</title></svg>", "<svg><g><title>a</title><path></g></svg>", "<math><title>m</math>"],
+)
+def test_title_is_that_of_the_page_and_not_of_a_drawing(drawing: str) -> None:
+    assert title_of(parse_tree(f"<body>{drawing}<title> the\n page </title>")) == "the page"
+    assert title_of(parse_tree(f"<body>{drawing}")) == ""
+    assert title_of(parse_tree("<svg><foreignObject><div><title>a</title></div></foreignObject></svg>")) == "a"
     assert title_of(parse_tree("<svg><title>drawing</title></svg>")) == ""
 
 

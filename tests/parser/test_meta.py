@@ -74,6 +74,28 @@ def test_a_head_ends_where_its_author_ended_it() -> None:
     assert not read(html.format("<meta name=robots content=nofollow>")).no_follow
 
 
+@pytest.mark.parametrize(
+    ("html", "base"),
+    [
+        ("<body><base href=/b/>", "http://h/b/"),
+        ("<a href=early>t</a><base href=/b/><base href=/c/>", "http://h/b/"),
+        ("<base href=/a/><body><base href=/b/>", "http://h/a/"),
+        ("<body><svg><base href=/b/></svg>", BASE),
+        ("<body><noscript><base href=/b/></noscript>", BASE),
+        ("<body><template><base href=/b/></template>", BASE),
+        ("<base href='\\b\n\\'>", "http://h/b/"),
+    ],
+)
+def test_a_base_counts_wherever_it_is(html: str, base: str) -> None:
+    assert document_base(head_elements(parse_tree(html), html), BASE) == base
+
+
+def test_a_refresh_is_resolved_against_a_base_before_it() -> None:
+    refresh = "<meta http-equiv=refresh content='0;url=z'>"
+    assert tags(f"{refresh}<base href=/b/>").refresh_href == "http://h/d/z"
+    assert tags(f"<base href=/b/><base href=/c/>{refresh}").refresh_href == "http://h/b/z"
+
+
 def test_general_tags_keep_all_values_by_lower_case_name() -> None:
     found = tags('<meta name="DC.creator" content="x"><meta name="dc.Creator" content="y"><meta name=e content="">')
     assert found.general == {"dc.creator": ["x", "y"], "e": [""]}

@@ -57,6 +57,17 @@ def test_links_of_drawings() -> None:
     assert [url for url, _ in collect(drawn, **more)] == [f"http://h/d/{each}" for each in "aci"]
 
 
+@pytest.mark.parametrize(
+    ("written", "url"),
+    [
+        ("x\n  y", "http://h/d/x  y"), ("a&#9;b", "http://h/d/ab"), ("\\x\\y?\\", "http://h/x/y?\\"),
+        ("http:\\\\i\\x", "http://i/x"), ("..\\x", "http://h/x"),
+    ],
+)  # fmt: skip
+def test_links_are_read_as_browsers_read_them(written: str, url: str) -> None:
+    assert collect(f'<a href="{written}">t</a>') == [(url, "t")]
+
+
 def test_more_attributes_hold_links_when_asked_for() -> None:
     html = "<a href=a>a</a><img src=s data-src=d srcset=',x.png 1x, y,z.png 2x, '><source srcset=q>"
     more = {"parser.html.outlinks.more": "img/srcset, img/data-src,source/srcset"}

@@ -167,6 +167,7 @@ def test_letters_that_a_filter_rejects_are_tried_escaped(conf: Configuration) ->
     assert filters.filter("http://h.test/火车") is None
     assert filters.accept("http://h.test/火车 a") == "http://h.test/%E7%81%AB%E8%BD%A6%20a"
     assert filters.accept("http://h.test/a") == "http://h.test/a"
+    assert filters.accept('http://h.test/{a|b}^`<c>"') == "http://h.test/%7Ba%7Cb%7D%5E%60%3Cc%3E%22"
     assert filters.accept("http://h.test/a?b") is None
     assert filters.accept("http://h.test/火车?b") is None
     conf.set("plugin.includes", "urlfilter-regex")  # a table of Nutch without the validator has such keys
