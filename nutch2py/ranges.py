@@ -93,7 +93,7 @@ _NAMES: Mapping[Range, str] = {
         fetcher.exceptions.per.queue.clear.after fetcher.throughput.threshold.check.after index.lock.timeout
         service.wait.seconds elastic.bulk.close.timeout pagerank.tolerance libselenium.page.load.delay
     """,
-    _WAIT: "solr.timeout elastic.timeout browser.time.limit browser.idle.limit browser.start.timeout",
+    _WAIT: "solr.timeout elastic.timeout http.dns.timeout browser.time.limit browser.idle.limit browser.start.timeout",
     _WAIT_OR_NONE: """
         http.time.limit parser.timeout sitemap.parser.timeout fetcher.max.retry.after fetcher.max.trouble.per.queue
         parser.domain.seconds

@@ -107,4 +107,6 @@ class Fetcher:
         finally:
             fetch.close()
         fetch.report.elapsed = time.monotonic() - started
+        if (counts := self.http.names.counts).names:
+            self.log(str(counts))
         return fetch.report

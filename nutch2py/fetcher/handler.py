@@ -9,7 +9,10 @@ lines as they were sent and what else Scrapy's response has no place for.
 from __future__ import annotations
 
 import asyncio
+import socket
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import unquote
 
 import pycurl
 from scrapy import Request
@@ -81,11 +84,15 @@ class PycurlDownloadHandler(BaseDownloadHandler):
     ) -> Answer:
         try:
             parts = parse_url(url)
+            host = unquote(parts.host) if "%" in parts.host else parts.host
+            addresses = await self._addresses(host)
             transfer = self._pool.pop() if self._pool else Transfer(self._http)
             port = parts.default_port if parts.port < 0 else parts.port
-            transfer.prepare(url, parts.host, port, limit, headers)
+            transfer.prepare(url, host, port, limit, headers, addresses)
         except AddressExcludedError as error:
             return Answer(url, failure=Failure(FailureKind.GATE, str(error)))
+        except socket.gaierror as error:
+            return Answer(url, failure=Failure(FailureKind.DNS, str(error.strerror)))
         except ValueError as error:
             return Answer(url, failure=Failure(FailureKind.URL, str(error)))
         transfer.curl.setopt(pycurl.IGNORE_CONTENT_LENGTH, int(ignore_length))
@@ -106,6 +113,13 @@ class PycurlDownloadHandler(BaseDownloadHandler):
                 transfer.ready_again(headers)
                 self._pool.append(transfer)
         return answer
+
+    async def _addresses(self, host: str) -> Sequence[str]:
+        """Return the addresses of a host, none where libcurl or a proxy will see to it."""
+        http = self._http
+        if http.proxy is not None and not http.proxy.excepts(host):
+            return http.names.hosts.lookup(host) or ()
+        return await http.names.lookup(host)
 
     def _release(self, transfer: Transfer) -> None:
         del self._running[transfer.curl]
@@ -183,6 +197,7 @@ class PycurlDownloadHandler(BaseDownloadHandler):
             if transfer.future is not None:
                 transfer.future.cancel()
         self._closed = True
+        await self._http.names.close()
         for handle in (self._timer, self._sweeper):
             if handle is not None:
                 handle.cancel()

@@ -11,10 +11,10 @@ from nutch2py.fetcher.auth import Logins
 from nutch2py.fetcher.body import ENCODINGS
 from nutch2py.fetcher.gate import AddressGate
 from nutch2py.fetcher.local_files import Files
+from nutch2py.fetcher.names import Names
 from nutch2py.plugins import selection
 from nutch2py.reporting import warn
 from nutch2py.url.length import limit_of
-from nutch2py.url.resolve import HostsFile
 
 SETTING = "NUTCH2PY_HTTP"
 """The Scrapy setting that carries :class:`HttpSettings` to a download handler."""
@@ -139,7 +139,7 @@ class HttpSettings:
     check_certificates: bool
     proxy: Proxy | None
     gate: AddressGate
-    hosts: HostsFile
+    names: Names
     cookies: dict[str, str]
     logins: Logins
     protocols: frozenset[str]
@@ -186,7 +186,7 @@ class HttpSettings:
             check_certificates=conf.get_bool("http.tls.certificates.check", False),
             proxy=Proxy.from_conf(conf),
             gate=AddressGate.from_conf(conf),
-            hosts=HostsFile.from_conf(conf),
+            names=Names.from_conf(conf),
             cookies=_cookies(conf),
             logins=Logins.from_conf(conf),
             protocols=protocols(conf),

@@ -84,10 +84,10 @@ def unchunk(data: bytes) -> bytes:
 async def _connect(http: HttpSettings, parts: JavaURL) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, str]:
     port = parts.default_port if parts.port < 0 else parts.port
     host = parts.host.strip("[]")
-    addresses = http.hosts.lookup(host)
+    addresses = await http.names.lookup(host)
     if not addresses:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=1)
-        addresses = [str(entry[4][0]) for entry in found]
+        addresses = tuple(str(entry[4][0]) for entry in found)
     allowed = [address for address in addresses if http.gate.accepts(address)]
     if not allowed:
         raise AddressExcludedError(f"address excluded by http.filter.ipaddress: {addresses[0]}")

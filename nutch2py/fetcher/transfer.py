@@ -7,6 +7,7 @@ import errno
 import re
 import socket
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pycurl
@@ -132,7 +133,7 @@ class Transfer:
         curl.setopt(pycurl.SSL_VERIFYPEER, int(http.check_certificates))
         curl.setopt(pycurl.SSL_VERIFYHOST, 2 if http.check_certificates else 0)
         curl.setopt(pycurl.PROXY, "")  # not what the environment says
-        curl.setopt(pycurl.DNS_CACHE_TIMEOUT, 300)
+        curl.setopt(pycurl.DNS_CACHE_TIMEOUT, 60)
         curl.setopt(pycurl.HEADERFUNCTION, self._on_header)
         curl.setopt(pycurl.WRITEFUNCTION, self._on_body)
         if http.keep_exchange:
@@ -146,8 +147,10 @@ class Transfer:
         own = [f"{name}: {value}" for name, value in self._http.request_headers()]
         return [line.encode("utf-8") for line in (*own, *more)]
 
-    def prepare(self, url: str, host: str, port: int, limit: int, headers: tuple[str, ...]) -> None:
-        """Set up a request; ``headers``: lines beyond those of every request.
+    def prepare(
+        self, url: str, host: str, port: int, limit: int, headers: tuple[str, ...], addresses: Sequence[str]
+    ) -> None:
+        """Set up a request; ``headers``: lines beyond those of every request, ``addresses``: of the host, if known.
 
         Raises AddressExcludedError when a proxy would be asked for an address that the gate refuses.
         """
@@ -156,10 +159,10 @@ class Transfer:
         curl.setopt(pycurl.URL, _UNSAFE.sub(_escape, url) if _UNSAFE.search(url) else url)
         if headers or http.agents:
             curl.setopt(pycurl.HTTPHEADER, self._header_lines(headers))
-        addresses = http.hosts.lookup(host)
         if addresses or self._resolved:
-            known = ",".join(f"[{a}]" if ":" in a else a for a in addresses or ())
-            curl.setopt(pycurl.RESOLVE, [f"{host}:{port}:{known}"] if known else [])
+            known = ",".join(f"[{a}]" if ":" in a else a for a in addresses)
+            # "+": libcurl forgets it in time, too
+            curl.setopt(pycurl.RESOLVE, [f"+{host}:{port}:{known}"] if known else [])
             self._resolved = bool(addresses)
         if http.proxy is not None:
             self._set_proxy(host, addresses)
@@ -191,7 +194,7 @@ class Transfer:
         if kind == pycurl.INFOTYPE_HEADER_OUT:
             self.sent = data  # of the last request, when a login took two
 
-    def _set_proxy(self, host: str, addresses: list[str] | None) -> None:
+    def _set_proxy(self, host: str, addresses: Sequence[str]) -> None:
         proxy, gate = self._http.proxy, self._http.gate
         if proxy is None or proxy.excepts(host):
             self.curl.setopt(pycurl.PROXY, "")

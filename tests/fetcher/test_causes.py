@@ -40,7 +40,7 @@ def fetched(url: str, http: HttpSettings) -> tuple[Failure | None, int, str]:
     """Ask once, as the handler does; return the failure, libcurl's code and its words."""
     transfer, code, message = Transfer(http), 0, ""
     parts = parse_url(url)
-    transfer.prepare(url, parts.host, parts.port, 10_000, ())
+    transfer.prepare(url, parts.host, parts.port, 10_000, (), ())
     try:
         transfer.curl.perform()
     except pycurl.error as error:
@@ -140,7 +140,7 @@ def test_what_libcurl_says_when_every_kept_connection_is_dead() -> None:
 
         def prepared() -> Transfer:
             transfer = Transfer(http)
-            transfer.prepare(url, parts.host, parts.port, 10_000, ())
+            transfer.prepare(url, parts.host, parts.port, 10_000, (), ())
             return transfer
 
         assert run([prepared() for _ in range(12)]) == []
@@ -165,7 +165,7 @@ def test_words_in_a_url_make_no_decision(site: ScriptedSite, crawl: Crawl) -> No
     http = settings()
     malformed = "http://excluded by Connection died refused ssl/"
     transfer = Transfer(http)
-    transfer.prepare(malformed, "excluded", 80, 10, ())
+    transfer.prepare(malformed, "excluded", 80, 10, (), ())
     failure = transfer.answer(pycurl.E_URL_MALFORMAT, f"Connection died at {malformed}").failure
     assert failure is not None
     assert (failure.kind, failure.cause) == (FailureKind.URL, Cause.OTHER)

@@ -184,7 +184,7 @@ def test_a_name_that_changes_between_two_requests(site: ScriptedSite, crawl: Cra
     site.on("/p", Reply(body=PAGE))
     crawl.conf.set("http.filter.ipaddress.exclude", "127.0.0.2")
     fetcher = Fetcher(crawl.conf, 1, log=lambda _: None)
-    fetcher.http.hosts = Rebinding("127.0.0.1", "127.0.0.2")
+    fetcher.http.names.hosts = Rebinding("127.0.0.1", "127.0.0.2")
     done: list[FetchItem] = []
     report = fetcher.run(iter([item(site.url("/p", "rebound.test"))]), done.append)
     assert site.gets("/robots.txt") == 1
@@ -198,7 +198,8 @@ def test_a_name_that_changes_between_check_and_use(
     site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For Scrapy's own handlers, which resolve names themselves: the gate stands where the socket connects."""
-    pytest.importorskip("aiohttp")
+    aiohttp = pytest.importorskip("aiohttp")
+    monkeypatch.setattr("aiohttp.connector.DefaultResolver", aiohttp.ThreadedResolver)
     site.on("/p", Reply(body=PAGE))
     real: Callable[..., Any] = socket.getaddrinfo
     asked = 0

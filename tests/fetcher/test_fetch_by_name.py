@@ -1,0 +1,86 @@
+"""A fetch of hosts whose names DNS tells: slowly, after a loss, wrongly, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from nutch2py.webpage import ProtocolStatusCode as Code
+from tests.fetcher.conftest import Crawl
+from tests.site.name_server import NameServer, name_server
+from tests.site.server import Reply, ScriptedSite
+
+
+@pytest.fixture
+def dns() -> Iterator[NameServer]:
+    with name_server() as served:
+        yield served
+
+
+@pytest.fixture
+def by_name(crawl: Crawl, dns: NameServer) -> Crawl:
+    crawl.conf.set("http.hosts.file", "")
+    crawl.conf.set("http.dns.servers", dns.address)
+    return crawl
+
+
+def test_no_page_of_many_cold_names_is_lost(site: ScriptedSite, by_name: Crawl, dns: NameServer) -> None:
+    """Two hundred at once, of which some are slower than http.timeout, lose packets, or are told by TCP alone."""
+    site.on("/p", Reply(body=b"<p>words"))
+    kinds = ["lossy", "slow-1500", "lost-1", "cut", "liar", "broken-1", "alias-5", "quiet6"]
+    hosts = [f"{kinds[number // 50] if number % 50 == 0 else 'plain'}.n{number}.test" for number in range(400)]
+    urls = [site.url("/p", host) for host in hosts]
+    by_name(*urls, threads=200, http_timeout="1000")
+    assert {page.status for page in by_name.pages.values()} == {2}
+    assert len(by_name.pages) == len(urls)
+    assert by_name.report.errors == 0
+    told = [line for line in by_name.log if line.startswith("DNS: ")]
+    assert len(told) == 1
+    assert told[0].startswith("DNS: 400 names, 0 unknown, 0 without an answer")
+    assert len(dns.names()) >= 400
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("none.test", "DNS knows no address of none.test"), ("broken.test", "DNS did not say where broken.test is"),
+     ("silent.test", "no answer for 0.5 s (http.dns.timeout)")],
+)  # fmt: skip
+def test_the_row_says_what_dns_said(site: ScriptedSite, by_name: Crawl, dns: NameServer, name: str, words: str) -> None:
+    page = by_name(site.url("/p", name), site.url("/q", name), http_dns_timeout="0.5")
+    assert page.protocol_status is not None
+    assert page.protocol_status.code == Code.EXCEPTION
+    assert words in str(page.protocol_status.args)
+    assert by_name.report.counters["exception_unknown_host"] == 2
+    assert site.seen == []
+
+
+def test_what_a_name_stands_for_is_judged_and_nothing_else_is_connected_to(
+    site: ScriptedSite, by_name: Crawl, dns: NameServer
+) -> None:
+    by_name.conf.set("http.filter.ipaddress.exclude", "sitelocal")
+    page = by_name(site.url("/p", "inside.test"), site.url("/p", "plain.test"))
+    assert page.protocol_status is not None
+    assert "10.0.0.1" in str(page.protocol_status.args)
+    assert by_name.report.counters["exception_address_excluded"] == 1
+    assert [seen.host.split(":")[0] for seen in site.seen if seen.path == "/p"] == ["plain.test"]
+
+
+def test_a_host_is_asked_for_once_however_many_pages_it_has(
+    site: ScriptedSite, by_name: Crawl, dns: NameServer
+) -> None:
+    for number in range(30):
+        site.on(f"/{number}", Reply(body=b"<p>words"))
+    by_name(*(site.url(f"/{number}", "Plain.test") for number in range(30)), fetcher_threads_per_queue="5")
+    assert by_name.report.counters["SUCCESS"] == 30
+    assert dns.asked["plain.test", 1] == 1
+
+
+@pytest.mark.parametrize("host", ["plain.test.", "pl%61in.test", "xn--bcher-kva.test", "b\u00fccher.test"])
+def test_every_way_to_write_a_name_is_asked_of_these_servers(
+    site: ScriptedSite, by_name: Crawl, dns: NameServer, host: str
+) -> None:
+    site.on("/p", Reply(body=b"<p>words"))
+    assert by_name(site.url("/p", host)).status == 2
+    assert set(dns.names()) <= {"plain.test", "xn--bcher-kva.test"}
+    assert dns.names()
