@@ -208,7 +208,8 @@ class Names:
         try:
             answer = await self._resolver.getaddrinfo(name, family, type=socket.SOCK_STREAM)
         except DNSError as error:
-            if error.args[0] in _NOT_THERE:
+            number = int(error.args[0])
+            if number in _NOT_THERE:
                 return Remembered((), _unknown(name), time.monotonic() + _NOT_THERE_FOR)
             return _failed(name, str(error.args[-1]))
         nodes = [node for node in answer.nodes if node.family == family][:_MOST_ADDRESSES]
