@@ -158,7 +158,7 @@ class GatedProxy:
         try:
             async with asyncio.timeout(max(0.001, http.timeout)):
                 if self._upstream is not None and http.proxy is not None and not http.proxy.excepts(host):
-                    if any(not http.gate.accepts_name(known) for known in http.hosts.lookup(host) or [host]):
+                    if any(not http.gate.accepts_name(known) for known in http.names.hosts.lookup(host) or [host]):
                         raise _Refused("gate")
                     return await _through(*self._upstream, target, tunnel)
                 return await self._open(target)
@@ -171,7 +171,7 @@ class GatedProxy:
     async def _open(self, target: _Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to the first address of a host that can be reached, none of which the gate refuses."""
         loop, gate = asyncio.get_running_loop(), self._http.gate
-        known = self._http.hosts.lookup(target.host) or [target.host]
+        known = await self._http.names.lookup(target.host) or [target.host]
         found = [
             entry
             for name in known
