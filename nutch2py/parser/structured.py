@@ -28,7 +28,8 @@ class Limits(NamedTuple):
     """How much of each is read.
 
     ``elements`` that are looked at, ``items`` in all, ``values`` of a property, ``characters`` of a value, those of a
-    JSON-LD ``script``, ``depth`` of items in each other.
+    JSON-LD ``script``, ``depth`` of items in each other. ``kept``: characters of all names and values of a kind;
+    ``read``: those of the elements that have them, of which one may lie in thousands of others.
     """
 
     elements: int = 20_000
@@ -37,9 +38,13 @@ class Limits(NamedTuple):
     characters: int = 10_000
     script: int = 262_144
     depth: int = 16
+    kept: int = 1_000_000
+    read: int = 4_000_000
 
 
 LIMITS = Limits()
+_VALUE = 4  # characters around a value
+_ELEMENT = 100  # characters that an element counts for that is read, with those in it
 _JSON_LD = re.compile(
     r"<script(?=[\s/])[^>]{0,200}?application/ld\+json[^>]{0,200}>([^<]*+(?:<(?!/script)[^<]*+)*+)", re.IGNORECASE
 )
@@ -106,14 +111,16 @@ def _bare(text: str) -> str:
 def _meta(tree: LexborHTMLParser) -> dict[str, list[str]]:
     """Return the properties of Open Graph and of what extends it, and those of Twitter cards, by their names."""
     found: dict[str, list[str]] = {}
+    room = LIMITS.kept
     for node in tree.css("meta[content]")[: LIMITS.elements]:
         attributes = node.attributes
         content = value_of(attributes, "content").strip()
         for name in ((attributes.get("property") or "") + " " + (attributes.get("name") or "")).split():
-            if content and _OPEN_GRAPH.fullmatch(name) and len(found) < LIMITS.items:
+            if content and _OPEN_GRAPH.fullmatch(name) and len(found) < LIMITS.items and room > 0:
                 values = found.setdefault(name.lower(), [])
                 if len(values) < LIMITS.values and content not in values:
                     values.append(content[: LIMITS.characters])
+                    room -= len(name) + len(values[-1])
     return found
 
 
@@ -157,6 +164,7 @@ class _Reader:
     def __init__(self, tree: LexborHTMLParser, base: str) -> None:
         self._tree, self._base = tree, base
         self._left, self._items = LIMITS.elements, LIMITS.items
+        self._room, self._unread = LIMITS.kept, LIMITS.read
 
     def items(self) -> list[Item]:
         """Return the items that are no other's property."""
@@ -169,9 +177,9 @@ class _Reader:
         item: Item = {}
         attributes = node.attributes
         if types := (attributes.get(self.type_attribute) or "").split():
-            item["type"] = self._types(node, types[: LIMITS.values])
+            item["type"] = [self._kept(each) for each in self._types(node, types[: LIMITS.values]) if self._room > 0]
         if identity := next(filter(None, map(attributes.get, self.id_attributes)), None):
-            item["id"] = _resolved(self._base, identity)
+            item["id"] = self._kept(_resolved(self._base, identity))
         properties: dict[str, list[Any]] = {}
         waiting = [*self._references(node), *list(node.iter())[::-1]]
         while waiting and self._left > 0:
@@ -179,15 +187,19 @@ class _Reader:
             element = waiting.pop()
             own = element.attributes
             is_item = self.item_attribute in own
-            if names := own.get(self.property_attribute):
+            if (names := own.get(self.property_attribute)) and self._room > 0:
                 if not is_item:
-                    self._add(properties, names, self._value(element))
+                    value = self._value(element)
+                    self._add(properties, names, value, _length(value))
                 elif depth < LIMITS.depth and self._items > 0:
-                    self._add(properties, names, self._item(element, depth + 1))
+                    before = self._room
+                    inner = self._item(element, depth + 1)
+                    length, self._room = before - self._room, before
+                    self._add(properties, names, inner, length)
             if not is_item:
                 waiting += list(element.iter())[::-1]
         if not properties:
-            item["value"] = self._value(node)
+            item["value"] = self._kept(self._value(node))
         item["properties"] = properties
         return item
 
@@ -212,14 +224,34 @@ class _Reader:
         if tag == "input":
             asked = {_INPUT[name]: value for name, value in attributes.items() if name in _INPUT}
             return {name: value[: LIMITS.characters] if value else True for name, value in asked.items()} or ""
-        return " ".join(node_text(node).split())[: LIMITS.characters]
+        return self._text(node)
 
-    @staticmethod
-    def _add(properties: dict[str, list[Any]], names: str, value: Any) -> None:
-        for name in names.split():
-            values = properties.setdefault(name[: LIMITS.characters], [])
-            if len(values) < LIMITS.values:
+    def _text(self, node: LexborNode) -> str:
+        """Return the text of an element, "" once too much was read."""
+        if self._unread <= 0:
+            return ""
+        text = node_text(node)
+        self._unread -= len(text) + _ELEMENT
+        return " ".join(text.split())[: LIMITS.characters]
+
+    def _kept(self, value: Any) -> Any:
+        """Count what is kept; return it."""
+        self._room -= _length(value)
+        return value
+
+    def _add(self, properties: dict[str, list[Any]], names: str, value: Any, length: int) -> None:
+        """Add a value under each of its names; what it has within it is there as often."""
+        for name in names.split()[: LIMITS.values]:
+            values = properties.setdefault(self._kept(name[: LIMITS.characters]), [])
+            if len(values) < LIMITS.values and self._room > length:
+                self._room -= length
                 values.append(value)
+
+
+def _length(value: Any) -> int:
+    """Return about how many characters a value takes."""
+    texts = value.values() if isinstance(value, dict) else (value,)
+    return _VALUE + sum(len(text) for text in texts if isinstance(text, str))
 
 
 class _Microdata(_Reader):

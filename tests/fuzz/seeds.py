@@ -38,6 +38,27 @@ _PAGES = (
     b"noindex\0<select><option>a<textarea><b></textarea><math><mi><object><a href=q onclick=\"go('/a.b')\">&amp;&#x41;",
 )
 
+_STRUCTURED = (
+    b"<div itemscope itemtype='http://schema.org/A http://schema.org/B' itemid=/i itemref='r s'><p itemprop='a b'>x<b itemscope itemprop=c>"
+    b"<time itemprop=t datetime=2026-01-01>y</time></div><i id=r itemprop=d content=z><input itemprop=q name=n required>",
+    b"<div vocab=http://schema.org/ typeof='D e:F' resource=/r><a property='g h' href=x>l</a><span property=k typeof=M about=i>",
+    b"<script type='application/ld+json'><!-- [{\"@type\":[\"A\"],\"a\":{\"b\":1,},}, 2] /* c */ // d\n--></script>",
+    b"<meta property='og:title twitter:x' content=c><link rel='alternate next' hreflang=de href=/d><link rel=canonical href=c>",
+)  # fmt: skip
+
+_ARTICLES = tuple(
+    b"<html><head><title>T</title></head><body><nav><a href=/>n</a></nav><article><h1>H</h1>"
+    + inner
+    + b"</article><footer>f</footer>"
+    for inner in (
+        b"<p>" + b"A sentence with several words in it. " * 8 + b"</p><ul><li>one<li>two<ol><li>three</ol></ul>",
+        b"<table><tr><th>a<td>b<tr><td colspan=2>c<table><tr><td>d</table></table><p>" + b"More words, and more. " * 12,
+        b"<blockquote><pre>code</pre><p><em>e<strong>s</em></strong><a href='http://[x'>l</a><br><img src=i alt=t></blockquote>",
+        b"<div class='comments post-content'><h2>h</h2><dl><dt>d<dd>e</dl><graphic/><del>x</del><hi rend='#b'>y</hi>"
+        + b"word " * 60,
+    )
+)
+
 _CHARSETS = (
     b"text/html; charset=utf-8\0\xef\xbb\xbf<p>\xc3\xa9", b"x.jp\0\x1b$B%F%9%H\x1b(B", b"text/xml\0<?xml version='1.0' "
     b"encoding='gb2312'?><a>\xd6\xd0&eacute;</a>", b"a;Charset = 'koi8-r'\0<meta http-equiv=content-type content='x;charset=big5'>",
@@ -75,6 +96,8 @@ SEEDS: dict[str, tuple[bytes, ...]] = {
                 b"http://h.test/a\nhttp://h.test/b\n"),
     "answer": _ANSWERS,
     "html": _PAGES,
+    "main-text": (*_ARTICLES, b"<?xml version='1.0'?><p>x"),
+    "structured": _STRUCTURED,
     "charset": _CHARSETS,
     "feed": (s.RSS.encode(), s.ATOM.encode()),
     "xml": (b"<!DOCTYPE a [<!ENTITY b 'c'>]><a xmlns:p='q'><title>&b;</title><![CDATA[x]]>",),

@@ -160,6 +160,36 @@ def _html() -> Run:
     return run
 
 
+def _main_text() -> Run:
+    from nutch2py.parser.main_text import main_text, markdown
+
+    def run(data: bytes) -> None:
+        html = text(data)
+        main_text(html).encode("utf-8", "replace")
+        markdown(html, URL).encode("utf-8", "replace")
+
+    return run
+
+
+def _structured() -> Run:
+    import orjson
+
+    from nutch2py.parser.dom import cut_scripts, parse_tree
+    from nutch2py.parser.filters.structured import valid
+    from nutch2py.parser.structured import LIMITS, structured_data
+
+    def run(data: bytes) -> None:
+        html = text(data)
+        tree = parse_tree(html)
+        cut_scripts(tree)
+        found = structured_data(tree, html, URL)
+        written = orjson.dumps(valid({kind: values for kind, values in found.items() if kind != "jsonld"}))
+        assert len(written) < 20 * LIMITS.kept
+        orjson.dumps(valid(found))
+
+    return run
+
+
 def _charset() -> Run:
     from nutch2py.parser.charset import EncodingDetector, guess_text, header_charset, look_of
     from nutch2py.parser.charset_names import decode, resolve_label
@@ -257,6 +287,8 @@ _MAKERS: dict[str, Callable[[], Run]] = {
     "sitemap": _sitemap,
     "answer": _answer,
     "html": _html,
+    "main-text": _main_text,
+    "structured": _structured,
     "charset": _charset,
     "feed": _file("formats.feed:FeedParser"),
     "xml": _file("formats.feed:XmlParser"),

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import orjson
 import pytest
+from selectolax.lexbor import LexborNode
 
 from nutch2py.conf import Configuration
 from nutch2py.document import NutchDocument
 from nutch2py.indexer.filters.index_structured import StructuredIndexingFilter
-from nutch2py.parser.dom import cut_scripts, parse_tree
+from nutch2py.parser import structured
+from nutch2py.parser.dom import cut_scripts, node_text, parse_tree
 from nutch2py.parser.filters.structured import STRUCTURED, StructuredParseFilter
 from nutch2py.parser.html import HtmlParser
 from nutch2py.parser.structured import LIMITS, json_ld, structured_data
@@ -152,3 +156,46 @@ def test_a_row_without_the_entry_or_with_another_is_left_alone(conf: Configurati
     page.metadata[STRUCTURED] = b"{"
     assert indexing.filter(NutchDocument(), URL, page) == NutchDocument()
     assert StructuredParseFilter(conf).fields == {WebPage.metadata}
+
+
+def valued(values: str) -> str:
+    return "<div itemscope>" + values
+
+
+BLOWN: dict[str, Callable[[int], str]] = {
+    "names of a value": lambda n: valued("<p itemprop='" + " ".join(map(str, range(n))) + "'>" + "t " * n),
+    "names of items in items": lambda n: valued("<div itemscope itemprop='a b c'>" * 14 + "x" * n),
+    "types with a vocabulary": lambda n: f"<div vocab={'v' * n}>" + "<p typeof='a b c d e f g h'>" * (n // 30),
+    "names of meta elements": lambda n: (
+        "<meta property='" + " ".join(f"og:{i}" for i in range(n)) + f"' content={'c' * n}>"
+    ),
+    "values in values": lambda n: valued("".join(f"<i itemprop=a{i}>" for i in range(n // 20)) + "t " * n),
+    "items in items": lambda n: "<div itemscope>" * (n // 20) + "t " * n,
+    "elements in values": lambda n: valued("<i itemprop=a>" * (n // 20) + "<b></b>" * n),
+    "one element of many items": lambda n: (
+        f"<p id=x itemprop=y>{'t ' * n}</p>" + "<div itemscope itemref=x></div>" * (n // 20)
+    ),
+}
+
+
+@pytest.mark.parametrize("blown", BLOWN)
+def test_no_text_is_read_or_kept_very_often(blown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value counts as often as it is kept, under each name, and a text as often as it is read."""
+    reads = 0
+
+    def reading(node: LexborNode) -> str:
+        nonlocal reads
+        text = node_text(node)
+        reads += len(text) + 100
+        return text
+
+    monkeypatch.setattr(structured, "node_text", reading)
+    found = data(BLOWN[blown](20_000))
+    assert reads < 2 * LIMITS.read
+    assert len(orjson.dumps(found)) < 4 * LIMITS.kept
+
+
+def test_items_are_kept_under_each_of_their_names() -> None:
+    html = "<div itemscope><p itemscope itemprop='a b'><i itemprop='c d'>x</i></p></div>"
+    inner = {"properties": {"c": ["x"], "d": ["x"]}}
+    assert data(html) == {"microdata": [{"properties": {"a": [inner], "b": [inner]}}]}

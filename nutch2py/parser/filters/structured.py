@@ -28,7 +28,7 @@ class StructuredParseFilter(ParseFilter):
     def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
         """Put the data into ``page.metadata``; an entry of an earlier parse goes when there are none."""
         kept = structured_data(document.tree, document.html, document.meta.base_href or document.url)
-        packed = {kind: orjson.dumps(_valid(values)) for kind, values in kept.items()}
+        packed = {kind: orjson.dumps(valid(values)) for kind, values in kept.items()}
         while packed and sum(map(len, packed.values())) + 20 * len(packed) > self._most:
             packed.pop(max(packed, key=lambda kind: len(packed[kind])))
         if packed:
@@ -39,14 +39,14 @@ class StructuredParseFilter(ParseFilter):
         return parse
 
 
-def _valid(value: Any, depth: int = 0) -> Any:
+def valid(value: Any, depth: int = 0) -> Any:
     """Return JSON whose texts can be written as UTF-8, and whose numbers as 64 bits, without what lies too deep."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, list | dict) and depth == _DEEPEST:
         return None
     if isinstance(value, list):
-        return [_valid(each, depth + 1) for each in value]
+        return [valid(each, depth + 1) for each in value]
     if isinstance(value, dict):
-        return {_valid(str(name)): _valid(each, depth + 1) for name, each in value.items()}
+        return {valid(str(name)): valid(each, depth + 1) for name, each in value.items()}
     return str(value) if isinstance(value, int) and value.bit_length() > 63 else value
