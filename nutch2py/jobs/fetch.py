@@ -10,12 +10,13 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 from zlib import crc32
 
 from nutch2py.browser.renderer import open_renderer
 from nutch2py.cells import decode_text
 from nutch2py.conf import Configuration
+from nutch2py.errors import UsageError
 from nutch2py.fetcher.fetch_options import FetchOptions, deadline
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem, Rows
 from nutch2py.fetcher.http_settings import check_agent
@@ -28,9 +29,10 @@ from nutch2py.jobs.works import FETCH, FETCH_REDIRECTS
 from nutch2py.mapreduce.driver import JobResult, map_tasks, reduce_tasks, run_job
 from nutch2py.mapreduce.held import Holder
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
-from nutch2py.mapreduce.parameters import ALL, BatchParameters, JobParameters
+from nutch2py.mapreduce.parameters import ALL, NUMBER, SEVERAL, BatchParameters, JobParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol
 from nutch2py.plugin_guard import PluginError
+from nutch2py.ranges import LONG
 from nutch2py.reporting import warn
 from nutch2py.table import WriteBatch, open_store
 from nutch2py.url.keys import reverse_host, unreverse_url
@@ -65,6 +67,15 @@ class FetchParameters(BatchParameters):
     listed: bool = False
     expected: int = 0
     warc: str = ""
+    ranges: ClassVar = {
+        "threads": SEVERAL, "partitions": SEVERAL, "partition_seed": NUMBER, "expected": NUMBER,
+    }  # fmt: skip
+
+    def __post_init__(self) -> None:
+        """Refuse what is out of its range."""
+        super().__post_init__()
+        if self.deadline is not None and not 0 <= self.deadline <= LONG:
+            raise UsageError(f"deadline is {self.deadline!r}: give seconds since 1970, or None")
 
     @property
     def options(self) -> FetchOptions:

@@ -13,7 +13,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 from zlib import crc32
 
 import orjson
@@ -27,7 +27,7 @@ from nutch2py.jobs.selection import NO_LIMIT, SEPARATOR, Entry, Selection
 from nutch2py.jobs.works import GENERATE
 from nutch2py.mapreduce.driver import JobResult, map_tasks, reduce_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
-from nutch2py.mapreduce.parameters import ALL, BatchParameters
+from nutch2py.mapreduce.parameters import ALL, NUMBER, SEVERAL, TIME, BatchParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
 from nutch2py.mapreduce.splits import RangeSplit
 from nutch2py.plugin_guard import PluginError
@@ -60,6 +60,7 @@ class GenerateParameters(BatchParameters):
     sitemap: bool = False
     partitions: int = 1
     seed: int = 0
+    ranges: ClassVar = {"now": TIME, "top_n": NUMBER, "partitions": SEVERAL, "seed": NUMBER}
 
     @property
     def limit(self) -> int:

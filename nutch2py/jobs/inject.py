@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from nutch2py.cells import encode_text
 from nutch2py.conf import Configuration
@@ -22,7 +22,7 @@ from nutch2py.jobs.works import INJECT
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job, runner_name
 from nutch2py.mapreduce.hadoop import local_copy
 from nutch2py.mapreduce.job import Pair, TableJob
-from nutch2py.mapreduce.parameters import JobParameters
+from nutch2py.mapreduce.parameters import TIME, JobParameters
 from nutch2py.mapreduce.splits import FileSplit, lines_before, read_lines, split_files
 from nutch2py.plugin_guard import PluginError
 from nutch2py.schedule.abstract import FIXED_INTERVAL_KEY
@@ -46,6 +46,7 @@ class InjectParameters(JobParameters):
     """``now``: the fetch time that seeds get, ms since 1970."""
 
     now: int
+    ranges: ClassVar = {"now": TIME}
 
 
 class _Rules:

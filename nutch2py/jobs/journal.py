@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import msgspec
 
@@ -20,7 +20,7 @@ from nutch2py.conf import Configuration
 from nutch2py.jobs.batchlist import BatchLists, State, journal_prefix, pack, unpack
 from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pair, TableJob
-from nutch2py.mapreduce.parameters import ALL, BatchParameters
+from nutch2py.mapreduce.parameters import ALL, TIME, BatchParameters
 from nutch2py.mapreduce.splits import SideSplit
 from nutch2py.record import Mutation
 from nutch2py.reporting import say
@@ -72,6 +72,7 @@ class JournalParameters(BatchParameters):
     """``timestamp``: when the batch was committed, ms since 1970; every cell is stamped by it."""
 
     timestamp: int
+    ranges: ClassVar = {"timestamp": TIME}
 
 
 class JournalJob(TableJob[JournalParameters]):

@@ -11,7 +11,7 @@ import hashlib
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -20,8 +20,9 @@ from nutch2py.jobs.batchlist import pack, unpack
 from nutch2py.jobs.pagerank_blocks import EXTERNAL, INTERNAL, BlockLinks, BlockStore, block_name, pack_keys
 from nutch2py.jobs.pagerank_links import FIELDS, LinkRules, PageLinks
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
-from nutch2py.mapreduce.parameters import JobParameters
+from nutch2py.mapreduce.parameters import NUMBER, JobParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol
+from nutch2py.ranges import Range
 from nutch2py.table import WriteBatch
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class LinkGraphParameters(JobParameters):
 
     bits: int
     salt: int = 0
+    ranges: ClassVar = {"bits": Range(0, 64), "salt": NUMBER}
 
 
 class LinkGraphJob(TableJob[LinkGraphParameters]):

@@ -6,7 +6,7 @@ import base64
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from nutch2py.conf import Configuration
 from nutch2py.jobs.batchlist import BatchLists
@@ -15,9 +15,10 @@ from nutch2py.jobs.pagerank_graph import LinkGraphJob, LinkGraphParameters, buck
 from nutch2py.jobs.pagerank_links import FIELDS
 from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pair, TableJob
-from nutch2py.mapreduce.parameters import JobParameters
+from nutch2py.mapreduce.parameters import NUMBER, JobParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol
 from nutch2py.mapreduce.splits import RangeSplit, SideSplit
+from nutch2py.ranges import LONG, Range
 from nutch2py.record import Field
 from nutch2py.scoring.rank_model import Change, PageRankModel, difference, received, shares
 from nutch2py.table import DataStore, Query, prefix_range
@@ -41,6 +42,7 @@ class IterationParameters(JobParameters):
     iteration: int
     pages: int = 0
     dangling: float = 0.0
+    ranges: ClassVar = {"iteration": NUMBER, "pages": NUMBER, "dangling": Range(0, LONG, whole=False)}
 
 
 class PageRankJob(TableJob[IterationParameters]):

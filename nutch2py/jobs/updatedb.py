@@ -9,8 +9,8 @@ score is added once however often the job is killed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
 
 import orjson
 
@@ -23,7 +23,7 @@ from nutch2py.jobs.journal import JournalWriter, apply, discard
 from nutch2py.jobs.works import UPDATEDB
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
-from nutch2py.mapreduce.parameters import ALL, BatchParameters
+from nutch2py.mapreduce.parameters import ALL, TIME, BatchParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
 from nutch2py.mapreduce.splits import SideSplit, Split
 from nutch2py.plugin_guard import PluginError, blame
@@ -46,6 +46,7 @@ class UpdateParameters(BatchParameters):
     """``now``: when the job began, ms since 1970; the time of rows that are new."""
 
     now: int
+    ranges: ClassVar = {"now": TIME}
 
 
 class _Group(NamedTuple):
@@ -54,6 +55,27 @@ class _Group(NamedTuple):
     page: bool
     links: list[ScoredLink]
     dropped: list[str]
+
+
+@dataclass
+class _Giving:
+    """How the scoring filters let go of what the map side of a row has given.
+
+    ``links``: they are shown the page's links; ``again``: the last failure is no one's yet, for they were not;
+    ``failed``: the ids of those that failed even then.
+    """
+
+    links: bool = False
+    again: bool = False
+    failed: set[str] = field(default_factory=set)
+
+
+def _links_of(page: WebPage) -> tuple[list[ScoredLink], int]:
+    """Return the links that a page gives to, and how many of them are no sitemaps."""
+    distance = int(page.markers.get(Mark.DISTANCE) or FAR)
+    outlinks = page.outlinks.decoded()
+    targets = outlinks + page.sitemaps.decoded()
+    return [ScoredLink(url, anchor or "", 0.0, distance) for url, anchor in targets], len(outlinks)
 
 
 class DbUpdaterJob(TableJob[UpdateParameters]):
@@ -85,13 +107,10 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
             except ValueError:
                 self.count("updatedb", "malformed_keys")
                 continue
-            distance = int(page.markers.get(Mark.DISTANCE) or FAR)
-            outlinks = page.outlinks.decoded()
-            targets = outlinks + page.sitemaps.decoded()
-            links = [ScoredLink(url, anchor or "", 0.0, distance) for url, anchor in targets]
+            links, total = _links_of(page)
             self.failures.pages += 1
             try:
-                given = distribute(source, page, links, len(outlinks))
+                given = distribute(source, page, links, total)
             except PluginError as error:  # it keeps its marks and its cash, and is tried again
                 self.failures.note(error)
                 self.count("updatedb", "pages_failed")
@@ -179,17 +198,20 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
         """
         self.failures.pages += 1
         failed: dict[str, PluginError] = {}
-        unreleased: set[str] = set()
+        giving = _Giving()
         while True:
             try:
-                page = self._page(url, row, group, failed, unreleased)
+                page = self._page(url, row, group, failed, giving)
                 if page is not None:
                     self._take_links(url, page, group, failed)
                 break
             except PluginError as error:
-                failed[error.plugin] = error
+                if not giving.again:
+                    failed[error.plugin] = error
+                giving.again = False
                 if row is not None:  # what was read is half changed
-                    row = self.store.get(key, self.page_fields if group.page else self.linked_fields)
+                    fields = self.page_fields | (self.fields if giving.links else frozenset())
+                    row = self.store.get(key, fields if group.page else self.linked_fields)
         for each in failed.values():
             self.failures.note(each)
         if page is not None and group.page and not failed:
@@ -201,12 +223,12 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
         return page
 
     def _page(
-        self, url: str, page: WebPage | None, group: _Group, failed: Mapping[str, object], unreleased: set[str]
+        self, url: str, page: WebPage | None, group: _Group, failed: Mapping[str, object], giving: _Giving
     ) -> WebPage | None:
         """Return the row to change: after its fetch if it is of the batch, made if it is new, None to leave it out.
 
-        The plug-ins whose ids are in ``failed`` are not asked; to let go what the map side gave, all are but those in
-        ``unreleased``, which failed at that.
+        The plug-ins whose ids are in ``failed`` are not asked; to let go what the map side gave, all are but those that
+        failed at that.
         """
         scoring, schedule = self.scoring.without(failed) if failed else self.scoring, self.schedule
         scheduled = not failed or id_of(schedule) not in failed
@@ -217,14 +239,7 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
                         apply_fetch(url, page, schedule, self.limits)
                     except Exception as error:  # noqa: BLE001 - named, and the page's
                         blame(schedule, url, error)
-                # the map side gave the page's cash away, on a copy of the row; giving it to nobody does so on this one,
-                # also for a plug-in that fails at something else: else it would give the same again
-                giving = self.scoring.without(unreleased) if unreleased else self.scoring
-                try:
-                    giving.distribute(url, page, [], 0)
-                except PluginError as error:
-                    unreleased.add(error.plugin)
-                    raise
+                self._let_go(url, page, giving)
             return page
         if not group.links or not self.additions or not scheduled:
             return None
@@ -235,6 +250,23 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
             blame(schedule, url, error)
         scoring.initial_score(url, page)
         return page
+
+    def _let_go(self, url: str, page: WebPage, giving: _Giving) -> None:
+        """Let every scoring filter give away on this row what it gave on the map side, on a copy of the row.
+
+        Also one that fails at something else, or it would give the same again. To nobody, as what links bring is on its
+        way; a filter that minds having nobody to give to has the page's links before it, as on the map side.
+        """
+        scoring = self.scoring.without(giving.failed) if giving.failed else self.scoring
+        links, total = _links_of(page) if giving.links else ([], 0)
+        try:
+            scoring.distribute(url, page, links, total)
+        except PluginError as error:
+            if giving.links:
+                giving.failed.add(error.plugin)
+            else:
+                giving.links = giving.again = True
+            raise
 
     def _take_links(self, url: str, page: WebPage, group: _Group, failed: Mapping[str, object]) -> None:
         """Set inlinks, distance, score; earlier inlinks stay, up to the limit, until their page drops them."""

@@ -7,20 +7,35 @@ them, checked where it is made; :func:`nutch2py.mapreduce.driver.run_job` carrie
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from nutch2py.errors import UsageError
+from nutch2py.ranges import COUNT, LONG, Range
 
 ALL = "-all"
 """Stands for a batch id: the rows of every batch."""
 REINDEX = "-reindex"
 """Stands for a batch id: every parsed row, whatever its batch."""
+TIME, NUMBER, SEVERAL = Range(0, LONG), Range(0, LONG), Range(1, COUNT.high)
+"""Ranges: ms since 1970; how many, or a seed; how many, at least one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobParameters:
     """What a job takes that works on the whole table, or on files. The base of all parameters."""
+
+    ranges: ClassVar[Mapping[str, Range]] = {}
+    """What the parameters that are numbers may be, by their names."""
+
+    def __post_init__(self) -> None:
+        """Refuse a number out of its range."""
+        for name, allowed in self.ranges.items():
+            number = getattr(self, name)
+            fits = isinstance(number, int if allowed.whole else int | float) and not isinstance(number, bool)
+            if not fits or not allowed.holds(number):
+                raise UsageError(f"{name} is {number!r}: give {allowed}")
 
     @property
     def batch(self) -> str:
@@ -37,7 +52,8 @@ class BatchParameters(JobParameters):
     batch_id: str
 
     def __post_init__(self) -> None:
-        """Refuse an id that names no batch."""
+        """Refuse an id that names no batch, and a number out of its range."""
+        super().__post_init__()
         if not self.batch_id:
             raise UsageError("BatchId not set (or -all not specified)!")
         if self.batch_id.startswith("-") and self.batch_id not in self.stand_for_all:

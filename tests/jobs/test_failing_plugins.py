@@ -97,6 +97,7 @@ class Digest(Fails, contracts.Signature):
 
 class Scoring(Fails, contracts.ScoringFilter):
     fields = frozenset({WebPage.score})
+    minded = set()
 
     def injected_score(self, url, page):
         self.meet("injected_score", url)
@@ -109,7 +110,11 @@ class Scoring(Fails, contracts.ScoringFilter):
         return init
 
     def distribute(self, url, page, links, total):
-        self.meet("distribute" if links or total else "distribute nothing", url)
+        nothing = not links and not total
+        self.meet("distribute nothing" if nothing else "distribute", url)
+        if nothing or url in self.minded:  # on the reduce side, and where there are no links
+            self.minded.add(url)
+            self.meet("distribute again", url)
         return links
 
     def update_score(self, url, page, inlinks):
@@ -310,7 +315,7 @@ CASES = [
     ("Filter.filter", "parse", "bad"),
     ("Normalizer.normalize outlink", "parse", "bad"),
     ("Scoring.distribute", "updatedb", "bad"),
-    ("Scoring.distribute nothing", "updatedb", "bad"),
+    ("Scoring.distribute again", "updatedb", "bad"),
     ("Scoring.update_score", "updatedb", "bad"),
     ("Scoring.initial_score", "updatedb", "badnew"),
     ("Schedule.set_fetch_schedule", "updatedb", "bad"),
@@ -416,9 +421,7 @@ def test_a_page_whose_parse_failed_has_the_reason_and_nothing_else(
     assert result.group(FAILURES) == {plugin: 1}
 
 
-@pytest.mark.parametrize(
-    "member", ["Scoring.update_score", "Schedule.set_fetch_schedule", "Scoring.distribute nothing"]
-)
+@pytest.mark.parametrize("member", ["Scoring.update_score", "Schedule.set_fetch_schedule", "Scoring.distribute again"])
 def test_updatedb_neither_loses_nor_doubles_cash(conf: Configuration, site: str, crawl: Crawl, member: str) -> None:
     def cash() -> float:
         rows = open_store(conf, WebPage).scan(Query.of({WebPage.metadata}))
@@ -434,8 +437,23 @@ def test_updatedb_neither_loses_nor_doubles_cash(conf: Configuration, site: str,
     assert Mark.UPDATEDB not in page.markers
     assert page.score < 1000  # what was half done is not written
     # the cash of the two plain pages, which have no links, is nobody's; one whose map failed has kept its own
-    lost = 1.0 if member == "Scoring.distribute nothing" else 2.0
+    lost = 1.0 if member == "Scoring.distribute again" else 2.0
     assert cash() == pytest.approx(before - lost)
+
+
+def test_a_scoring_filter_that_minds_having_nobody_to_give_to_is_not_asked_that(
+    conf: Configuration, site: str, crawl: Crawl
+) -> None:
+    """Such as one that divides by the number of links: the map side asks it for pages that have some."""
+    expected = undisturbed(crawl, conf, "updatedb")
+    crawl.until("parse")
+    crawl.fails("Scoring.distribute nothing")
+    result = crawl.run("updatedb")
+    assert result.group(FAILURES) == {"test-scoringfilter": 1}  # the plain page, which has none
+    found = all_cells(conf)
+    of_bad = [key for key in expected if unreverse_url(key).endswith("/bad")]
+    assert len(of_bad) == 1
+    assert [found[key] for key in of_bad] == [expected[key] for key in of_bad]
 
 
 def test_index_leaves_the_page_for_the_next_time(conf: Configuration, site: str, crawl: Crawl) -> None:

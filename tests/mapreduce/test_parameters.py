@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import re
 from collections.abc import Iterator
-from dataclasses import FrozenInstanceError, dataclass, is_dataclass
+from dataclasses import FrozenInstanceError, dataclass, fields, is_dataclass
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,41 @@ def test_a_batch_must_be_named() -> None:
         asked.batch_id = "c"  # type: ignore[misc]
     assert (asked.batch, JobParameters().batch) == ("b", "")
     assert [IndexParameters(batch_id=each).every for each in ("b", "-all", "-reindex")] == [False, True, True]
+
+
+def parameters() -> set[type[JobParameters]]:
+    return {job.takes for job in jobs()}
+
+
+def of_numbers(takes: type[JobParameters]) -> dict[str, str]:
+    return {each.name: str(each.type) for each in fields(takes) if re.search(r"\b(int|float)\b", str(each.type))}
+
+
+def made(takes: type[JobParameters], **changes: object) -> JobParameters:
+    needed = {"batch_id": "b", **dict.fromkeys(of_numbers(takes), 1), **changes}
+    return takes(**{each.name: needed[each.name] for each in fields(takes) if each.name in needed})
+
+
+def test_every_number_has_a_range() -> None:
+    """But the end of a fetch, which may be none."""
+    for takes in parameters():
+        assert set(of_numbers(takes)) - {"deadline"} == set(takes.ranges), takes
+
+
+@pytest.mark.parametrize("takes", sorted(parameters(), key=lambda takes: takes.__name__))
+def test_a_number_out_of_its_range_is_refused_where_it_is_made(takes: type[JobParameters]) -> None:
+    for name, allowed in takes.ranges.items():
+        for number in (allowed.low, allowed.high):
+            made(takes, **{name: number})
+        for number in (allowed.low - 1, allowed.high * 2 + 1, float("nan"), "1", None, True):
+            with pytest.raises(UsageError, match=f"^{name} is "):
+                made(takes, **{name: number})
+
+
+@pytest.mark.parametrize("wrong", [{"deadline": -1.0}, {"deadline": float("nan")}])
+def test_a_fetch_that_cannot_be_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match=f"^{next(iter(wrong))} is "):
+        made(FetchParameters, **wrong)
 
 
 @pytest.mark.parametrize("runner", ["inline", "local"])
