@@ -284,7 +284,7 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
         told = self.installation.task_error(self.application) if self.application else None
         if told is not None:
             return told
-        for kind in (errors.ConfigurationError, errors.InputError, errors.StoreError, errors.IndexingError):
+        for kind in _OF_TASKS:
             if kind.exit_code == self.exit_code:
                 return kind(f"a task failed ({_first_line(kind.__doc__)}): see {logs}")
         if self.over_memory:
@@ -295,6 +295,17 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
         if self.exit_code is not None:
             return NutchError(f"a task ended with exit code {self.exit_code}: see {logs}")
         return NutchError(f"the job failed on YARN: {self.said or error}: see {logs}")
+
+
+_OF_TASKS = (
+    errors.ConfigurationError,
+    errors.InputError,
+    errors.StoreError,
+    errors.IndexingError,
+    errors.LockLostError,
+    errors.PluginFailuresError,
+)
+"""What a task's exit code tells when its log cannot be had."""
 
 
 def _first_line(text: str | None) -> str:

@@ -7,8 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from nutch2py import plugins
+from nutch2py.cli import main
 from nutch2py.conf import Configuration
-from nutch2py.errors import ConfigurationError, InputError
+from nutch2py.errors import (
+    ConfigurationError,
+    IndexingError,
+    InputError,
+    NutchError,
+    PluginFailuresError,
+    StoreError,
+)
 from nutch2py.jobs.inject import InjectorJob, InjectParameters
 from nutch2py.jobs.package import clean_packages
 from nutch2py.jobs.readdb import dump
@@ -16,6 +25,7 @@ from nutch2py.mapreduce import package_archive as archive
 from nutch2py.mapreduce.driver import run_job
 from nutch2py.mapreduce.hadoop import Hadoop
 from nutch2py.mapreduce.splits import split_files
+from nutch2py.mapreduce.yarn import HadoopRunner
 from tests.jobs import crawl, rows
 from tests.mapreduce.hadoop_cluster import Cluster
 
@@ -53,6 +63,65 @@ def test_a_task_tells_what_is_wrong_and_reads_the_files_of_the_client(
     conf = on_yarn(hadoop_cluster, tmp_path, {**crawl.SETTINGS, **broken})
     with pytest.raises(ConfigurationError, match=r"broken-urlfilter\.txt"):  # the driver of inject would find it, too
         run_job(InjectorJob, conf, split_files([Path(seeds)], 2), InjectParameters(now=1), title="InjectorJob")
+
+
+@pytest.fixture
+def _failing_filter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Install a plug-in that fails on every URL, as pip would."""
+    folder = tmp_path / "site"
+    info = folder / "no_url-1.dist-info"
+    info.mkdir(parents=True)
+    files = {
+        "no_url.py": (
+            "from nutch2py import contracts\n"
+            "class NoURL(contracts.URLFilter):\n"
+            "    def __init__(self, conf): pass\n"
+            "    def filter(self, url): raise RuntimeError('no good')\n"
+        ),
+        f"{info.name}/METADATA": "Metadata-Version: 2.1\nName: no-url\nVersion: 1\n",
+        f"{info.name}/entry_points.txt": "[nutch2py.urlfilter]\nurlfilter-none = no_url:NoURL\n",
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    (info / "RECORD").write_text("".join(f"{name},,\n" for name in files))
+    monkeypatch.syspath_prepend(folder)
+    archive._libraries.cache_clear()
+    plugins.registered.cache_clear()
+    yield
+    archive._libraries.cache_clear()
+    plugins.registered.cache_clear()
+
+
+@pytest.mark.usefixtures("_failing_filter")
+def test_a_plugin_that_fails_on_too_many_pages_ends_the_job_with_7(
+    hadoop_cluster: Cluster, site: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In its task: of so many pages it does not wait for the end."""
+    seeds = tmp_path / "seeds.txt"
+    seeds.write_text("".join(f"{site}/{number}\n" for number in range(40)))
+    package = tmp_path / "package.tar.gz"
+    assert main(["package", str(package), "--conf", str(hadoop_cluster.conf_folder)]) == 0
+    settings = {
+        **crawl.SETTINGS,
+        "mapreduce.package": str(package),
+        "plugin.includes": "urlfilter-none|urlnormalizer-basic|scoring-opic",
+        "plugin.failures.minimum": "1",
+        "mapreduce.map.maxattempts": "1",
+        "mapreduce.job.maps": "1",
+    }
+    settings = {**hadoop_cluster.settings, "storage.data.store": f"embedded:{tmp_path / 'yarn'}", **settings}
+    options = [word for name, value in settings.items() for word in ("-D", f"{name}={value}")]
+    assert main(["inject", str(seeds), "--conf", str(hadoop_cluster.conf_folder), *options]) == 7
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told.startswith("nutch2py: plug-in urlfilter-none failed on ")
+    assert "first: plug-in urlfilter-none failed on http://127.0.0.1" in told
+
+
+@pytest.mark.parametrize("kind", [ConfigurationError, InputError, StoreError, IndexingError, PluginFailuresError])
+def test_a_task_whose_log_is_lost_ends_the_job_with_its_exit_code(kind: type[NutchError]) -> None:
+    runner = HadoopRunner.__new__(HadoopRunner)
+    runner.exit_code = kind.exit_code
+    assert type(runner.explain(OSError("the job failed"))) is kind
 
 
 def test_a_dump_comes_back_byte_for_byte(hadoop_cluster: Cluster, tmp_path: Path) -> None:
