@@ -18,12 +18,14 @@ GROUPS = {
     "hbase": (
         "jobs/test_hbase_crawl", "jobs/test_recording_hbase", "table/test_hbase", "table/test_hbase_cells",
         "table/test_hbase_dump", "table/test_hbase_failures", "table/test_hbase_services", "jobs/test_beside_hbase",
+        "kill/test_gateway",
         # two Sparks at once would see each other's files, and one module uses HBase, too
         "jobs/test_pagerank_runners", "mapreduce/test_spark",
     ),
     "kill": ("jobs/test_kill",),
     "solr": (
-        "indexer/test_solr", "indexer/test_solr_crawl", "search/test_near_misses", "search/test_solr_search",
+        "indexer/test_solr", "indexer/test_solr_crawl", "kill/test_solr",
+        "search/test_near_misses", "search/test_solr_search",
         "server/test_both_indexes", "server/test_browser", "server/test_refusals",
     ),
     "site": ("jobs/test_real_site",),

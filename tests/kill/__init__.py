@@ -10,5 +10,6 @@
 - :mod:`tests.kill.striking`: how each kind of fault is brought about.
 - :mod:`tests.kill.schedule`: one schedule from its first fault to the end of its crawl.
 - :mod:`tests.kill.invariants`: what must hold at any time, and what at the end.
+- :mod:`tests.kill.choice`: the few schedules that run in the suite.
 - :mod:`tests.kill.mutations`: defects made on purpose, which the harness has to find.
 """

@@ -170,13 +170,15 @@ class Undisturbed:
         return min(number for number, end in self.ends.items() if place < end)
 
 
-def undisturbed(shop: Shop, site: Site, folder: Path, make_ground: MakeGround, *, copies: bool) -> Undisturbed:
+def undisturbed(
+    shop: Shop, site: Site, folder: Path, make_ground: MakeGround, *, copies: bool, rounds: int = ROUNDS
+) -> Undisturbed:
     """Crawl a site; ``copies``: keep the crawl as it is before each command, so that schedules can begin there."""
     folder.mkdir()
     ground = make_ground(site.plan, folder / "crawldata")
     crawl = Crawl(shop, site, folder, ground)
     made = Undisturbed(site)
-    for number, command in enumerate(crawl.commands):
+    for number, command in enumerate(commands(site.plan, rounds)):
         site.round = command.round
         made.states.append(ground.seen())
         if copies:

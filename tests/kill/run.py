@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,7 @@ from tests.kill.ground import EmbeddedGround, MakeGround
 from tests.kill.invariants import processes_of
 from tests.kill.schedule import Report, Schedule
 from tests.kill.servers import RealServers
-from tests.kill.site import served
+from tests.kill.site import ROUNDS, Plan, served
 from tests.kills import strike
 
 SHARED = 10
@@ -28,6 +28,8 @@ SHARED = 10
 WHOLE = 4
 """Of so many schedules one goes on to the end of the crawl, whenever its last fault was."""
 Say = Callable[[str], None]
+Other = tuple[Options, int]
+"""A schedule with options of its own."""
 
 
 @dataclass
@@ -76,7 +78,11 @@ class Summary:
 
 @dataclass
 class Harness:
-    """Runs schedules. ``package``: a folder with another nutch2py to try, None for this one."""
+    """Runs schedules. ``package``: a folder with another nutch2py to try, None for this one.
+
+    ``shared``: how many schedules share a site. ``whole``: of so many one goes on to the end of its crawl, 0 for none.
+    ``started``: servers by their kind, which are used instead of ones that are started for this.
+    """
 
     seed: str
     options: Options
@@ -84,20 +90,22 @@ class Harness:
     say: Say = print
     package: Path | None = None
     shared: int = SHARED
+    whole: int = WHOLE
+    started: Mapping[str, Any] = field(default_factory=dict)
     stack: ExitStack = field(default_factory=ExitStack)
 
-    def run(self, numbers: list[int], stop_at_first: bool = False) -> Summary:
-        """Run schedules by their numbers, until Ctrl-C."""
+    def run(self, numbers: list[int], stop_at_first: bool = False, others: Iterable[Other] = ()) -> Summary:
+        """Run schedules by their numbers, until Ctrl-C; then ``others`` over the site of the last one."""
         summary = Summary()
         began, spent = time.monotonic(), cpu_seconds()
         try:
-            self._run(summary, numbers, stop_at_first)
+            self._run(summary, numbers, stop_at_first, others)
         except KeyboardInterrupt:
             summary.interrupted = True
         summary.cpu, summary.seconds = cpu_seconds() - spent, time.monotonic() - began
         return summary
 
-    def _run(self, summary: Summary, numbers: list[int], stop_at_first: bool) -> None:
+    def _run(self, summary: Summary, numbers: list[int], stop_at_first: bool, others: Iterable[Other]) -> None:
         with self.stack:
             self.stack.callback(self._end_processes)
             library = disk.fsync_library(self.folder)
@@ -106,20 +114,37 @@ class Harness:
             if self.options.store == "embedded" and not disk.can_mount(self.folder):
                 summary.skipped["disk"] = "this user may not mount a tmpfs"
             shop = Shop(self.folder, library, self.package)
-            servers = RealServers(self.options, self.folder, self.stack)
+            servers = RealServers(self.options, self.folder, self.stack, self.started)
             summary.skipped.update(servers.missing)
             site_of, whole, close = -1, None, ExitStack()
             for number in numbers:
                 if number // self.shared != site_of:
                     close.close()
                     site_of, close = number // self.shared, self.stack.enter_context(ExitStack())
-                    whole = close.enter_context(self._undisturbed(shop, servers, site_of))
+                    sharing = [n for n in numbers if n // self.shared == site_of]
+                    rounds = self._rounds(sharing, frozenset(summary.skipped))
+                    whole = close.enter_context(self._undisturbed(shop, servers, site_of, rounds))
                 assert whole is not None
                 report = self._schedule(shop, servers, whole, number, frozenset(summary.skipped))
                 summary.add(number, report)
                 self._tell(number, report)
                 if report.wrong and stop_at_first:
                     break
+            for self.options, number in others:
+                assert whole is not None
+                servers = RealServers(self.options, self.folder, self.stack)
+                report = self._schedule(shop, servers, whole, number, frozenset(summary.skipped))
+                summary.add(number, report)
+                self._tell(number, report)
+
+    def _rounds(self, numbers: list[int], without: frozenset[str]) -> int:
+        """Return how many rounds some schedules need."""
+        if any(self.whole and number % self.whole == 0 for number in numbers):
+            return ROUNDS
+        planned = commands(Plan("any"))
+        jobs = [command.job for command in planned]
+        struck = [fault.command for n in numbers for fault in draw(self.seed, n, self.options, jobs, without)]
+        return max(planned[place].round for place in struck)
 
     def _end_processes(self) -> None:
         """End what a schedule that was interrupted has started: Ctrl-C reaches only this process."""
@@ -127,13 +152,13 @@ class Harness:
             strike(pid)
 
     @contextmanager
-    def _undisturbed(self, shop: Shop, servers: RealServers, number: int) -> Iterator[Undisturbed]:
+    def _undisturbed(self, shop: Shop, servers: RealServers, number: int, rounds: int) -> Iterator[Undisturbed]:
         folder = self.folder / f"site-{number}"
         with served(f"{self.seed} {number}") as site:
             self.say(f"site {number}: {site.plan.count} pages on {len(site.plan.hosts)} hosts")
             make = self._maker(servers, f"whole{number}")
             copies = self.options.store == "embedded" and self.options.index == "embedded"
-            yield undisturbed(shop, site, folder, make, copies=copies)
+            yield undisturbed(shop, site, folder, make, copies=copies, rounds=rounds)
         shutil.rmtree(folder)
 
     def _maker(self, servers: RealServers, name: str) -> MakeGround:
@@ -147,8 +172,8 @@ class Harness:
         jobs = [command.job for command in commands(whole.site.plan)]
         faults = draw(self.seed, number, self.options, jobs, without)
         make = self._maker(servers, f"s{number}")
-        folder = self.folder / f"schedule-{number}"
-        to_the_end = number % WHOLE == 0
+        folder = self.folder / f"schedule-{self.options.runner}-{number}"
+        to_the_end = bool(self.whole) and number % self.whole == 0
         return Schedule(shop, whole, folder, make, faults, servers.settings, servers, to_the_end=to_the_end).run()
 
     def _tell(self, number: int, report: Report) -> None:
@@ -174,13 +199,20 @@ def run(
     keep: bool = False,
     say: Say | None = None,
     shared: int = SHARED,
+    whole: int = WHOLE,
+    started: Mapping[str, Any] | None = None,
+    others: Iterable[Other] = (),
 ) -> Summary:
-    """Run schedules in a folder of their own, which goes with them unless one failed and ``keep`` is set."""
+    """Run schedules in a folder of their own, which goes with them unless one failed and ``keep`` is set.
+
+    See :class:`Harness` for the rest.
+    """
     names = [kind.name for kind in kinds(options)]
     told: Say = say or _flushed
     told(f"faults: {', '.join(names)}")
     folder = Path(tempfile.mkdtemp(prefix="nutch2py-kill-"))
-    summary = Harness(seed, options, folder, told, package, shared).run(numbers, stop_at_first)
+    harness = Harness(seed, options, folder, told, package, shared, whole, started or {})
+    summary = harness.run(numbers, stop_at_first, others)
     if summary.failed and keep:
         told(f"what failed is in {folder}")
     else:

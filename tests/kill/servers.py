@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,13 @@ _JOB_CLASSES = {
 class RealServers:
     """Starts the servers that the options name, until the stack is closed.
 
-    ``missing``: kinds of faults that cannot be tried here, and why. ``settings``: those of struck commands.
+    ``started``: those that run already, by ``hbase`` and ``solr``. ``missing``: kinds of faults that cannot be tried
+    here, and why. ``settings``: those of struck commands.
     """
 
-    def __init__(self, options: Options, folder: Path, stack: ExitStack) -> None:
+    def __init__(
+        self, options: Options, folder: Path, stack: ExitStack, started: Mapping[str, Any] | None = None
+    ) -> None:
         self.missing: dict[str, str] = {}
         self.settings: dict[str, str] = {"mapreduce.runner": options.runner}
         self.hbase: Any = None
@@ -40,11 +44,12 @@ class RealServers:
             raise SystemExit(f"{' and '.join(lacking)} not on the PATH: a JDK 17 and Maven run the servers")
         from tests.services import running
 
-        if options.store == "hbase":
+        self.hbase, self.solr = ((started or {}).get(kind) for kind in ("hbase", "solr"))
+        if options.store == "hbase" and self.hbase is None:
             from tests.table.hbase_server import Server
 
             self.hbase = stack.enter_context(running(Server()))
-        if options.index == "solr":
+        if options.index == "solr" and self.solr is None:
             from tests.backends.solr_server import SolrServer
 
             self.solr = stack.enter_context(running(SolrServer()))

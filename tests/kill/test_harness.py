@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.kill.__main__ import main
-from tests.kill.crawl import commands
+from tests.kill.choice import JOBS_OF_A_CRAWL, SEED, cheapest
 from tests.kill.faults import JOBS, KINDS, Options, draw, kinds
 from tests.kill.mutations import MUTATIONS, mutate
 from tests.kill.points import FOLDER, POINTS
@@ -22,27 +22,18 @@ from tests.kill.schedule import Report
 from tests.kill.site import ROUNDS, Plan
 from tests.test_docs import DOCS
 
-JOBS_OF_A_CRAWL = [command.job for command in commands(Plan("any"))]
 EMBEDDED = [kind.name for kind in kinds(Options())]
 
 
-@pytest.mark.parametrize("runner", ["inline", "local"])
-def test_every_kind_of_fault_once(runner: str) -> None:
-    """One schedule for each kind, all over one site; replay: scripts/test kill --seed suite --runner R --only N."""
-    options = Options(runner=runner)
-    numbers, left = [], {kind.name for kind in kinds(options)} - (set(EMBEDDED) if runner == "local" else set())
-    for number in range(1000):
-        drawn = {fault.kind for fault in draw("suite", number, options, JOBS_OF_A_CRAWL, frozenset())}
-        if drawn & left:
-            numbers.append(number)
-            left -= drawn
-        if not left:
-            break
-    assert not left
+def test_every_kind_of_fault_once() -> None:
+    """All over one site, in the round after it has changed; replay: scripts/test kill --seed suite --only N."""
+    inline, local = Options(), Options(runner="local")
+    numbers = cheapest(inline, {*EMBEDDED, *JOBS}, {2})
+    others = [(local, number) for number in cheapest(local, {kind.name for kind in kinds(local)} - set(EMBEDDED), {2})]
     told: list[str] = []
-    summary = run("suite", options, numbers, say=told.append, shared=1000)
+    summary = run(SEED, inline, numbers, say=told.append, shared=1000, whole=0, others=others)
     assert not summary.failed, "\n".join(told)
-    assert sum(summary.hit.values()) > len(numbers) / 2, "\n".join(told)
+    assert sum(summary.hit.values()) > len([*numbers, *others]) / 2, "\n".join(told)
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS.values(), ids=lambda mutation: mutation.name)

@@ -1,0 +1,17 @@
+"""A schedule of the kill harness in which HBase's Thrift gateway is killed; the harness itself has more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.kill.choice import SEED, cheapest
+from tests.kill.faults import Options
+from tests.kill.run import run
+
+
+def test_a_schedule_of_the_first_round(hbase: Any) -> None:
+    options, told = Options("hbase"), list[str]()
+    numbers = cheapest(options, {"gateway"}, {1})
+    summary = run(SEED, options, numbers, say=told.append, shared=1000, whole=0, started={"hbase": hbase})
+    assert not summary.failed, "\n".join(told)
+    assert summary.hit["gateway"], "\n".join(told)

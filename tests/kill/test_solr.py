@@ -1,0 +1,17 @@
+"""A schedule of the kill harness in which Solr is killed; the harness itself has more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.kill.choice import SEED, cheapest
+from tests.kill.faults import Options
+from tests.kill.run import run
+
+
+def test_a_schedule_of_the_first_round(solr: Any) -> None:
+    options, told = Options(index="solr"), list[str]()
+    numbers = cheapest(options, {"solr"}, {1})
+    summary = run(SEED, options, numbers, say=told.append, shared=1000, whole=0, started={"solr": solr})
+    assert not summary.failed, "\n".join(told)
+    assert summary.hit["solr"], "\n".join(told)
