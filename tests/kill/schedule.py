@@ -18,8 +18,9 @@ from tests.kill.faults import Fault
 from tests.kill.ground import EmbeddedGround, MakeGround, Seen, differences
 from tests.kill.striking import Outcome, Servers, Striker
 
-_GONE_WITHIN = 10.0
-"""Seconds that tasks may take to notice that their driver is gone."""
+_GONE_WITHIN = {"yarn driver": 120.0}
+"""Seconds that what a driver has started may take to notice that it is gone; on YARN a JVM ends the application."""
+_GONE = 10.0
 _SHOWN = 8
 
 
@@ -119,7 +120,7 @@ class Schedule:
         self.struck_last = place
         outcome = self.striker.strike(command, fault, self.whole.points[place], self.whole.seconds[place], words)
         self._note(command, fault, outcome, words)
-        self._wait_for_the_end()
+        self._wait_for_the_end(_GONE_WITHIN.get(fault.kind, _GONE))
         if command.job == "fetch":
             for _ in range(outcome.let_run):
                 self._allow(command, command.words)
@@ -229,12 +230,12 @@ class Schedule:
         if len(found) > _SHOWN:
             self.report.wrong.append(f"{when}: {len(found) - _SHOWN} more")
 
-    def _wait_for_the_end(self) -> None:
+    def _wait_for_the_end(self, seconds: float) -> None:
         """Wait until what a killed driver has left running has noticed it."""
-        until = time.monotonic() + _GONE_WITHIN
+        until = time.monotonic() + seconds
         while left := invariants.processes_of(self.folder):
             if time.monotonic() > until:
-                self.report.wrong.append(f"processes {left} run on {_GONE_WITHIN:g} s after their driver has ended")
+                self.report.wrong.append(f"processes {left} run on {seconds:g} s after their driver has ended")
                 return
             time.sleep(0.05)
 

@@ -58,16 +58,16 @@ class RealServers:
 
     def _start_hadoop(self, folder: Path, stack: ExitStack) -> None:
         from nutch2py.cli import main
-        from nutch2py.conf import data_folder
         from tests.mapreduce.hadoop_cluster import Cluster
         from tests.services import running
 
         package = folder / "package"
-        (package / "conf").mkdir(parents=True)
-        shutil.copy(data_folder("conf") / "regex-urlfilter.txt", package / "conf" / "site-urlfilter.txt")
-        assert main(["package", str(package / "package.tar.gz"), "--conf", str(package / "conf")]) == 0
+        package.mkdir()
+        assert main(["package", str(package / "package.tar.gz")]) == 0
         self.hadoop = stack.enter_context(running(Cluster(package)))
-        self.settings = {**self.settings, **self.hadoop.settings}
+        of_cluster = self.hadoop.settings
+        of_cluster.pop("urlfilter.regex.file")  # the commands have no configuration folder of their own
+        self.settings = {**self.settings, **of_cluster}
 
     def maker(self, name: str) -> MakeGround:
         """Return what makes the ground of one crawl on these servers."""
