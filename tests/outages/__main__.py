@@ -37,7 +37,7 @@ def main(words: list[str] | None = None) -> int:
                         bad += not outcome.well
                         _print(name, outcome)
             finally:
-                subject.server.remove()
+                subject.remove()
     return 1 if bad else 0
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nutch2py.cli import main
 from tests.backends.opensearch_server import OpenSearchServer
 from tests.backends.solr_server import SolrServer
 from tests.jobs.stages import JOBS, Crawl, Stages, on_hbase, state
+from tests.mapreduce.hadoop_cluster import Cluster
 from tests.services import Service
 from tests.table.hbase_server import Server as HBaseServer
 
@@ -43,6 +47,10 @@ class Subject(ABC):
     @abstractmethod
     def trial(self, stages: Stages, folder: Path) -> Trial:
         """Return a job over a crawl of its own in ``folder``, which is not there."""
+
+    def remove(self) -> None:
+        """End all of it, and delete what it has kept."""
+        self.server.remove()
 
     def stop(self) -> None:
         """Let the service be silent: connections stay, no answer comes."""
@@ -116,10 +124,45 @@ class OfIndex(Subject):
         }
 
 
+class OfYarn(Subject):
+    """A daemon of YARN, each being a process of its own, under updatedb, once its first task is at work."""
+
+    server: Cluster
+
+    def __init__(self, part: str) -> None:
+        super().__init__(Cluster(Path(tempfile.mkdtemp(prefix="outages-package-"))), part)
+
+    def start(self) -> None:
+        assert main(["package", str(self.server.package)]) == 0
+        self.server.start("namenode", "datanode", "resourcemanager", "nodemanager")
+
+    def trial(self, stages: Stages, folder: Path) -> Trial:
+        stage, expected = stages("updatedb")
+        folder.mkdir()
+        crawl = stage.copy(folder / "crawl")
+        of_cluster = self.server.settings
+        of_cluster.pop("urlfilter.regex.file")  # the command has no configuration folder of its own
+        crawl.settings |= of_cluster
+        return Trial(
+            crawl,
+            JOBS["updatedb"],
+            lambda: state(crawl.conf),
+            expected,
+            "hadoop",
+            lambda: self.server.tasks("DbUpdaterJob", "mapper"),
+        )
+
+    def remove(self) -> None:
+        super().remove()
+        shutil.rmtree(self.server.package.parent)
+
+
 SUBJECTS: dict[str, Callable[[], Subject]] = {
     "gateway": lambda: OfTable("gateway"),
     "hbase": lambda: OfTable("master"),
     "solr": lambda: OfIndex(SolrServer()),
     "opensearch": lambda: OfIndex(OpenSearchServer()),
+    "resourcemanager": lambda: OfYarn("resourcemanager"),
+    "nodemanager": lambda: OfYarn("nodemanager"),
 }
 """``hbase`` goes with its ZooKeeper, which lives in the same process here."""
