@@ -1,6 +1,7 @@
 """What can go wrong with a folder: each time one line that names cause and repair, and a table that stays as it was."""
 
 import errno
+import mmap
 import os
 import resource
 import subprocess
@@ -91,6 +92,30 @@ def test_a_full_disk_leaves_the_table_as_it_was(store):
     assert list(store.scan_cells()) == before
     write(store, with_contents(200))
     assert sum(1 for _ in store.scan(Query())) == 201
+
+
+@pytest.mark.parametrize("name", ["meta", "content"])
+@pytest.mark.parametrize("length", [0, 1, mmap.PAGESIZE, 2 * mmap.PAGESIZE - 1])
+def test_a_table_that_a_full_disk_left_half_made_is_made(tmp_path, name, length):
+    for each in ("meta", "content"):
+        (tmp_path / "crawl" / "webpage" / each).mkdir(parents=True)
+    (tmp_path / "crawl" / "webpage" / name / "data.mdb").write_bytes(bytes(length))
+    store = opened(tmp_path)
+    assert not store.exists()
+    store.create()
+    write(store, {"a": page_at()})
+    assert [key for key, _ in store.scan(Query())] == ["a"]
+    store.close()
+
+
+def test_a_table_that_has_lost_its_sign_of_being_made_keeps_its_rows(store, tmp_path):
+    write(store, {"a": page_at()})
+    store.close()
+    (tmp_path / "crawl" / "webpage" / files.READY).unlink()
+    again = opened(tmp_path)
+    again.create()
+    assert [key for key, _ in again.scan(Query())] == ["a"]
+    again.close()
 
 
 def test_a_full_disk_in_the_small_families_leaves_the_table_as_it_was(store):

@@ -109,18 +109,22 @@ class EmbeddedStore(DataStore[R]):
         with files.explained(self._where):
             for name in ("meta", "content"):
                 (self._path / name).mkdir(parents=True, exist_ok=True)
-            made = files.acquire(self._path, self._map_size, self._where)
-            try:
-                families = {field.family for field in self.record.FIELDS.values()}
-                if self.record.SCHEMA in CONTENT:
-                    families.add(b":".join(CONTENT[self.record.SCHEMA]))
-                with made.writing((files.STATE, files.GARBAGE, files.SAMPLE, *families)) as (txn, handles):
-                    state = handles[files.STATE]
-                    txn.put(files.VERSION, str(layout.LAYOUT).encode(), db=state, overwrite=False)
-                    txn.put(files.SCHEMA, schema.schema_text(self.record.SCHEMA).encode(), db=state, overwrite=False)
-                (self._path / files.READY).touch()
-            finally:
-                files.release(made)
+            with files.making(self._path):
+                self._make()
+
+    def _make(self) -> None:
+        made = files.acquire(self._path, self._map_size, self._where)
+        try:
+            families = {field.family for field in self.record.FIELDS.values()}
+            if self.record.SCHEMA in CONTENT:
+                families.add(b":".join(CONTENT[self.record.SCHEMA]))
+            with made.writing((files.STATE, files.GARBAGE, files.SAMPLE, *families)) as (txn, handles):
+                state = handles[files.STATE]
+                txn.put(files.VERSION, str(layout.LAYOUT).encode(), db=state, overwrite=False)
+                txn.put(files.SCHEMA, schema.schema_text(self.record.SCHEMA).encode(), db=state, overwrite=False)
+            (self._path / files.READY).touch()
+        finally:
+            files.release(made)
 
     def drop(self) -> None:
         """Delete the table and its files; waits for a flush in progress, other processes then find no table."""

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
+import mmap
 import os
 import struct
 import threading
@@ -99,6 +101,25 @@ def explained(where: str) -> Iterator[None]:
 def damage(where: str, error: DamagedCellsError) -> StoreError:
     """Return the error for cells that are not what was written."""
     return StoreError(f"{where} is damaged: {error}; checktable says where; {_SAVE}")
+
+
+@contextlib.contextmanager
+def making(path: Path) -> Iterator[None]:
+    """Let no other process make the same table within the block; first take away what a full disk has left half made.
+
+    LMDB writes the first two pages of a file at once. A file that is shorter holds nothing, and LMDB would refuse it
+    for ever.
+    """
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        if not (path / READY).exists():
+            for data in path.glob("*/data.mdb"):
+                if data.stat().st_size < 2 * mmap.PAGESIZE:
+                    data.unlink()
+        yield
+    finally:
+        os.close(folder)
 
 
 def _environment(path: Path, map_size: int) -> lmdb.Environment:
