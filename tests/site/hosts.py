@@ -122,7 +122,7 @@ def _answer(web: Web, host: str, path: str) -> tuple[int, str, bytes, str]:
         return 200, "text/plain", b"User-agent: *\nDisallow: /private/\n", ""
     if folder == "doc" and name in _DOCUMENTS:
         content_type, make = _DOCUMENTS[name]
-        return 200, content_type, make(), ""
+        return 200, content_type, make(at), ""
     if folder == "private":
         return 200, "text/html", b"<title>not to be seen</title>", ""
     if folder != "p" or not stem.isdigit() or int(stem) >= PAGES:
@@ -187,28 +187,29 @@ def _zip(**files: bytes) -> bytes:
 
 
 @cache
-def paper() -> bytes:
-    """Return a PDF of one line."""
-    return _pdf(b"BT /F1 12 Tf 72 700 Td (A paper about crawling) Tj ET\n")
+def paper(at: int = 0) -> bytes:
+    """Return a PDF of one line, another one for each host: of equal pages that score equally the later one is kept."""
+    return _pdf(b"BT /F1 12 Tf 72 700 Td (A paper about crawling %d hosts) Tj ET\n" % (at + 1))
 
 
 @cache
-def endless() -> bytes:
+def endless(_: int = 0) -> bytes:
     """Return a small archive that takes minutes: a hundred documents of 200 000 lines each."""
     document = _pdf(b"BT /F1 12 Tf 72 700 Td (ab) Tj ET\n" * 200_000)
     return _zip(**{f"{number}.pdf": document for number in range(100)})
 
 
 @cache
-def report() -> bytes:
-    """Return a docx of one paragraph."""
+def report(at: int = 0) -> bytes:
+    """Return a docx of one paragraph, another one for each host."""
     word = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-    text = f"<w:document xmlns:w='{word}'><w:body><w:p><w:r><w:t>A report</w:t></w:r></w:p></w:body></w:document>"
+    paragraph = f"<w:p><w:r><w:t>A report of {at + 1} pages</w:t></w:r></w:p>"
+    text = f"<w:document xmlns:w='{word}'><w:body>{paragraph}</w:body></w:document>"
     types = "<Types xmlns='http://schemas.openxmlformats.org/package/2006/content-types'/>"
     return _zip(**{"[Content_Types].xml": types.encode(), "word/document.xml": text.encode()})
 
 
-_DOCUMENTS: dict[str, tuple[str, Callable[[], bytes]]] = {
+_DOCUMENTS: dict[str, tuple[str, Callable[[int], bytes]]] = {
     "paper": ("application/pdf", paper),
     "endless": ("application/zip", endless),
     "report": ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", report),
