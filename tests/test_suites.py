@@ -1,10 +1,11 @@
 """The suites of others: how their cases are counted, without their data."""
 
 import ast
+from pathlib import Path
 
 import pytest
 
-from tests.suites import w3lib
+from tests.suites import tika, w3lib
 from tests.suites.__main__ import main, suites
 from tests.suites.suite import Case, Goal, report
 
@@ -42,6 +43,20 @@ def test_an_aim_is_reached_or_missed_by_its_part(capsys: pytest.CaptureFixture[s
     printed = capsys.readouterr().out
     assert "a: 1/2 (50.0%, aim 50%: reached)" in printed
     assert "left: b: 3: because" in printed
+
+
+def test_what_tests_of_tika_expect() -> None:
+    java = """
+    @Test void a() { String xml = getXML("a.doc").xml; // assertContains("gone", xml);
+        assertContains("one // two", xml); /* assertContains("gone", xml); */ assertContains("x" + "y", xml); }
+    @Test void b() { getXML("b.doc"); context.set(PasswordProvider.class, m -> "test"); assertContains("gone", xml); }
+    @Test void c() { EXTRACT_ALL_ALTERNATIVES_PARSER.parse(get("b.doc")); assertContains("gone", xml); }
+    @Test void d() { getXML("b.doc"); assertContains("three", metadata.get("title")); assertContains("four", xml); }
+    """
+    found = tika.expectations(java, {"a.doc": Path("a"), "b.doc": Path("b")})
+    assert [*found] == [("a.doc", "one // two"), ("a.doc", "xy"), ("b.doc", "four")]
+    assert tika.reason("testOCR.jpg")
+    assert not tika.reason("testWORD.docx")
 
 
 def test_every_suite_has_aims_and_a_line_of_help(capsys: pytest.CaptureFixture[str]) -> None:

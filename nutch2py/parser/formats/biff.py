@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from nutch2py.parser.formats.compound_file import codepage
 from nutch2py.parser.formats.number_format import format_code, shown
 from nutch2py.parser.formats.parsed_document import Document, Encrypted, Unreadable
+from nutch2py.parser.formats.xls_password import unlocked_workbook
 
 _CONTINUE, _FILEPASS, _SST, _BOUNDSHEET, _CODEPAGE, _HLINK = 0x3C, 0x2F, 0xFC, 0x85, 0x42, 0x1B8
 _BOF = (0x0009, 0x0209, 0x0409, 0x0809)
@@ -30,16 +31,23 @@ def records(stream: bytes) -> Iterator[tuple[int, bytes, list[int]]]:
         yield kind, bytes(data), joints
 
 
-def read_workbook(stream: bytes, document: Document) -> None:
-    """Add the sheets' names, then the cells a line a row, with the other texts between them."""
+def read_workbook(stream: bytes, document: Document, *, opened: bool = False) -> None:
+    """Add the sheets' names, then the cells a line a row, with the other texts between them.
+
+    ``opened``: what was encrypted is open already.
+    """
     reader = _Reader(document)
     first = True
     for kind, data, joints in records(stream):
         if first and kind not in _BOF:
             raise Unreadable("no workbook in the stream")
         first = False
-        if kind == _FILEPASS:
-            raise Encrypted("the workbook needs a password")
+        if kind == _FILEPASS and not opened:
+            whole = unlocked_workbook(stream, data)
+            if whole is None:
+                raise Encrypted("the workbook needs a password")
+            read_workbook(whole, document, opened=True)
+            return
         try:
             reader.read(kind, data, joints)
         except (struct.error, IndexError, UnicodeDecodeError):

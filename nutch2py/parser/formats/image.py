@@ -6,6 +6,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 
+from nutch2py.parser.formats.iptc import HEADER, read_iptc
 from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Unreadable
 from nutch2py.webpage import WebPage
 
@@ -22,7 +23,7 @@ _MAX_TEXTS = 1 << 20  # characters of all texts of an image: packed ones may be 
 
 
 class ImageParser(DocumentParser):
-    """Width, height, EXIF and comments as metadata; description and comments are also the text."""
+    """Width, height, EXIF, IPTC and comments as metadata; description, keywords and comments are also the text."""
 
     content_types = r"image/(?:png|jpeg|gif|webp|bmp|tiff)"
 
@@ -40,7 +41,8 @@ class ImageParser(DocumentParser):
                 raise Unreadable("no image of a known format")
         except (struct.error, IndexError) as error:
             raise Unreadable(f"image: {error}") from None
-        document.add(document.metadata.get("dc:description", ""))
+        for name in ("dc:description", "dc:subject"):
+            document.add(document.metadata.get(name, ""))
 
 
 def _size(document: Document, width: int, height: int) -> None:
@@ -105,6 +107,8 @@ def _jpeg(content: bytes, document: Document) -> None:
             _size(document, width, height)
         elif marker == 0xE1 and data.startswith(b"Exif\0\0"):
             exif(data[6:], document)
+        elif marker == 0xED and data.startswith(HEADER):
+            read_iptc(data, document)
         elif marker == 0xFE:
             document.describe("w3c:comment", data.decode("utf-8", "replace"))
             document.add(data.decode("utf-8", "replace"))

@@ -24,6 +24,7 @@ _PARTS = {
     "xlsx": r"xl/(?:chartsheets/[^/]+|(?:threadedC|c)omments[^/]*|drawings/drawing\d+)\.xml",
 }
 _EXTRAS = re.compile(r"(?:word|xl)/(?:charts/chart\d+|diagrams/data\d+|drawings/drawing\d+)\.xml", re.IGNORECASE)
+_MASTERS = re.compile(r"ppt/slide(?:Masters/slideMaster|Layouts/slideLayout)\d+\.xml", re.IGNORECASE)
 _EMBEDDED = re.compile(r"(?:word|ppt|xl)/(?:embeddings/.+|media/.+\.(?:pdf|docx?|txt|html?))", re.IGNORECASE)
 _PROPERTIES = {
     "title": "title", "creator": "dc:creator", "subject": "dc:subject", "description": "dc:description",
@@ -81,6 +82,12 @@ class OoxmlParser(DocumentParser):
         extras = {name for name in package.names if _EXTRAS.fullmatch(name)} - parts
         for name in [*sorted(parts, key=_order), *sorted(extras, key=_order)]:
             self._read_part(package, name, document, lists)
+        for event in xml_events(package.read("ppt/commentAuthors.xml")):
+            if event.kind == "start" and event.name == "cmAuthor":
+                document.add(f"{event.attributes.get('name', '')} ({event.attributes.get('initials', '')})")
+        for name in sorted(filter(_MASTERS.fullmatch, set(package.names)), key=_order):
+            for text in own_texts(package.read(name)):
+                document.add(text)
         for name in dict.fromkeys(package.names):
             if _EMBEDDED.fullmatch(name):
                 self._nested.add(document, posixpath.basename(name), package.read(name))
@@ -129,6 +136,25 @@ def simple_values(content: bytes) -> Iterator[tuple[str, str]]:
         if event.kind == "end":
             yield event.name, "".join(text).strip()
         text.clear()
+
+
+def own_texts(content: bytes) -> Iterator[str]:
+    """Yield the texts that a master or a layout shows on its slides: not those of places that slides fill."""
+    words: list[str] = []
+    filled = inside = False
+    for event in xml_events(content):
+        if event.kind == "text":
+            words += [event.text] if inside else []
+        elif event.name == "t":
+            inside = event.kind == "start"
+        elif event.name == "sp":
+            if event.kind == "end" and not filled:
+                yield "".join(words)
+            words, filled = [], False
+        elif event.name == "ph":
+            filled = True
+        elif event.name == "p" and event.kind == "end":
+            words.append("\n")
 
 
 def part_text(

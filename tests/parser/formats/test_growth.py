@@ -26,6 +26,7 @@ from nutch2py.parser.formats.pdf import PdfParser
 from nutch2py.parser.formats.rtf import RtfParser
 from tests.growth import Shape, assert_linear
 from tests.parser.formats import samples as s
+from tests.parser.formats import test_xls_password as xls_password
 from tests.parser.pages import fetched
 
 PACKED = zlib.compress(b"text %d " * 1000)
@@ -90,6 +91,7 @@ HEBREW: Any = {
         b"<</Length %d>>stream\n" % len(CMAP) + CMAP + b"\nendstream",
     ],
 }
+IPTC = b"Photoshop 3.0\0" + b"8BIM\x04\x04\0\0" + struct.pack(">I", 6000)
 LISTS = [[s.list_level("%1" * 9, 1, 3888)]]  # a number of 135 letters
 XML: dict[str, Shape] = {
     "elements": text("<item><title>a</title><link>/b</link></item>", "<rss><channel>", "</channel></rss>"),
@@ -173,6 +175,12 @@ SHAPES: dict[str, tuple[type[Parser], dict[str, Shape]]] = {
             "strings": many(lambda n: s.xlsx("", "<si><t>a</t></si>" * n), 17),
             "one sheet often": halves(
                 lambda n, k: s.xlsx("<row><c><v>1</v></c></row>" * (n // 26), sheets='<sheet id="1"/>' * k), 15
+            ),
+            "layouts": many(
+                lambda n: s.zipped({"ppt/slideLayouts/slideLayout1.xml": b"<x>" + b"<sp><t>a</t><p/></sp>" * n}), 22
+            ),
+            "shapes in each other": many(
+                lambda n: s.zipped({"ppt/slideMasters/slideMaster1.xml": b"<sp><t>a</t>" * n + b"</sp>" * n}), 17
             ),
             "slides": many(lambda n: s.pptx(["<a:t xmlns:a='a'>x</a:t>"] * n), 150),
             "parts of one name": halves(
@@ -281,6 +289,8 @@ SHAPES: dict[str, tuple[type[Parser], dict[str, Shape]]] = {
             ),
             "PNG's directories": many(lambda n: s.png(*[(b"eXIf", s.tiff([(0x010E, 2, 4, b"text")]))] * n), 40),
             "JPEG comments": many(lambda n: s.jpeg(*[(0xFE, b"text")] * n), 8),
+            "JPEG keywords": many(lambda n: s.jpeg(*[(0xED, IPTC + b"\x1c\2\x19\0\1a" * 1000)] * (n // 1000 + 1)), 6),
+            "JPEG resources": many(lambda n: s.jpeg(*[(0xED, IPTC[:22] + bytes(4))] * n), 30),
             "JPEG fill": many(lambda n: b"\xff\xd8" + b"\xff" * n, 1),
             "no JPEG": many(lambda n: b"\xff\xd8" + b"\0" * n, 1),
             "TIFF entries": many(lambda n: s.tiff([(0x010E, 2, 4, b"text")] * min(n, 65535)), 12),
@@ -366,6 +376,12 @@ SHAPES: dict[str, tuple[type[Parser], dict[str, Shape]]] = {
                     s.xls(s.shared_strings("x" * min(n, 8000)) + s.record(0xFD, struct.pack("<HHHI", 1, 0, 0, 0)) * k)
                 ),
                 14,
+            ),
+            "Excel under a password": ole(
+                lambda n: s.xls(s.record(0x2F, xls_password.basic("VelvetSweatshop")[0]) + s.label(1, "text") * n), 17
+            ),
+            "Excel under Excel 95's": ole(
+                lambda n: s.xls(s.record(0x2F, xls_password.xor("VelvetSweatshop")[0]) + s.record(1, b"") * n), 4
             ),
             "Excel's continuations": ole(lambda n: s.xls(s.record(0xFC, bytes(8)) + s.record(0x3C, b"a") * n), 5),
             "PowerPoint": ole(

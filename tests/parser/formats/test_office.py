@@ -102,6 +102,16 @@ def test_a_place_in_the_document_is_no_link(kind: str, conf: Configuration) -> N
     assert found.outlinks == [Outlink("http://h.test/a", "two")]
 
 
+def test_what_masters_show_and_who_comments(conf: Configuration) -> None:
+    master = "<m><sp><ph type='title'/><p><t>Click to edit</t></p></sp>"
+    master += "<sp><p><t>Our</t><t>house</t></p><p><t>2026</t></p></sp></m>"
+    file = package(
+        ppt__slides__slide1_xml="<s><p><t>One</t></p></s>", ppt__slideMasters__slideMaster1_xml=master,
+        ppt__commentAuthors_xml="<a><cmAuthor name='Ann' initials='A'/></a>",
+    )  # fmt: skip
+    assert parse(OoxmlParser, file, conf).text == "One\nAnn (A)\nOurhouse\n2026"
+
+
 def test_excel(conf: Configuration) -> None:
     sheet = (
         f"<worksheet xmlns:r='{RELATIONS}'><sheetData><row><c t='s'><v>1</v></c><c t='s'><v>0</v></c></row>"

@@ -23,6 +23,7 @@ from nutch2py.parser.formats.image import ImageParser
 from nutch2py.parser.formats.mail import MailParser
 from nutch2py.parser.formats.rtf import RtfParser
 from nutch2py.webpage import ParseStatusCode
+from tests.parser.formats import samples
 from tests.parser.pages import fetched
 
 
@@ -210,6 +211,23 @@ def test_texts_of_png(conf: Configuration) -> None:
         (b"iTXt", b"Author\0\0\0\0\0" + "Größe".encode()), (b"zTXt", b"bad\0\0bad"),
     ), conf)  # fmt: skip
     assert (found.title, found.text, found.metadata["dc:creator"].decode()) == ("A title", "packed", "Größe")
+
+
+def iptc(*values: tuple[int, bytes], name: bytes = b"") -> bytes:
+    data = b"".join(struct.pack(">BBBH", 0x1C, 2, number, len(value)) + value for number, value in values)
+    named = bytes([len(name)]) + name + bytes((len(name) + 1) % 2)
+    return b"8BIM" + struct.pack(">H", 0x0404) + named + struct.pack(">I", len(data)) + data + bytes(len(data) % 2)
+
+
+def test_keywords_and_captions_of_photographs(conf: Configuration) -> None:
+    other = b"8BIM" + struct.pack(">HH", 0x03ED, 0) + struct.pack(">I", 3) + b"abc\0"
+    told = iptc((5, b"A title"), (25, b"coast"), (25, "Vögel".encode()), (120, b"The caption"), (0, b"\0\2"), name=b"n")
+    found = parse(ImageParser, samples.jpeg((0xED, b"Photoshop 3.0\0" + other + told)), conf)
+    assert (found.title, found.text) == ("A title", "The caption\ncoast, Vögel")
+    assert found.metadata["dc:subject"].decode() == "coast, Vögel"
+    for end in range(14, len(told)):
+        cut = parse(ImageParser, samples.jpeg((0xED, b"Photoshop 3.0\0" + told[:end])), conf)
+        assert cut.major == ParseStatusCode.SUCCESS
 
 
 @pytest.mark.parametrize("body", [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF89a", b"BM", b"RIFF", b"II*\0", b"none"])
