@@ -65,6 +65,9 @@ LONG = {
         ),
         "parse and updatedb are stopped",
     ),
+    "browser/test_hostile_pages.py::test_every_hostile_page_ends_in_a_status_and_honest_ones_are_unharmed[all]": (
+        "most of them are tried"
+    ),
     "jobs/test_same_table.py::test_same_table[local, no list, 3 reduces]": "each of the three is a test",
     "jobs/test_unreadable_rows.py::test_every_job_goes_on[local]": "inline goes the same way",
     "mapreduce/test_spark.py::test_a_round_of_a_crawl_ends_in_the_same_table": "pagerank runs on Spark",

@@ -23,9 +23,9 @@ from nutch2py.errors import ConfigurationError
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "microsoft-edge")
 _FEATURES_OFF = (
     # those that Playwright switches off, of which Chromium would forget the first list
-    "AcceptCHFrame,AvoidUnnecessaryBeforeUnloadCheckSync,DestroyProfileOnBrowserClose,DialMediaRouteProvider,"
-    "GlobalMediaControls,HttpsUpgrades,LensOverlay,MediaRouter,PaintHolding,ThirdPartyStoragePartitioning,"
-    "AvoidCorsURLLoaderRestartOnRedirect,OptimizationHints,NetworkTimeServiceQuerying,PreconnectToSearch,"
+    "AvoidUnnecessaryBeforeUnloadCheckSync,DestroyProfileOnBrowserClose,HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,"
+    "LensOverlay,MediaRouter,PaintHolding,ThirdPartyStoragePartitioning,AvoidCorsURLLoaderRestartOnRedirect,"
+    "OptimizationHints,NetworkTimeServiceQuerying,AimEnabled,PreconnectToSearch,"
     # every address is behind the proxy, on the loopback: who may be asked is the gate's matter
     "LocalNetworkAccessChecks,LocalNetworkAccessChecksWebSockets,"
     # nothing beside the proxy, nothing unasked
@@ -79,9 +79,10 @@ class Home:
                     "start nutch2py as another user, install util-linux, or set browser.sandbox to false"
                 )
             self.script = self.path / "start"
-            profile = shlex.quote(str(self.path / "profile"))
+            profile, pid = (shlex.quote(str(self.path / name)) for name in ("profile", "pid"))
             self.script.write_text(
-                f'#!/bin/sh\nexec {shlex.join([*as_user, program])} "$@" --user-data-dir={profile}\n', encoding="utf-8"
+                f'#!/bin/sh\necho $$ >{pid}\nexec {shlex.join([*as_user, program])} "$@" --user-data-dir={profile}\n',
+                encoding="utf-8",
             )
             self.script.chmod(0o755)
         except BaseException:
@@ -170,7 +171,7 @@ def renderers(pid: int) -> Iterator[int]:
     """Yield those processes below a process that show pages."""
     for child in family(pid):
         with suppress(OSError):
-            if b"\0--type=renderer" in Path(f"/proc/{child}/cmdline").read_bytes():
+            if b"--type=renderer" in Path(f"/proc/{child}/cmdline").read_bytes():
                 yield child
 
 
@@ -184,14 +185,13 @@ def memory(pid: int) -> int:
 
 
 def browser_process(home: Home) -> int | None:
-    """Return the id of the browser that runs in a folder."""
-    wanted = f"--user-data-dir={home.path / 'profile'}".encode()
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            words = path.read_bytes().split(b"\0")
-            if wanted in words and not any(word.startswith(b"--type=") for word in words):
-                return int(path.parent.name)
-    return None
+    """Return the id of the browser that runs in a folder; None when it is gone, or the system does not say."""
+    try:
+        pid = int((home.path / "pid").read_text())
+        words = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (OSError, ValueError):
+        return None
+    return pid if os.fsencode(home.path) in words else None
 
 
 def kill(pid: int) -> None:

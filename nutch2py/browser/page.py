@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nutch2py.browser.lane import Lane
 from nutch2py.browser.pool import Tab, later
 from nutch2py.browser.rules import Wait
-from nutch2py.browser.scripts import WORLD, has, scroll, snapshot
+from nutch2py.browser.scripts import WORLD, has, quiet, scroll, snapshot
 from nutch2py.browser.settings import BrowserSettings
 from nutch2py.fetcher.answer import Answer, Rendered
 
 if TYPE_CHECKING:
-    from playwright.async_api import CDPSession, Page
+    from playwright.async_api import CDPSession, Page, Request
 
-_GRACE = 5.0  # seconds to take down what there is at the end of a page's time
+_GRACE = 10.0  # seconds to take down what there is at the end of a page's time
+_QUIET = 0.5  # seconds in which nothing happens in a page at rest
 _SCROLL_WAIT = 1.5  # seconds for something to come of scrolling
 _BODY_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive"})
 _HSTS = frozenset({"strict-transport-security", "alt-svc"})  # nothing that lasts beyond the page
@@ -50,6 +51,7 @@ class Showing:
         self._moved = ""
         self._loads = self._asked = 0
         self._crashed = False
+        self._under_way: set[Request] = set()
         self._frame = ""
         self._page: Page
         self._session: CDPSession
@@ -108,6 +110,12 @@ class Showing:
         self._end()
 
     def _over(self) -> None:
+        for event, heard in (
+            ("request", self._count),
+            ("requestfinished", self._settle),
+            ("requestfailed", self._settle),
+        ):
+            self._page.remove_listener(event, heard)
         self._meet(_LIMITS[self._lane.over])
         self._end()
 
@@ -135,6 +143,8 @@ class Showing:
         page.on("dialog", lambda dialog: later(dialog.dismiss()))
         page.on("popup", lambda popup: later(popup.close()))
         page.on("request", self._count)
+        page.on("requestfinished", self._settle)
+        page.on("requestfailed", self._settle)
         self._session.on("Fetch.requestPaused", self._on_paused)
         tree = await self._session.send("Page.getFrameTree")
         self._frame = tree["frameTree"]["frame"]["id"]
@@ -143,12 +153,15 @@ class Showing:
         kinds += [] if settings.styles else ["Stylesheet"]
         await self._session.send("Fetch.enable", {"patterns": [{"resourceType": kind} for kind in kinds]})
 
-    def _count(self, *_: object) -> None:
+    def _count(self, request: Request) -> None:
         """Count a request, which the proxy cannot in a tunnel."""
         self._asked += 1
+        self._under_way.add(request)
         if self._asked > self._settings.limits.requests:
-            self._page.remove_listener("request", self._count)
             self._lane.stop("requests")
+
+    def _settle(self, request: Request) -> None:
+        self._under_way.discard(request)
 
     def _on_paused(self, event: dict[str, Any]) -> None:
         """Decide of a request for a document, or of what is not loaded."""
@@ -204,17 +217,29 @@ class Showing:
         elif wait.what == "idle":
             try:
                 async with asyncio.timeout(self._settings.limits.idle):
-                    await self._page.wait_for_load_state("networkidle", timeout=0)
+                    await self._rest()
             except TimeoutError:
                 self._meet("browser.idle.limit")
         elif wait.what == "selector":
             await self._evaluate(has(wait.selector))
         elif wait.what == "scroll":
             for _ in range(int(wait.amount)):
-                if not await self._evaluate(scroll(_SCROLL_WAIT)):
+                before = self._asked, self._lane.received
+                if not await self._evaluate(scroll(_SCROLL_WAIT)) and before == (self._asked, self._lane.received):
                     break
         else:
             await asyncio.sleep(wait.amount)
+
+    async def _rest(self) -> None:
+        """Wait until nothing is asked for, nothing is under way, and the document stays as it is.
+
+        Chromium's own ``networkIdle`` comes as well while a busy page has not got round to asking.
+        """
+        while True:
+            before = self._asked
+            await self._evaluate(quiet(_QUIET))
+            if before == self._asked and not self._under_way:
+                return
 
     async def _evaluate(self, script: str) -> Any:
         """Run a script of ours in its own world."""
@@ -234,10 +259,10 @@ class Showing:
         """Take the document down; a script that does not end is ended first."""
         from playwright.async_api import Error
 
-        if self._met:
-            await self._session.send("Runtime.terminateExecution")
         limit = self._keep if self._keep >= 0 else 1 << 30
         try:
+            if self._met:
+                await self._session.send("Runtime.terminateExecution")
             found = await self._evaluate(snapshot(limit + 1))
         except Error:
             self._check()

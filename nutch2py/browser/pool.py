@@ -171,7 +171,7 @@ class Pool:
                     headless=True,
                     chromium_sandbox=settings.sandbox,
                     args=chromium.options(settings, self._proxy.port),
-                    ignore_default_args=["--disable-popup-blocking"],
+                    ignore_default_args=["--disable-popup-blocking", "--disable-ipc-flooding-protection"],
                     env=home.environment(),
                     timeout=1000 * seconds,
                     handle_sigint=False,
@@ -281,6 +281,6 @@ def _done(task: asyncio.Future[Any]) -> None:
 
 def _no_start(text: str, settings: BrowserSettings) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    said = next((line for line in lines if "FATAL" in line or "ERROR" in line), lines[0] if lines else "no answer")
+    said = next((line for line in lines if "[err]" in line), lines[0] if lines else "no answer")
     sandbox = ", or set browser.sandbox to false if the system has no user namespaces" if settings.sandbox else ""
     return f"the browser does not start: {said[:300]}: see that it runs for the user of the task{sandbox}"

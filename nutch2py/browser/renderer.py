@@ -24,11 +24,14 @@ HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TRIES = 2  # of a page whose browser was lost to another one
 
 
-def open_renderer(conf: Configuration) -> OpenRenderer | None:
-    """Return what opens a browser where ``plugin.includes`` asks for one, else None."""
-    if not properties.wanted(conf):
+def open_renderer(conf: Configuration, *, every: bool = False) -> OpenRenderer | None:
+    """Return what opens a browser where ``plugin.includes`` asks for one, else None.
+
+    ``every``: one that renders every page, whatever rules and properties say.
+    """
+    if not (every or properties.wanted(conf)):
         return None
-    return lambda http: BrowserRenderer(conf, http)
+    return lambda http: BrowserRenderer(conf, http, every=every)
 
 
 class BrowserRenderer:
@@ -37,10 +40,10 @@ class BrowserRenderer:
     Counted: pages ``rendered`` and ``render_failed``, those of both that were ``rendered_shells``, limits by property.
     """
 
-    def __init__(self, conf: Configuration, http: HttpSettings) -> None:
+    def __init__(self, conf: Configuration, http: HttpSettings, *, every: bool = False) -> None:
         if http.proxy is not None and not http.proxy.url.startswith("http:"):
             raise ConfigurationError("protocol-browser speaks with no SOCKS proxy: set http.proxy.type to HTTP")
-        self._conf, self._http = conf, http
+        self._conf, self._http, self._every = conf, http, every
         self._rules = BrowserRules(conf)
         self._settings = BrowserSettings.of(conf)
         name = "browser.blocked.hosts.file"
@@ -50,13 +53,13 @@ class BrowserRenderer:
 
     def always(self, url: str) -> bool:
         """Tell whether a rule has the page rendered whatever it is."""
-        return self._rules.choose(url).way == Way.RENDER
+        return self._choice(url).way == Way.RENDER
 
     async def render(self, url: str, answer: Answer) -> Answer:
         """Return the answer rendered, where it is a page that rules or signs choose."""
         if answer.failure is not None or answer.status != 200 or not url.startswith(("http://", "https://")):
             return answer
-        choice = self._rules.choose(url)
+        choice = self._choice(url)
         if choice.way == Way.PLAIN or answer.truncated or not self._is_page(url, answer):
             return answer
         shell = choice.way == Way.AUTO
@@ -68,6 +71,10 @@ class BrowserRenderer:
             self.counters["rendered_shells"] += 1
         return rendered
 
+    def _choice(self, url: str) -> Choice:
+        choice = self._rules.choose(url)
+        return Choice(Way.RENDER, choice.waits) if self._every else choice
+
     def _is_page(self, url: str, answer: Answer) -> bool:
         declared = canonical_headers(answer.fields()).get("Content-Type")
         return content_type(declared, url, answer.content, self._conf) in HTML
@@ -75,7 +82,7 @@ class BrowserRenderer:
     async def _rendered(self, url: str, answer: Answer, choice: Choice) -> Answer:
         from playwright.async_api import Error
 
-        limit = self._http.content_limit
+        limit, reason = self._http.content_limit, ""
         for _ in range(_TRIES):
             try:
                 async with self._pool.tab() as tab:
@@ -90,16 +97,16 @@ class BrowserRenderer:
                 self.counters[f"render_failed_{error.limit or 'crash'}"] += 1
                 text = f"{error.limit or 'protocol-browser'}: {error.text}"
                 return replace(answer, failure=Failure(FailureKind.BROWSER, text), content=b"")
-            except (Error, TimeoutError):  # the browser or its driver is gone, or hangs: another one tries
+            except (Error, TimeoutError) as error:  # the browser or its driver is gone, or hangs: another one tries
+                reason = str(error).partition("\n")[0][:200]
                 continue
             for met in taken.rendered.limits:
                 self.counters[f"rendered_until_{met}"] += 1
             content = taken.content if taken.rendered.size <= limit or limit < 0 else taken.content[:limit]
             cut = "length" if 0 <= limit < taken.rendered.size else ""
             return replace(answer, content=content, truncated=cut, rendered=taken.rendered)
-        return replace(
-            answer, failure=Failure(FailureKind.BROWSER, "protocol-browser: the browser was lost"), content=b""
-        )
+        text = f"protocol-browser: the browser was lost {reason}".rstrip()
+        return replace(answer, failure=Failure(FailureKind.BROWSER, text), content=b"")
 
     async def close(self) -> None:
         """End the browser."""

@@ -10,29 +10,42 @@ BEFORE_ALL = "for (const name of ['RTCPeerConnection', 'webkitRTCPeerConnection'
 """Runs in each frame before its own scripts: WebRTC would ask beside the proxy, were it not for an option as well."""
 
 _SNAPSHOT = """(() => {
-  const inert = document.implementation.createHTMLDocument("");
+  const root = document.documentElement;
+  const url = location.href;
+  if (!root) return {url, html: "", size: 0};
+  for (const unseen of document.querySelectorAll("noscript")) unseen.remove();
+  let shadows = false, html;
+  const all = document.createNodeIterator(root, NodeFilter.SHOW_ELEMENT);
+  for (let node = all.nextNode(); node && !shadows; node = all.nextNode()) shadows = !!node.shadowRoot;
+  const inert = shadows && document.implementation.createHTMLDocument("");
   const copied = (node) => {
     const made = inert.importNode(node, false);
     for (const child of node.shadowRoot ? node.shadowRoot.childNodes : []) made.append(copied(child));
     for (const child of node.childNodes) made.append(copied(child));
     return made;
   };
-  const root = document.documentElement;
-  const url = location.href;
-  if (!root) return {url, html: "", size: 0};
-  let shadows = false, html;
-  const all = document.createNodeIterator(root, NodeFilter.SHOW_ELEMENT);
-  for (let node = all.nextNode(); node && !shadows; node = all.nextNode()) shadows = !!node.shadowRoot;
   try {
-    const copy = shadows ? copied(root) : inert.importNode(root, true);
-    for (const unseen of copy.querySelectorAll("noscript")) unseen.remove();
-    html = copy.outerHTML;
-  } catch (error) {
+    html = (shadows ? copied(root) : root).outerHTML;
+  } catch (error) {  // nested too deep to be walked through
     html = root.outerHTML;
   }
   const type = document.doctype ? "<!DOCTYPE " + document.doctype.name + ">" : "";
   return {url, html: (type + html).slice(0, LIMIT), size: type.length + html.length};
 })()"""
+
+_QUIET = """new Promise((done) => {
+  const begun = performance.now();
+  let last = begun;
+  const observer = new MutationObserver(() => { last = performance.now(); });
+  observer.observe(document, {subtree: true, childList: true, characterData: true});
+  const timer = setInterval(() => {
+    const now = performance.now();
+    if (now - last < QUIET && now - begun < 4 * QUIET) return;
+    clearInterval(timer);
+    observer.disconnect();
+    done(true);
+  }, 50);
+})"""
 
 _SCROLL = """(async () => {
   const root = document.documentElement, height = root.scrollHeight, begun = performance.now();
@@ -58,6 +71,14 @@ def snapshot(limit: int) -> str:
     What a reader whose scripts run does not see (``noscript``) is left out; open shadow trees stand where they show.
     """
     return _SNAPSHOT.replace("LIMIT", str(limit))
+
+
+def quiet(seconds: float) -> str:
+    """Return the script that waits until the document has not changed for so long, at most for four times that.
+
+    It waits in the page's own thread: one that is busy is not at rest.
+    """
+    return _QUIET.replace("QUIET", str(int(seconds * 1000)))
 
 
 def scroll(wait: float) -> str:

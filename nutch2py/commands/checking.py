@@ -18,12 +18,13 @@ def _parsechecker_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url")
     parser.add_argument("-dumpText", "--dump-text", action="store_true", help="print the text, too")
     parser.add_argument("-forceAs", "--force-as", default=None, metavar="mimeType", help="parse as this media type")
+    parser.add_argument("-render", "--render", action="store_true", help="say what comes of it in a browser, too")
 
 
 def _parsechecker(args: Arguments, conf: Configuration) -> int:
     from nutch2py.jobs.checkers import parse_checker
 
-    return parse_checker(conf, args.url, args.dump_text, args.force_as)
+    return parse_checker(conf, args.url, args.dump_text, args.force_as, render=args.render)
 
 
 def _indexchecker(args: Arguments, conf: Configuration) -> int:

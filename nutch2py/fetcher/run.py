@@ -298,7 +298,7 @@ class FetchRun:
             except NutchError as error:  # there is no browser: pages stay due
                 if not self._broken.done():
                     self._broken.set_exception(error)
-                raise
+                await asyncio.Event().wait()  # until the run ends, and this with it
         self.queues.finish(item, asap=item.url.startswith("file:"))
         status = self._finish(item, answer)
         if status.code in (Code.MOVED, Code.TEMP_MOVED) and len(item.chain) < self._rules.max_redirects:

@@ -6,11 +6,14 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from nutch2py.browser.comparison import comparison
+from nutch2py.browser.renderer import open_renderer
 from nutch2py.conf import Configuration
 from nutch2py.errors import InputError, NutchError, UsageError
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.fetcher.http_settings import check_agent
+from nutch2py.fetcher.rendering import OpenRenderer
 from nutch2py.fetcher.robots import agent_names
 from nutch2py.fetcher.robots_rules import RobotsLimits, parse_robots
 from nutch2py.indexer.indexchecker import check_text
@@ -21,13 +24,14 @@ from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import CrawlStatus, WebPage
 
 
-def fetch_page(conf: Configuration, url: str) -> WebPage:
+def fetch_page(conf: Configuration, url: str, renderer: OpenRenderer | None = None) -> WebPage:
     """Fetch one URL as the FetcherJob would, robots rules included; raise NutchError when there is no content."""
     try:
         item = FetchItem(reverse_url(url), url, WebPage())
     except ValueError as error:
         raise UsageError(f"{url} is not a URL: {error}") from error
-    Fetcher(conf, log=_quiet, options=replace(FetchOptions.of(conf, threads=1), parse=False)).run(iter([item]), _keep)
+    options = replace(FetchOptions.of(conf, threads=1), parse=False)
+    Fetcher(conf, log=_quiet, options=options, renderer=renderer).run(iter([item]), _keep)
     page = item.page
     if page.status != CrawlStatus.FETCHED or page.content is None:
         raise NutchError(f"fetch of {url} failed with protocol status: {protocol_status_text(page.protocol_status)}")
@@ -42,15 +46,20 @@ def _keep(_: FetchItem) -> None:
     """Leave the page where it is, in its item."""
 
 
-def parse_checker(conf: Configuration, url: str, dump_text: bool, force_as: str | None) -> int:
-    """Print what parsing makes of a URL."""
-    print(check(conf, url, fetch_page(conf, url), dump_text=dump_text, force_as=force_as), end="")
+def parse_checker(
+    conf: Configuration, url: str, dump_text: bool, force_as: str | None = None, *, render: bool = False
+) -> int:
+    """Print what parsing makes of a URL; with ``render`` what a browser adds to it, before."""
+    page = fetch_page(conf, url, open_renderer(conf, every=render))
+    if render:
+        print(comparison(conf, url, fetch_page(conf, url), page), end="")
+    print(check(conf, url, page, dump_text=dump_text, force_as=force_as), end="")
     return 0
 
 
 def index_checker(conf: Configuration, url: str) -> int:
     """Print the document that a URL would become."""
-    page = fetch_page(conf, url)
+    page = fetch_page(conf, url, open_renderer(conf))
     print(f"fetching: {url}\nparsing: {url}\ncontentType: {page.content_type}")
     outcome = BoundedParsing(conf).process(reverse_url(url), page)
     if outcome.label != "success":

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
 from nutch2py.cells import ProtocolStatus
-from nutch2py.webpage import CrawlStatus
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.jobs.checkers import parse_checker
+from nutch2py.webpage import CrawlStatus, MetadataKey
 from nutch2py.webpage import ProtocolStatusCode as Code
 from tests.browser.conftest import Render
 from tests.site.server import Reply, ScriptedSite
@@ -52,3 +61,81 @@ def test_a_page_with_text_is_left_as_it_is(site: ScriptedSite, render: Render) -
     assert page.protocol_status == ProtocolStatus(Code.SUCCESS)
     assert not site.gets("/app.js")
     assert not render.report.counters["rendered"]
+
+
+def test_parsechecker_shows_what_a_browser_adds(
+    site: ScriptedSite, browser_conf: Configuration, render: Render, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script_site(site)
+    assert parse_checker(browser_conf, site.url("/"), dump_text=True, render=True) == 0
+    said = capsys.readouterr().out
+    assert "rule: auto idle\nsigns: text 0, links 0, scripts 1, inline 0, root yes, notice yes" in said
+    assert ": an empty shell\nbrowser: rendered\n" in said
+    assert re.search(r"^title +x +Fräulein$", said, re.MULTILINE)
+    assert f"+ {site.url('/shown/next')} next\n" in said
+    assert "made by a script 中" in said
+
+
+def test_what_stands_in_shadow_trees_is_taken(site: ScriptedSite, render: Render) -> None:
+    body = b"""<body><x-card>light</x-card><script>customElements.define("x-card", class extends HTMLElement {
+        constructor() { super(); this.attachShadow({mode: "open"}).innerHTML = "<a href=/in>from the shadow</a>"; }});
+        </script>"""
+    site.on("/", Reply(body=body))
+    assert b'<x-card><a href="/in">from the shadow</a>light</x-card>' in (render(site.url("/")).content or b"")
+
+
+def test_scrolling_brings_more(site: ScriptedSite, render: Render) -> None:
+    body = b"""<body><div id=list></div><div id=end style="height:10px">...</div><script>
+        let page = 0;
+        const observer = new IntersectionObserver(async (seen) => {
+          if (!seen[0].isIntersecting || page >= 5) return;
+          list.insertAdjacentHTML("beforeend", await (await fetch("/more?" + page++)).text());
+          observer.unobserve(end);
+          observer.observe(end);
+        });
+        observer.observe(end);
+        </script>"""
+    site.on("/", Reply(body=body))
+    for number in range(5):
+        row = f'<p style="height:3000px">piece {number} <a href="/piece/{number}">on</a>'
+        site.on(f"/more?{number}", Reply(body=row.encode()))
+    page = render(site.url("/"), rules="all render idle scroll=20")
+    assert [number for number in range(5) if f"/piece/{number}".encode() in (page.content or b"")] == [0, 1, 2, 3, 4]
+    assert not site.gets("/more?5")
+
+
+def test_a_picture_is_kept_where_one_is_wanted(site: ScriptedSite, render: Render) -> None:
+    script_site(site)
+    page = render(site.url("/"), browser_screenshot="view", browser_load_images="true")
+    assert page.metadata[MetadataKey.SCREENSHOT].startswith(b"\xff\xd8")
+    assert site.gets("/i.png")
+
+
+def test_a_script_that_leads_elsewhere_is_a_redirect(site: ScriptedSite, render: Render) -> None:
+    site.on("/", Reply(body=b"<script>location.replace('/there')</script>"))
+    page = render(site.url("/"))
+    assert page.protocol_status == ProtocolStatus(Code.TEMP_MOVED, (site.url("/there"),))
+    assert page.status == CrawlStatus.REDIR_TEMP
+    assert dict(page.outlinks) == {site.url("/there"): ""}
+    assert not site.gets("/there")
+
+
+def test_a_warc_file_holds_what_the_server_sent(site: ScriptedSite, render: Render, tmp_path: Path) -> None:
+    script_site(site)
+    render(site.url("/"), fetcher_warc_dir=str(tmp_path))
+    (file,) = tmp_path.glob("*.warc.gz")
+    with file.open("rb") as stream:
+        bodies = [each.content_stream().read() for each in ArchiveIterator(stream) if each.rec_type == "response"]
+    assert bodies == [SHELL]
+
+
+def test_a_fetch_without_a_browser_ends_and_says_why(site: ScriptedSite, render: Render, tmp_path: Path) -> None:
+    site.on("/", Reply(body=SHELL))
+    false = tmp_path / "false"
+    false.write_text("#!/bin/sh\necho 'FATAL: no sandbox' >&2\nexit 1\n", encoding="utf-8")
+    false.chmod(0o755)
+    with pytest.raises(ConfigurationError, match=r"the browser does not start: .*no sandbox"):
+        render(site.url("/"), browser_executable=str(false), browser_sandbox="false")
+    with pytest.raises(ConfigurationError, match=r"browser\.executable: /none is no program"):
+        render(site.url("/"), browser_executable="/none")
+    assert not render.pages

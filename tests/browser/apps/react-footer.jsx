@@ -1,0 +1,3 @@
+export default function Footer() {
+  return <footer>a footer that came late <a href="/imprint">imprint</a></footer>;
+}

@@ -1,0 +1,192 @@
+"""Pages that harm: each ends in a status within its limits, and the honest one beside them is what it is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nutch2py.browser import chromium
+from nutch2py.browser.settings import BrowserSettings
+from nutch2py.webpage import ProtocolStatusCode as Code
+from tests.browser.conftest import Render
+from tests.processes import alive, commands, wait_until
+from tests.site.server import Reply, ScriptedSite
+
+HONEST = b"<div id=root></div><script>setTimeout(() => root.textContent = 'honest ' + 'work'.repeat(2), 1500)</script>"
+HOSTILE = {
+    "/loop": b"<p>seen</p><script>for (;;);</script>",
+    "/rest": b"<p>seen</p><script>setInterval(() => fetch('/tick'), 300)</script>",
+    "/many": b"<p>seen</p><script>for (let n = 0; n < 10000; n++) fetch('/tick?' + n)</script>",
+    "/bytes": b"<p>seen</p><script>const on = () => fetch('/big', {cache: 'no-store'}).then(on); on()</script>",
+    "/reload": b"<p>seen</p><script>location.reload()</script>",
+    "/away": b"<p>seen</p><script>location.href = '/away?' + Math.random()</script>",
+    "/history": b"<p>seen</p><script>for (let n = 0; ; n++) history.pushState({}, '', '/history/' + n)</script>",
+    "/heap": b"<p>seen</p><script>const all = []; for (;;) all.push(new Array(1e6).fill(Math.random()))</script>",
+    "/memory": b"""<p>seen</p><script>const all = []; const on = () => {
+        all.push(new Uint8Array(64 << 20).fill(1)); if (all.length < 64) setTimeout(on, 20); }; on()</script>""",
+    "/windows": b"<p>seen</p><script>for (let n = 0; n < 50; n++) window.open('/tick')</script>",
+    "/dialogs": b"<p>seen</p><script>alert(1); confirm(2); prompt(3); print()</script>",
+    "/download": b"<p>seen</p><a id=a href=/big download>x</a><script>a.click()</script>",
+    "/huge": b"<p>seen</p><script>document.body.append('x'.repeat(3e6))</script>",
+    "/deep": b"<p>seen</p><script>let at = document.body; for (let n = 0; n < 20000; n++) {"
+    b" const made = document.createElement('b'); at.append(made); at = made; }</script>",
+    "/tampered": b"<p>seen</p><script>document.__proto__ = null; Node.prototype.cloneNode = null;"
+    b"Object.defineProperty(document.documentElement, 'outerHTML', {get() { for (;;); }});"
+    b"Promise.prototype.then = () => { for (;;); }; JSON.stringify = Array.prototype.push = null;</script>",
+}
+RENDERED, FAILED, MOVED = Code.SUCCESS, Code.EXCEPTION, Code.TEMP_MOVED
+EXPECTED = {
+    "/loop": (RENDERED, "browser.time.limit"),
+    "/rest": (RENDERED, "browser.idle.limit"),
+    "/many": (RENDERED, "browser.requests.limit"),
+    "/bytes": (RENDERED, "browser.bytes.limit"),
+    "/reload": (FAILED, "browser.loads.limit"),
+    "/away": (MOVED, ""),
+    "/memory": (FAILED, "browser.memory.limit"),
+    "/deep": (FAILED, "the page crashed"),
+    "/huge": (RENDERED, ""),
+    "/tampered": (RENDERED, ""),
+    "/history": (RENDERED, "browser.time.limit"),
+    "/heap": (FAILED, ""),  # by its heap, its memory or its time, whichever is first
+    "/windows": (RENDERED, ""),
+    "/dialogs": (RENDERED, ""),
+    "/download": (MOVED, ""),
+}
+SHORT = [path for path in EXPECTED if path not in ("/history", "/heap", "/windows", "/dialogs", "/download")]
+
+
+@pytest.fixture
+def homes(monkeypatch: pytest.MonkeyPatch) -> list[chromium.Home]:
+    """Note the browsers that are started."""
+    found: list[chromium.Home] = []
+    made = chromium.Home.__init__
+
+    def noted(home: chromium.Home, settings: BrowserSettings) -> None:
+        made(home, settings)
+        found.append(home)
+
+    monkeypatch.setattr(chromium.Home, "__init__", noted)
+    return found
+
+
+@pytest.mark.parametrize("paths", [SHORT, list(EXPECTED)], ids=["some", "all"])
+def test_every_hostile_page_ends_in_a_status_and_honest_ones_are_unharmed(
+    site: ScriptedSite, render: Render, paths: list[str]
+) -> None:
+    site.on("/tick", Reply(body=b"{}"))
+    site.on("/big", Reply(body=b"x" * 1_000_000, content_type="application/octet-stream"))
+    urls = []
+    for path in paths:
+        site.on(path, Reply(body=HOSTILE[path]))
+        site.on(f"/honest{path}", Reply(body=HONEST))
+        urls += [site.url(path), site.url(f"/honest{path}")]
+    render(
+        *urls,
+        rules="url /honest/ render selector=#root:not(:empty)\nurl /memory render delay=15\nall render",
+        browser_time_limit="20",
+        browser_idle_limit="5",
+        browser_requests_limit="50",
+        browser_bytes_limit="8000000",
+        browser_memory_limit="512",
+        fetcher_threads_per_queue="4",
+    )
+    wrong = {}
+    for path in paths:
+        code, words = EXPECTED[path]
+        page = render.pages[site.url(path)]
+        status = page.protocol_status
+        assert status is not None
+        seen = code != RENDERED or b"seen" in (page.content or b"")
+        if status.code != code or not seen or words not in " ".join(status.args):
+            wrong[path] = status
+    assert wrong == {}
+    honest = {path: render.pages[site.url(f"/honest{path}")] for path in paths}
+    assert {path: page.status for path, page in honest.items() if b"honest workwork" not in (page.content or b"")} == {}
+    asked = [seen.path for seen in site.seen]
+    assert sum(path.startswith("/tick?") for path in asked) <= 50
+    assert asked.count("/reload") <= 6
+    assert not [path for path in asked if path.startswith("/away?")]
+    assert len(render.pages[site.url("/huge")].content or b"") == 1_048_576
+
+
+def test_a_browser_that_is_killed_is_replaced(
+    site: ScriptedSite, render: Render, homes: list[chromium.Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The browser's own process dies amid a page: another browser renders it."""
+    killed = []
+
+    def memory(pid: int) -> int:
+        """Kill the browser in place of looking at a page's process."""
+        if not killed:
+            killed.extend(chromium.browser_process(home) for home in homes)
+            for each in killed:
+                chromium.kill(each)
+        return 0
+
+    monkeypatch.setattr(chromium, "memory", memory)
+    site.on("/", Reply(body=HONEST))
+    page = render(site.url("/"), rules="all render selector=#root:not(:empty)")
+    assert len(homes) == 2
+    assert len(killed) == 1
+    assert b"honest workwork" in (page.content or b"")
+    assert render.report.counters["rendered"] == 1
+
+
+COOKIE = b"<p id=at><script>at.append('made ' + (document.cookie || 'new')); document.cookie = 'a=b'</script>"
+
+
+def test_browsers_and_contexts_are_renewed(site: ScriptedSite, render: Render, homes: list[chromium.Home]) -> None:
+    urls = []
+    for number in range(6):
+        site.on(f"/{number}", Reply(body=COOKIE))
+        urls.append(site.url(f"/{number}"))
+    render(*urls, rules="all render", browser_tabs="1", browser_context_pages="2", browser_restart_pages="3")
+    assert [b"made new" in (render.pages[url].content or b"") for url in urls] == [True] * 6
+    assert len(homes) == 2
+    assert not any(home.path.exists() for home in homes)
+
+
+TASK = """
+import sys
+from nutch2py.browser.renderer import open_renderer
+from nutch2py.conf import Configuration
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem
+from nutch2py.url.keys import reverse_url
+from nutch2py.webpage import WebPage
+url = sys.argv[1]
+conf = Configuration.load(overrides={
+    "http.agent.name": "probe", "http.filter.ipaddress.exclude": "", "plugin.includes.add": "protocol-browser",
+    "browser.rules": "all render delay=600", "browser.time.limit": "600",
+})
+item = FetchItem(reverse_url(url), url, WebPage())
+Fetcher(conf, 1, renderer=open_renderer(conf)).run(iter([item]), lambda item: None)
+"""
+
+
+def of_browser(folder: Path) -> list[int]:
+    mark = str(folder).encode()
+    return [pid for pid, words in commands() if any(mark in word for word in words) and b"-c" not in words]
+
+
+def test_a_killed_task_leaves_no_browser(site: ScriptedSite, render: Render, tmp_path: Path) -> None:
+    site.on("/", Reply(body=b"<p>x<script>fetch('/shown')</script>"))
+    folder = Path(os.environ.get("TMPDIR", "/tmp")) / f"killed-{os.getpid()}"
+    folder.mkdir(mode=0o755)
+    try:
+        task = subprocess.Popen([sys.executable, "-c", TASK, site.url("/")], env={**os.environ, "TMPDIR": str(folder)})
+        try:
+            wait_until(lambda: site.gets("/shown") or task.poll() is not None)
+            assert task.poll() is None
+            processes = of_browser(folder)
+            assert len(processes) >= 3
+        finally:
+            task.kill()
+            task.wait()
+        wait_until(lambda: not any(map(alive, processes)))
+        assert not of_browser(folder)
+    finally:
+        subprocess.run(["rm", "-rf", str(folder)], check=True)
