@@ -9,6 +9,7 @@ filter, headers, listings, lines of files, queries and requests; and the check t
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -28,6 +29,7 @@ from nutch2py.jobs.seeds import parse_seed_line
 from nutch2py.parser import html_limits, outlinks
 from nutch2py.parser.html import HtmlParser
 from nutch2py.parser.javascript import JSParseFilter
+from nutch2py.parser.main_text import main_text, markdown
 from nutch2py.parser.mime import content_type
 from nutch2py.parser.robots_tag import robots_directives
 from nutch2py.parser.text import TextParser
@@ -37,7 +39,7 @@ from nutch2py.search.snippet import make_snippet
 from nutch2py.table.dump import parse_line
 from nutch2py.webpage import WebPage
 from tests.fuzz.targets import TARGETS
-from tests.growth import Shape, assert_linear, repetitions
+from tests.growth import Shape, assert_linear, repeated, repetitions
 from tests.indexer.pages import doc, page
 from tests.parser.formats.test_growth import SHAPES as FORMATS
 from tests.parser.pages import fetched
@@ -85,6 +87,44 @@ def test_a_page(kind: type) -> None:
 def test_the_main_text_of_a_page() -> None:
     read = parser_of(HtmlParser, **{"parser.html.main.text": "true"})
     assert_linear(read, repetitions(MARKUP, ["<body><main><p>"], [""]), 4096)
+
+
+def _table(piece: str, head: str = "") -> Callable[[int], str]:
+    return repeated(piece, f"<body><article><p>{'words of an article ' * 20}<table>{head}")
+
+
+TABLES = {
+    "a row of cells": _table("<td>a"),
+    "cells that span columns": _table("<td colspan=1000>a"),
+    "cells that span columns, escaped": _table("<td colspan='&#49;000'>a"),
+    "rows beside a wide one": _table("<tr>", "<tr><td colspan=1000>a"),
+    "cells that span rows": _table("<tr><td rowspan=1000>a"),
+    "tables in tables": _table("<tr><td colspan=99>a<table>"),
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_tables_in_the_main_text_take_no_more_than_their_text(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are filled up to the widest, and spans become cells: a page of 200 KB took a minute, and gigabytes."""
+    made = 0
+
+    def counting(header: bool) -> Any:
+        nonlocal made
+        made += 1
+        return cell(header)
+
+    extractor = importlib.import_module("trafilatura.main_extractor")
+    cell = extractor.define_cell_type
+    monkeypatch.setattr(extractor, "define_cell_type", counting)
+    for read in (main_text, lambda html: markdown(html, URL)):
+        assert "a" in read(TABLES[table](40_000))
+    assert not made
+
+
+def test_tables_that_people_make_stay_tables() -> None:
+    row = "<tr><th>year<td colspan=2>1999<td rowspan=3>two and three</tr>"
+    read = markdown(_table(row * 300)(300), URL)
+    assert read.count("\n| year") == 300
 
 
 PIECES = ["a", "a,", ",", ":", ";", "=", " ", "\t", '"', "'", "-", "x=y;", "0", "1 ", "a: b, ", "none,", "中", "(", ")", "+a ",

@@ -18,6 +18,8 @@ MAIN_TEXT = "main.text"
 """Metadata entry that holds the main text of a page (``parser.html.main.text``)."""
 MAIN_TEXT_FORMS = ("text", "markdown")
 """Values of ``parser.html.main.text.form``."""
+_MOST_COLUMNS, _MOST_CELLS = 2000, 500_000  # of the tables of a page
+_LONGEST_SPAN = 1000  # as the library and the HTML standard have it
 
 
 def reading_text(page: WebPage) -> str:
@@ -27,7 +29,10 @@ def reading_text(page: WebPage) -> str:
 
 def main_text(html: str) -> str:
     """Return the text of what a reader came for, a paragraph a line; "" when nothing stands out."""
-    return str(_extract()(html, **_OPTIONS) or "")
+    from trafilatura import load_html
+
+    tree = load_html(html)
+    return "" if tree is None else str(_extract()(_bounded(tree), **_OPTIONS) or "")
 
 
 def markdown(html: str, url: str) -> str:
@@ -41,7 +46,35 @@ def markdown(html: str, url: str) -> str:
         return ""
     tree.make_links_absolute(url, handle_failures="ignore")  # the library takes relative ones for those of the host
     options = {"output_format": "markdown", "include_formatting": True, "include_links": True}
-    return str(_extract()(tree, **options, **_OPTIONS) or "")
+    return str(_extract()(_bounded(tree), **options, **_OPTIONS) or "")
+
+
+def _bounded(tree: Any) -> Any:
+    """Return a tree whose tables cost no more than their text: cells are paragraphs where rows are filled up too far.
+
+    The library makes rows of equal width, and a cell for each place of a span; for a row it takes the square of its
+    cells.
+    """
+    rows = width = widest = spanned = 0
+    for element in tree.iter("tr", "td", "th"):
+        if element.tag == "tr":
+            rows, width = rows + 1, 0
+            continue
+        across, down = (_span(element.get(name)) for name in ("colspan", "rowspan"))
+        width += across
+        spanned += across * down
+        widest = max(widest, width)
+    if widest > _MOST_COLUMNS or rows * widest + spanned > _MOST_CELLS:
+        for element in list(tree.iter("table", "tr", "td", "th")):
+            element.tag = "p" if element.tag in ("td", "th") else "div"
+    return tree
+
+
+def _span(written: str | None) -> int:
+    try:
+        return min(max(int(written or 1), 1), _LONGEST_SPAN)
+    except ValueError:
+        return 1
 
 
 def require_main_text(property_name: str) -> None:
