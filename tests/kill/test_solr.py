@@ -9,9 +9,10 @@ from tests.kill.faults import Options
 from tests.kill.run import run
 
 
-def test_a_schedule_of_the_first_round(solr: Any) -> None:
+def test_a_schedule_of_the_first_round(solr_server: Any) -> None:
+    solr_server.start()
     options, told = Options(index="solr"), list[str]()
     numbers = cheapest(options, {"solr"}, {1})
-    summary = run(SEED, options, numbers, say=told.append, shared=1000, whole=0, started={"solr": solr})
+    summary = run(SEED, options, numbers, say=told.append, shared=1000, whole=0, started={"solr": solr_server})
     assert not summary.failed, "\n".join(told)
     assert summary.hit["solr"], "\n".join(told)
