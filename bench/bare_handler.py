@@ -8,6 +8,7 @@ from pathlib import Path
 
 from nutch2py.conf import Configuration
 from nutch2py.fetcher import transport
+from nutch2py.fetcher.carrier import Carrier
 from nutch2py.fetcher.http_settings import HttpSettings
 
 
@@ -26,7 +27,7 @@ def main(threads: int, hosts: str, urls: Path) -> None:
     async def all_of_it(carrier: transport.Transport) -> None:
         await asyncio.gather(*(work(carrier) for _ in range(threads)))
 
-    transport.run(http, transport.Carrier(), threads, all_of_it)
+    transport.run(http, Carrier(), all_of_it)
 
 
 if __name__ == "__main__":

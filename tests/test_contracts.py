@@ -22,7 +22,6 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "nutch2py"
 LOOKED_UP = {
     ("commands/command.py", "reindex"): "an option that only some commands have",
-    ("fetcher/transport.py", "answer"): "what our download handler hangs on a response of Scrapy; others hang nothing",
     ("mapreduce/driver.py", "copy_output"): "runners of mrjob, ours and those of the package",
     ("mapreduce/driver.py", "explain"): "runners of mrjob, ours and those of the package",
     ("mapreduce/held.py", "CLOCK_BOOTTIME"): "a clock that only Linux has",

@@ -24,6 +24,7 @@ NAMES = {
     "mrjob.logs.spark:_parse_spark_log": "tests/mapreduce/test_spark.py",
     "mrjob.logs.step:_interpret_hadoop_jar_command_stderr": "tests/mapreduce/test_hadoop.py",
     "scrapy.core.downloader.handlers._aiohttp:AiohttpDownloadHandler": "tests/fetcher/test_gate.py",
+    "scrapy.core.downloader.handlers._httpx:HttpxDownloadHandler": "tests/fetcher/test_fetching.py",
     "re._parser:parse": "tests/url/test_necessity.py",
     "re._constants:LITERAL": "tests/url/test_necessity.py",
 }

@@ -10,6 +10,7 @@ from typing import Any
 
 from nutch2py.conf import Configuration
 from nutch2py.fetcher import transport
+from nutch2py.fetcher.carrier import Carrier
 from nutch2py.fetcher.feeder import Rows
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetch_state import FetchReport
@@ -55,7 +56,7 @@ class Fetcher:
         self.http = HttpSettings.from_conf(
             conf, self.options.threads, sitemap=self.options.sitemap, keep_exchange=bool(self.options.warc)
         )
-        self.carrier = transport.Carrier.from_conf(conf)
+        self.carrier = Carrier.from_conf(conf)
         self.keys = QueueKeys(conf)
         use_hosts = self.keys.mode == "byHost" and conf.get_bool("fetcher.queue.use.host.settings", False)
         self.host_settings = host_settings if use_hosts else None
@@ -103,9 +104,11 @@ class Fetcher:
             self._renderer,
         )
         try:
-            transport.run(self.http, self.carrier, self.options.threads, fetch.main)
+            stats = transport.run(self.http, self.carrier, fetch.main)
         finally:
             fetch.close()
+        if stats:
+            self.log("Scrapy: " + ", ".join(f"{name}={stats[name]}" for name in sorted(stats)))
         fetch.report.elapsed = time.monotonic() - started
         if (counts := self.http.names.counts).names:
             self.log(str(counts))

@@ -24,7 +24,7 @@ from nutch2py.fetcher import lenient
 from nutch2py.fetcher.answer import Answer, Cause, Failure, FailureKind
 from nutch2py.fetcher.gate import AddressExcludedError
 from nutch2py.fetcher.http_settings import SETTING, HttpSettings
-from nutch2py.fetcher.transfer import Transfer
+from nutch2py.fetcher.transfer import Transfer, Wish
 from nutch2py.url.javaurl import parse_url
 
 
@@ -61,34 +61,51 @@ class PycurlDownloadHandler(BaseDownloadHandler):
         self._quiet: dict[Transfer, float] = {}
         self._closed = False
 
-    async def download_request(self, request: Request) -> AnswerResponse:
+    async def download_request(self, request: Request) -> Response:
         """Carry one request and wait for its end."""
         meta = request.meta
-        limit = meta.get("limit", self._http.content_limit)
-        headers: tuple[str, ...] = meta.get("header_lines", ())
-        answer = await self._get(request.url, limit, headers)
-        if answer.cause is Cause.DEAD_CONNECTIONS:
-            answer = await self._get(request.url, limit, headers, fresh=True)
-        if answer.cause is Cause.BAD_LENGTH and self._http.lenient:
-            answer = await self._get(request.url, limit, headers, ignore_length=True)
-        elif answer.cause is Cause.BAD_HEAD and self._http.proxy is None:
-            address = answer.ip
-            answer = await lenient.get(self._http, answer.url, parse_url(answer.url), limit, headers)
-            answer.ip = answer.ip or address
+        answer = await self._answer(
+            request.url, meta.get("limit", self._http.content_limit), meta.get("header_lines", ())
+        )
         response = AnswerResponse(request.url, answer.status or 200, None, answer.content, request=request)
         response.answer = answer
         return response
 
+    async def _answer(self, url: str, limit: int, headers: tuple[str, ...] = (), wish: Wish | None = None) -> Answer:
+        """Ask for a URL, and once more where another way of asking can do better."""
+        answer = await self._get(url, limit, headers, wish)
+        if answer.cause is Cause.DEAD_CONNECTIONS:
+            answer = await self._get(url, limit, headers, wish, fresh=True)
+        if answer.cause is Cause.BAD_LENGTH and self._http.lenient:
+            answer = await self._get(url, limit, headers, wish, ignore_length=True)
+        elif answer.cause is Cause.BAD_HEAD and self._http.proxy is None and (wish is None or wish.plain):
+            address = answer.ip
+            answer = await lenient.get(self._http, answer.url, limit, self._fields(headers, wish))
+            answer.ip = answer.ip or address
+        return answer
+
+    def _fields(self, headers: tuple[str, ...], wish: Wish | None) -> list[str]:
+        if wish is not None:
+            return [line.decode("utf-8", "replace") for line in wish.lines]
+        return [*(f"{name}: {value}" for name, value in self._http.request_headers()), *headers]
+
     async def _get(
-        self, url: str, limit: int, headers: tuple[str, ...], *, ignore_length: bool = False, fresh: bool = False
+        self,
+        url: str,
+        limit: int,
+        headers: tuple[str, ...],
+        wish: Wish | None,
+        *,
+        ignore_length: bool = False,
+        fresh: bool = False,
     ) -> Answer:
         try:
             parts = parse_url(url)
             host = unquote(parts.host) if "%" in parts.host else parts.host
-            addresses = await self._addresses(host)
+            addresses = await self._addresses(host, wish)
             transfer = self._pool.pop() if self._pool else Transfer(self._http)
             port = parts.default_port if parts.port < 0 else parts.port
-            transfer.prepare(url, host, port, limit, headers, addresses)
+            transfer.prepare(url, host, port, limit, headers, addresses, wish)
         except AddressExcludedError as error:
             return Answer(url, failure=Failure(FailureKind.GATE, str(error)))
         except socket.gaierror as error:
@@ -114,10 +131,10 @@ class PycurlDownloadHandler(BaseDownloadHandler):
                 self._pool.append(transfer)
         return answer
 
-    async def _addresses(self, host: str) -> Sequence[str]:
+    async def _addresses(self, host: str, wish: Wish | None) -> Sequence[str]:
         """Return the addresses of a host, none where libcurl or a proxy will see to it."""
         http = self._http
-        if http.proxy is not None and not http.proxy.excepts(host):
+        if (wish is not None and wish.proxy) or (http.proxy is not None and not http.proxy.excepts(host)):
             return http.names.hosts.lookup(host) or ()
         return await http.names.lookup(host)
 

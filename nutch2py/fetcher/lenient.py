@@ -12,12 +12,13 @@ import asyncio
 import re
 import ssl
 import time
+from collections.abc import Sequence
 
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind, header_fields
 from nutch2py.fetcher.body import Body, encoding_of
 from nutch2py.fetcher.gate import AddressExcludedError
 from nutch2py.fetcher.http_settings import HttpSettings
-from nutch2py.url.javaurl import JavaURL
+from nutch2py.url.javaurl import JavaURL, parse_url
 
 _EOL = re.compile(rb"\r\n|\n|\r")
 _STATUS = re.compile(rb"\S* +(\d{3})\b")
@@ -102,14 +103,13 @@ async def _connect(http: HttpSettings, parts: JavaURL) -> tuple[asyncio.StreamRe
     return reader, writer, allowed[0]
 
 
-async def _read(http: HttpSettings, url: str, parts: JavaURL, limit: int, headers: tuple[str, ...]) -> Answer:
-    started = time.monotonic()
+async def _read(http: HttpSettings, url: str, limit: int, headers: Sequence[str]) -> Answer:
+    started, parts = time.monotonic(), parse_url(url)
     reader, writer, address = await asyncio.wait_for(_connect(http, parts), http.timeout)
     try:
         port = "" if parts.port < 0 else f":{parts.port}"
         file = parts.file if parts.file.startswith("/") else "/" + parts.file
-        fields = [f"{name}: {value}" for name, value in http.request_headers()]
-        request = [f"GET {file} HTTP/1.0", f"Host: {parts.host}{port}", *fields, *headers, "", ""]
+        request = [f"GET {file} HTTP/1.0", f"Host: {parts.host}{port}", *headers, "", ""]
         writer.write("\r\n".join(request).encode("utf-8"))
         raw = bytearray()
         most = http.header_limit + 2 * limit  # chunk lengths and a poor compression included
@@ -144,11 +144,11 @@ def make_answer(http: HttpSettings, url: str, raw: bytes, limit: int, address: s
     return answer
 
 
-async def get(http: HttpSettings, url: str, parts: JavaURL, limit: int, headers: tuple[str, ...]) -> Answer:
-    """Ask for a URL and read what comes as forgivingly as can be. Never raises."""
+async def get(http: HttpSettings, url: str, limit: int, headers: Sequence[str]) -> Answer:
+    """Ask for a URL with these header lines and read what comes as forgivingly as can be. Never raises."""
     try:
         whole = http.time_limit if http.time_limit > 0 else None
-        return await asyncio.wait_for(_read(http, url, parts, limit, headers), whole)
+        return await asyncio.wait_for(_read(http, url, limit, headers), whole)
     except TimeoutError:
         return Answer(url, failure=Failure(FailureKind.TIMEOUT, f"read timed out after {http.timeout:g} s"))
     except AddressExcludedError as error:

@@ -262,6 +262,21 @@ class FetchItemQueues:
         queue.next_fetch_time = max(queue.next_fetch_time, self._clock() + delay)
         self._schedule(queue)
 
+    def book(self, queue_id: str, again: bool) -> float:
+        """Take a turn of a queue for a request that is no page of it; return in how many seconds it comes.
+
+        ``again``: the queue has just been asked, and its delay has not begun yet.
+        """
+        new = queue_id not in self._queues
+        queue = self.queue(queue_id)
+        now = self._clock()
+        delay = queue.min_crawl_delay if queue.max_threads > 1 else queue.crawl_delay
+        at = max(queue.next_fetch_time, now + delay if again or queue.in_progress else now)
+        queue.next_fetch_time = at + delay
+        if new:
+            self._rest(queue)
+        return at - now
+
     def defer(self, item: FetchItem, delay: float, retries: int) -> int:
         """Put an item back and its queue off by ``delay`` seconds; drop the queue after ``retries`` times.
 

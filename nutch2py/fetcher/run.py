@@ -21,6 +21,7 @@ from nutch2py.fetcher.backoff import Backoff
 from nutch2py.fetcher.feeder import Feeder, Rows
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetch_state import FetchState, Finished
+from nutch2py.fetcher.manners import QueueManners
 from nutch2py.fetcher.monitor import Monitor, Throughput
 from nutch2py.fetcher.outcome import ROBOTS_DENIED, protocol_status
 from nutch2py.fetcher.page_store import PageStore
@@ -109,7 +110,7 @@ class FetchRun:
         self._store = PageStore(conf, options, sink, lookup, log)
         self._tell = status or (lambda _: None)
         self._io = ThreadPoolExecutor(1, "fetcher-table", initializer=adopt, initargs=(reporter(),))
-        self._mode = keys.mode
+        self._keys, self._mode = keys, keys.mode
         self._feeder = Feeder(
             self.state,
             rows,
@@ -141,6 +142,7 @@ class FetchRun:
         self._backoff = Backoff(self.conf, self.queues, self.report.counters, self.options.deadline)
         self._robots = RobotsCache(self.conf, lambda url, limit: transport.get(url, limit=limit))
         self._full, self._idle = asyncio.Event(), asyncio.Event()
+        transport.behave(QueueManners(self.queues, self._robots, self._keys))
         monitor = Monitor(self.state, Throughput.of(self.conf), self._wake, self._tell, self._waits, self._cut)
         monitor.begin(self._mode)
         flusher = asyncio.ensure_future(self._flush_until_idle())

@@ -8,7 +8,7 @@ import re
 import socket
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pycurl
 
@@ -84,20 +84,58 @@ def _escape(match: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in match.group().encode("utf-8", "replace"))
 
 
+class Wish(NamedTuple):
+    """What add-ons of Scrapy made of a request.
+
+    ``lines``: all its header lines. ``proxy``: a URL, "" for that of ``http.proxy.host``; ``of_proxy``: header lines
+    for it alone.
+    """
+
+    lines: tuple[bytes, ...]
+    method: str = "GET"
+    body: bytes = b""
+    proxy: str = ""
+    of_proxy: tuple[bytes, ...] = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is a GET without a body, by the way that the properties say."""
+        return self.method == "GET" and not (self.body or self.proxy)
+
+
 class Transfer:
     """An easy handle that is used again and again; :meth:`prepare` begins a request, :meth:`answer` ends it."""
 
     __slots__ = (
-        "_count", "_ended", "_excluded", "_ftp", "_http", "_limit", "_resolved", "_seen", "active", "body",
-        "curl", "future", "lines", "logged_in", "past_limit", "received", "sent", "started", "status_line",
-        "timed_out", "url",
+        "_count",
+        "_ended",
+        "_excluded",
+        "_ftp",
+        "_http",
+        "_limit",
+        "_resolved",
+        "_seen",
+        "_wished",
+        "active",
+        "body",
+        "curl",
+        "future",
+        "lines",
+        "logged_in",
+        "past_limit",
+        "received",
+        "sent",
+        "started",
+        "status_line",
+        "timed_out",
+        "url",
     )  # fmt: skip
 
     def __init__(self, http: HttpSettings) -> None:
         self._http = http
         self.curl: Any = pycurl.Curl()
         self.future: asyncio.Future[Answer] | None = None
-        self._resolved = self.logged_in = self._ftp = False
+        self._resolved = self.logged_in = self._ftp = self._wished = False
         self._set_up()
         self._reset("", -1)
 
@@ -148,29 +186,60 @@ class Transfer:
         return [line.encode("utf-8") for line in (*own, *more)]
 
     def prepare(
-        self, url: str, host: str, port: int, limit: int, headers: tuple[str, ...], addresses: Sequence[str]
+        self,
+        url: str,
+        host: str,
+        port: int,
+        limit: int,
+        headers: tuple[str, ...],
+        addresses: Sequence[str],
+        wish: Wish | None = None,
     ) -> None:
-        """Set up a request; ``headers``: lines beyond those of every request, ``addresses``: of the host, if known.
+        """Set up a request; ``headers``: lines beyond those of every request; a ``wish`` has all of them.
+
+        ``addresses``: of the host, if known.
 
         Raises AddressExcludedError when a proxy would be asked for an address that the gate refuses.
         """
         self._reset(url, limit)
         curl, http = self.curl, self._http
         curl.setopt(pycurl.URL, _UNSAFE.sub(_escape, url) if _UNSAFE.search(url) else url)
-        if headers or http.agents:
+        if wish is not None:
+            curl.setopt(pycurl.HTTPHEADER, list(wish.lines))
+        elif headers or http.agents:
             curl.setopt(pycurl.HTTPHEADER, self._header_lines(headers))
         if addresses or self._resolved:
             known = ",".join(f"[{a}]" if ":" in a else a for a in addresses)
             # "+": libcurl forgets it in time, too
             curl.setopt(pycurl.RESOLVE, [f"+{host}:{port}:{known}"] if known else [])
             self._resolved = bool(addresses)
-        if http.proxy is not None:
+        if wish is not None and not wish.plain:
+            self._fulfil(wish, host, addresses)
+        elif http.proxy is not None:
             self._set_proxy(host, addresses)
         if http.logins and (credentials := http.logins.of(host, port)) is not None:
             self._log_in(credentials)
         ftp = url[:4].lower() == "ftp:"
         if ftp or self._ftp:
             self._set_ftp(ftp)
+
+    def _fulfil(self, wish: Wish, host: str, addresses: Sequence[str]) -> None:
+        """Set what one request in many has."""
+        curl = self.curl
+        self._wished = True
+        if wish.proxy:
+            self._past_gate(host, addresses)
+            curl.setopt(pycurl.PROXY, wish.proxy)
+            curl.setopt(pycurl.HEADEROPT, pycurl.HEADER_SEPARATE)
+            curl.setopt(pycurl.PROXYHEADER, list(wish.of_proxy))
+        elif self._http.proxy is not None:
+            self._set_proxy(host, addresses)
+        if wish.body or wish.method not in ("GET", "HEAD"):
+            curl.setopt(pycurl.POSTFIELDS, wish.body)
+        if wish.method == "HEAD":
+            curl.setopt(pycurl.NOBODY, 1)
+        else:
+            curl.setopt(pycurl.CUSTOMREQUEST, wish.method)
 
     def _log_in(self, credentials: Credentials) -> None:
         """Let libcurl answer a 401; the login is not sent before the server asks for it."""
@@ -201,19 +270,27 @@ class Transfer:
             if gate:
                 self.curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
             return
-        # the proxy opens the connection, so only an address that is known here can be judged here
-        for address in addresses or [host]:
-            if gate and not gate.accepts_name(address):
-                raise AddressExcludedError(f"address excluded by http.filter.ipaddress: {address}")
-        if gate:
-            self.curl.setopt(pycurl.OPENSOCKETFUNCTION, _open_any_socket)
+        self._past_gate(host, addresses)
         self.curl.setopt(pycurl.PROXY, proxy.url)
         if proxy.credentials:
             self.curl.setopt(pycurl.PROXYUSERPWD, proxy.credentials)
             self.curl.setopt(pycurl.PROXYAUTH, pycurl.HTTPAUTH_ANY)
 
+    def _past_gate(self, host: str, addresses: Sequence[str]) -> None:
+        """Let a proxy open the connection: only an address that is known here can be judged here."""
+        gate = self._http.gate
+        for address in addresses or [host]:
+            if gate and not gate.accepts_name(address):
+                raise AddressExcludedError(f"address excluded by http.filter.ipaddress: {address}")
+        if gate:
+            self.curl.setopt(pycurl.OPENSOCKETFUNCTION, _open_any_socket)
+
     def ready_again(self, headers: tuple[str, ...]) -> None:
         """Take back what :meth:`prepare` set for one request only."""
+        if self._wished:
+            self.curl.reset()
+            self._wished = self._resolved = self._ftp = False
+            self._set_up()
         if headers and not self._http.agents:
             self.curl.setopt(pycurl.HTTPHEADER, self._header_lines(()))
         self.future = None

@@ -1,9 +1,8 @@
 """Scrapy, run without its reactor inside ``asyncio.run``: the transport that carries the fetcher's requests.
 
-Scrapy is stripped of what a crawl of the fetcher's kind does not use (scheduler, spider callbacks, retries, redirects,
-cookies, statistics). Requests go to the handlers of its downloader, of which ``fetcher.download.handler`` names the one
-for HTTP; with downloader middlewares in ``fetcher.scrapy.middlewares`` they go through its engine, slots and
-middlewares as well, which costs a third of the pages per second.
+On the short way requests go straight to our handler over libcurl. On the whole way, which any add-on takes
+(:class:`~nutch2py.fetcher.carrier.Carrier`), they go through Scrapy's engine, downloader and middlewares, with signals,
+statistics and extensions. What is asked, when, and what is stored is the same on both.
 """
 
 from __future__ import annotations
@@ -14,28 +13,23 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from email.utils import formatdate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, cast
 
-from nutch2py.conf import Configuration
-from nutch2py.errors import causes_of
+from nutch2py.errors import ConfigurationError, causes_of
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
-from nutch2py.fetcher.body import Body, encoding_of
+from nutch2py.fetcher.asked import CODING, TRUNCATED, Asked, Manners
+from nutch2py.fetcher.carrier import PYCURL, Carrier
 from nutch2py.fetcher.gate import AddressExcludedError, AddressGate
-from nutch2py.fetcher.http_settings import SETTING, HttpSettings
-from nutch2py.reporting import warn
+from nutch2py.fetcher.http_settings import HttpSettings
 from nutch2py.url.idn import host_to_ascii
 from nutch2py.url.javaurl import parse_url
+from nutch2py.url.resolve import HostsFile
 
 if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-PYCURL = "nutch2py.fetcher.handler.PycurlDownloadHandler"
-HANDLERS = {
-    "auto": PYCURL,
-    "pycurl": PYCURL,
-    "aiohttp": "scrapy.core.downloader.handlers._aiohttp.AiohttpDownloadHandler",
-}
-"""Values of ``fetcher.download.handler``; any other is the path of a handler's class."""
+    from nutch2py.fetcher.handler import AnswerResponse
 
 _FAILURES = {
     "CannotResolveHostError": FailureKind.DNS,
@@ -48,87 +42,46 @@ _FAILURES = {
 }
 
 
+_CODING, _TRUNCATED = CODING.encode(), TRUNCATED.encode()
 _refusals: ContextVar[list[AddressExcludedError]] = ContextVar("refusals")
 """What the gate refused of the request in hand: where a name has several addresses, aiohttp makes one OSError of all
 that went wrong, of which only words are left."""
 
 
-class Carrier(NamedTuple):
-    """What carries requests: the handler of ``fetcher.download.handler``, and middlewares by their paths."""
-
-    handler: str = "auto"
-    middlewares: tuple[str, ...] = ()
-
-    @property
-    def path(self) -> str:
-        """The path of the handler's class."""
-        return HANDLERS.get(self.handler, self.handler)
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> Carrier:
-        """Read the properties."""
-        handler = conf.get_trimmed("fetcher.download.handler", "auto")
-        carrier = cls(handler, tuple(conf.get_strings("fetcher.scrapy.middlewares")))
-        if carrier.path != PYCURL and conf.get_trimmed("http.hosts.file"):
-            warn(f"fetcher.download.handler: {handler} does not read http.hosts.file")
-        return carrier
-
-
-def scrapy_settings(http: HttpSettings, carrier: Carrier, threads: int) -> dict[str, Any]:
-    """Return the Scrapy settings of a fetch with ``threads`` requests at a time."""
-    from scrapy.settings import default_settings
-
-    middlewares: dict[str, int | None] = dict.fromkeys(default_settings.DOWNLOADER_MIDDLEWARES_BASE)
-    middlewares.update((path, 100 + order) for order, path in enumerate(carrier.middlewares))
-    chosen = carrier.path
-    return {
-        SETTING: http,
-        "TWISTED_REACTOR_ENABLED": False,
-        "DOWNLOAD_HANDLERS": {
-            "http": chosen,
-            "https": chosen,
-            "ftp": chosen if chosen == PYCURL else None,
-            "s3": None,
-            "file": None,
-            "data": None,
-        },
-        "CONCURRENT_ITEMS": 1,  # the default starts a hundred tasks for each response
-        "CONCURRENT_REQUESTS": threads,
-        "CONCURRENT_REQUESTS_PER_DOMAIN": threads,  # our queues say who may be asked, and when
-        "DOWNLOAD_DELAY": 0,
-        "DOWNLOAD_TIMEOUT": http.timeout,
-        "DOWNLOAD_MAXSIZE": 0,
-        "DOWNLOAD_WARNSIZE": 0,
-        "DOWNLOADER_MIDDLEWARES": middlewares,
-        "SPIDER_MIDDLEWARES": dict.fromkeys(default_settings.SPIDER_MIDDLEWARES_BASE),
-        "EXTENSIONS": dict.fromkeys(default_settings.EXTENSIONS_BASE),
-        "STATS_CLASS": "scrapy.statscollectors.DummyStatsCollector",
-        "ROBOTSTXT_OBEY": False,  # obeyed by nutch2py.fetcher.robots
-        "COOKIES_ENABLED": False,
-        "RETRY_ENABLED": False,
-        "REDIRECT_ENABLED": False,
-        "TELNETCONSOLE_ENABLED": False,
-        "LOG_ENABLED": False,
-    }
-
-
 class Transport:
     """Asks for URLs through Scrapy; :meth:`get` gives an answer for anything that can happen."""
 
-    def __init__(self, http: HttpSettings, engine: Any, carrier: Carrier) -> None:
+    def __init__(self, http: HttpSettings, crawler: Crawler, carrier: Carrier) -> None:
         from scrapy import Request
 
-        self._http, self._own = http, carrier.path == PYCURL
-        through_all = carrier.middlewares
-        self._download = engine.download_async if through_all else engine.downloader.handlers.download_request_async
+        engine = crawler.engine
+        self._http, self._own, self._whole = http, carrier.path == PYCURL, carrier.whole
+        self._crawler = crawler
+        self._download = engine.download_async if self._whole else engine.downloader.handlers.download_request_async
         self._request = Request
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def behave(self, manners: Manners) -> None:
+        """Let add-ons ask for more than the page in hand as ``manners`` permit."""
+        if self._whole:
+            from nutch2py.fetcher.scrapy_parts import LastMiddleware
+
+            last = self._crawler.get_downloader_middleware(LastMiddleware)
+            if last is not None:
+                last.manners = manners
+
+    async def end(self) -> None:
+        """End what nobody waits for any more (robots.txt), for which Scrapy would wait."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def get(self, url: str, modified_time: int = 0, limit: int | None = None, etag: str = "") -> Answer:
         """Ask for a URL; never raises. ``modified_time`` (ms) and ``etag``: of the copy at hand, if there is one."""
-        started = time.monotonic()
         http = self._http
         refusals: list[AddressExcludedError] = []
-        _refusals.set(refusals)
+        token = _refusals.set(refusals)
         try:
             parts = parse_url(url)
             refused = self._refused(url, parts.protocol)
@@ -136,33 +89,60 @@ class Transport:
                 return Answer(url, failure=refused)
             if parts.protocol == "file":
                 return await asyncio.to_thread(http.files.get, url, modified_time)
-            ftp = parts.protocol == "ftp"
             if limit is None:
-                limit = http.ftp.limit if ftp else http.content_limit
+                limit = http.ftp.limit if parts.protocol == "ftp" else http.content_limit
             host = _ascii_host(parts.host)
             target = url if host == parts.host else url.replace(parts.host, host, 1)
             # the exact URL, and a slot each: the queues have done the waiting
             meta: dict[str, Any] = {"verbatim_url": True, "download_slot": host, "limit": limit}
-            headers: list[tuple[str, str]] = [] if self._own else http.request_headers()
-            own: list[tuple[str, str]] = []
-            if http.if_modified_since:
-                if 0 < modified_time <= time.time() * 1000:  # ahead: the answer would be 304 until then
-                    own.append(("If-Modified-Since", formatdate(modified_time / 1000, usegmt=True)))
-                if etag:
-                    own.append(("If-None-Match", etag))
+            own = self._conditions(modified_time, etag)
             if host.lower() in http.cookies:
                 own.append(("Cookie", http.cookies[host.lower()]))
-            if own and self._own:
-                meta["header_lines"] = tuple(f"{name}: {value}" for name, value in own)
+            if self._whole:
+                answer = await self._get_whole(target, meta, [*http.request_headers(), *own], limit)
             else:
-                headers += own
-            response = await self._download(self._request(target, headers=headers or None, meta=meta, dont_filter=True))
+                if own:
+                    meta["header_lines"] = tuple(f"{name}: {value}" for name, value in own)
+                response = await self._download(self._request(target, meta=meta, dont_filter=True))
+                answer = cast("AnswerResponse", response).answer
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is the end of this URL only
             return Answer(url, failure=_failure_of(error, refusals))
-        carried: Answer | None = getattr(response, "answer", None)
-        if carried is not None:
-            carried.url = url
-            return carried
+        finally:
+            _refusals.reset(token)
+        answer.url = url
+        return answer
+
+    def _conditions(self, modified_time: int, etag: str) -> list[tuple[str, str]]:
+        """Return the headers that ask for a page only if it has changed."""
+        found: list[tuple[str, str]] = []
+        if self._http.if_modified_since:
+            if 0 < modified_time <= time.time() * 1000:  # ahead: the answer would be 304 until then
+                found.append(("If-Modified-Since", formatdate(modified_time / 1000, usegmt=True)))
+            if etag:
+                found.append(("If-None-Match", etag))
+        return found
+
+    async def _get_whole(self, url: str, meta: dict[str, Any], headers: list[tuple[str, str]], limit: int) -> Answer:
+        """Ask through engine and middlewares, and make an answer of what they make of it."""
+        asked, started = Asked(url, limit), time.monotonic()
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            request = self._request(url, headers=headers, meta=meta | asked.meta(), dont_filter=True)
+            response = await self._download(request)
+        except asyncio.CancelledError:
+            if asked.task is not None:
+                asked.task.cancel()
+            raise
+        except Exception as error:
+            if asked.answer is None or asked.outcome is not error:
+                raise
+            return asked.answer
+        finally:
+            self._tasks.discard(task)
+        if asked.answer is not None and asked.outcome is response:  # nobody has changed it
+            return asked.answer
         answer = self._foreign(url, response, limit)
         answer.elapsed = int((time.monotonic() - started) * 1000)
         return answer
@@ -181,14 +161,24 @@ class Transport:
 
     def _foreign(self, url: str, response: Response, limit: int) -> Answer:
         """Make an answer of the response of one of Scrapy's handlers."""
-        lines = [name + b": " + value for name, values in response.headers.items() for value in values]
-        answer = Answer(url, response.status, lines)
-        body = Body(encoding_of(answer.header("Content-Encoding")), limit)
-        body.feed(response.body)
-        answer.content = body.content()
-        answer.truncated = "length" if body.truncated else ""
+        from nutch2py.fetcher.scrapy_parts import unpacked
+
+        if limit >= 0 or "Content-Encoding" in response.headers:
+            response = unpacked(response, limit)
+        lines, truncated = [], ""
+        for name, values in response.headers.items():
+            if name == _TRUNCATED:
+                truncated = values[-1].decode("latin-1")
+            else:
+                shown = b"Content-Encoding" if name == _CODING else name
+                lines += [shown + b": " + value for value in values]
+        answer = Answer(url, response.status, lines, response.body, truncated)
         if self._http.store_ip and response.ip_address is not None:
             answer.ip = str(response.ip_address)
+        moved = response.url != url and answer.status == 200
+        if moved:  # an add-on has followed redirects: the row of this URL says where to, as on the short way
+            answer.status, answer.content = 302, b""
+            answer.lines = [b"Location: " + response.url.encode("utf-8")]
         return answer
 
 
@@ -217,6 +207,15 @@ class GatedLoop(asyncio.SelectorEventLoop):
     """
 
     gate: AddressGate | None = None
+    hosts: HostsFile | None = None
+
+    async def getaddrinfo(self, host: Any, port: Any, **kwargs: Any) -> Any:
+        """Look a name up, in ``http.hosts.file`` first."""
+        known = self.hosts.lookup(host) if self.hosts and isinstance(host, str) else None
+        found: list[Any] = []
+        for name in known or [host]:
+            found += await super().getaddrinfo(name, port, **kwargs)
+        return found
 
     async def sock_connect(self, sock: Any, address: Any) -> None:
         """Connect, or raise AddressExcludedError."""
@@ -230,11 +229,14 @@ class GatedLoop(asyncio.SelectorEventLoop):
 Main = Callable[[Transport], Awaitable[None]]
 
 
-async def _crawl(http: HttpSettings, carrier: Carrier, threads: int, main: Main) -> None:
+async def _crawl(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, Any]:
     import scrapy
     from scrapy.crawler import AsyncCrawlerRunner
 
+    from nutch2py.fetcher.scrapy_settings import scrapy_settings, tell_of_gaps
+
     failed: list[BaseException] = []
+    began = False
 
     class FetcherSpider(scrapy.Spider):
         """Runs ``main`` while the engine is open; it yields no request of its own."""
@@ -242,26 +244,52 @@ async def _crawl(http: HttpSettings, carrier: Carrier, threads: int, main: Main)
         name = "fetcher"
 
         async def start(self):  # type: ignore[no-untyped-def]
+            nonlocal began
+            began = True
+            transport = Transport(http, self.crawler, carrier)
             try:
-                await main(Transport(http, self.crawler.engine, carrier))
+                if carrier.whole:
+                    tell_of_gaps(http, self.crawler)
+                await main(transport)
             except BaseException as error:  # noqa: BLE001 - Scrapy would only log it
                 failed.append(error)
+            await transport.end()
             if not http:
                 yield  # what makes this the generator that Scrapy expects
 
-    await AsyncCrawlerRunner(scrapy_settings(http, carrier, threads)).crawl(FetcherSpider)
+    runner = AsyncCrawlerRunner(scrapy_settings(http, carrier))
+    crawler = runner.create_crawler(FetcherSpider)
+    try:
+        await runner.crawl(crawler)
+    except Exception as error:
+        if began or not carrier.whole:
+            raise
+        raise ConfigurationError(f"Scrapy does not begin: {type(error).__name__}: {error}") from error
+    stats: dict[str, Any] = crawler.stats.get_stats() if carrier.whole else {}
+    if failed and isinstance(failed[0], asyncio.CancelledError):
+        raise ConfigurationError(
+            f"a Scrapy add-on has ended the fetch: {stats.get('finish_reason', 'no reason given')}"
+        )
     if failed:
         raise failed[0]
+    if not began:
+        raise ConfigurationError(
+            f"a Scrapy add-on lets no fetch begin: {stats.get('finish_reason', 'no reason given')}"
+        )
+    return stats
 
 
-def run(http: HttpSettings, carrier: Carrier, threads: int, main: Main) -> None:
-    """Run ``main`` with a transport in an event loop of its own; what it raises is raised here."""
+def run(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, Any]:
+    """Run ``main`` with a transport in an event loop of its own; what it raises is raised here.
+
+    Returns Scrapy's statistics, none on the short way.
+    """
 
     def make_loop() -> GatedLoop:
         loop = GatedLoop()
-        loop.gate = http.gate
+        loop.gate, loop.hosts = http.gate, http.names.hosts
         return loop
 
     with asyncio.Runner(loop_factory=make_loop) as runner:
         # not runner.run: on SIGINT it would cancel the crawl, which Scrapy takes for its end
-        runner.get_loop().run_until_complete(_crawl(http, carrier, threads, main))
+        return runner.get_loop().run_until_complete(_crawl(http, carrier, main))

@@ -22,8 +22,14 @@ def site() -> Iterator[ScriptedSite]:
         yield running
 
 
+@pytest.fixture(params=["false", "true"], ids=["short", "whole"], scope="module")
+def way(request: pytest.FixtureRequest) -> str:
+    """Give the value of ``fetcher.scrapy.whole``: whatever is fetched ends as the same row both ways."""
+    return str(request.param)
+
+
 @pytest.fixture
-def fetch_conf(tmp_path: Path) -> Configuration:
+def fetch_conf(tmp_path: Path, way: str) -> Configuration:
     """Give a configuration that fetches from the loopback without delay; host names ``*.test`` are there too."""
     hosts = tmp_path / "hosts.txt"
     hosts.write_text("".join(f"127.0.0.1 {name}.test\n" for name in "abcdefghij"), encoding="utf-8")
@@ -34,6 +40,7 @@ def fetch_conf(tmp_path: Path) -> Configuration:
             "http.filter.ipaddress.exclude": "",
             "fetcher.server.delay": "0.0",
             "http.timeout": "2000",
+            "fetcher.scrapy.whole": way,
         }
     )
 

@@ -123,7 +123,7 @@ class Fetched(NamedTuple):
     memory: float
 
 
-def fetch_all(url: str, names: list[str]) -> Fetched:
+def fetch_all(url: str, names: list[str], way: str) -> Fetched:
     """Fetch the pages, a good one of the same server after each."""
     overrides = {
         "http.agent.name": "probe",
@@ -134,6 +134,7 @@ def fetch_all(url: str, names: list[str]) -> Fetched:
         "http.time.limit": "2",
         "http.content.limit": str(LIMIT),
         "store.ip.address": "true",
+        "fetcher.scrapy.whole": way,
     }
     rows, addresses = {}, {}
 
@@ -153,13 +154,13 @@ def fetch_all(url: str, names: list[str]) -> Fetched:
 
 
 @pytest.fixture(scope="module")
-def fetched() -> Fetched:
+def fetched(way: str) -> Fetched:
     with ScriptedSite() as site:
         for name, (reply, _) in CASES.items():
             site.on(f"/{name}", reply)
             site.on(f"/after-{name}", Reply(body=PAGE))
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-            return pool.submit(fetch_all, site.url("/"), list(CASES)).result(120)
+            return pool.submit(fetch_all, site.url("/"), list(CASES), way).result(120)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -190,7 +190,7 @@ def test_the_forgiving_reader_tells_the_gate_from_a_permission(monkeypatch: pyte
     for excluded, kind in (("", FailureKind.CLOSED), ("127.0.0.1", FailureKind.GATE)):
         http = settings(http_filter_ipaddress_exclude=excluded)
         url = "http://127.0.0.1:9/"
-        answer = asyncio.run(lenient.get(http, url, parse_url(url), 100, ()))
+        answer = asyncio.run(lenient.get(http, url, 100, ()))
         assert answer.failure is not None
         assert answer.failure.kind == kind
 

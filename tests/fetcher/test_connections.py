@@ -11,8 +11,9 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.answer import Answer
+from nutch2py.fetcher.carrier import Carrier
 from nutch2py.fetcher.http_settings import HttpSettings
-from nutch2py.fetcher.transport import Carrier, Transport, run
+from nutch2py.fetcher.transport import Transport, run
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello"
 
@@ -53,6 +54,6 @@ def test_a_page_comes_though_every_connection_that_was_kept_is_dead(server: str,
         answers.extend(await asyncio.gather(*(transport.get(f"{server}/{number}") for number in range(16))))
         answers.append(await transport.get(f"{server}/last"))
 
-    run(HttpSettings.from_conf(Configuration(conf)), Carrier(), 16, main)
+    run(HttpSettings.from_conf(Configuration(conf)), Carrier(), main)
     assert [answer.failure for answer in answers] == [None] * 17
     assert {answer.content for answer in answers} == {b"hello"}

@@ -52,8 +52,8 @@ def pages(site: ScriptedSite) -> list[Seen]:
     return [seen for seen in site.seen if seen.path != "/robots.txt"]
 
 
-@pytest.mark.parametrize("mode", GROUPS)
-def test_one_request_at_a_time_across_tasks(everywhere: ScriptedSite, tmp_path: Path, mode: str) -> None:
+@pytest.mark.parametrize(("mode", "whole"), [*((mode, "false") for mode in GROUPS), ("byHost", "true")])
+def test_one_request_at_a_time_across_tasks(everywhere: ScriptedSite, tmp_path: Path, mode: str, whole: str) -> None:
     """Two fetch tasks, each a process of its own; what a queue holds together is in one of them."""
     names = tmp_path / "hosts.txt"
     names.write_text("".join(f"{address} {host}\n" for host, address in ADDRESSES.items()), encoding="utf-8")
@@ -64,6 +64,7 @@ def test_one_request_at_a_time_across_tasks(everywhere: ScriptedSite, tmp_path: 
             "http.filter.ipaddress.exclude": "",
             "fetcher.server.delay": str(DELAY),
             "fetcher.queue.mode": mode,
+            "fetcher.scrapy.whole": whole,
             "mapreduce.runner": "local",
             "storage.data.store": f"embedded:{tmp_path / 'crawldata'}",
             "storage.embedded.map.size": MAP_SIZE,

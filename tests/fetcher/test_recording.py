@@ -98,14 +98,16 @@ def fetch(conf: Configuration, table: Table, batch: str) -> list[str]:
     return log
 
 
-def test_every_recorded_fetch_gives_the_recorded_rows(recorded_site: Path, recording: Path) -> None:
+def test_every_recorded_fetch_gives_the_recorded_rows(recorded_site: Path, recording: Path, way: str) -> None:
     hosts = recorded_site / "hosts.txt"
     defaults_of_2_4 = {
         "http.content.limit": "65536",
         "http.filter.ipaddress.exclude": "",
         "http.robots.503.defer.visits": "false",
     }
-    conf = Configuration.load(recording / "conf", {"http.hosts.file": str(hosts), **defaults_of_2_4})
+    conf = Configuration.load(
+        recording / "conf", {"http.hosts.file": str(hosts), "fetcher.scrapy.whole": way, **defaults_of_2_4}
+    )
     found, cells = [], 0
     for number, batch in BATCHES.items():  # one server for all: the n-th GET gets the n-th answer
         table = load(recording / "dumps" / f"round{number}-generate.jsonl.gz")

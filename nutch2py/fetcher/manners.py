@@ -1,0 +1,36 @@
+"""What add-ons of Scrapy may ask for beyond the page in hand: as the queues and robots.txt have it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from nutch2py.fetcher.queues import FetchItemQueues, QueueKeys
+from nutch2py.fetcher.robots import RobotsCache, is_allowed
+
+
+class QueueManners:
+    """Holds another try, a login and any page that an add-on wants to what holds for pages of the batch."""
+
+    def __init__(self, queues: FetchItemQueues, robots: RobotsCache, keys: QueueKeys) -> None:
+        self._queues, self._robots, self._keys = queues, robots, keys
+
+    async def permit(self, url: str, page: str, again: bool) -> str:
+        """Wait for the turn of a URL's queue; return why it may not be asked for, or "".
+
+        ``page``: the page in hand, "" for none; ``again``: its server has been asked for it already.
+        """
+        try:
+            queue_id = self._keys.queue_id(url)
+            in_hand = self._keys.queue_id(page) if page else ""
+        except (ValueError, LookupError) as error:
+            return str(error)
+        if url != page:
+            rules = await self._robots.rules(url)
+            if rules.deferred or rules.unreachable:
+                return "its robots.txt cannot be had"
+            if not await is_allowed(rules, url):
+                return "robots.txt forbids it"
+        wait = self._queues.book(queue_id, again and queue_id == in_hand)
+        if wait > 0:
+            await asyncio.sleep(wait)
+        return ""

@@ -1,0 +1,158 @@
+"""Scrapy's settings for a fetch, for the short way and for the whole one; what Scrapy decides, and what it does not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.request import getproxies
+
+from nutch2py.fetcher.carrier import GATED, PYCURL, PYCURL_WHOLE, Carrier
+from nutch2py.fetcher.http_settings import SETTING, HttpSettings
+from nutch2py.reporting import warn
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.settings import Settings
+
+_PARTS = "nutch2py.fetcher.scrapy_parts"
+_MIDDLEWARES = "scrapy.downloadermiddlewares"
+_EXTENSIONS = "scrapy.extensions"
+_FORCED = 100  # a priority above all of Scrapy's
+_UNLIMITED = 1_000_000
+REFUSED = (
+    f"{_MIDDLEWARES}.offsite.OffsiteMiddleware",
+    f"{_MIDDLEWARES}.robotstxt.RobotsTxtMiddleware",
+    f"{_MIDDLEWARES}.downloadtimeout.DownloadTimeoutMiddleware",
+    f"{_MIDDLEWARES}.defaultheaders.DefaultHeadersMiddleware",
+    f"{_MIDDLEWARES}.useragent.UserAgentMiddleware",
+    f"{_MIDDLEWARES}.redirect.MetaRefreshMiddleware",
+    f"{_MIDDLEWARES}.httpcompression.HttpCompressionMiddleware",
+    f"{_MIDDLEWARES}.redirect.RedirectMiddleware",
+    f"{_EXTENSIONS}.telnet.TelnetConsole",
+    f"{_EXTENSIONS}.memusage.MemoryUsage",
+    f"{_EXTENSIONS}.closespider.CloseSpider",
+    f"{_EXTENSIONS}.feedexport.FeedExporter",
+    f"{_EXTENSIONS}.logstats.LogStats",
+    f"{_EXTENSIONS}.spiderstate.SpiderState",
+    f"{_EXTENSIONS}.throttle.AutoThrottle",
+    f"{_EXTENSIONS}.remote_control.RemoteControl",
+)
+"""Built-in components that are off whatever the configuration says; docs/fetching.md has a reason for each."""
+_OFF_UNLESS_SET = {"RETRY_ENABLED": False, "COOKIES_ENABLED": False, "HTTPPROXY_ENABLED": False}
+_OURS: dict[str, Any] = {
+    "TWISTED_REACTOR_ENABLED": False,
+    "CONCURRENT_ITEMS": 1,  # the default starts a hundred tasks for each response
+    # the queues say who may be asked, and when
+    "CONCURRENT_REQUESTS": _UNLIMITED,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": _UNLIMITED,
+    "DOWNLOAD_DELAY": 0,
+    "DOWNLOAD_SLOTS": {},
+    "AUTOTHROTTLE_ENABLED": False,
+    # limits cut what is longer, they drop nothing
+    "DOWNLOAD_MAXSIZE": 0,
+    "DOWNLOAD_WARNSIZE": 0,
+    "COMPRESSION_ENABLED": False,
+    "ROBOTSTXT_OBEY": False,  # obeyed by nutch2py.fetcher.robots
+    "REDIRECT_ENABLED": False,
+    "METAREFRESH_ENABLED": False,
+    # no spider, no items
+    "SCHEDULER": f"{_PARTS}.NoScheduler",
+    "SPIDER_MODULES": [],
+    "SPIDER_MIDDLEWARES": {},
+    "ITEM_PIPELINES": {},
+    "FEEDS": {},
+    "JOBDIR": None,
+    "TELNETCONSOLE_ENABLED": False,
+    "REMOTE_CONTROL_ENABLED": False,
+    "MEMUSAGE_ENABLED": False,
+    "LOG_ENABLED": False,
+}
+_SILENT = frozenset({"SPIDER_MODULES", "TWISTED_REACTOR_ENABLED", "ROBOTSTXT_OBEY", "LOG_ENABLED"})
+"""Settings of which nobody need be told that they are ours: the projects of Scrapy's template have them."""
+
+
+def scrapy_settings(http: HttpSettings, carrier: Carrier) -> Settings:
+    """Return the settings of a fetch; warns of those that someone set in vain."""
+    from scrapy.settings import Settings
+
+    settings = Settings()
+    if carrier.whole:
+        _add_whole(settings, carrier)
+    ours = _ours(http, carrier)
+    project = 20  # scrapy.settings.SETTINGS_PRIORITIES
+    vain = sorted(
+        name
+        for name, value in ours.items()
+        if (settings.getpriority(name) or 0) >= project and name not in _SILENT and not _same(settings[name], value)
+    )
+    if vain:
+        warn(f"settings of Scrapy without effect in a fetch, see docs/fetching.md: {', '.join(vain)}")
+    settings.setdict(ours, _FORCED)
+    return settings
+
+
+def _same(given: object, ours: object) -> bool:
+    return given == ours or (str(given).lower() in ("0", "false") and ours in (0, False))
+
+
+def _add_whole(settings: Settings, carrier: Carrier) -> None:
+    """Add what Scrapy has, then the project's settings, then single ones, then the components that are named."""
+    from scrapy.settings import default_settings
+
+    for name in ("DOWNLOADER_MIDDLEWARES_BASE", "EXTENSIONS_BASE"):
+        base = {path: place for path, place in getattr(default_settings, name).items() if path not in REFUSED}
+        if name.startswith("DOWNLOADER"):
+            base[f"{_PARTS}.ContentMiddleware"] = 590
+        settings.set(name, base, _FORCED)
+    settings.setdict(_OFF_UNLESS_SET, "default")
+    settings.set("LOG_FORMATTER", f"{_PARTS}.QuietLogFormatter", "default")
+    if carrier.module:
+        settings.setmodule(carrier.module, "project")
+    settings.setdict(dict(carrier.settings), "cmdline")
+    named = (
+        ("DOWNLOADER_MIDDLEWARES", carrier.middlewares),
+        ("EXTENSIONS", carrier.extensions),
+        ("ADDONS", carrier.addons),
+    )
+    for name, components in named:
+        found = settings.getdict(name)
+        found.update(components)
+        if name == "DOWNLOADER_MIDDLEWARES":
+            found.update(dict.fromkeys(REFUSED))
+            found[f"{_PARTS}.LastMiddleware"] = float("inf")
+        elif name == "EXTENSIONS":
+            found.update(dict.fromkeys(REFUSED))
+        settings.set(name, found, _FORCED)
+
+
+def _ours(http: HttpSettings, carrier: Carrier) -> dict[str, Any]:
+    from scrapy.settings import default_settings
+
+    own = PYCURL_WHOLE if carrier.whole else PYCURL
+    ours: dict[str, Any] = {
+        **_OURS,
+        SETTING: http,
+        "DOWNLOAD_TIMEOUT": http.timeout,
+        "DOWNLOAD_VERIFY_CERTIFICATES": http.check_certificates,
+        "DOWNLOAD_HANDLERS_BASE": {"http": own, "https": own, "ftp": own, "s3": None, "file": None, "data": None},
+    }
+    if carrier.whole:
+        ours["DOWNLOADER"] = f"{_PARTS}.FetchDownloader"
+        if carrier.handler != "auto":
+            chosen = own if carrier.path == PYCURL else carrier.path
+            ours["DOWNLOAD_HANDLERS"] = {"http": chosen, "https": chosen}
+        return ours
+    return ours | {
+        "DOWNLOADER_MIDDLEWARES": dict.fromkeys(default_settings.DOWNLOADER_MIDDLEWARES_BASE),
+        "EXTENSIONS": dict.fromkeys(default_settings.EXTENSIONS_BASE),
+        "STATS_CLASS": "scrapy.statscollectors.DummyStatsCollector",
+    }
+
+
+def tell_of_gaps(http: HttpSettings, crawler: Crawler) -> None:
+    """Warn of what goes around the address gate, or leaves out what the properties say."""
+    handlers = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
+    for path in sorted({str(handlers[name]) for name in ("http", "https")} - GATED):
+        if http.gate:
+            warn(f"{path} opens connections of its own: the address gate judges names before, not connections")
+    if crawler.settings.getbool("HTTPPROXY_ENABLED") and http.gate and getproxies().keys() & {"http", "https"}:
+        warn("the environment names a proxy (http_proxy): the address gate sees addresses in URLs only")
