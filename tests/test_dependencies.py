@@ -30,6 +30,7 @@ PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(enco
 RUN_NOT_IMPORTED = {
     "pyspark": "its spark-submit is run; tasks speak with Spark by mrjob's program",
     "setuptools": "that program imports distutils",
+    "httpx2": "Scrapy's handler that is named for it",
     "mypy": "a command",
     "ruff": "a command",
     "import-linter": "a command",

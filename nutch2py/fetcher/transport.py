@@ -13,12 +13,13 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from email.utils import formatdate
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from nutch2py.errors import ConfigurationError, causes_of
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
 from nutch2py.fetcher.asked import CODING, TRUNCATED, Asked, Manners
-from nutch2py.fetcher.carrier import PYCURL, Carrier
+from nutch2py.fetcher.carrier import HANDLERS, PYCURL, Carrier
 from nutch2py.fetcher.gate import AddressExcludedError, AddressGate
 from nutch2py.fetcher.http_settings import HttpSettings
 from nutch2py.url.idn import host_to_ascii
@@ -211,7 +212,8 @@ class GatedLoop(asyncio.SelectorEventLoop):
 
     async def getaddrinfo(self, host: Any, port: Any, **kwargs: Any) -> Any:
         """Look a name up, in ``http.hosts.file`` first."""
-        known = self.hosts.lookup(host) if self.hosts and isinstance(host, str) else None
+        text = host.decode("ascii", "replace") if isinstance(host, bytes) else host
+        known = self.hosts.lookup(text) if self.hosts and text else None
         found: list[Any] = []
         for name in known or [host]:
             found += await super().getaddrinfo(name, port, **kwargs)
@@ -227,6 +229,12 @@ class GatedLoop(asyncio.SelectorEventLoop):
 
 
 Main = Callable[[Transport], Awaitable[None]]
+
+
+def _resolve_in_loop() -> None:
+    """Have aiohttp ask the loop for addresses, which knows ``http.hosts.file``, also where aiodns is installed."""
+    aiohttp: Any = import_module(HANDLERS["aiohttp"].rpartition(".")[0]).aiohttp
+    aiohttp.connector.DefaultResolver = aiohttp.ThreadedResolver
 
 
 async def _crawl(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, Any]:
@@ -257,6 +265,8 @@ async def _crawl(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, 
             if not http:
                 yield  # what makes this the generator that Scrapy expects
 
+    if carrier.whole:
+        _resolve_in_loop()
     runner = AsyncCrawlerRunner(scrapy_settings(http, carrier))
     crawler = runner.create_crawler(FetcherSpider)
     try:
