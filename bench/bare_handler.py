@@ -1,22 +1,32 @@
-"""The fetcher's download handler without robots, queues and table: ``bare_handler THREADS HOSTS_FILE URLS_FILE``."""
+"""Fetches without robots, queues and table: ``bare_handler THREADS HOSTS_FILE URLS_FILE KIND``.
+
+KIND: short or whole, the fetcher's transport by one of its ways; scrapy, a spider as Scrapy runs it by default, but for
+what is not measured (robots.txt, log); aiohttp, a client session.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from nutch2py.conf import Configuration
 from nutch2py.fetcher import transport
 from nutch2py.fetcher.carrier import Carrier
 from nutch2py.fetcher.http_settings import HttpSettings
+from nutch2py.url.resolve import HostsFile
+
+Urls = list[str]
 
 
-def main(threads: int, hosts: str, urls: Path) -> None:
+def by_transport(threads: int, hosts: str, urls: Urls, whole: bool) -> None:
     """Ask for every URL; raise RuntimeError when an answer is not 200."""
     overrides = {"http.agent.name": "bench", "http.hosts.file": hosts, "http.filter.ipaddress.exclude": ""}
     http = HttpSettings.from_conf(Configuration.load(overrides=overrides), threads)
-    waiting = iter(urls.read_text(encoding="utf-8").split())
+    waiting = iter(urls)
 
     async def work(carrier: transport.Transport) -> None:
         for url in waiting:
@@ -27,8 +37,79 @@ def main(threads: int, hosts: str, urls: Path) -> None:
     async def all_of_it(carrier: transport.Transport) -> None:
         await asyncio.gather(*(work(carrier) for _ in range(threads)))
 
-    transport.run(http, Carrier(), all_of_it)
+    transport.run(http, Carrier(chosen=whole), all_of_it)
+
+
+def _loop(hosts: str) -> Callable[[], asyncio.AbstractEventLoop]:
+    def make() -> asyncio.AbstractEventLoop:
+        loop = transport.GatedLoop()
+        loop.hosts = HostsFile.read(Path(hosts))
+        return loop
+
+    return make
+
+
+def by_scrapy(threads: int, hosts: str, urls: Urls) -> None:
+    """Run a spider that does nothing with a page."""
+    import scrapy
+    from scrapy.crawler import AsyncCrawlerRunner
+
+    got: list[int] = []
+
+    class Pages(scrapy.Spider):
+        name = "pages"
+
+        async def start(self) -> AsyncIterator[Any]:
+            for url in urls:
+                yield scrapy.Request(url)
+
+        def parse(self, response: Any, **kwargs: Any) -> None:
+            got.append(response.status)
+
+    settings = {
+        "TWISTED_REACTOR_ENABLED": False,
+        "CONCURRENT_REQUESTS": threads,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": threads,
+        "TELNETCONSOLE_ENABLED": False,
+        "REMOTE_CONTROL_ENABLED": False,
+    }
+    logging.disable(logging.WARNING)
+    with asyncio.Runner(loop_factory=_loop(hosts)) as runner:
+        runner.run(AsyncCrawlerRunner(settings).crawl(Pages))
+    if got.count(200) != len(urls):
+        raise RuntimeError(f"{got.count(200)} of {len(urls)}")
+
+
+def by_aiohttp(threads: int, hosts: str, urls: Urls) -> None:
+    """Ask with one session."""
+    import aiohttp
+
+    async def work(session: aiohttp.ClientSession, waiting: Iterator[str]) -> None:
+        for url in waiting:
+            async with session.get(url) as answer:
+                await answer.read()
+                if answer.status != 200:
+                    raise RuntimeError(f"{url}: {answer.status}")
+
+    async def all_of_it() -> None:
+        connector = aiohttp.TCPConnector(limit=threads, resolver=aiohttp.ThreadedResolver())
+        waiting = iter(urls)
+        async with aiohttp.ClientSession(connector=connector) as session:
+            await asyncio.gather(*(work(session, waiting) for _ in range(threads)))
+
+    with asyncio.Runner(loop_factory=_loop(hosts)) as runner:
+        runner.run(all_of_it())
+
+
+def main(threads: int, hosts: str, urls: Urls, kind: str) -> None:
+    """Measure one kind."""
+    if kind == "scrapy":
+        by_scrapy(threads, hosts, urls)
+    elif kind == "aiohttp":
+        by_aiohttp(threads, hosts, urls)
+    else:
+        by_transport(threads, hosts, urls, kind == "whole")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))
+    main(int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]).read_text(encoding="utf-8").split(), sys.argv[4])

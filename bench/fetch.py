@@ -1,4 +1,4 @@
-"""fetch: ROWS pages of 10 KB on 50 hosts of a local nginx, no delay, 50 requests at a time; then the handler bare."""
+"""fetch: ROWS pages of 10 KB on 50 hosts of a local nginx, no delay, 50 requests at a time; then other ways."""
 
 from __future__ import annotations
 
@@ -21,6 +21,13 @@ ROWS = (1_000, 10_000, 100_000)
 AIMS = {10_000: 10.0}
 BATCH = "1600000000-1"
 THREADS = 50
+BARE = {
+    "short": "the handler bare",
+    "whole": "the handler bare by Scrapy's whole way",
+    "scrapy": "Scrapy alone",
+    "aiohttp": "aiohttp alone",
+}
+"""What bench.bare_handler is told to measure, and how that is called."""
 _HOSTS = 50
 _ROOT = Path(__file__).resolve().parent.parent
 _SITE = Path(os.environ.get("NUTCH2PY_BENCH_SITE", _ROOT.parent / "shared" / "bench-site"))
@@ -78,9 +85,14 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
         count = fetched(Configuration.load(overrides=nutch.settings))
         if count != rows:
             raise CommandError(f"{count:,} of {rows:,} pages were fetched")
+        whole = nutch("fetch", BATCH, "-threads", str(THREADS), "-D", "fetcher.scrapy.whole=true")
         words = [str(THREADS), str(folder / "hosts.txt"), str(folder / "all_urls.txt")]
-        bare = run([sys.executable, "-P", "-m", "bench.bare_handler", *words], folder=folder)
+        bare = [run([sys.executable, "-P", "-m", "bench.bare_handler", *words, kind], folder=folder) for kind in BARE]
     return [
         Measurement(f"fetch {rows:,} pages", rows, cost, "pages", AIMS.get(rows)),
-        Measurement(f"the handler bare, {rows:,} pages", rows, bare, "pages"),
+        Measurement(f"fetch {rows:,} pages by Scrapy's whole way", rows, whole, "pages"),
+        *(
+            Measurement(f"{name}, {rows:,} pages", rows, each, "pages")
+            for name, each in zip(BARE.values(), bare, strict=True)
+        ),
     ]

@@ -107,7 +107,7 @@ class Transport:
                 response = await self._download(self._request(target, meta=meta, dont_filter=True))
                 answer = cast("AnswerResponse", response).answer
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is the end of this URL only
-            return Answer(url, failure=_failure_of(error, refusals))
+            return Answer(url, failure=failure_of(error, refusals))
         finally:
             _refusals.reset(token)
         answer.url = url
@@ -183,7 +183,7 @@ class Transport:
         return answer
 
 
-def _failure_of(error: Exception, refusals: Sequence[AddressExcludedError]) -> Failure:
+def failure_of(error: Exception, refusals: Sequence[AddressExcludedError]) -> Failure:
     """Say what an exception of a handler stands for; the gate's refusals may be wrapped, or be left as words only."""
     for cause in causes_of(error):
         if isinstance(cause, AddressExcludedError):

@@ -10,11 +10,10 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 from zlib import crc32
 
 from nutch2py.browser.renderer import open_renderer
-from nutch2py.cells import decode_text
 from nutch2py.conf import Configuration
 from nutch2py.errors import UsageError
 from nutch2py.fetcher.fetch_options import FetchOptions, deadline
@@ -22,9 +21,10 @@ from nutch2py.fetcher.fetcher import Fetcher, FetchItem, Rows
 from nutch2py.fetcher.http_settings import check_agent
 from nutch2py.fetcher.queues import BY_HOST, HostSettings
 from nutch2py.fetcher.warc import check_folder
-from nutch2py.jobs.batchlist import BatchLists, mark_condition, put_redirected, rows_of_batch
+from nutch2py.jobs.batchlist import BatchLists, mark_condition, rows_of_batch
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.page_sink import PageSink
 from nutch2py.jobs.works import FETCH, FETCH_REDIRECTS
 from nutch2py.mapreduce.driver import JobResult, map_tasks, reduce_tasks, run_job
 from nutch2py.mapreduce.held import Holder
@@ -34,7 +34,7 @@ from nutch2py.mapreduce.protocol import SortedTextProtocol
 from nutch2py.plugin_guard import PluginError
 from nutch2py.ranges import LONG
 from nutch2py.reporting import warn
-from nutch2py.table import WriteBatch, open_store
+from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_host, unreverse_url
 from nutch2py.url.partition import URLPartitioner, seed_of
 from nutch2py.webpage import INJECTED_SITEMAP, CrawlStatus, Host, Mark, WebPage
@@ -134,7 +134,7 @@ class FetcherJob(TableJob[FetchParameters]):
         fields = Fetcher.fields(conf, options)
         hosts = HostTable(conf) if conf.get_bool("fetcher.queue.use.host.settings") else None
         for _, values in groups:
-            with _PageSink(self) as sink:
+            with PageSink(self.store, conf, self.check_held, self._done, parsing=options.parse) as sink:
                 fetcher = Fetcher(
                     conf,
                     host_settings=hosts,
@@ -144,10 +144,19 @@ class FetcherJob(TableJob[FetchParameters]):
                 )
                 lookup = partial(self.store.get, fields=fields)
                 report = fetcher.run(self._named(values, fields), sink, self.channel.note, lookup)
+            if sink.refused:
+                self.count("table", "rows_refused", sink.refused)
             for name, amount in report.counters.items():
                 self.count("FetcherStatus", name, amount)
             self.count("FetcherStatus", "bytes_downloaded", report.bytes)
         yield from ()
+
+    def _done(self, item: FetchItem) -> None:
+        """Count a page that is written."""
+        self.failures.pages += 1
+        if item.plugin_error is not None:
+            self.failures.note(item.plugin_error)
+        self.channel.advance()
 
     def _named(self, values: Iterator[str], fields: frozenset[Any]) -> Rows:
         keys = (value[10:] for value in values)
@@ -185,62 +194,6 @@ class HostTable:
         except ValueError:
             warn(f"host table: {name} of {host} is {value!r}, which is not a whole number: it is left out")
             return None
-
-
-class _PageSink:
-    """Writes pages that were fetched, a few seconds' worth at once."""
-
-    def __init__(self, job: FetcherJob) -> None:
-        self._job, self._lists = job, BatchLists(job.conf)
-        self._parsing = job.parameters.parse
-        self._side: WriteBatch = self._lists.store.batch()
-        # first the notes of links that are dropped, which the pages have lost once they are written, and list entries
-        self._batch: WriteBatch = job.store.batch(before=self._before)
-        self._flushed = time.monotonic()
-
-    def __call__(self, item: FetchItem) -> None:
-        page = item.page
-        gone = self._dropped(item)
-        if gone:
-            self._lists.put_dropped(self._side, page.markers.get(Mark.FETCH) or "", item.key, gone)
-        batch_id = page.markers.get(Mark.GENERATE)
-        if item.chain and batch_id is not None:
-            put_redirected(self._side, batch_id, item.key)  # whoever reads through the list finds it, too
-        self._job.failures.pages += 1
-        if item.plugin_error is not None:
-            self._job.failures.note(item.plugin_error)
-        self._batch.put(item.key, page)
-        self._job.channel.advance()
-        if time.monotonic() - self._flushed > _FLUSH_SECONDS:
-            self._flush()
-
-    def _before(self) -> None:
-        self._job.check_held()
-        self._side.flush()
-
-    def _dropped(self, item: FetchItem) -> set[str]:
-        """Return the links that the row loses: to a redirect, which replaces them unread, or to a parse."""
-        page = item.page
-        if self._parsing:
-            before = {decode_text(url) for url in page.cells.get(WebPage.outlinks.family, {})}
-        elif page.status in _REDIRECTS and page.outlinks.cleared:  # not by one that leads nowhere
-            row = self._job.store.get(item.key, {WebPage.outlinks})
-            before = set(row.outlinks) if row is not None else set()
-        else:
-            return set()
-        return before - set(page.outlinks) if before else before
-
-    def _flush(self) -> None:
-        self._batch.flush()
-        self._flushed = time.monotonic()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._flush()  # what was fetched is kept, also when the job fails
-        if self._batch.refused:
-            self._job.count("table", "rows_refused", len(self._batch.refused))
 
 
 def _shared_host(conf: Configuration, batch_id: str, queues: str, other: Holder) -> str:

@@ -1,0 +1,48 @@
+"""The add-on that makes a Scrapy project write the crawl table, by one line of its settings."""
+
+from __future__ import annotations
+
+from scrapy.settings import BaseSettings
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+
+SETTING, CRAWL_ID, CONF_DIR = "NUTCH2PY", "NUTCH2PY_CRAWL_ID", "NUTCH2PY_CONF_DIR"
+"""Settings: properties of Nutch, the crawl's id, and the folder of nutch-site.xml."""
+_MIDDLEWARE = "nutch2py.scrapy.middleware.TableMiddleware"
+_PLACE = 30  # nearer to the engine than HttpErrorMiddleware (50), which keeps answers such as 404 from spiders
+
+
+class TableAddon:
+    """Adds :class:`~nutch2py.scrapy.middleware.TableMiddleware`, and takes on what the properties say of requests."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Change a project's settings where it has said nothing itself."""
+        settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", _load(), _PLACE)
+        conf = configuration(settings)
+        name = conf.get_trimmed("http.agent.name")
+        if name:
+            from nutch2py.fetcher.http_settings import agent_string
+
+            settings.set("USER_AGENT", agent_string(conf), "addon")
+            settings.set("ROBOTSTXT_USER_AGENT", name, "addon")
+        settings.set("ROBOTSTXT_OBEY", True, "addon")
+
+
+def _load() -> type:
+    from scrapy.utils.misc import load_object
+
+    found = load_object(_MIDDLEWARE)
+    assert isinstance(found, type)
+    return found
+
+
+def configuration(settings: BaseSettings) -> Configuration:
+    """Return the configuration that a project's settings name."""
+    properties = settings.getdict(SETTING)
+    crawl_id = settings.get(CRAWL_ID)
+    if crawl_id:
+        properties["storage.crawl.id"] = crawl_id
+    if any(not isinstance(name, str) for name in properties):
+        raise ConfigurationError(f"the Scrapy setting {SETTING} must be a dict of properties")
+    return Configuration.load(settings.get(CONF_DIR), {name: str(value) for name, value in properties.items()})

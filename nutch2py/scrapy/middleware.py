@@ -1,0 +1,187 @@
+"""The spider middleware that writes what a spider takes in: pages, links that it follows, items."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from concurrent.futures import Future
+from typing import Any, Self
+
+from itemadapter import ItemAdapter
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider
+from scrapy.http import Response
+from scrapy.utils.asyncio import is_asyncio_available
+
+from nutch2py.crawl import Crawl
+from nutch2py.errors import NutchError
+from nutch2py.fetcher.answer import Answer, Failure
+from nutch2py.fetcher.transport import failure_of
+from nutch2py.scrapy.addon import configuration
+from nutch2py.scrapy.rows import SpiderRows, Taken, values_of
+
+BATCH = "NUTCH2PY_BATCH"
+"""Setting: the generated batch that a spider is to fetch; "" to make one of what it takes in."""
+ROW_KEY = "nutch2py_key"
+"""Entry of a request's ``meta``: the row that it is for."""
+_MOST_WAITING = 200  # pages that wait for the table
+_FOUND = 302
+_logger = logging.getLogger("nutch2py.scrapy")
+
+
+class TableMiddleware:
+    """Writes a row for each answer that reaches a spider, when the spider and the pipelines have done with it.
+
+    The row is what a fetch and a parse make of that answer; requests of the spider are its outlinks besides those of
+    the page, and fields of items are entries of its metadata. Redirects that Scrapy followed are rows, too.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._conf = configuration(crawler.settings)
+        self._rows: SpiderRows | None = None
+        self._taken: dict[int, tuple[Response, Taken]] = {}
+        self._waiting: set[Future[None]] = set()
+        connect = crawler.signals.connect
+        connect(self._open, signals.spider_opened)
+        connect(self._close, signals.spider_closed)
+        connect(self._on_item, signals.item_scraped)
+        connect(self._on_no_item, signals.item_dropped)
+        connect(self._on_no_item, signals.item_error)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Make one for a crawl."""
+        return cls(crawler)
+
+    @property
+    def rows(self) -> SpiderRows:
+        """The rows of this run, from the moment the spider is opened."""
+        if self._rows is None:
+            raise RuntimeError("the spider is not open")
+        return self._rows
+
+    def _open(self, spider: Spider) -> None:
+        if not is_asyncio_available():
+            raise CloseSpider("nutch2py.scrapy needs asyncio: leave TWISTED_REACTOR at its default")
+        batch = self._crawler.settings.get(BATCH) or ""
+        try:
+            seeds = [] if batch else list(spider.start_urls)
+            if seeds:
+                Crawl(self._conf).inject(seeds)
+            self._rows = SpiderRows(self._conf, batch)
+        except NutchError as error:
+            _logger.error("%s", error)
+            raise CloseSpider(f"nutch2py: {error}") from error
+        self._crawler.stats.set_value("nutch2py/batch", self._rows.batch_id)
+        _logger.info("rows are written as batch %s", self._rows.batch_id)
+
+    async def _close(self) -> None:
+        if self._rows is None:
+            return
+        try:
+            for _, taken in self._taken.values():
+                self._write(taken)
+            self._taken.clear()
+            await asyncio.gather(*map(asyncio.wrap_future, list(self._waiting)), return_exceptions=True)
+        finally:
+            await asyncio.to_thread(self._rows.close)
+        for name, amount in self._rows.counters.items():
+            self._crawler.stats.set_value(f"nutch2py/{name}", amount)
+
+    # what comes in
+
+    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Note links and items of an answer, and write it when the spider has done with it."""
+        taken = self._take(response)
+        try:
+            async for found in result:
+                if isinstance(found, Request):
+                    taken.links.setdefault(found.url, str(found.meta.get("link_text") or "").strip())
+                elif found is not None:
+                    taken.open += 1
+                yield found
+        finally:
+            self._done(response, taken)
+        while len(self._waiting) > _MOST_WAITING:
+            await asyncio.wait([asyncio.wrap_future(one) for one in self._waiting], return_when="FIRST_COMPLETED")
+
+    def process_spider_exception(self, response: Response, exception: Exception) -> None:
+        """Write an answer on which a spider failed: it was fetched all the same."""
+        if id(response) not in self._taken:
+            self._done(response, self._take(response))
+
+    def fail(self, request: Request, error: Exception) -> None:
+        """Write that there is no answer to a request."""
+        failure: Failure = failure_of(error, ())
+        self._write(Taken(Answer(request.url, failure=failure), str(request.meta.get(ROW_KEY, ""))))
+
+    def _take(self, response: Response) -> Taken:
+        known = self._taken.get(id(response))
+        if known is None:
+            known = self._taken[id(response)] = response, Taken(answer_of(response), self._redirected(response))
+        return known[1]
+
+    def _redirected(self, response: Response) -> str:
+        """Write the redirects that led to an answer; return the key of its own row, if known."""
+        request = response.request
+        meta = {} if request is None else request.meta
+        chain = [*meta.get("redirect_urls", ()), response.url]
+        reasons = meta.get("redirect_reasons", ())
+        key = str(meta.get(ROW_KEY, ""))
+        for number, url in enumerate(chain[:-1]):
+            reason = reasons[number] if number < len(reasons) else _FOUND
+            status = reason if isinstance(reason, int) else _FOUND
+            lines = [b"Location: " + chain[number + 1].encode("utf-8")]
+            self._write(Taken(Answer(url, status, lines), key if number == 0 else ""))
+        return key if len(chain) == 1 else ""
+
+    def _on_item(self, item: Any, response: Response | None) -> None:
+        taken = self._taken.get(id(response))
+        if taken is None or response is None:
+            self._crawler.stats.inc_value("nutch2py/items_without_page")
+            return
+        for name, value in ItemAdapter(item).asdict().items():
+            taken[1].values.setdefault(name, []).extend(values_of(value))
+        self._done(response, taken[1])
+
+    def _on_no_item(self, response: Response | None) -> None:
+        taken = self._taken.get(id(response))
+        if taken is not None and response is not None:
+            self._done(response, taken[1])
+
+    def _done(self, response: Response, taken: Taken) -> None:
+        taken.open -= 1
+        if taken.open == 0:
+            self._taken.pop(id(response), None)
+            self._write(taken)
+
+    def _write(self, taken: Taken) -> None:
+        future = self.rows.write(taken)
+        self._waiting.add(future)
+        loop = asyncio.get_running_loop()
+        future.add_done_callback(lambda done: loop.call_soon_threadsafe(self._after, done))
+
+    def _after(self, done: Future[None]) -> None:
+        self._waiting.discard(done)
+        error = done.exception()
+        if error is None:
+            return
+        _logger.error("the table cannot be written: %s", error)
+        self._crawler.stats.inc_value("nutch2py/errors")
+        if self._crawler.crawling:
+            task = asyncio.ensure_future(self._crawler.engine.close_spider_async(reason="nutch2py: table"))
+            self._waiting_to_close = task
+
+
+def answer_of(response: Response) -> Answer:
+    """Make an answer of a response as a spider sees it, its body unpacked."""
+    lines = [name + b": " + value for name, values in response.headers.items() for value in values]
+    answer = Answer(response.url, response.status, lines, response.body)
+    if response.ip_address is not None:
+        answer.ip = str(response.ip_address)
+    if response.request is not None:
+        answer.elapsed = int(1000 * response.request.meta.get("download_latency", 0))
+    return answer
