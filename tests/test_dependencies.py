@@ -31,6 +31,7 @@ RUN_NOT_IMPORTED = {
     "pyspark": "its spark-submit is run; tasks speak with Spark by mrjob's program",
     "setuptools": "that program imports distutils",
     "httpx2": "Scrapy's handler that is named for it",
+    "scrapy-zyte-smartproxy": "a foreign add-on, which Scrapy loads",
     "mypy": "a command",
     "ruff": "a command",
     "import-linter": "a command",

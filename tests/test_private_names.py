@@ -25,6 +25,7 @@ NAMES = {
     "mrjob.logs.step:_interpret_hadoop_jar_command_stderr": "tests/mapreduce/test_hadoop.py",
     "scrapy.core.downloader.handlers._aiohttp:AiohttpDownloadHandler": "tests/fetcher/test_gate.py",
     "scrapy.core.downloader.handlers._httpx:HttpxDownloadHandler": "tests/fetcher/test_fetching.py",
+    "scrapy.downloadermiddlewares.cookies:_split_domain": "tests/fetcher/test_scrapy_addons.py",
     "re._parser:parse": "tests/url/test_necessity.py",
     "re._constants:LITERAL": "tests/url/test_necessity.py",
 }

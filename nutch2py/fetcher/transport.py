@@ -142,7 +142,7 @@ class Transport:
             return asked.answer
         finally:
             self._tasks.discard(task)
-        if asked.answer is not None and asked.outcome is response:  # nobody has changed it
+        if asked.answer is not None and asked.outcome is response and response.url == url:  # nobody has changed it
             return asked.answer
         answer = self._foreign(url, response, limit)
         answer.elapsed = int((time.monotonic() - started) * 1000)
@@ -231,10 +231,14 @@ class GatedLoop(asyncio.SelectorEventLoop):
 Main = Callable[[Transport], Awaitable[None]]
 
 
-def _resolve_in_loop() -> None:
-    """Have aiohttp ask the loop for addresses, which knows ``http.hosts.file``, also where aiodns is installed."""
+def _stay_at_home() -> None:
+    """Have libraries ask nobody behind our back: aiohttp asks the loop for addresses, which knows the hosts file."""
+    from scrapy.utils.misc import load_object
+
     aiohttp: Any = import_module(HANDLERS["aiohttp"].rpartition(".")[0]).aiohttp
     aiohttp.connector.DefaultResolver = aiohttp.ThreadedResolver
+    # by which CookiesMiddleware would fetch the newest list of suffixes from the web; there is one in the package
+    load_object("scrapy.downloadermiddlewares.cookies._split_domain").suffix_list_urls = ()
 
 
 async def _crawl(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, Any]:
@@ -266,7 +270,7 @@ async def _crawl(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, 
                 yield  # what makes this the generator that Scrapy expects
 
     if carrier.whole:
-        _resolve_in_loop()
+        _stay_at_home()
     runner = AsyncCrawlerRunner(scrapy_settings(http, carrier))
     crawler = runner.create_crawler(FetcherSpider)
     try:
