@@ -16,6 +16,8 @@ from nutch2py.parser.formats.ole import OleParser
 from nutch2py.parser.formats.ooxml import OoxmlParser
 from nutch2py.parser.formats.opendocument import OpenDocumentParser
 from nutch2py.parser.formats.rtf import RtfParser
+from nutch2py.parser.parsechecker import page_of
+from nutch2py.parser.parsing import Parsing
 from nutch2py.webpage import ParseStatusCode
 from tests.parser.formats import samples
 from tests.parser.pages import fetched
@@ -317,6 +319,21 @@ def test_other_packages_are_refused_by_name(name: str, kind: str, conf: Configur
         found = parse(parser, body, conf)
         assert (found.major, found.minor) == (ParseStatusCode.FAILED, ParseStatusCode.EXCEPTION)
         assert kind in found.args[0]
+
+
+@pytest.mark.parametrize(("name", "inside", "reason"), [
+    ("a.pages", "Index/Document.iwa", "vnd.apple.pages"), ("a.key", "index.apxl", "vnd.apple.keynote"),
+    ("a.numbers", "Index/Document.iwa", "vnd.apple.numbers"), ("a.xps", "FixedDocSeq.fdseq", "xps"),
+    ("a.oxps", "FixedDocumentSequence.fdseq", "xps"), ("a.vsdx", "visio/document.xml", "visio"),
+    ("a.zip", "Index/Document.iwa", "iWork"), ("a", "FixedDocSeq.fdseq", "XPS"),
+])  # fmt: skip
+def test_no_markup_of_theirs_is_indexed(name: str, inside: str, reason: str, conf: Configuration) -> None:
+    """Whatever a package is called, from its bytes to its parse."""
+    body = samples.zipped({inside: b"<text>words</text>", "a.xml": b"<text>words</text>"})
+    url = f"http://h.test/{name}"
+    found = Parsing(conf).parse(url, page_of(url, body, None, conf))
+    assert (found.major, found.text) == (ParseStatusCode.FAILED, "")
+    assert reason.lower() in " ".join(found.args).lower()
 
 
 def test_what_stands_aside_of_a_paragraph_is_no_part_of_its_words(conf: Configuration) -> None:
