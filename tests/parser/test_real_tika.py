@@ -1,0 +1,62 @@
+"""The parser that asks a Tika server, against a real one: what nothing here reads."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.contracts import Parse
+from nutch2py.parser.bounded_parsing import BoundedParsing
+from nutch2py.parser.parsechecker import page_of
+from tests.parser.trees import tika_jar
+from tests.services import Service, running
+
+
+class TikaServer(Service):
+    """An instance of Tika's server."""
+
+    kind = "tika"
+
+
+@pytest.fixture(scope="module")
+def tika() -> Iterator[TikaServer]:
+    with running(TikaServer()) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def documents() -> Iterator[zipfile.ZipFile]:
+    with zipfile.ZipFile(tika_jar()) as jar:
+        yield jar
+
+
+@pytest.fixture
+def asking(conf: Configuration, tika: TikaServer) -> Configuration:
+    conf.set("plugin.includes", "parse-(html|tika|tika-server)|urlnormalizer-basic|urlfilter-validator")
+    conf.set("tika.server.url", tika.endpoint)
+    conf.set("parser.timeout", "60")
+    return conf
+
+
+def parsed(name: str, content: bytes, conf: Configuration) -> Parse:
+    """Return the parse of a document as the crawler makes it."""
+    url = f"http://h.test/{name}"
+    parsing = BoundedParsing(conf)
+    try:
+        return parsing.parse(url, page_of(url, content, None, conf))
+    finally:
+        parsing.close()
+
+
+@pytest.mark.parametrize(("name", "text"), [
+    ("testVISIO.vsd", "Some random text, on a page"),
+    ("testPUBLISHER.pub", "0123456789"),
+    ("testWordPerfect.wpd", "AND FURTHER"),
+])  # fmt: skip
+def test_what_nothing_here_reads(name: str, text: str, asking: Configuration, documents: zipfile.ZipFile) -> None:
+    parse = parsed(name, documents.read(f"test-documents/{name}"), asking)
+    assert text in parse.text
+    assert name != "testVISIO.vsd" or parse.metadata["dc:creator"] == b"Hogwarts"
