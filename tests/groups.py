@@ -70,6 +70,9 @@ LONG = {
     ),
     "jobs/test_same_table.py::test_same_table[local, no list, 3 reduces]": "each of the three is a test",
     "jobs/test_unreadable_rows.py::test_every_job_goes_on[local]": "inline goes the same way",
+    "mapreduce/test_hadoop.py::test_a_plugin_that_fails_on_too_many_pages_ends_the_job_with_7": (
+        "on the local runner it ends with 7, and what a task's exit code on YARN means is tried"
+    ),
     "mapreduce/test_spark.py::test_a_round_of_a_crawl_ends_in_the_same_table": "pagerank runs on Spark",
     "mapreduce/test_yarn_kills.py::test_a_mapper_and_a_reducer_of_fetch": "those of updatedb are killed",
     "mapreduce/test_yarn_kills.py::test_the_driver_of_fetch_is_terminated": "that of updatedb is killed",
