@@ -118,7 +118,7 @@ def test_tables_in_the_main_text_take_no_more_than_their_text(table: str, monkey
     monkeypatch.setattr(extractor, "define_cell_type", counting)
     for read in (main_text, lambda html: markdown(html, URL)):
         assert "a" in read(TABLES[table](40_000))
-    assert not made
+    assert made <= 2 * 40_000  # one for each character, in either form
 
 
 def test_tables_that_people_make_stay_tables() -> None:
