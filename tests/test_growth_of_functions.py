@@ -89,8 +89,17 @@ def test_the_main_text_of_a_page() -> None:
     assert_linear(read, repetitions(MARKUP, ["<body><main><p>"], [""]), 4096)
 
 
+def test_marks_and_elements_in_the_main_text_take_no_more_than_their_text() -> None:
+    head = f"<body><article><p>{'A sentence with several words in it. ' * 10}</p><p>"
+    shapes = {name: repeated(f"<{name}>x</{name}> ", head) for name in ("em", "span", "b class=a", "i><u")}
+    assert_linear(main_text, shapes, 65_536)
+    assert main_text(head + "<em>x</em> y<br>" * 2000 + "<b>last</b>").split("\n")[-1].strip().endswith("last")
+    assert main_text(head + "<br>x" * 14_000).count("x") == 14_000
+    assert main_text(head + "<br>x" * 31_000) == ""  # the whole text is there all the same
+
+
 def _table(piece: str, head: str = "") -> Callable[[int], str]:
-    return repeated(piece, f"<body><article><p>{'words of an article ' * 20}<table>{head}")
+    return repeated(piece, f"<body><article><p>{'A sentence with several words in it. ' * 10}</p><table>{head}")
 
 
 TABLES = {

@@ -7,6 +7,7 @@ main-text``). It is no part of the installation: the extra ``main-text`` brings 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -19,6 +20,12 @@ MAIN_TEXT = "main.text"
 MAIN_TEXT_FORMS = ("text", "markdown")
 """Values of ``parser.html.main.text.form``."""
 _MOST_COLUMNS, _MOST_CELLS = 2000, 500_000  # of the tables of a page
+_MOST_ELEMENTS = 30_000  # of a page; the whole text is there all the same
+_MARKS = (
+    *("abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "data", "dfn", "em", "font", "i", "ins", "kbd", "mark", "q"),
+    *("rp", "rt", "ruby", "s", "samp", "small", "span", "strong", "sub", "sup", "tt", "u", "var", "wbr"),
+)
+_MOST_MARKS = 1000  # in one element
 _LONGEST_SPAN = 1000  # as the library and the HTML standard have it
 
 
@@ -32,7 +39,7 @@ def main_text(html: str) -> str:
     from trafilatura import load_html
 
     tree = load_html(html)
-    return "" if tree is None else str(_extract()(_bounded(tree), **_OPTIONS) or "")
+    return _read(tree)
 
 
 def markdown(html: str, url: str) -> str:
@@ -46,13 +53,46 @@ def markdown(html: str, url: str) -> str:
         return ""
     tree.make_links_absolute(url, handle_failures="ignore")  # the library takes relative ones for those of the host
     options = {"output_format": "markdown", "include_formatting": True, "include_links": True}
-    return str(_extract()(_bounded(tree), **options, **_OPTIONS) or "")
+    return _read(tree, **options)
 
 
-def _bounded(tree: Any) -> Any:
-    """Return a tree whose tables cost no more than their text: cells are paragraphs where rows are filled up too far.
+def _read(tree: Any, **options: Any) -> str:
+    """Return what the library reads, in a time that grows with the page; nothing when it has too many elements.
 
-    The library makes rows of equal width, and a cell for each place of a span; for a row it takes the square of its
+    The library takes the square of the words that stand in marks of their own in one element (lxml's ``strip_tags``
+    copies what is joined), and some more of the elements of one kind.
+    """
+    if tree is None:  # there is nothing in it
+        return ""
+    elements = Counter(element.getparent() for element in tree.iter(*_MARKS))
+    for parent in [parent for parent, marks in elements.items() if marks > _MOST_MARKS]:
+        _unmark(parent)
+    if sum(1 for _ in tree.iter()) > _MOST_ELEMENTS:
+        return ""
+    _narrow(tree)
+    return str(_extract()(tree, **options, **_OPTIONS) or "")
+
+
+def _unmark(parent: Any) -> None:
+    """Make the text of marks the text of the element that they are in."""
+    before, texts = None, [parent.text or ""]
+    for child in [*parent, None]:
+        if child is not None and child.tag in _MARKS and not len(child):
+            texts += child.text or "", child.tail or ""
+            parent.remove(child)
+            continue
+        if before is None:
+            parent.text = "".join(texts)
+        else:
+            before.tail = "".join(texts)
+        if child is not None:
+            before, texts = child, [child.tail or ""]
+
+
+def _narrow(tree: Any) -> None:
+    """Make cells paragraphs where the library would fill rows up too far.
+
+    It makes all rows of a table equally wide, and a cell for each place of a span; for a row it takes the square of its
     cells.
     """
     rows = width = widest = spanned = 0
@@ -67,7 +107,6 @@ def _bounded(tree: Any) -> Any:
     if widest > _MOST_COLUMNS or rows * widest + spanned > _MOST_CELLS:
         for element in list(tree.iter("table", "tr", "td", "th")):
             element.tag = "p" if element.tag in ("td", "th") else "div"
-    return tree
 
 
 def _span(written: str | None) -> int:
