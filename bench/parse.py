@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from bench.measuring import Cost, Measurement, Nutch
+from bench.measuring import SETTINGS, Cost, Measurement, Nutch
 from nutch2py.conf import Configuration
 from nutch2py.jobs.batchlist import BatchLists, State, put_entry
 from nutch2py.parser.parsechecker import page_of
@@ -81,7 +81,16 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
     build(Configuration.load(overrides=nutch.settings), rows)
     cost = nutch("parse", BATCH)
     work = f"parse and store {rows:,} pages, {rows * _LINKS:,} links"
-    return [Measurement(work, rows, cost, "pages", AIMS.get(rows)), *formats()]
+    more = Nutch(folder / "more", runner, **{
+        "plugin.includes": f"{SETTINGS['plugin.includes']}|index-structured", "parser.html.main.text": "true",
+    })  # fmt: skip
+    more.folder.mkdir()
+    build(Configuration.load(overrides=more.settings), rows)
+    return [
+        Measurement(work, rows, cost, "pages", AIMS.get(rows)),
+        Measurement(f"{work}, main text, structured data", rows, more("parse", BATCH), "pages"),
+        *formats(),
+    ]
 
 
 def formats() -> Iterable[Measurement]:

@@ -98,7 +98,7 @@ class HtmlParser(Parser):
         if not meta.no_index and tree.root is not None:
             text, title = node_text(tree.root), title_of(tree)
             if self._main_text or self._boilerpipe:
-                main = markdown(html, base) if self._as_markdown else main_text(html)
+                main = markdown(html, base, len(text)) if self._as_markdown else main_text(html, len(text))
             if main and self._boilerpipe:
                 text = main
         canonical = None

@@ -7,6 +7,7 @@ main-text``). It is no part of the installation: the extra ``main-text`` brings 
 from __future__ import annotations
 
 import logging
+import re
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -34,16 +35,37 @@ def reading_text(page: WebPage) -> str:
     return page.metadata.get(MAIN_TEXT, b"").decode("utf-8", "replace") or page.text or ""
 
 
-def main_text(html: str) -> str:
-    """Return the text of what a reader came for, a paragraph a line; "" when nothing stands out."""
+def main_text(html: str, length: int = 0) -> str:
+    """Return the text of what a reader came for, a paragraph a line; "" when nothing stands out.
+
+    ``length``: characters of the page's whole text. Where little of it is found, the page is read again with its
+    sections as paragraphs and nothing hidden: so are the articles of WeChat, which scripts show.
+    """
+    found = _plain(html)
+    if len(found) * _LITTLE < length and (shown := _shown(html)) != html:
+        return max(found, _plain(shown), key=len)
+    return found
+
+
+def _plain(html: str) -> str:
     from trafilatura import load_html
 
-    tree = load_html(html)
-    return _read(tree)
+    return _read(load_html(html))
 
 
-def markdown(html: str, url: str) -> str:
+def _shown(html: str) -> str:
+    return _SECTION.sub(r"<\1div", _HIDDEN.sub("", html))
+
+
+def markdown(html: str, url: str, length: int = 0) -> str:
     """Return the same as Markdown, with headings, lists, tables, emphasis and links; ``url`` is that of the page."""
+    found = _markdown(html, url)
+    if len(found) * _LITTLE < length and (shown := _shown(html)) != html:
+        return max(found, _markdown(shown, url), key=len)
+    return found
+
+
+def _markdown(html: str, url: str) -> str:
     from lxml.etree import ParserError
     from lxml.html import HTMLParser, document_fromstring
 
@@ -126,6 +148,9 @@ def require_main_text(property_name: str) -> None:
         ) from None
 
 
+_LITTLE = 10  # of this many characters of the whole text one
+_SECTION = re.compile(r"<(/?)section(?=[\s>])", re.IGNORECASE)
+_HIDDEN = re.compile(r"visibility\s{0,9}:\s{0,9}hidden", re.IGNORECASE)
 # fast: the one algorithm, without the two others that it can be compared with; it is as good, and a third cheaper
 _OPTIONS: dict[str, Any] = {"fast": True, "include_comments": False, "include_tables": True, "deduplicate": False}
 

@@ -16,6 +16,7 @@ _CONTROL = bytes(set(range(32)) - set(b"\t\n\x0b\f\r\x1b"))
 HTML = "text/html"
 _MARKUP = frozenset({"application/xml", HTML, PLAIN_TEXT})  # what the root element of a document may say more of
 _MARKUP_FIRST = re.compile(rb"(?:\xef\xbb\xbf)?\s*<")
+_HTML_FIRST = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*+<(?:!--|!doctype\s++html|html|head)", re.IGNORECASE)
 _START_BYTES = 8
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _BEFORE_ROOT = re.compile(r"\s*(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>)", re.DOTALL | re.IGNORECASE)
@@ -56,6 +57,8 @@ class MimeTypes:
         kinds = self._magic(head)
         if kinds[0] == HTML and not _MARKUP_FIRST.match(head):
             kinds.append(PLAIN_TEXT)  # prose and programs speak of HTML, too
+        elif kinds[0] == HTML and not _HTML_FIRST.match(head):
+            kinds.append("application/xml")  # books in XML have titles and tables, too
         for hint in (self.by_url(url), declared):
             if hint and any(self.table.is_a(hint, kind) for kind in kinds):
                 kinds = [hint]

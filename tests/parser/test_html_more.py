@@ -137,6 +137,20 @@ def test_the_main_text_needs_its_library(conf: Configuration, monkeypatch: pytes
         HtmlParser(conf)
 
 
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_an_article_that_scripts_show_is_the_main_text(conf: Configuration, form: str) -> None:
+    conf.set("parser.html.main.text", True)
+    conf.set("parser.html.main.text.form", form)
+    sentence = "今天凌晨，三星在美国旧金山举行发布会，正式发布旗下新一代旗舰手机，包括三款新机。"
+    article = "".join(f"<section><span>{number}：{sentence}</span></section>" for number in range(20))
+    page = fetched(
+        f"<meta charset=utf-8><h1>手机</h1><p>微信扫一扫，关注该公众号</p>"
+        f"<div id=js_content style='visibility: hidden'>{article}</div>".encode()
+    )
+    parse(conf, page)
+    assert page.metadata[MAIN_TEXT].decode().count("旧金山") == 20
+
+
 def test_a_page_without_a_main_text_keeps_all(conf: Configuration) -> None:
     conf.set("tika.boilerpipe", True)
     assert parse(conf, fetched(b"<body><nav>menu <a href=/>all</a></nav>")).text == "menu all"
