@@ -83,7 +83,7 @@ class HtmlParser(Parser):
             page.metadata.pop(LIMITS, None)
         tree = parse_tree(html, xml=page.content_type == "application/xhtml+xml" or html.startswith("<?xml"))
         head = head_elements(tree, html)
-        meta = read_meta_tags(head, base, encoding.name)
+        meta = read_meta_tags(head, base, encoding.name, self._agents)
         robots = robots_directives(page.headers, self._agents)
         meta.no_index |= "noindex" in robots
         meta.no_follow |= "nofollow" in robots

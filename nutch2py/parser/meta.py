@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from nutch2py.contracts import HTMLMetaTags
@@ -20,15 +20,20 @@ _REFRESH = re.compile(
     r"(?:url[\t\n\f\r ]*+=[\t\n\f\r ]*+)?+(?:\"([^\"]*+)|'([^']*+)|(.*+))",
     re.IGNORECASE | re.DOTALL,
 )
+_VALUED = re.compile(r"\bmax-[a-z-]{1,40}+[\t\n\f\r ]{0,9}:[\t\n\f\r ]{0,9}[^\t\n\f\r ,;]*+")  # max-image-preview:none
+_BETWEEN = re.compile(r"[^a-z-]+")
 _MOST_DIGITS = 9  # of seconds: more are no time that anybody waits
 
 
-def read_meta_tags(elements: Iterable[LexborNode], url: str, encoding: str = "utf-8") -> HTMLMetaTags:
+def read_meta_tags(
+    elements: Iterable[LexborNode], url: str, encoding: str = "utf-8", agents: Collection[str] = ()
+) -> HTMLMetaTags:
     """Return the directives of a page fetched from ``url``. ``elements``: the ``meta`` and ``base`` of its head.
 
     Only the head counts: what users write into a body (comments, posts) must not steer the crawler. But a base counts
     wherever it is, since it tells where the links of readers lead. A base or refresh in a ``noscript`` is for readers
     whose scripts do not run; a refresh is resolved against a base before it, its query in the page's ``encoding``.
+    ``agents``: names of this crawler, in lower case, whose directives count like those of ``robots``.
     """
     tags = HTMLMetaTags()
     elements = [*elements]
@@ -49,7 +54,7 @@ def read_meta_tags(elements: Iterable[LexborNode], url: str, encoding: str = "ut
         if name is not None:
             name = name.lower()
             tags.general.setdefault(name, []).append(content)
-            if name == "robots":
+            if name == "robots" or name in agents:
                 _robots(tags, content.lower())
         equivalent = attributes.get("http-equiv")
         if equivalent is not None:
@@ -88,11 +93,10 @@ def canonical_link(tree: LexborHTMLParser, base: str) -> str | None:
 
 
 def _robots(tags: HTMLMetaTags, directives: str) -> None:
-    if "none" in directives:
-        tags.no_index = tags.no_follow = True
-    tags.no_index |= "noindex" in directives
-    tags.no_follow |= "nofollow" in directives
-    tags.no_cache |= "noarchive" in directives
+    words = frozenset(_BETWEEN.split(_VALUED.sub(" ", directives)))
+    tags.no_index |= not words.isdisjoint(("none", "noindex"))
+    tags.no_follow |= not words.isdisjoint(("none", "nofollow"))
+    tags.no_cache |= "noarchive" in words
 
 
 def _in_noscript(node: LexborNode, outside: set[int]) -> bool:

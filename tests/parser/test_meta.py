@@ -63,6 +63,25 @@ def test_refresh(content: str, seconds: int | None, target: str | None) -> None:
     assert (found.refresh_time, found.refresh_href) == (seconds, target)
 
 
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ("index, follow, max-image-preview:none", (False, False, False)),
+        ("max-image-preview : none, max-snippet:-1 nofollow", (False, True, False)),
+        ("noimageindex, nonexistent, notranslate", (False, False, False)),
+        ("NOINDEX;NoFollow", (True, True, False)), ("noarchive none", (True, True, True)),
+        ("all", (False, False, False)),
+    ],
+)  # fmt: skip
+def test_directives_are_words(content: str, found: tuple[bool, ...]) -> None:
+    for name in ("robots", "Robots", "MyBot"):
+        html = f"<head><meta name={name} content='{content}'></head>"
+        read_tags = read_meta_tags(head_elements(parse_tree(html), html), BASE, agents={"mybot"})
+        assert (read_tags.no_index, read_tags.no_follow, read_tags.no_cache) == found
+    html = "<head><meta name=otherbot content=none></head>"
+    assert not read_meta_tags(head_elements(parse_tree(html), html), BASE, agents={"mybot"}).no_index
+
+
 def test_directives_in_the_body_are_what_users_write() -> None:
     html = "<body><p>x</p><meta name=robots content=noindex><meta http-equiv=refresh content='0;url=http://evil/'>"
     assert read(html) == HTMLMetaTags()
