@@ -74,8 +74,13 @@ def by_scrapy(threads: int, hosts: str, urls: Urls) -> None:
         "REMOTE_CONTROL_ENABLED": False,
     }
     logging.disable(logging.WARNING)
+    transport.stay_at_home()
+
+    async def crawl() -> None:
+        await AsyncCrawlerRunner(settings).crawl(Pages)
+
     with asyncio.Runner(loop_factory=_loop(hosts)) as runner:
-        runner.run(AsyncCrawlerRunner(settings).crawl(Pages))
+        runner.run(crawl())
     if got.count(200) != len(urls):
         raise RuntimeError(f"{got.count(200)} of {len(urls)}")
 

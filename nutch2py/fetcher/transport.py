@@ -231,7 +231,7 @@ class GatedLoop(asyncio.SelectorEventLoop):
 Main = Callable[[Transport], Awaitable[None]]
 
 
-def _stay_at_home() -> None:
+def stay_at_home() -> None:
     """Have libraries ask nobody behind our back: aiohttp asks the loop for addresses, which knows the hosts file."""
     from scrapy.utils.misc import load_object
 
@@ -270,7 +270,7 @@ async def _crawl(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, 
                 yield  # what makes this the generator that Scrapy expects
 
     if carrier.whole:
-        _stay_at_home()
+        stay_at_home()
     runner = AsyncCrawlerRunner(scrapy_settings(http, carrier))
     crawler = runner.create_crawler(FetcherSpider)
     try:

@@ -22,7 +22,7 @@ from nutch2py.fetcher.answer import Cause, Failure, FailureKind
 from nutch2py.fetcher.gate import AddressExcludedError
 from nutch2py.fetcher.http_settings import HttpSettings
 from nutch2py.fetcher.transfer import _CAUSES, Transfer, cause_of
-from nutch2py.fetcher.transport import GatedLoop, _failure_of
+from nutch2py.fetcher.transport import GatedLoop, failure_of
 from nutch2py.url.javaurl import parse_url
 from tests.fetcher.conftest import Crawl
 from tests.site.server import Reply, ScriptedSite
@@ -169,7 +169,7 @@ def test_words_in_a_url_make_no_decision(site: ScriptedSite, crawl: Crawl) -> No
     failure = transfer.answer(pycurl.E_URL_MALFORMAT, f"Connection died at {malformed}").failure
     assert failure is not None
     assert (failure.kind, failure.cause) == (FailureKind.URL, Cause.OTHER)
-    assert _failure_of(OSError("address excluded by http.filter.ipaddress"), ()).kind == FailureKind.OTHER
+    assert failure_of(OSError("address excluded by http.filter.ipaddress"), ()).kind == FailureKind.OTHER
     crawl("http://excluded.invalid/address excluded")
     assert crawl.report.counters["exception_unknown_host"] == 1
 
@@ -178,8 +178,8 @@ def test_the_gate_is_known_by_its_type() -> None:
     gate = AddressExcludedError("no")
     wrapped = OSError("all failed")
     wrapped.__cause__ = ExceptionGroup("several", [OSError("a"), gate])
-    assert _failure_of(wrapped, ()) == Failure(FailureKind.GATE, "no")
-    assert _failure_of(OSError("in words only"), [gate]) == Failure(FailureKind.GATE, "in words only")
+    assert failure_of(wrapped, ()) == Failure(FailureKind.GATE, "no")
+    assert failure_of(OSError("in words only"), [gate]) == Failure(FailureKind.GATE, "in words only")
 
 
 def test_the_forgiving_reader_tells_the_gate_from_a_permission(monkeypatch: pytest.MonkeyPatch) -> None:
