@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nutch2py.parser.charset import guess_text
 from nutch2py.parser.gzipped import gunzip
+from nutch2py.parser.references import reference
 from nutch2py.parser.xml_entities import settled
 
 if TYPE_CHECKING:
@@ -236,7 +237,7 @@ def _closed(entry: _Entry) -> SitemapEntry | None:
     if not 0.0 <= priority <= 1.0:
         priority = DEFAULT_PRIORITY
     extensions = {name: "\n".join(values) for name, values in entry.extensions.items() if values}
-    return SitemapEntry(url, time, frequency if frequency in _FREQUENCIES else None, priority, extensions)
+    return SitemapEntry(reference(url), time, frequency if frequency in _FREQUENCIES else None, priority, extensions)
 
 
 def _mail_time(text: str) -> int | None:

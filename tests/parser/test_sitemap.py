@@ -47,6 +47,10 @@ def test_sitemap_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None:
     print(f"sitemap: {passed}/{len(found)}")
 
 
+def test_a_location_over_two_lines_is_one() -> None:
+    assert [entry.url for entry in parse_sitemap(sitemap("<loc>\n http://h/a\n/b\t</loc>")).entries] == ["http://h/a/b"]
+
+
 def test_the_cells_of_a_listed_url_and_of_the_sitemap(conf: Configuration) -> None:
     page = fetched(sitemap(
         "<loc>http://d.test/ok.html</loc><lastmod>2020-08-01</lastmod><changefreq>daily</changefreq>"

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from nutch2py.parser.charset import guess_text
 from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Unreadable
 from nutch2py.parser.formats.zip_package import XmlEvent, xml_events
+from nutch2py.parser.references import reference
 from nutch2py.url.parts import resolve
 from nutch2py.webpage import WebPage
 
@@ -141,7 +142,7 @@ def _unpacked(text: str) -> str:
 def resolved(base: str, target: str) -> str:
     """Return the absolute URL, the target as it is when there is none."""
     try:
-        return resolve(base, target)
+        return resolve(base, reference(target))
     except ValueError:
         return target
 

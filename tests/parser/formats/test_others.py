@@ -86,6 +86,11 @@ def test_entries_of_feeds_are_links(body: bytes, base: str, conf: Configuration)
     assert "logo" not in found.text
 
 
+def test_a_link_of_a_feed_over_two_lines_is_one(conf: Configuration) -> None:
+    body = b"<rss version='2.0'><channel><item><title>t</title><link>http://h.test/a\n/b</link></item></channel></rss>"
+    assert parse(FeedParser, body, conf).outlinks == [Outlink("http://h.test/a/b", "t")]
+
+
 def test_a_broken_feed_is_read_as_far_as_it_goes(conf: Configuration) -> None:
     assert len(parse(FeedParser, RSS[:-80], conf).outlinks) >= 2
     assert parse(FeedParser, b"no feed", conf).minor == ParseStatusCode.INVALID_FORMAT
