@@ -28,6 +28,8 @@ _FEATURES_OFF = (
     "OptimizationHints,NetworkTimeServiceQuerying,AimEnabled,PreconnectToSearch,"
     # every address is behind the proxy, on the loopback: who may be asked is the gate's matter
     "LocalNetworkAccessChecks,LocalNetworkAccessChecksWebSockets,"
+    # a page is shown once, so that a process in reserve is one that is started for nothing
+    "SpareRendererForSitePerProcess,"
     # nothing beside the proxy, nothing unasked
     "WebTransport,Prerender2,AutofillServerCommunication,Translate,InterestFeedContentSuggestions"
 )
@@ -159,12 +161,22 @@ def options(settings: BrowserSettings, port: int) -> list[str]:
 
 
 def family(pid: int) -> Iterator[int]:
-    """Yield the processes below a process."""
+    """Yield the processes below a process, which any of its threads may have started, and the first thread of others.
+
+    That is how Chromium goes: the browser starts zygotes, which have one thread and start the processes of pages.
+    """
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in map(int, (task / "children").read_text().split()):
                 yield child
-                yield from family(child)
+                yield from _below(child)
+
+
+def _below(pid: int) -> Iterator[int]:
+    with suppress(OSError):
+        for child in map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
+            yield child
+            yield from _below(child)
 
 
 def renderers(pid: int) -> Iterator[int]:

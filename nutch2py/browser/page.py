@@ -116,6 +116,7 @@ class Showing:
             ("requestfailed", self._settle),
         ):
             self._page.remove_listener(event, heard)
+        later(self._session.send("Page.stopLoading"))
         self._meet(_LIMITS[self._lane.over])
         self._end()
 

@@ -22,7 +22,7 @@ from nutch2py.fetcher.http_settings import HttpSettings
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
 
-_LOOK = 0.3  # seconds between two looks at what processes take
+_LOOK = 0.5  # seconds between two looks at what processes take
 _CLOSE = 5.0  # seconds that anything of the browser has to close
 
 

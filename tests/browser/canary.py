@@ -11,9 +11,9 @@ from typing import Self
 class Canary:
     """Listens on TCP and UDP of one port of an address; ``caught`` names what came."""
 
-    def __init__(self, address: str = "127.0.0.2") -> None:
+    def __init__(self, address: str = "127.0.0.2", port: int = 0) -> None:
         self.address, self.caught = address, list[str]()
-        self._tcp = socket.create_server((address, 0))
+        self._tcp = socket.create_server((address, port))
         self.port = self._tcp.getsockname()[1]
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._udp.bind((address, self.port))

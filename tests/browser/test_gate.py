@@ -14,6 +14,7 @@ from nutch2py.browser.lane import Lane
 from nutch2py.browser.proxy import GatedProxy
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.http_settings import HttpSettings
+from nutch2py.fetcher.names import Names
 from nutch2py.webpage import CrawlStatus
 from tests.browser.canary import Canary
 from tests.browser.conftest import Render
@@ -174,19 +175,16 @@ def test_a_name_that_resolves_anew_finds_the_gate_anew(
     browser_conf: Configuration, site: ScriptedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.on("/", Reply(body=b"x"))
-    with Canary() as canary:
-        answers = iter(["127.0.0.1", "127.0.0.2"])
-        real = asyncio.base_events.BaseEventLoop.getaddrinfo
+    answers = iter([("127.0.0.1",), ("127.0.0.2",)])
 
-        async def rebinding(loop: asyncio.AbstractEventLoop, host: str, port: int, **more: int) -> object:
-            if host == "rebinding.test":
-                host = next(answers)
-                port = site.port if host == "127.0.0.1" else canary.port
-            return await real(loop, host, port, **more)  # type: ignore[arg-type]
+    async def rebinding(_: Names, host: str) -> tuple[str, ...]:
+        assert host == "rebinding.test"
+        return next(answers)
 
-        monkeypatch.setattr(asyncio.base_events.BaseEventLoop, "getaddrinfo", rebinding)
-        browser_conf.set("http.filter.ipaddress.exclude", "127.0.0.2/32")
-        ask = b"GET http://rebinding.test/ HTTP/1.1\r\nHost: rebinding.test\r\nLOGIN\r\n\r\n"
+    monkeypatch.setattr(Names, "lookup", rebinding)
+    browser_conf.set("http.filter.ipaddress.exclude", "127.0.0.2/32")
+    with Canary(port=site.port) as canary:
+        ask = f"GET http://rebinding.test:{site.port}/ HTTP/1.1\r\nHost: rebinding.test\r\nLOGIN\r\n\r\n".encode()
         first, second = proxied(browser_conf, ask, ask)
         assert (first[9:12], second) == (b"200", b"")
         assert canary.caught == []

@@ -1,0 +1,116 @@
+"""Pages rendered in one task: ``python -m bench.rendering [PAGES]``, 10,000 if not given.
+
+A site in a process of its own serves a small application, whose text comes by a request of its script. Printed for each
+tenth of the pages: pages per second and per CPU second of the task with its browser, the memory of all its processes at
+once, their number, and browsers started so far.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from nutch2py.browser.chromium import family, memory
+from nutch2py.browser.renderer import open_renderer
+from nutch2py.conf import Configuration
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem
+from nutch2py.url.keys import reverse_url
+from nutch2py.webpage import WebPage
+
+PARTS = 10
+SITE = """
+import http.server
+SHELL = b'<!doctype html><title>x</title><div id=root></div><script src=/app.js></script>'
+APP = b'''fetch("/data" + location.pathname).then((answer) => answer.text()).then((text) => {
+  const links = Array.from({length: 50}, (_, n) => `<p><a href="/page/${n}">to ${n}</a>`);
+  root.innerHTML = "<h1>" + text + "</h1>" + links.join("");
+});'''
+class Site(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        script, data = self.path == "/app.js", self.path.startswith("/data")
+        body = APP if script else b"text of " + self.path.encode() if data else SHELL
+        self.send_response(404 if self.path == "/robots.txt" else 200)
+        self.send_header("Content-Type", "text/javascript" if script else "text/html")
+        self.send_header("Cache-Control", "max-age=3600" if script else "no-store")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_): pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
+print(server.server_address[1], flush=True)
+server.serve_forever()
+"""
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def cpu(pid: int) -> float:
+    """Return the CPU seconds of a process, without its children: those of Chromium are seen themselves."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:13])) / _TICKS
+
+
+class Watch:
+    """Takes pages in, and says how it goes at each tenth."""
+
+    def __init__(self, pages: int) -> None:
+        self._each = max(1, pages // PARTS)
+        self._done = self._right = 0
+        self._began = time.monotonic()
+        self._seen: dict[int, float] = {}
+        self._before = 0.0
+
+    def spent(self) -> float:
+        """Return the CPU seconds of this process and all below it, those included that have ended since."""
+        for pid in (os.getpid(), *family(os.getpid())):
+            self._seen[pid] = max(self._seen.get(pid, 0.0), cpu(pid))
+        return sum(self._seen.values())
+
+    def __call__(self, item: FetchItem) -> None:
+        """Take a page in."""
+        self._done += 1
+        self._right += b"text of /data" in (item.page.content or b"")
+        self.spent()  # what ends is not seen any more
+        if self._done % self._each == 0:
+            below = [os.getpid(), *family(os.getpid())]
+            total, now = self.spent(), time.monotonic()
+            print(
+                f"{self._done:>7,} pages, {self._right:,} right: {self._each / (now - self._began):6.2f} pages/s, "
+                f"{self._each / max(0.01, total - self._before):6.2f} pages/CPU s, "
+                f"{sum(map(memory, below)) >> 20:,} MB, {len(below)} processes",
+                flush=True,
+            )
+            self._before, self._began = total, now
+
+
+def main(pages: int) -> None:
+    """Render so many pages."""
+    conf = Configuration.load(
+        overrides={
+            "http.agent.name": "bench",
+            "http.filter.ipaddress.exclude": "",
+            "fetcher.server.delay": "0",
+            "fetcher.threads.per.queue": "4",
+            "plugin.includes.add": "protocol-browser",
+        }
+    )
+    site = subprocess.Popen([sys.executable, "-c", SITE], stdout=subprocess.PIPE, text=True)
+    try:
+        assert site.stdout is not None
+        begin = f"http://127.0.0.1:{int(site.stdout.readline())}/page/"
+        items = (FetchItem(reverse_url(begin + str(n)), begin + str(n), WebPage()) for n in range(pages))
+        report = Fetcher(conf, 4, log=lambda _: None, renderer=open_renderer(conf)).run(items, Watch(pages))
+        print({name: count for name, count in sorted(report.counters.items()) if "render" in name})
+    finally:
+        site.kill()
+        site.wait()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)
