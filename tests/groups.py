@@ -58,7 +58,7 @@ LONG = {
     **dict.fromkeys(
         (
             f"jobs/test_signals_on_giants.py::test_stopped_and_run_again[{job}-{runner}-{number}]"
-            for job in ("inject", "fetch", "parse", "updatedb", "index", "dedup", "pagerank")
+            for job in ("inject", "fetch", "parse", "updatedb", "index", "dedup", "pagerank", "generate-again")
             for runner in ("inline", "local")
             for number in (2, 15)
             if (job, runner, number) not in {("parse", "local", 15), ("updatedb", "inline", 2)}

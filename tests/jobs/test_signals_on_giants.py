@@ -33,9 +33,10 @@ JOBS = {
     "index": ("index", "b"),
     "dedup": ("dedup",),
     "pagerank": ("pagerank",),
+    "generate-again": ("generate", "-batchId", "c"),
 }
 SETTINGS = {
-    "parser.timeout": "4",
+    "parser.timeout": "10",  # more than the pages take on a machine that is busy
     "db.max.outlinks.per.page": "-1",
     "storage.embedded.map.size": str(1 << 30),
     "fetcher.server.delay": "0.2",
@@ -108,12 +109,24 @@ def test_stopped_and_run_again(job: str, runner: str, number: signal.Signals, st
             if not kills.count(hit and process.returncode != 0):
                 continue
             commands.assert_nothing_left(process.pid)
-            assert process.returncode == SIGNALS[number], commands.log()[-2000:]
+            # Python takes its handlers away when it ends: to a shell, which sees 128 and the signal, it is the same
+            late = -number if "finished at" in commands.log() else None
+            assert process.returncode in (SIGNALS[number], late), commands.log()[-2000:]
             assert "Traceback" not in commands.log()
             slow.append(took)
             commands.run(*words)
-            assert cells(commands.folder) == expected
+            assert different(cells(commands.folder), expected) == {}
     assert min(slow) < SOON
+
+
+def different(found: dict[str, dict[str, bytes]], expected: dict[str, dict[str, bytes]]) -> dict[str, object]:
+    """Return what differs by row and column, in short: rows are pages of a megabyte."""
+    return {
+        f"{key} {column}": (str(was)[:300], str(should)[:300])
+        for key in found.keys() | expected.keys()
+        for column in found.get(key, {}).keys() | expected.get(key, {}).keys()
+        if (was := found.get(key, {}).get(column)) != (should := expected.get(key, {}).get(column))
+    }
 
 
 def wait_for(commands: Commands, process: subprocess.Popen[bytes], sign: str) -> None:

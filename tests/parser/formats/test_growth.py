@@ -125,6 +125,7 @@ XML: dict[str, Shape] = {
     "links": text("<link href='/x'/>", "<feed><entry>", "</entry></feed>"),
     "text in pieces": text("x<b/>", "<rss><title>", "</title></rss>"),
 }
+PDF = s.pdf([b"BT /F 9 Tf (text) Tj ET"])
 SHAPES: dict[str, tuple[type[Parser], dict[str, Shape]]] = {
     "feed": (FeedParser, XML),
     "xml": (XmlParser, XML),
@@ -133,6 +134,7 @@ SHAPES: dict[str, tuple[type[Parser], dict[str, Shape]]] = {
         {
             "files": many(lambda n: s.zipped([(f"{k}.txt", b"text") for k in range(n)]), 110),
             "empty files": many(lambda n: s.zipped([(f"{k}", b"") for k in range(n)]), 90),
+            "PDFs": many(lambda n: s.zipped([(f"{k}.pdf", PDF) for k in range(n)]), len(PDF) + 110),
             "one name": many(lambda n: s.zipped([("a.txt", b"text")] * n), 110),
             "long names": many(lambda n: s.zipped([("é" * 200 + str(k), b"") for k in range(n)]), 900),
             "entries that overlap": halves(overlapping, 60),
