@@ -77,9 +77,14 @@ _REQUESTS = tuple(
 ) + (b"HEAD / HTTP/1.0\r\n\r\n", b"POST / HTTP/1.1\r\nHost: [::1]\r\nContent-Length: 1\r\n\r\nx")  # fmt: skip
 
 
-def _seed_word(text: str) -> bytes:
-    streams = s.doc(text)
-    return streams["WordDocument"][:0x400].ljust(0x400, b"\0") + streams["1Table"]
+def _seed_word(streams: dict[str, bytes]) -> bytes:
+    return streams["WordDocument"][:0x800].ljust(0x800, b"\0") + streams["1Table"]
+
+
+def _seed_lists() -> bytes:
+    levels = [s.list_level("%1."), s.list_level("%1.%2", 4, flags=0x0C), *[s.list_level("o", 23)] * 7]
+    items = {0: s.in_list(1, 0), 1: s.in_list(style=1), 2: s.in_list(1, 1)}
+    return _seed_word(s.doc_with_lists("a\rb\rc\r", items, [levels], styles=[(0, b""), (0, s.in_list(1))]))
 
 
 def _avro() -> tuple[bytes, ...]:
@@ -128,13 +133,17 @@ SEEDS: dict[str, tuple[bytes, ...]] = {
     "image": (
         s.png((b"tEXt", b"Title\0t"), (b"eXIf", s.tiff([(0x010E, 2, 4, b"text")]))),
         s.jpeg((0xFE, b"c"), (0xE1, b"Exif\0\0" + s.tiff([(0x8825, 4, 1, b"\x08\0\0\0")]))),
+        s.jpeg((0xED, b"Photoshop 3.0\08BIM\4\4\0\0\0\0\0\6\x1c\2\x19\0\1a")),
         b"GIF89a\1\0\1\0", b"BM" + bytes(40), b"RIFF\0\0\0\0WEBPVP8L" + bytes(20),
         s.tiff([(0x0100, 3, 1, b"\4\0\0\0"), (0x829A, 5, 1, b"\x08\0\0\0")], bytes(8)),
     ),
-    "pdf": (s.pdf([b"BT /F 9 Tf (text) Tj ET"], s.link("http://h.test/")),),
+    "pdf": (
+        s.pdf([b"BT /F 9 Tf (text) Tj ET"], s.link("http://h.test/")),
+        s.pdf([b"BT /G 9 Tf <00410042> Tj ET"], **s.VERTICAL),
+    ),
     "compound": (s.compound(s.doc("text")), s.compound(s.msg())),
     "embedded": (bytes(44) + b"\x30\0\0\0" + bytes(100), s.RTF),
-    "word": (_seed_word('a\x13HYPERLINK "/x"\x14l\x15'),),
+    "word": (_seed_word(s.doc('a\x13HYPERLINK "/x"\x14l\x15')), _seed_lists()),
     "excel": (
         s.xls(s.shared_strings("a", "b") + s.label(1, "c") + s.record(0xFD, bytes(10)) + s.record(0x27E, bytes(10))
               + s.record(0x06, bytes(20)) + s.record(0x85, bytes(6) + b"\1\0S"))["Workbook"],

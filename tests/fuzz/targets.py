@@ -264,7 +264,7 @@ def _ole(data: bytes) -> bytes:
 
 
 def _word(data: bytes) -> bytes:
-    stream, table, summary = data[:0x400], data[0x400:0x600], data[0x600:]
+    stream, table, summary = data[:0x800], data[0x800:0xA00], data[0xA00:]
     return s.compound({"WordDocument": stream, "1Table": table, "0Table": table, "\x05SummaryInformation": summary})
 
 

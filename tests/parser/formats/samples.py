@@ -9,6 +9,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from typing import Any
 
 FREE, END, FAT = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
@@ -310,7 +311,7 @@ def doc_with_lists(
     stream += bytes(-len(stream) % 512)
     struct.pack_into("<H", stream, 0x98, 93)
     numbers = [len(line) + 1 for line in text.split("\r")[:-1]]
-    ends = [0x400 + 2 * sum(numbers[: at + 1]) for at in range(len(numbers))]
+    ends = [0x400 + 2 * characters for characters in accumulate(numbers)]
     pages = []
     for first in range(0, len(ends), 12):
         some = ends[first : first + 12]

@@ -364,9 +364,9 @@ SHAPES: dict[str, tuple[type[Parser], dict[str, Shape]]] = {
             "Word's styles of lists": ole(
                 lambda n: s.doc_with_lists(
                     "x\r" * n,
-                    {k: s.in_list(style=k) for k in range(n)},
+                    {k: s.in_list(style=k % 4000) for k in range(n)},
                     [[s.list_level("%1")]],
-                    styles=[(max(k - 1, 0), b"" if k else s.in_list(1)) for k in range(n)],
+                    styles=[(max(k - 1, 0), b"" if k else s.in_list(1)) for k in range(min(n, 4000))],
                 ),
                 60,
             ),
