@@ -109,7 +109,7 @@ def test_every_hostile_page_ends_in_a_status_and_honest_ones_are_unharmed(
     honest = {path: render.pages[site.url(f"/honest{path}")] for path in paths}
     assert {path: page.status for path, page in honest.items() if b"honest workwork" not in (page.content or b"")} == {}
     asked = [seen.path for seen in site.seen]
-    assert sum(path.startswith("/tick?") for path in asked) <= 50
+    assert sum(path.startswith("/tick?") for path in asked) <= 2 * 50  # twice, if its browser was lost to another page
     assert asked.count("/reload") <= 6
     assert not [path for path in asked if path.startswith("/away?")]
     assert len(render.pages[site.url("/huge")].content or b"") == 1_048_576
