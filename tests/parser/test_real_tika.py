@@ -1,9 +1,10 @@
-"""The parser that asks a Tika server, against a real one: what nothing here reads."""
+"""The parser that asks a Tika server, against a real one: what nothing here reads, and types that are given to it."""
 
 from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -60,3 +61,16 @@ def test_what_nothing_here_reads(name: str, text: str, asking: Configuration, do
     parse = parsed(name, documents.read(f"test-documents/{name}"), asking)
     assert text in parse.text
     assert name != "testVISIO.vsd" or parse.metadata["dc:creator"] == b"Hogwarts"
+
+
+def test_a_type_that_is_given_to_the_server(asking: Configuration, documents: zipfile.ZipFile, tmp_path: Path) -> None:
+    """A workbook that is refused here by name."""
+    kind = "application/vnd.ms-excel.sheet.binary.macroenabled.12"
+    listed = f'<mimeType name="{kind}"><plugin id="parse-tika-server"/></mimeType>'
+    plugins = tmp_path / "parse-plugins.xml"
+    content = documents.read("test-documents/testEXCEL.xlsb")
+    asking.set("parse.plugin.file", str(plugins))
+    plugins.write_text("<parse-plugins/>")
+    assert "binary workbooks: not read here" in parsed("testEXCEL.xlsb", content, asking).args[0]
+    plugins.write_text(f"<parse-plugins>{listed}</parse-plugins>")
+    assert "This is an example spreadsheet" in parsed("testEXCEL.xlsb", content, asking).text
