@@ -28,10 +28,10 @@ def by_name(crawl: Crawl, dns: NameServer) -> Crawl:
 def test_no_page_of_many_cold_names_is_lost(site: ScriptedSite, by_name: Crawl, dns: NameServer) -> None:
     """Two hundred at once, of which some are slower than http.timeout, lose packets, or are told by TCP alone."""
     site.on("/p", Reply(body=b"<p>words"))
-    kinds = ["lossy", "slow-1500", "lost-1", "cut", "liar", "broken-1", "alias-5", "quiet6"]
+    kinds = ["lossy", "slow-3500", "lost-1", "cut", "liar", "broken-1", "alias-5", "quiet6"]
     hosts = [f"{kinds[number // 50] if number % 50 == 0 else 'plain'}.n{number}.test" for number in range(400)]
     urls = [site.url("/p", host) for host in hosts]
-    by_name(*urls, threads=200, http_timeout="1000")
+    by_name(*urls, threads=200, http_timeout="3000")
     assert {page.status for page in by_name.pages.values()} == {2}
     assert len(by_name.pages) == len(urls)
     assert by_name.report.errors == 0
