@@ -7,6 +7,7 @@ another user (``browser.user``), sandbox and all. The kernel kills it when the p
 from __future__ import annotations
 
 import fcntl
+import mmap
 import os
 import pwd
 import shlex
@@ -36,7 +37,6 @@ _FEATURES_OFF = (
 _PREFIX = "nutch2py-browser-"
 _LOCK = "task"
 """A file that the task holds locked: the kernel lets go of it however the task ends."""
-_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 def find(executable: str) -> str:
@@ -193,7 +193,7 @@ def memory(pid: int) -> int:
         resident, shared = map(int, Path(f"/proc/{pid}/statm").read_text().split()[1:3])
     except (OSError, ValueError):
         return 0
-    return (resident - shared) * _PAGE
+    return (resident - shared) * mmap.PAGESIZE
 
 
 def browser_process(home: Home) -> int | None:

@@ -15,6 +15,9 @@ from nutch2py.record import Field
 from nutch2py.webpage import ParseStatusCode, WebPage
 
 _MAX_ANSWER = 64 << 20
+_BROKEN = "X-TIKA:EXCEPTION:container_exception"
+"""Where Tika tells, in an answer with status 200, that a document itself could not be read to its end."""
+_LONGEST = 500  # characters of it
 _KEPT = ("dc:creator", "dc:subject", "dc:description", "dcterms:created", "dcterms:modified", "xmpTPg:NPages")
 
 
@@ -48,11 +51,16 @@ class TikaServerParser(Parser):
             parts = orjson.loads(raw[:_MAX_ANSWER])
         except (OSError, ValueError) as error:
             return failure(ParseStatusCode.EXCEPTION, f"Tika server {self._url}: {error}")
+        if not isinstance(parts, list) or not parts:
+            return failure(ParseStatusCode.EXCEPTION, f"Tika server {self._url}: it has sent no list of parts")
         document = Document(page.base_url or url)
-        for part in parts if isinstance(parts, list) else []:
+        broken = str(_first(parts[0].get(_BROKEN)) or "").strip()
+        if broken and not any(str(part.get("X-TIKA:content") or "").strip() for part in parts):
+            return failure(ParseStatusCode.EXCEPTION, f"Tika server {self._url}: {broken.splitlines()[0][:_LONGEST]}")
+        for part in parts:
             document.describe("title", _first(part.get("dc:title")))
             document.add(str(part.get("X-TIKA:content") or ""))
-        for name in _KEPT if isinstance(parts, list) and parts else ():
+        for name in _KEPT:
             document.describe(name, _first(parts[0].get(name)))
         return document.to_parse()
 

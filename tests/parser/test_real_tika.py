@@ -12,6 +12,7 @@ from nutch2py.conf import Configuration
 from nutch2py.contracts import Parse
 from nutch2py.parser.bounded_parsing import BoundedParsing
 from nutch2py.parser.parsechecker import page_of
+from nutch2py.webpage import ParseStatusCode
 from tests.parser.trees import tika_jar
 from tests.services import Service, running
 
@@ -74,3 +75,11 @@ def test_a_type_that_is_given_to_the_server(asking: Configuration, documents: zi
     assert "binary workbooks: not read here" in parsed("testEXCEL.xlsb", content, asking).args[0]
     plugins.write_text(f"<parse-plugins>{listed}</parse-plugins>")
     assert "This is an example spreadsheet" in parsed("testEXCEL.xlsb", content, asking).text
+
+
+def test_a_document_that_is_cut_off_is_a_failure(asking: Configuration, documents: zipfile.ZipFile) -> None:
+    """The server answers 200 all the same."""
+    content = documents.read("test-documents/testVISIO.vsd")[:600]
+    parse = parsed("testVISIO.vsd", content, asking)
+    assert (parse.major, parse.minor) == (ParseStatusCode.FAILED, ParseStatusCode.EXCEPTION)
+    assert "Exception" in parse.args[0]
