@@ -169,6 +169,8 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
     """Whether YARN has ended a task for its memory."""
     missing_program = ""
     """What could not be started on a node."""
+    forgotten = False
+    """Whether the ResourceManager has answered that it knows no such application."""
 
     def get_hadoop_version(self) -> str:
         """Return what stands for every Hadoop with YARN; asking would start a JVM."""
@@ -241,11 +243,21 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
             program = _NO_PROGRAM.search(line)
             if program:
                 self.missing_program = program[1].decode("utf-8", "replace")
+            if b"Could not get Job info from RM" in line:
+                self.forgotten = True
             if b"Retrying connect to server" in line or b"ERROR" in line or b"Exception" in line:
                 self.said = line.decode("utf-8", "replace").strip()
+                if b"Retrying" in line and self.forgotten:  # a history server that is not there, again and again
+                    raise self._forgotten_error()
                 if b"Retrying" in line:  # the client itself waits, see write_job_properties
                     begins("YARN", self.said.partition("Retrying ")[2], self.installation.wait, "HADOOP_HOME")
             yield line
+
+    def _forgotten_error(self) -> NutchError:
+        return NutchError(
+            "YARN no longer knows the application of this job: its ResourceManager was started anew, and keeps "
+            "applications only with yarn.resourcemanager.recovery.enabled: run the command again"
+        )
 
     def output_records(self) -> int:
         """Return how many lines the last step put out, by Hadoop's counters."""
@@ -284,6 +296,8 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
         told = self.installation.task_error(self.application) if self.application else None
         if told is not None:
             return told
+        if self.forgotten:
+            return self._forgotten_error()
         for kind in _OF_TASKS:
             if kind.exit_code == self.exit_code:
                 return kind(f"a task failed ({_first_line(kind.__doc__)}): see {logs}")

@@ -124,6 +124,22 @@ def test_a_task_whose_log_is_lost_ends_the_job_with_its_exit_code(kind: type[Nut
     assert type(runner.explain(OSError("the job failed"))) is kind
 
 
+def test_an_application_that_yarn_has_forgotten_is_not_waited_for() -> None:
+    """What Hadoop's client says when a ResourceManager came back without recovery, and there is no history server."""
+    runner = HadoopRunner.__new__(HadoopRunner)
+    runner.installation = Hadoop("hadoop", "yarn", "streaming.jar", "folder", wait=600.0)
+    said = [
+        b"INFO ipc.Client: Retrying connect to server: localhost/127.0.0.1:8032. Already tried 1 time(s)",
+        b"INFO mapred.ClientServiceDelegate: Could not get Job info from RM for job job_1_0001. Redirecting to history",
+        b"INFO ipc.Client: Retrying connect to server: 0.0.0.0/0.0.0.0:10020. Already tried 0 time(s)",
+        b"INFO ipc.Client: Retrying connect to server: 0.0.0.0/0.0.0.0:10020. Already tried 1 time(s)",
+    ]
+    watched = runner._watched(iter(said))
+    assert [next(watched), next(watched)] == said[:2]
+    with pytest.raises(NutchError, match="YARN no longer knows the application"):
+        next(watched)
+
+
 def test_a_dump_comes_back_byte_for_byte(hadoop_cluster: Cluster, tmp_path: Path) -> None:
     """Text of several lines with every character that could end one, and bytes that are no text."""
     conf, reference = on_yarn(hadoop_cluster, tmp_path, crawl.SETTINGS), inline(tmp_path, crawl.SETTINGS)
