@@ -63,17 +63,17 @@ class Running:
     def _on_end(self, *_: object) -> None:
         self.dead = self.old = True
 
-    async def context(self, user_agent: str, headers: dict[str, str]) -> BrowserContext:
+    async def context(self, http: HttpSettings, headers: dict[str, str]) -> BrowserContext:
         """Make a context: nothing of other pages, no downloads, no permissions, no service workers."""
         settings = self._settings
         context: BrowserContext = await self._browser.new_context(
-            user_agent=user_agent,
+            user_agent=http.user_agent(),
             extra_http_headers=headers,
             viewport={"width": settings.width, "height": settings.height},
             service_workers="block",
             accept_downloads=False,
             permissions=[],
-            ignore_https_errors=True,
+            ignore_https_errors=not http.check_certificates,
         )
         await context.add_init_script(BEFORE_ALL)
         return context
@@ -195,7 +195,7 @@ class Pool:
         self._proxy.admit(lane)
         context = None
         try:
-            context = await running.context(http.user_agent(), headers)
+            context = await running.context(http, headers)
             page = await context.new_page()
             session = await context.new_cdp_session(page)
             login = {"response": "ProvideCredentials", "username": lane.name, "password": lane.secret}

@@ -15,6 +15,7 @@ from nutch2py.jobs.checkers import parse_checker
 from nutch2py.webpage import CrawlStatus, MetadataKey
 from nutch2py.webpage import ProtocolStatusCode as Code
 from tests.browser.conftest import Render
+from tests.site.certificate import self_signed
 from tests.site.server import Reply, ScriptedSite
 
 SHELL = b"""<!doctype html><html><head><meta charset=gbk><title>x</title></head><body><noscript>You need to enable
@@ -139,3 +140,17 @@ def test_a_fetch_without_a_browser_ends_and_says_why(site: ScriptedSite, render:
     with pytest.raises(ConfigurationError, match=r"browser\.executable: /none is no program"):
         render(site.url("/"), browser_executable="/none")
     assert not render.pages
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_what_a_script_asks_for_over_tls_is_checked_as_pages_are(
+    site: ScriptedSite, render: Render, tmp_path: Path, check: bool
+) -> None:
+    with ScriptedSite(certificate=self_signed(tmp_path, "b.test")) as other:
+        other.on("/data", Reply(body=b"of the other host", headers=[("Access-Control-Allow-Origin", "*")]))
+        script = f"fetch('{other.url('/data', 'b.test')}').then((answer) => answer.text(), () => 'refused')"
+        write = ".then((text) => { document.body.textContent = text; });"
+        site.on("/", Reply(body=f"<body><div id=root></div><script>{script}{write}</script>".encode()))
+        page = render(site.url("/", "a.test"), rules="all render", http_tls_certificates_check=str(check).lower())
+        assert (b"refused" if check else b"of the other host") in (page.content or b"")
+        assert other.gets("/data") == (not check)

@@ -9,17 +9,12 @@ import time
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from scrapy import Request
 from scrapy.http import Response
 
@@ -32,6 +27,7 @@ from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, WebPage
 from nutch2py.webpage import ProtocolStatusCode as Code
 from tests.fetcher.conftest import BATCH, Crawl, item
+from tests.site.certificate import self_signed
 from tests.site.server import Reply, ScriptedSite
 
 PAGE = b"<html><body>hello</body></html>"
@@ -609,20 +605,7 @@ def test_proxy(site: ScriptedSite, crawl: Crawl) -> None:
 
 @pytest.fixture
 def tls_site(tmp_path: Path) -> Iterator[ScriptedSite]:
-    now = datetime.now(UTC)
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a.test")])
-    certificate = (
-        x509.CertificateBuilder(
-            name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(hours=1)
-        )
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("a.test")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    pem = Encoding.PEM
-    path = tmp_path / "site.pem"
-    path.write_bytes(key.private_bytes(pem, PrivateFormat.PKCS8, NoEncryption()) + certificate.public_bytes(pem))
-    with ScriptedSite(certificate=str(path)) as running:
+    with ScriptedSite(certificate=self_signed(tmp_path, "a.test")) as running:
         yield running
 
 
