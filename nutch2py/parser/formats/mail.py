@@ -84,23 +84,23 @@ class MailParser(DocumentParser):
 
     def _part(self, part: Message, document: Document) -> None:
         """Read a part and those in it: of alternatives the last that a reader of mail would show."""
-        kind, parts = part.get_content_type(), part.get_payload()
-        if not isinstance(parts, list):
+        if not part.is_multipart():
             self._leaf(part, document)
-        elif kind == "message/rfc822":
+            return
+        found = part.get_payload()  # of no other part: text in a charset whose name holds NUL makes it fail
+        kind, parts = part.get_content_type(), [each for each in found if isinstance(each, Message)]
+        if kind == "message/rfc822":
             whole = _unpacked(part)
             if whole is not None:
                 self._nested.add(document, decoded(part.get_filename()), whole, kind)
                 return
             for each in parts[:1]:
-                if isinstance(each, Message):
-                    self._message(each, document, inner=True)
+                self._message(each, document, inner=True)
         elif kind == "multipart/alternative":
-            self._alternatives([each for each in parts if isinstance(each, Message)], document)
+            self._alternatives(parts, document)
         else:
             for each in parts:
-                if isinstance(each, Message):
-                    self._part(each, document)
+                self._part(each, document)
 
     def _alternatives(self, parts: list[Message], document: Document) -> None:
         """Read attachments, and of the texts the HTML; another one if that says nothing."""
