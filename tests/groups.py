@@ -75,7 +75,13 @@ LONG = {
     ),
     "mapreduce/test_spark.py::test_a_round_of_a_crawl_ends_in_the_same_table": "pagerank runs on Spark",
     "mapreduce/test_yarn_kills.py::test_a_mapper_and_a_reducer_of_fetch": "those of updatedb are killed",
-    "mapreduce/test_yarn_kills.py::test_the_driver_of_fetch_is_terminated": "that of updatedb is killed",
+    **dict.fromkeys(
+        (
+            "mapreduce/test_yarn_kills.py::test_the_driver_of_fetch_is_terminated",
+            "mapreduce/test_yarn_kills.py::test_the_driver_of_updatedb_is_killed",
+        ),
+        "tasks of updatedb on YARN are killed, and drivers of every job on the other runners",
+    ),
     "parser/formats/test_growth.py::test_documents_of_half_a_megabyte": "those of 32 KB are measured",
     "parser/test_real_trees.py::test_every_page_link_and_character[linux-doc-6.1]": "three other packages are read",
 }

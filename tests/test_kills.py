@@ -87,6 +87,8 @@ def test_no_test_kills_in_a_way_that_does_not_notice() -> None:
         if not ast.unparse(node).endswith(ours)
     ]
     assert found == [
+        # of the browser, and of the task that has one: whether another is there, or none is left, is looked at
+        *["tests.browser.test_hostile_pages: task.kill", "tests.browser.test_hostile_pages: chromium.kill"],
         *["tests.kill.points: os.killpg", *["tests.kill.points: os.kill"] * 3],  # which note where they strike
         "tests.kills: os.killpg",
         "tests.kills: os.kill",
@@ -95,6 +97,7 @@ def test_no_test_kills_in_a_way_that_does_not_notice() -> None:
         *["tests.outages.test_outages: self._process.kill", "tests.outages.test_outages: os.kill"],
         "tests.outages.test_outages: subject.kill",
         "tests.outages.trials: subject.kill",
+        "tests.scrapy_projects.test_tutorial: spider.send_signal",  # at a page that is under way: its server knows
         "tests.soak.soaking: process.kill",  # that of a process which may have ended
         "tests.test_crawl_process: os.kill",  # the process itself, which goes on
         "tests.test_scripts: os.kill",  # of a script, whose exit code is looked at

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -20,7 +19,6 @@ HANDLERS = {"auto": PYCURL, "pycurl": PYCURL, "aiohttp": _AIOHTTP, "httpx": _HTT
 GATED = frozenset({PYCURL, PYCURL_WHOLE, _AIOHTTP, _HTTPX})
 """Handlers whose connections the address gate sees."""
 
-_SETTING = re.compile(r"\s*(?:^|[,\n])\s*(?=[A-Z][A-Z0-9_]*\s*=)")
 _FIRST = 100  # where middlewares begin for which no place is given: nearer to the fetcher than all of Scrapy's
 
 Components = tuple[tuple[str, int], ...]
@@ -94,9 +92,23 @@ def _components(conf: Configuration, name: str) -> Components:
     return tuple(found)
 
 
+def _parted(text: str) -> list[str]:
+    """Part settings at commas and lines, where the name of another one follows: else they belong to the value."""
+    parts: list[str] = []
+    for line in text.splitlines():
+        for number, piece in enumerate(line.split(",")):
+            name, equals, _ = piece.partition("=")
+            begins = equals and name.strip().isidentifier() and name.strip().isupper()
+            if parts and not begins:
+                parts[-1] += ("," if number else "\n") + piece
+            elif piece.strip():
+                parts.append(piece)
+    return parts
+
+
 def _settings(conf: Configuration) -> tuple[tuple[str, Any], ...]:
     name, found = "fetcher.scrapy.settings", []
-    for text in filter(None, _SETTING.split(conf.get(name, "").strip())):
+    for text in _parted(conf.get(name, "")):
         key, equals, value = (part.strip() for part in text.partition("="))
         if not equals:
             raise ConfigurationError(f"property {name} holds {text!r}: write NAME=VALUE, parted by commas or lines")

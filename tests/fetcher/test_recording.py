@@ -65,9 +65,9 @@ def write(row: dict[str, bytes], page: WebPage) -> None:
             row[f"{family.decode()}:{qualifier.decode()}"] = value
 
 
-@pytest.fixture(scope="module")
-def recorded_site(recording: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with serve(recording, tmp_path_factory.mktemp("recorded")) as folder:
+@pytest.fixture
+def recorded_site(recording: Path, tmp_path: Path) -> Iterator[Path]:
+    with serve(recording, tmp_path) as folder:  # from its first round on for each test: its pages change with time
         yield folder
 
 

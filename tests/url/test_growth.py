@@ -110,7 +110,6 @@ PATTERNS: dict[str, Case] = {
     "filter_automaton:_REPEAT": Case("match", ["1", "{1", "*"], "{"),
     "filter_automaton:_CLASS": Case("match", ["a", "\\", "\\]", "[", "^"], "["),
     "url_filters:_OTHER": Case("sub", ["a", "é", " ", "中a"]),
-    "url_filters:_PLAIN": Case("fullmatch", ["a", "~", " "]),
     "filter_validator:_URL": Case("fullmatch", ["a", "a.", "1.", "-", "/", "?", "/?", "#", ".."], "http://a.bc"),
     "filter_validator:_PATH_LIKE": Case("match", ["a", "?", "/"]),
     "filter_validator:_DOTS": Case("findall", [".", "..a"]),
