@@ -16,7 +16,7 @@ import nutch2py
 
 PACKAGE = Path(nutch2py.__file__).parent
 TRANSLATED = {
-    "fetcher/transfer.py:cause_of": "libcurl has one code for several malformed headers",
+    "fetcher/curl_codes.py:cause_of": "libcurl has one code for several malformed headers",
     "table/hbase/failures.py:conditions_of": "HBase throws DoNotRetryIOException for many things",
     "backends/elastic_client.py:ElasticClient._explain": "shortens what OpenSSL says for the user, decides nothing",
 }

@@ -15,56 +15,12 @@ import pycurl
 from nutch2py.fetcher.answer import Answer, Cause, Failure, FailureKind, header_fields
 from nutch2py.fetcher.auth import Credentials
 from nutch2py.fetcher.body import Body, encoding_of
+from nutch2py.fetcher.curl_codes import KINDS, cause_of
 from nutch2py.fetcher.ftp import ftp_listing
 from nutch2py.fetcher.gate import AddressExcludedError
 from nutch2py.fetcher.http_settings import HttpSettings
 from nutch2py.schedule.http_date import format_http_date
 from nutch2py.url.javaurl import parse_url
-
-_MALFORMED = pycurl.E_FTP_WEIRD_SERVER_REPLY  # CURLE_WEIRD_SERVER_REPLY, which pycurl knows by an older name
-_KINDS = {
-    pycurl.E_COULDNT_RESOLVE_HOST: FailureKind.DNS,
-    pycurl.E_COULDNT_RESOLVE_PROXY: FailureKind.DNS,
-    pycurl.E_OPERATION_TIMEDOUT: FailureKind.TIMEOUT,
-    pycurl.E_GOT_NOTHING: FailureKind.CLOSED,
-    pycurl.E_RECV_ERROR: FailureKind.CLOSED,
-    pycurl.E_SEND_ERROR: FailureKind.CLOSED,
-    pycurl.E_PARTIAL_FILE: FailureKind.CLOSED,
-    pycurl.E_UNSUPPORTED_PROTOCOL: FailureKind.PROTOCOL,  # libcurl: HTTP/0.9, an unknown version
-    pycurl.E_BAD_CONTENT_ENCODING: FailureKind.PROTOCOL,
-    pycurl.E_URL_MALFORMAT: FailureKind.URL,
-    _MALFORMED: FailureKind.PROTOCOL,
-    pycurl.E_SSL_CONNECT_ERROR: FailureKind.TLS,
-    pycurl.E_PEER_FAILED_VERIFICATION: FailureKind.TLS,
-    pycurl.E_SSL_ENGINE_NOTFOUND: FailureKind.TLS,
-    pycurl.E_SSL_ENGINE_SETFAILED: FailureKind.TLS,
-    pycurl.E_SSL_ENGINE_INITFAILED: FailureKind.TLS,
-    pycurl.E_SSL_CERTPROBLEM: FailureKind.TLS,
-    pycurl.E_SSL_CIPHER: FailureKind.TLS,
-    pycurl.E_SSL_CACERT_BADFILE: FailureKind.TLS,
-    pycurl.E_SSL_SHUTDOWN_FAILED: FailureKind.TLS,
-    pycurl.E_SSL_CRL_BADFILE: FailureKind.TLS,
-    pycurl.E_SSL_ISSUER_ERROR: FailureKind.TLS,
-    pycurl.E_SSL_PINNEDPUBKEYNOTMATCH: FailureKind.TLS,
-    pycurl.E_SSL_INVALIDCERTSTATUS: FailureKind.TLS,
-    pycurl.E_USE_SSL_FAILED: FailureKind.TLS,
-    98: FailureKind.TLS,  # CURLE_SSL_CLIENTCERT, which pycurl does not name
-}
-_CAUSES: dict[int, tuple[tuple[str, Cause], ...]] = {
-    pycurl.E_SEND_ERROR: (("Connection died", Cause.DEAD_CONNECTIONS),),
-    _MALFORMED: (
-        ("Header without colon", Cause.BAD_HEAD),
-        ("NUL byte in header", Cause.BAD_HEAD),
-        ("Carriage return", Cause.BAD_HEAD),
-        ("Content-Length", Cause.BAD_LENGTH),
-    ),
-    # a transfer encoding that was not asked for; content encodings are not libcurl's matter here
-    pycurl.E_BAD_CONTENT_ENCODING: (("", Cause.BAD_HEAD),),
-}
-"""libcurl's code and, where one code stands for several, its words -> what another try can do.
-
-The one place that knows these words; tests/fetcher/test_causes.py has libcurl itself say each of them.
-"""
 
 _SCHEMES = {
     "basic": pycurl.HTTPAUTH_BASIC,
@@ -107,27 +63,8 @@ class Transfer:
     """An easy handle that is used again and again; :meth:`prepare` begins a request, :meth:`answer` ends it."""
 
     __slots__ = (
-        "_count",
-        "_ended",
-        "_excluded",
-        "_ftp",
-        "_http",
-        "_limit",
-        "_resolved",
-        "_seen",
-        "_wished",
-        "active",
-        "body",
-        "curl",
-        "future",
-        "lines",
-        "logged_in",
-        "past_limit",
-        "received",
-        "sent",
-        "started",
-        "status_line",
-        "timed_out",
+        "_count", "_ended", "_excluded", "_ftp", "_http", "_limit", "_resolved", "_wished", "active", "body", "curl",
+        "future", "lines", "logged_in", "past_limit", "received", "sent", "started", "status_line", "timed_out",
         "url",
     )  # fmt: skip
 
@@ -146,7 +83,6 @@ class Transfer:
         self.received = self._count = 0
         self._ended = False  # the blank line after the headers was seen
         self.past_limit = self._excluded = ""
-        self._seen = b""
         self.sent = self.status_line = b""
         self.timed_out = False
         self.active = True  # since the sweep before
@@ -418,12 +354,7 @@ class Transfer:
             refused = self.curl.getinfo(pycurl.OS_ERRNO) == errno.ECONNREFUSED
             return Failure(FailureKind.REFUSED if refused else FailureKind.CONNECT, message)
         text = message or f"curl error {code}"
-        return Failure(_KINDS.get(code, FailureKind.OTHER), text, cause_of(code, message))
-
-
-def cause_of(code: int, message: str) -> Cause:
-    """Return what libcurl's code and message say of another try."""
-    return next((cause for words, cause in _CAUSES.get(code, ()) if words in message), Cause.OTHER)
+        return Failure(KINDS.get(code, FailureKind.OTHER), text, cause_of(code, message))
 
 
 class _OpenedSocket:

@@ -19,9 +19,10 @@ import pytest
 from nutch2py.conf import Configuration
 from nutch2py.fetcher import lenient
 from nutch2py.fetcher.answer import Cause, Failure, FailureKind
+from nutch2py.fetcher.curl_codes import _CAUSES, cause_of
 from nutch2py.fetcher.gate import AddressExcludedError
 from nutch2py.fetcher.http_settings import HttpSettings
-from nutch2py.fetcher.transfer import _CAUSES, Transfer, cause_of
+from nutch2py.fetcher.transfer import Transfer
 from nutch2py.fetcher.transport import GatedLoop, failure_of
 from nutch2py.url.javaurl import parse_url
 from tests.fetcher.conftest import Crawl
