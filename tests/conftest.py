@@ -16,6 +16,7 @@ from tests.backends.solr_server import solr_server
 from tests.groups import GroupScheduling, in_order, is_long
 from tests.mapreduce.hadoop_cluster import hadoop_cluster, package_folder
 from tests.services import Service
+from tests.site.server import Reply, ScriptedSite
 from tests.table.hbase_server import hbase, hbase_server
 
 __all__ = ["hadoop_cluster", "hbase", "hbase_server", "package_folder", "solr_server"]
@@ -96,6 +97,14 @@ def recording() -> Path:
     if not RECORDING.is_dir():
         pytest.skip("the recording is not here: set NUTCH2PY_RECORDING to its folder")
     return RECORDING
+
+
+@pytest.fixture
+def site() -> Iterator[ScriptedSite]:
+    """Serve on the loopback what a test scripts; there is no robots.txt."""
+    with ScriptedSite() as running:
+        running.on("/robots.txt", Reply(404))
+        yield running
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
+
+from tests.interposing import compiled
 
 _SOURCE = r"""
 #define _GNU_SOURCE
@@ -79,15 +79,7 @@ int mkdir(const char *path, mode_t mode) {
 
 def library(folder: Path) -> Path | None:
     """Compile the library; None where there is no C compiler."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        return None
-    source, made = folder / "disk.c", folder / "disk.so"
-    source.write_text(_SOURCE)
-    words = [compiler, "-shared", "-fPIC", "-O1", "-o", str(made), str(source), "-ldl"]
-    done = subprocess.run(words, capture_output=True, check=False, text=True)
-    assert done.returncode == 0, done.stderr
-    return made
+    return compiled(_SOURCE, folder / "disk.so")
 
 
 def failing_disk(made: Path, number: int, part: str) -> dict[str, str]:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -11,11 +10,8 @@ from nutch2py.browser.chromium import NAMES
 from nutch2py.browser.renderer import open_renderer
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem, FetchReport
-from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import Mark, WebPage
-from tests.site.server import Reply, ScriptedSite
-
-BATCH = "1600000001-7"
+from nutch2py.webpage import WebPage
+from tests.fetcher.conftest import item, loopback
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -27,27 +23,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def site() -> Iterator[ScriptedSite]:
-    with ScriptedSite() as running:
-        running.on("/robots.txt", Reply(404))
-        yield running
-
-
-@pytest.fixture
 def browser_conf(tmp_path: Path) -> Configuration:
-    """Give a configuration that renders pages of the loopback; host names ``*.test`` are there too."""
-    hosts = tmp_path / "hosts.txt"
-    hosts.write_text("".join(f"127.0.0.1 {name}.test\n" for name in "abcdefghij"), encoding="utf-8")
-    return Configuration.load(
-        overrides={
-            "http.agent.name": "probe",
-            "http.hosts.file": str(hosts),
-            "http.filter.ipaddress.exclude": "",
-            "fetcher.server.delay": "0.0",
-            "plugin.includes.add": "protocol-browser",
-            "browser.time.limit": "60",
-        }
-    )
+    """Give a configuration that renders pages of the loopback."""
+    return loopback(tmp_path, plugin_includes_add="protocol-browser", browser_time_limit="60")
 
 
 class Render:
@@ -66,17 +44,11 @@ class Render:
         for name, value in properties.items():
             conf.set(name.replace("_", "."), value)
         fetcher = Fetcher(conf, 4, log=self.log.append, renderer=open_renderer(conf))
-        self.report = fetcher.run(map(_item, urls), self._keep)
+        self.report = fetcher.run(map(item, urls), self._keep)
         return self.pages[urls[0]]
 
     def _keep(self, done: FetchItem) -> None:
         self.pages[done.url] = done.page
-
-
-def _item(url: str) -> FetchItem:
-    page = WebPage()
-    page.markers[Mark.GENERATE] = BATCH
-    return FetchItem(reverse_url(url), url, page)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,16 +9,8 @@ from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem, FetchReport
 from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import Mark, WebPage
-from tests.site.server import Reply, ScriptedSite
 
 BATCH = "1600000001-7"
-
-
-@pytest.fixture
-def site() -> Iterator[ScriptedSite]:
-    with ScriptedSite() as running:
-        running.on("/robots.txt", Reply(404))
-        yield running
 
 
 @pytest.fixture(params=["false", "true"], ids=["short", "whole"], scope="module")
@@ -28,21 +19,23 @@ def way(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+def loopback(folder: Path, **more: str) -> Configuration:
+    """Return a configuration that fetches from the loopback without delay; host names ``*.test`` are there too."""
+    hosts = folder / "hosts.txt"
+    hosts.write_text("".join(f"127.0.0.1 {name}.test\n" for name in "abcdefghij"), encoding="utf-8")
+    properties = {
+        "http.agent.name": "probe",
+        "http.hosts.file": str(hosts),
+        "http.filter.ipaddress.exclude": "",
+        "fetcher.server.delay": "0.0",
+    }
+    return Configuration.load(overrides=properties | {name.replace("_", "."): value for name, value in more.items()})
+
+
 @pytest.fixture
 def fetch_conf(tmp_path: Path, way: str) -> Configuration:
-    """Give a configuration that fetches from the loopback without delay; host names ``*.test`` are there too."""
-    hosts = tmp_path / "hosts.txt"
-    hosts.write_text("".join(f"127.0.0.1 {name}.test\n" for name in "abcdefghij"), encoding="utf-8")
-    return Configuration.load(
-        overrides={
-            "http.agent.name": "probe",
-            "http.hosts.file": str(hosts),
-            "http.filter.ipaddress.exclude": "",
-            "fetcher.server.delay": "0.0",
-            "http.timeout": "2000",
-            "fetcher.scrapy.whole": way,
-        }
-    )
+    """Give the configuration of a fetch from the loopback, one way or the other."""
+    return loopback(tmp_path, http_timeout="2000", fetcher_scrapy_whole=way)
 
 
 def item(url: str, **cells: object) -> FetchItem:

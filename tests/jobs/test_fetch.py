@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,13 +26,6 @@ from nutch2py.webpage import INJECTED_SITEMAP, CrawlStatus, Host, Mark, WebPage
 from tests.site.server import Reply, ScriptedSite
 
 PAGE = b"<html><body>hello</body></html>"
-
-
-@pytest.fixture
-def site() -> Iterator[ScriptedSite]:
-    with ScriptedSite() as running:
-        running.on("/robots.txt", Reply(404))
-        yield running
 
 
 @pytest.fixture

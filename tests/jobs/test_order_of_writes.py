@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -38,13 +37,6 @@ def small(conf: Configuration) -> Configuration:
     conf.set("http.filter.ipaddress.exclude", "")
     conf.set("fetcher.server.delay", "0")
     return conf
-
-
-@pytest.fixture
-def site() -> Iterator[ScriptedSite]:
-    with ScriptedSite() as running:
-        running.on("/robots.txt", Reply(404))
-        yield running
 
 
 def updated(number: int) -> dict[str, Any]:

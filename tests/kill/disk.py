@@ -8,6 +8,8 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+from tests.interposing import compiled
+
 _PAGE = 4096
 _FILLER = "filler"
 _LIBRARY = r"""
@@ -39,13 +41,7 @@ int msync(void *start, size_t length, int flags) {
 
 def fsync_library(folder: Path) -> Path | None:
     """Compile the library; None where there is no C compiler. It fails while the file in its variable is there."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        return None
-    source, library = folder / "fsync.c", folder / "fsync.so"
-    source.write_text(_LIBRARY)
-    words = [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"]
-    return library if subprocess.run(words, capture_output=True, check=False).returncode == 0 else None
+    return compiled(_LIBRARY, folder / "fsync.so")
 
 
 @cache
