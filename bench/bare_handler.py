@@ -17,6 +17,7 @@ from nutch2py.conf import Configuration
 from nutch2py.fetcher import transport
 from nutch2py.fetcher.carrier import Carrier
 from nutch2py.fetcher.http_settings import HttpSettings
+from nutch2py.fetcher.names import Names
 from nutch2py.url.resolve import HostsFile
 
 Urls = list[str]
@@ -43,7 +44,7 @@ def by_transport(threads: int, hosts: str, urls: Urls, whole: bool) -> None:
 def _loop(hosts: str) -> Callable[[], asyncio.AbstractEventLoop]:
     def make() -> asyncio.AbstractEventLoop:
         loop = transport.GatedLoop()
-        loop.hosts = HostsFile.read(Path(hosts))
+        loop.names = Names(HostsFile.read(Path(hosts)))
         return loop
 
     return make

@@ -171,12 +171,8 @@ class GatedProxy:
     async def _open(self, target: _Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to the first address of a host that can be reached, none of which the gate refuses."""
         loop, gate = asyncio.get_running_loop(), self._http.gate
-        known = await self._http.names.lookup(target.host) or [target.host]
-        found = [
-            entry
-            for name in known
-            for entry in await loop.getaddrinfo(name, target.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-        ]
+        tcp = socket.IPPROTO_TCP
+        found = await loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM, proto=tcp)
         last: OSError = OSError(f"no address of {target.host}")
         for family, kind, protocol, _, address in found:
             if gate and not gate.accepts(str(address[0])):

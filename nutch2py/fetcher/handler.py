@@ -214,7 +214,6 @@ class PycurlDownloadHandler(BaseDownloadHandler):
             if transfer.future is not None:
                 transfer.future.cancel()
         self._closed = True
-        await self._http.names.close()
         for handle in (self._timer, self._sweeper):
             if handle is not None:
                 handle.cancel()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
 import ssl
 import time
 from collections.abc import Sequence
@@ -85,10 +86,8 @@ def unchunk(data: bytes) -> bytes:
 async def _connect(http: HttpSettings, parts: JavaURL) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, str]:
     port = parts.default_port if parts.port < 0 else parts.port
     host = parts.host.strip("[]")
-    addresses = await http.names.lookup(host)
-    if not addresses:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=1)
-        addresses = tuple(str(entry[4][0]) for entry in found)
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = [str(entry[4][0]) for entry in found]
     allowed = [address for address in addresses if http.gate.accepts(address)]
     if not allowed:
         raise AddressExcludedError(f"address excluded by http.filter.ipaddress: {addresses[0]}")

@@ -10,16 +10,17 @@ from scrapy.core.downloader import Downloader
 from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest, StopDownload
+from scrapy.exceptions import CannotResolveHostError, IgnoreRequest, StopDownload
 from scrapy.http import Headers, Response
 from scrapy.logformatter import LogFormatter
 from scrapy.responsetypes import responsetypes
 
 from nutch2py.fetcher.asked import CODING, TRUNCATED, Manners, asked_by
 from nutch2py.fetcher.body import Body, encoding_of
-from nutch2py.fetcher.carrier import GATED
+from nutch2py.fetcher.carrier import GATED, PYCURL_WHOLE
 from nutch2py.fetcher.gate import AddressExcludedError, AddressGate
 from nutch2py.fetcher.http_settings import SETTING
+from nutch2py.fetcher.names import Names
 from nutch2py.reporting import warn
 from nutch2py.url.javaurl import parse_url
 
@@ -105,10 +106,12 @@ class LastMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         http = crawler.settings[SETTING]
         self._gate: AddressGate = http.gate
+        self._names: Names = http.names
         self._cookies: dict[str, str] = http.cookies
         self._proxied = False
         handlers = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
-        self._blind = sorted({str(handlers[name]) for name in ("http", "https")} - GATED)
+        chosen = {str(handlers[name]) for name in ("http", "https")}
+        self._foreign, self._blind = chosen - {PYCURL_WHOLE}, chosen - GATED
         crawler.signals.connect(self._on_bytes, signals.bytes_received)
 
     @classmethod
@@ -135,6 +138,8 @@ class LastMiddleware:
             self._judge_proxied(request)
         elif self._blind and self._gate:
             await self._judge_name(request.url)
+        elif self._foreign:
+            await self._look_up(request.url)
 
     def _judge_proxied(self, request: Request) -> None:
         if not self._proxied:
@@ -157,6 +162,13 @@ class LastMiddleware:
         for entry in found:
             if not self._gate.accepts(str(entry[4][0])):
                 raise _excluded(str(entry[4][0]))
+
+    async def _look_up(self, url: str) -> None:
+        """Ask DNS before the handler's clock runs: it gets what is remembered then."""
+        try:
+            await self._names.lookup(parse_url(url).host)
+        except OSError as error:
+            raise CannotResolveHostError(str(error.strerror)) from error
 
     def _on_bytes(self, data: bytes, request: Request) -> None:
         """End the download of what is longer than the limit, by a handler of Scrapy's."""

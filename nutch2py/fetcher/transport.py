@@ -22,9 +22,9 @@ from nutch2py.fetcher.asked import CODING, TRUNCATED, Asked, Manners
 from nutch2py.fetcher.carrier import HANDLERS, PYCURL, Carrier
 from nutch2py.fetcher.gate import AddressExcludedError, AddressGate
 from nutch2py.fetcher.http_settings import HttpSettings
+from nutch2py.fetcher.names import Names
 from nutch2py.url.idn import host_to_ascii
 from nutch2py.url.javaurl import parse_url
-from nutch2py.url.resolve import HostsFile
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -208,15 +208,24 @@ class GatedLoop(asyncio.SelectorEventLoop):
     """
 
     gate: AddressGate | None = None
-    hosts: HostsFile | None = None
+    names: Names | None = None
 
     async def getaddrinfo(self, host: Any, port: Any, **kwargs: Any) -> Any:
-        """Look a name up, in ``http.hosts.file`` first."""
+        """Look a name up as the fetcher does; ``http.dns.resolver`` may leave it to the system's resolver."""
         text = host.decode("ascii", "replace") if isinstance(host, bytes) else host
-        known = self.hosts.lookup(text) if self.hosts and text else None
+        known = await self.names.lookup(text) if self.names is not None and text else ()
+        if not known:
+            return await super().getaddrinfo(host, port, **kwargs)
         found: list[Any] = []
-        for name in known or [host]:
-            found += await super().getaddrinfo(name, port, **kwargs)
+        wrong: socket.gaierror | None = None
+        kwargs["flags"] = kwargs.get("flags", 0) | socket.AI_NUMERICHOST  # so nobody is asked, and nothing waits
+        for address in known:
+            try:
+                found += socket.getaddrinfo(address, port, **kwargs)
+            except socket.gaierror as error:  # of another family than is wanted
+                wrong = error
+        if wrong is not None and not found:
+            raise wrong
         return found
 
     async def sock_connect(self, sock: Any, address: Any) -> None:
@@ -232,7 +241,7 @@ Main = Callable[[Transport], Awaitable[None]]
 
 
 def stay_at_home() -> None:
-    """Have libraries ask nobody behind our back: aiohttp asks the loop for addresses, which knows the hosts file."""
+    """Have libraries ask nobody behind our back: aiohttp asks the loop for addresses, as httpx does by itself."""
     from scrapy.utils.misc import load_object
 
     aiohttp: Any = import_module(HANDLERS["aiohttp"].rpartition(".")[0]).aiohttp
@@ -279,6 +288,8 @@ async def _crawl(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, 
         if began or not carrier.whole:
             raise
         raise ConfigurationError(f"Scrapy does not begin: {type(error).__name__}: {error}") from error
+    finally:
+        await http.names.close()
     stats: dict[str, Any] = crawler.stats.get_stats() if carrier.whole else {}
     if failed and isinstance(failed[0], asyncio.CancelledError):
         raise ConfigurationError(
@@ -301,7 +312,7 @@ def run(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, Any]:
 
     def make_loop() -> GatedLoop:
         loop = GatedLoop()
-        loop.gate, loop.hosts = http.gate, http.names.hosts
+        loop.gate, loop.names = http.gate, http.names
         return loop
 
     with asyncio.Runner(loop_factory=make_loop) as runner:

@@ -15,6 +15,7 @@ from nutch2py.browser.proxy import GatedProxy
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.http_settings import HttpSettings
 from nutch2py.fetcher.names import Names
+from nutch2py.fetcher.transport import GatedLoop
 from nutch2py.webpage import CrawlStatus
 from tests.browser.canary import Canary
 from tests.browser.conftest import Render
@@ -116,8 +117,15 @@ def test_the_canary_hears_what_is_allowed(site: ScriptedSite, render: Render) ->
 def proxied(conf: Configuration, *requests: bytes) -> list[bytes]:
     """Send requests to a proxy, each on a connection of its own, and return the first lines of the answers."""
 
+    http = HttpSettings.from_conf(conf)
+
+    def make_loop() -> GatedLoop:
+        loop = GatedLoop()
+        loop.names = http.names
+        return loop
+
     async def ask() -> list[bytes]:
-        proxy = GatedProxy(HttpSettings.from_conf(conf), {"blocked.test"})
+        proxy = GatedProxy(http, {"blocked.test"})
         await proxy.start()
         lane = Lane(5, 10_000)
         proxy.admit(lane)
@@ -133,7 +141,8 @@ def proxied(conf: Configuration, *requests: bytes) -> list[bytes]:
             await proxy.close()
         return found
 
-    return asyncio.run(ask())
+    with asyncio.Runner(loop_factory=make_loop) as runner:
+        return runner.run(ask())
 
 
 def test_the_proxy_asks_for_its_login(browser_conf: Configuration, site: ScriptedSite) -> None:

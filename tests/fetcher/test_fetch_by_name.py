@@ -84,3 +84,23 @@ def test_every_way_to_write_a_name_is_asked_of_these_servers(
     assert by_name(site.url("/p", host)).status == 2
     assert set(dns.names()) <= {"plain.test", "xn--bcher-kva.test"}
     assert dns.names()
+
+
+@pytest.mark.parametrize("handler", ["aiohttp", "httpx"])
+def test_every_handler_asks_these_servers(site: ScriptedSite, by_name: Crawl, dns: NameServer, handler: str) -> None:
+    """A name that is slower than http.timeout, too: the handler's own clock does not run meanwhile."""
+    site.on("/p", Reply(body=b"<p>words"))
+    urls = [site.url("/p", name) for name in ("plain.test", "slow-1500.test", "none.test", "inside.test")]
+    by_name(*urls, fetcher_download_handler=handler, http_timeout="1000", http_filter_ipaddress_exclude="sitelocal")
+    assert [by_name.pages[url].status for url in urls[:2]] == [2, 2]
+    assert by_name.report.counters["exception_unknown_host"] == 1
+    assert by_name.report.counters["exception_address_excluded"] == 1
+    assert "DNS knows no address of none.test" in str(by_name.pages[urls[2]].protocol_status)
+    assert {name: dns.asked[name, 1] for name in ("plain.test", "none.test")} == {"plain.test": 1, "none.test": 1}
+
+
+def test_the_forgiving_reader_asks_them_too(site: ScriptedSite, by_name: Crawl, dns: NameServer) -> None:
+    site.on("/p", Reply(raw=b"HTTP/1.1 200 OK\r\nno colon\r\nContent-Length: 5\r\n\r\nwords"))
+    assert by_name(site.url("/p", "plain.test")).content == b"words"
+    assert site.gets("/p") == 2
+    assert dns.asked["plain.test", 1] == 1

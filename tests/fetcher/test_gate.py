@@ -197,7 +197,7 @@ def test_a_name_that_changes_between_two_requests(site: ScriptedSite, crawl: Cra
 def test_a_name_that_changes_between_check_and_use(
     site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For Scrapy's own handlers, which resolve names themselves: the gate stands where the socket connects."""
+    """For Scrapy's own handlers, and a resolver that remembers nothing: the gate stands where the socket connects."""
     aiohttp = pytest.importorskip("aiohttp")
     monkeypatch.setattr("aiohttp.connector.DefaultResolver", aiohttp.ThreadedResolver)
     site.on("/p", Reply(body=PAGE))
@@ -214,6 +214,7 @@ def test_a_name_that_changes_between_check_and_use(
     monkeypatch.setattr(socket, "getaddrinfo", changing)
     values = {
         "fetcher.download.handler": "aiohttp",
+        "http.dns.resolver": "system",
         "http.hosts.file": "",
         "http.filter.ipaddress.exclude": "127.0.0.2",
     }
