@@ -32,7 +32,7 @@ def test_any_other_error_goes_through() -> None:
 def test_quadratic_work_is_found_and_its_shape_named() -> None:
     pattern = re.compile("a+b")
     with pytest.raises(AssertionError, match=r"grows faster than its input: aaa$"):
-        assert_linear(pattern.search, {"ccc": repeated("c"), "aaa": repeated("a")})
+        assert_linear(pattern.search, {"ccc": repeated("c"), "aaa": repeated("a")}, 8192)
 
 
 def test_exponential_work_is_found_before_it_hangs() -> None:
