@@ -10,7 +10,6 @@ is written on this class, so what a command does a program can do. docs/python.m
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from nutch2py.crawl_reader import CrawlReader
 from nutch2py.errors import UsageError
 from nutch2py.ranges import COUNT, DAYS, Range
+from nutch2py.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from nutch2py.jobs.generate import GenerateResult
@@ -261,8 +261,8 @@ def _path_of(lines: str | Path | Iterable[str]) -> Iterator[str]:
     if isinstance(lines, str | Path):
         yield str(lines)
         return
-    with tempfile.TemporaryDirectory(prefix="nutch2py-lines-") as folder:
-        path = Path(folder, "lines.txt")
+    with scratch_folder("lines") as folder:
+        path = folder / "lines.txt"
         lines = [*lines]
         for line in lines:
             if not isinstance(line, str):

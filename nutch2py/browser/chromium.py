@@ -6,13 +6,11 @@ another user (``browser.user``), sandbox and all. The kernel kills it when the p
 
 from __future__ import annotations
 
-import fcntl
 import mmap
 import os
 import pwd
 import shlex
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +18,7 @@ from signal import SIGKILL
 
 from nutch2py.browser.settings import BrowserSettings
 from nutch2py.errors import ConfigurationError
+from nutch2py.scratch import Scratch
 
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "microsoft-edge")
 _FEATURES_OFF = (
@@ -34,9 +33,6 @@ _FEATURES_OFF = (
     # nothing beside the proxy, nothing unasked
     "WebTransport,Prerender2,AutofillServerCommunication,Translate,InterestFeedContentSuggestions"
 )
-_PREFIX = "nutch2py-browser-"
-_LOCK = "task"
-"""A file that the task holds locked: the kernel lets go of it however the task ends."""
 
 
 def find(executable: str) -> str:
@@ -61,13 +57,9 @@ class Home:
     def __init__(self, settings: BrowserSettings) -> None:
         program = find(settings.executable)
         as_user: list[str] = []
-        _sweep(Path(tempfile.gettempdir()))
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        self._lock = (self.path / f"{_LOCK}.new").open("wb")
+        self._scratch = Scratch("browser")
+        self.path = self._scratch.path
         try:
-            with suppress(OSError):  # a file system without locks: nobody will sweep there
-                fcntl.flock(self._lock, fcntl.LOCK_EX)
-                (self.path / f"{_LOCK}.new").rename(self.path / _LOCK)
             if os.name == "posix" and (setpriv := shutil.which("setpriv")):
                 as_user = [setpriv, "--pdeathsig", "KILL"]
                 if os.geteuid() == 0 and settings.sandbox:
@@ -107,21 +99,7 @@ class Home:
 
     def remove(self) -> None:
         """Delete the folder."""
-        self._lock.close()
-        shutil.rmtree(self.path, ignore_errors=True)
-
-
-def _sweep(where: Path) -> None:
-    """Delete the folders of browsers whose task was killed: the kernel has let go of their locks."""
-    for path in where.glob(f"{_PREFIX}*/{_LOCK}"):
-        with suppress(OSError):
-            tried = os.open(path, os.O_WRONLY | os.O_NOFOLLOW)
-            try:
-                if os.fstat(tried).st_uid == os.geteuid():
-                    fcntl.flock(tried, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(path.parent, ignore_errors=True)
-            finally:
-                os.close(tried)
+        self._scratch.remove()
 
 
 def _user(name: str) -> pwd.struct_passwd:

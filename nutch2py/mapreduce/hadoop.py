@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from nutch2py.errors import ConfigurationError, InputError, NutchError
 from nutch2py.mapreduce import guard
 from nutch2py.mapreduce.progress import TASK_ERROR, decode_error
 from nutch2py.outages import Outage, service_wait
+from nutch2py.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from nutch2py.mapreduce.package_archive import Manifest
@@ -173,8 +173,8 @@ def local_copy(conf: Configuration, path: str) -> Iterator[Path]:
         return
     if path.lower().startswith(("http://", "https://", "ftp://")):
         raise InputError(f"{path} is a URL, and not a file of them: write it into one, or give a list from a program")
-    with tempfile.TemporaryDirectory(prefix="nutch2py-input-") as folder:
-        copy = Path(folder, "input")
+    with scratch_folder("input") as folder:
+        copy = folder / "input"
         Hadoop.find(conf).fs("-get", path, str(copy), expect=f"cannot read {path}")
         yield copy
 

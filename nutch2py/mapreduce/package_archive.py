@@ -25,6 +25,7 @@ import orjson
 
 from nutch2py.conf import Configuration, data_folder
 from nutch2py.errors import ConfigurationError
+from nutch2py.scratch import scratch_folder
 from nutch2py.version import __version__
 
 DEFAULT_PATH = "~/.cache/nutch2py/package.tar.gz"
@@ -162,8 +163,8 @@ class _Writer:
 
     def write_all(self, conf: Configuration, manifest: Manifest) -> None:
         self._add(_MANIFEST, manifest.encode())
-        with tempfile.TemporaryDirectory(prefix="nutch2py-package-") as scratch:
-            self._compiled = Path(scratch, "code.pyc")
+        with scratch_folder("package") as scratch:
+            self._compiled = scratch / "code.pyc"
             for name, path in sorted(_own_files()):
                 self._file(f"lib/{name}", path)
             information = metadata.distribution("nutch2py")

@@ -218,19 +218,25 @@ def test_what_a_killed_driver_left_goes_with_the_next_job(
     scratch.mkdir()
     command, environment = [sys.executable, "-c", _DRIVER, str(folder)], {**os.environ, "TMPDIR": str(scratch)}
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    (scratch / "nutch2py-job-of-others").mkdir()  # without a lock: nothing is known of it
+    (scratch / "nutch2py-job-notes").touch()  # no folder
+    (scratch / "of others").mkdir()
+    (scratch / "nutch2py-job-link").symlink_to(scratch / "of others")
+
+    def folders_of_jobs() -> list[Path]:
+        return [path for path in scratch.glob("nutch2py-job-*/") if not path.is_symlink()]
+
     with subprocess.Popen(command, env=environment, cwd=ROOT) as killed:
         wait_until(lambda: len(list(folder.iterdir())) == 2)
-        (left,) = scratch.glob("nutch2py-job-*/driver")
+        (left,) = folders_of_jobs()
         assert strike(killed)
     with subprocess.Popen(command, env=environment, cwd=ROOT) as living:
         wait_until(lambda: len(list(folder.iterdir())) == 4)
-        assert not left.parent.exists()  # the second driver took it away
-        (kept,) = scratch.glob("nutch2py-job-*/driver")
+        assert not left.exists()  # the second driver took it away
+        (kept,) = folders_of_jobs()
         run_words(conf, "inline", lines("a"))
         assert kept.exists()
         assert strike(living, signal.SIGTERM)
-    assert [path.name for path in scratch.iterdir()] == ["nutch2py-job-of-others"]
+    assert {path.name for path in scratch.iterdir()} == {"nutch2py-job-link", "nutch2py-job-notes", "of others"}
 
 
 def test_a_signal_to_driver_and_tasks_at_once_ends_all(tmp_path: Path) -> None:
