@@ -3,8 +3,8 @@
 ``assert_linear(function, shapes)`` runs a function on inputs of n, 2n and 4n characters. Linear work takes four times
 as long for 4n as for n, quadratic work sixteen times; the bound lies between. It must grow so at both steps, and again
 at 2n to 8n: a library may take another way at some length (``str.find`` does at 30,000), and memory that is asked of
-the system anew at each call costs more from some size on. A machine that is busy with other things makes single runs slow,
-never fast: the fastest of several counts, and one attempt that is clearly linear is enough.
+the system anew at each call costs more from some size on. A machine that is busy with other things makes single
+runs slow, never fast: the fastest of several counts, and one attempt that is clearly linear is enough.
 
 Shapes are functions from a length to an input, as ``repeated("a/", head="http://h/")`` makes them: repeated and
 alternated characters, openings that are never closed, near misses. Several are measured as one (a shape that grows with
