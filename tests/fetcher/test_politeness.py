@@ -155,17 +155,17 @@ def test_failures_put_a_queue_off_longer_each_time(site: ScriptedSite, crawl: Cr
     found = gaps(pages(site))
     for gap, least in zip(found, (0.2, 0.4, 0.8, 0.0, 0.2), strict=True):
         assert gap >= least - SLACK
-    assert found[3] < 0.8  # a good answer ends the row
-    assert found[4] < 0.8
+    assert found[3] < 1.6  # a good answer ends the row, which would go on with this
+    assert found[4] < 1.6
 
 
 def test_what_is_no_failure_of_the_server_puts_nothing_off(site: ScriptedSite, crawl: Crawl) -> None:
     for number, reply in enumerate([403, 404, 204, 200]):
         site.on(f"/{number}", Reply(reply, body=PAGE if reply != 204 else b""))
     began = time.monotonic()
-    crawl(*(site.url(f"/{number}") for number in range(4)), fetcher_exceptions_per_queue_delay="20")
+    crawl(*(site.url(f"/{number}") for number in range(4)), fetcher_exceptions_per_queue_delay="200")
     assert len(crawl.pages) == 4
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 150
 
 
 def test_too_many_failures_leave_the_rest_for_later(site: ScriptedSite, crawl: Crawl) -> None:

@@ -125,7 +125,7 @@ def test_the_job_ends_at_once_in_the_middle_of_the_worst_page(conf: Configuratio
         assert strike(job, signal.SIGTERM)
         assert job.returncode == 143
         wait_until(lambda: not any(alive(child) for child in children))
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 60  # the page would take ten minutes
 
 
 def busy_children(job: int) -> list[int]:
