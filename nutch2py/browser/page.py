@@ -76,8 +76,13 @@ class Showing:
             raise PageError("browser.time.limit", f"no document within {limits.seconds:g} s") from None
 
     async def close(self) -> None:
-        """Close the page; a tab in which that takes long is not used again."""
+        """Close the page; a tab is not used again when that takes long, or when the page was cut off.
+
+        Chromium goes on for a while with requests that such a page has queued: they would count as the next page's.
+        """
         self._lane.on_limit = _nothing
+        if self._lane.over:
+            self._tab.spoiled = True
         try:
             async with asyncio.timeout(_GRACE):
                 await self._page.close()

@@ -35,12 +35,14 @@ _SNAPSHOT = """(() => {
 
 _QUIET = """new Promise((done) => {
   const begun = performance.now();
-  let last = begun;
+  let last = begun, frames = 0;
+  const frame = () => { if (++frames < 2) requestAnimationFrame(frame); };
+  requestAnimationFrame(frame);
   const observer = new MutationObserver(() => { last = performance.now(); });
   observer.observe(document, {subtree: true, childList: true, characterData: true});
   const timer = setInterval(() => {
     const now = performance.now();
-    if (now - last < QUIET && now - begun < 4 * QUIET) return;
+    if ((now - last < QUIET || frames < 2) && now - begun < 4 * QUIET) return;
     clearInterval(timer);
     observer.disconnect();
     done(true);
@@ -49,14 +51,16 @@ _QUIET = """new Promise((done) => {
 
 _SCROLL = """(async () => {
   const root = document.documentElement, height = root.scrollHeight, begun = performance.now();
-  let last = begun, changed = false;
+  let last = begun, changed = false, frames = 0;
+  const frame = () => { if (++frames < 3) requestAnimationFrame(frame); };
   const observer = new MutationObserver(() => { changed = true; last = performance.now(); });
   observer.observe(document, {subtree: true, childList: true, characterData: true});
   scrollTo(0, root.scrollHeight);
+  requestAnimationFrame(frame);
   await new Promise((done) => {
     const timer = setInterval(() => {
       const now = performance.now();
-      const quiet = changed ? now - last > 250 : now - begun > WAIT;
+      const quiet = changed ? now - last > 250 : now - begun > WAIT && frames > 2;
       if (quiet || now - begun > 4 * WAIT) { clearInterval(timer); done(); }
     }, 50);
   });
@@ -76,7 +80,8 @@ def snapshot(limit: int) -> str:
 def quiet(seconds: float) -> str:
     """Return the script that waits until the document has not changed for so long, at most for four times that.
 
-    It waits in the page's own thread: one that is busy is not at rest.
+    It waits in the page's own thread: one that is busy is not at rest. Nor is one that has not been shown: observers of
+    what is in sight are told by frames.
     """
     return _QUIET.replace("QUIET", str(int(seconds * 1000)))
 

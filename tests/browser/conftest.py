@@ -24,8 +24,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def browser_conf(tmp_path: Path) -> Configuration:
-    """Give a configuration that renders pages of the loopback."""
-    return loopback(tmp_path, plugin_includes_add="protocol-browser", browser_time_limit="60")
+    """Give a configuration that renders pages of the loopback, with time for a machine that is busy with others."""
+    patient = {"browser_time_limit": "180", "browser_idle_limit": "60", "browser_start_timeout": "180"}
+    return loopback(tmp_path, plugin_includes_add="protocol-browser", **patient)
 
 
 class Render:

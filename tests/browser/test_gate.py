@@ -109,8 +109,9 @@ def test_nothing_of_a_page_reaches_what_the_gate_excludes(
 
 def test_the_canary_hears_what_is_allowed(site: ScriptedSite, render: Render) -> None:
     with Canary() as canary:
-        site.on("/", Reply(body=f"<p><script>new WebSocket('ws://127.0.0.2:{canary.port}/')</script>".encode()))
-        render(site.url("/"), rules="all render idle delay=0.5")
+        ask = f"new WebSocket('ws://127.0.0.2:{canary.port}/').onclose = () => document.body.append(made)"
+        site.on("/", Reply(body=f"<body><script>const made = document.createElement('b'); {ask}</script>".encode()))
+        render(site.url("/"), rules="all render selector=b")
         assert canary.caught
 
 
