@@ -49,6 +49,19 @@ def test_cleaned_text_can_be_written_as_utf8_and_is_stable(text):
     assert clean_text(cleaned) == cleaned
 
 
+def is_forbidden(code):
+    control = code < 0x20 and chr(code) not in "\t\n\r"
+    return control or 0xD800 <= code < 0xE000 or 0xFDD0 <= code < 0xFDF0 or code & 0xFFFE == 0xFFFE
+
+
+def test_every_character_is_kept_or_left_out_by_the_rule_alone_and_in_a_text():
+    for plane in range(0, 0x110000, 0x1000):
+        codes = range(plane, plane + 0x1000)
+        kept = [chr(code) for code in codes if not is_forbidden(code)]
+        assert [chr(code) for code in codes if clean_text(chr(code))] == kept
+        assert clean_text("a\n" + "".join(map(chr, codes)) + "b") == "a\n" + "".join(kept) + "b"
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
