@@ -80,5 +80,11 @@ class PluginFailuresError(NutchError):
     exit_code = 7
 
 
+class RunnerError(NutchError):
+    """What runs the tasks failed: HDFS or YARN was away for too long, full, or lost the job, or a task was killed."""
+
+    exit_code = 8
+
+
 class LockLostError(LockedError):
     """A job was silent for so long that another one has taken its place."""

@@ -170,10 +170,9 @@ def _run(
         raise
     except Exception as error:
         known = monitor.task_error() or (try_disk(output) if output is not None and output.is_dir() else None)
+        known = known or temporary_trouble(error) or try_disk(monitor.folder)
         if known is None and hasattr(runner, "explain"):
             known = runner.explain(error)
-        if known is None:
-            known = temporary_trouble(error) or try_disk(monitor.folder)
         if known is not None:
             raise known from error
         raise

@@ -34,26 +34,22 @@ def applications_in(listed: bytes) -> list[str]:
 
 
 def _running_applications(yarn: Sequence[str], tag: str) -> list[str]:
-    done = subprocess.run(
-        [*yarn, *listing(tag)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        check=False,
-    )
-    return applications_in(done.stdout)
+    return applications_in(_said([*yarn, *listing(tag)]))
+
+
+def _said(command: Sequence[str]) -> bytes:
+    """Return what a command puts out; nothing when it is not there."""
+    with contextlib.suppress(OSError):
+        return subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False
+        ).stdout
+    return b""
 
 
 def kill_applications(yarn: Sequence[str], names: Sequence[str]) -> None:
     """Kill applications; one that has ended meanwhile is no error."""
     for name in names:
-        subprocess.run(
-            [*yarn, "application", "-kill", name],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            check=False,
-        )
+        _said([*yarn, "application", "-kill", name])
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -63,13 +59,17 @@ def main(arguments: Sequence[str]) -> int:
     tag, *rest = arguments
     split = rest.index("--")
     yarn, command = rest[:split], rest[split + 1 :]
-    client = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
+    try:
+        client = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        os.write(1, f"ERROR cannot run {command[0]} ({error.strerror})\n".encode())
+        return 127
     assert client.stdout is not None
     known: list[str] = []
     gone = threading.Event()

@@ -9,13 +9,14 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import ConfigurationError, InputError, NutchError
+from nutch2py.errors import ConfigurationError, InputError, NutchError, RunnerError
 from nutch2py.mapreduce import guard
+from nutch2py.mapreduce.hadoop_words import INSTALLATION, refusal
 from nutch2py.mapreduce.progress import TASK_ERROR, decode_error
 from nutch2py.outages import Outage, service_wait
 from nutch2py.scratch import scratch_folder
@@ -34,13 +35,13 @@ _STREAMING_JARS = (
 _AWAY = re.compile(
     rb"failed on (connection|socket timeout|local) exception|Connection (refused|reset)|ConnectException"
     rb"|SocketTimeoutException|NoRouteToHostException|in safe mode|StandbyException|RetriableException"
-    rb"|instead of minReplication"  # no DataNode has come up yet
+    rb"|There are 0 datanode"  # none has come up yet
 )
 """What the commands of Hadoop say of a NameNode or ResourceManager that is away, or begins."""
 _SILENCE = 60.0  # seconds that a command may take, which starts a JVM, before that is worth a line
+_DIAGNOSTICS = re.compile(rb"^\s*Diagnostics : (.+)$", re.MULTILINE)
 _RUNNING = re.compile(rb"^\s*(application_\d+_\d+)\s+nutch2py ", re.MULTILINE)
 _OURS = re.compile(r"nutch2py-.*\.tar\.gz(\.\d+)?$|run_\w+Job\.")
-_REPAIR = "set HADOOP_HOME, or the property mapreduce.hadoop.home, to the folder of a Hadoop installation"
 
 
 class Hadoop(NamedTuple):
@@ -62,10 +63,12 @@ class Hadoop(NamedTuple):
         hadoop = _program("hadoop", home)
         if hadoop is None:
             where = f"{home}/bin/hadoop is not there" if home else "there is no hadoop on the PATH"
-            raise ConfigurationError(f"cannot run jobs on Hadoop: {where}: {_REPAIR}")
+            raise ConfigurationError(f"cannot run jobs on Hadoop: {where}: {INSTALLATION}")
         yarn = _program("yarn", str(Path(hadoop).parent.parent)) or _program("yarn", home)
         if yarn is None:
-            raise ConfigurationError(f"cannot run jobs on Hadoop: there is no command yarn beside {hadoop}: {_REPAIR}")
+            raise ConfigurationError(
+                f"cannot run jobs on Hadoop: there is no command yarn beside {hadoop}: {INSTALLATION}"
+            )
         jar = conf.get_trimmed("mapreduce.streaming.jar")
         if jar and not Path(jar).is_file():
             raise ConfigurationError(
@@ -85,31 +88,63 @@ class Hadoop(NamedTuple):
         folder = conf.get_trimmed("mapreduce.hadoop.folder").rstrip("/") or f"hdfs:///user/{user}/nutch2py"
         return cls(hadoop, yarn, jar, folder, service_wait(conf))
 
-    def fs(self, *arguments: str, expect: str | None = None) -> subprocess.CompletedProcess[bytes]:
-        """Run ``hadoop fs``; ``expect`` says what failed when it fails, None: failing is an answer."""
+    def fs(
+        self, *arguments: str, expect: str | None = None, kind: type[NutchError] = RunnerError
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run ``hadoop fs``; ``expect`` says what failed when it fails, None: failing is an answer.
+
+        ``kind``: what is raised when HDFS is there and it is none of its refusals.
+        """
         done = self._run("HDFS", self.hadoop, "fs", *arguments)
-        if done.returncode and expect is not None:
-            raise InputError(f"{expect}: {_last_line(done.stderr)}: check that HDFS runs, and the permissions there")
+        if done.returncode and (expect is not None or _AWAY.search(done.stderr)):
+            raise self._failure(expect or f"hadoop fs {' '.join(arguments)} failed", done, kind)
         return done
+
+    def _failure(self, doing: str, done: subprocess.CompletedProcess[bytes], kind: type[NutchError]) -> NutchError:
+        known = refusal(doing, done.stderr.splitlines())
+        if known is not None:
+            return known
+        kind = RunnerError if _AWAY.search(done.stderr) else kind
+        return kind(f"{doing}: {_last_line(done.stderr)}: check that HDFS and YARN run, and the permissions there")
 
     def _run(self, service: str, *command: str) -> subprocess.CompletedProcess[bytes]:
         """Run a command, again and again while it says that the service is away."""
         outage = Outage(service, self.wait, "HADOOP_HOME")
         while True:
             with outage.listening(_SILENCE):
-                done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+                done = self._tried(service, command)
             if not (done.returncode and _AWAY.search(done.stderr)):
                 outage.over()
                 return done
             if not outage.failed(_last_line(done.stderr)):
                 return done
 
+    def _tried(self, service: str, command: tuple[str, ...]) -> subprocess.CompletedProcess[bytes]:
+        """Run a command once; the client of YARN tries by itself, for a quarter of an hour or as it is configured."""
+        patience = max(self.wait, _SILENCE) if service == "YARN" else None
+        try:
+            return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=patience)
+        except subprocess.TimeoutExpired as error:
+            raise RunnerError(
+                f"YARN has not answered for {patience:g} s: start its ResourceManager, then run the command again"
+            ) from error
+        except OSError as error:
+            raise ConfigurationError(f"cannot run {command[0]} ({error.strerror}): {INSTALLATION}") from error
+
     def left_running(self, tag: str) -> list[str]:
         """Return the ids of the applications with a tag that have not ended."""
         done = self._run("YARN", self.yarn, *guard.listing(tag))
         if done.returncode:
-            raise InputError(f"cannot ask YARN which jobs run: {_last_line(done.stderr)}: check that it runs")
+            raise self._failure("cannot ask YARN which jobs run", done, RunnerError)
         return guard.applications_in(done.stdout)
+
+    def diagnostics(self, application: str) -> str:
+        """Return what YARN says of an application that waits; "" for nothing."""
+        with suppress(NutchError):
+            listed = self._tried("YARN", (self.yarn, "application", "-status", application)).stdout
+            found = _DIAGNOSTICS.search(listed)
+            return found[1].decode("utf-8", "replace").strip() if found else ""
+        return ""
 
     def ship(self, package: Path, manifest: Manifest) -> str:
         """Return the address of the archive on HDFS, putting it there unless it is."""
@@ -130,7 +165,7 @@ class Hadoop(NamedTuple):
         """
         listed = self._run("YARN", self.yarn, "application", "-list")
         if listed.returncode:
-            raise InputError(f"cannot ask YARN which jobs run: {_last_line(listed.stderr)}: check that it runs")
+            raise self._failure("cannot ask YARN which jobs run", listed, RunnerError)
         running = _RUNNING.search(listed.stdout)
         if running is not None:
             raise InputError(f"{running[1].decode()} runs and may need what is on HDFS: clean when no job does")
@@ -153,12 +188,10 @@ class Hadoop(NamedTuple):
         marker = TASK_ERROR.encode()
         for attempt in range(_ATTEMPTS):
             time.sleep(_PAUSE if attempt else 0)
-            done = subprocess.run(
-                [self.yarn, "logs", "-applicationId", application, "-log_files", "stderr"],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-            )
+            try:
+                done = self._tried("YARN", (self.yarn, "logs", "-applicationId", application, "-log_files", "stderr"))
+            except NutchError:  # then what the client has said has to do
+                return None
             lines = [line for line in done.stdout.splitlines() if line.startswith(marker)]
             if lines:
                 return decode_error(lines[-1][len(marker) :])
@@ -175,7 +208,7 @@ def local_copy(conf: Configuration, path: str) -> Iterator[Path]:
         raise InputError(f"{path} is a URL, and not a file of them: write it into one, or give a list from a program")
     with scratch_folder("input") as folder:
         copy = folder / "input"
-        Hadoop.find(conf).fs("-get", path, str(copy), expect=f"cannot read {path}")
+        Hadoop.find(conf).fs("-get", path, str(copy), expect=f"cannot read {path}", kind=InputError)
         yield copy
 
 

@@ -6,6 +6,7 @@ mrjob 0.7.4 is finished software and pinned; its inner methods that are overridd
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -14,10 +15,13 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from functools import partial
 from itertools import groupby
+from pathlib import Path
 from typing import Any, BinaryIO
 
+from nutch2py.errors import NutchError, RunnerError
 from nutch2py.mapreduce import NLINE, WARNING
 from nutch2py.mapreduce.standins import JobKey, mrjob_importable
+from nutch2py.mapreduce.tasks_end import how_it_ended
 from nutch2py.reporting import adopt, reporter, warn
 
 with mrjob_importable():
@@ -27,6 +31,7 @@ with mrjob_importable():
 
 _IN_MEMORY = 32 << 20  # bytes of map output
 _SORT_MEMORY = "100M"
+_LAST_WORDS = 4096  # bytes
 _GRACE = 6.0  # seconds that tasks have to end when they are told to
 
 
@@ -161,6 +166,22 @@ class InlineRunner(_OneLinePerMap, InlineMRJobRunner):  # type: ignore[misc]
         return invoke
 
 
+def _last_words(said: Path) -> str:
+    """Return the last line of what a task has written on its standard error."""
+    with said.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST_WORDS))
+        lines = [line.strip() for line in file.read().decode("utf-8", "replace").splitlines()]
+    return next((line for line in reversed(lines) if line and not line.startswith(WARNING)), "")
+
+
+class TaskEnded(Exception):
+    """A task was ended, or ended itself, without telling why. ``kind``: map or reduce; ``code`` as of subprocess."""
+
+    def __init__(self, kind: str, code: int, said: str) -> None:
+        super().__init__(f"a {kind} task {how_it_ended(code)}{f', after it said: {said}' if said else ''}")
+        self.code = code
+
+
 class LocalRunner(_OneLinePerMap, LocalMRJobRunner):  # type: ignore[misc]
     """Tasks as processes of this machine, as many at once as it has cores.
 
@@ -185,7 +206,8 @@ class LocalRunner(_OneLinePerMap, LocalMRJobRunner):  # type: ignore[misc]
             code = task.wait()
         self._tasks.discard(task)
         if code:
-            raise subprocess.CalledProcessError(code, arguments)
+            kind = "reduce" if "--reducer" in arguments else "map"
+            raise TaskEnded(kind, code, _last_words(Path(stderr.name)))
 
     def _run_multiple(self, funcs: Iterable[Callable[[], None]], num_processes: int | None = None) -> None:
         threads = num_processes or self._opts["num_cores"] or os.cpu_count()
@@ -199,6 +221,15 @@ class LocalRunner(_OneLinePerMap, LocalMRJobRunner):  # type: ignore[misc]
                 pool.shutdown(wait=False, cancel_futures=True)
                 self._end_tasks()
                 raise
+
+    def explain(self, error: Exception) -> NutchError | None:
+        """Return how a task ended that told nothing itself."""
+        if not isinstance(error, TaskEnded):
+            return None
+        again = "run the same command again"
+        if error.code in (-signal.SIGKILL, -signal.SIGSEGV, -signal.SIGBUS):
+            again = "give the machine more memory, or run it with -r inline, which runs one task at a time"
+        return RunnerError(f"{error}: {again}")
 
     def _end_tasks(self) -> None:
         """Tell the tasks to end, so that they can keep what they have done; end those that do not."""

@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,15 +20,18 @@ from xml.sax.saxutils import escape
 
 from nutch2py import errors
 from nutch2py.conf import Configuration
-from nutch2py.errors import ConfigurationError, NutchError
+from nutch2py.errors import ConfigurationError, NutchError, RunnerError
 from nutch2py.mapreduce import PACKAGE_FOLDER, guard
 from nutch2py.mapreduce import package_archive as archive
 from nutch2py.mapreduce.hadoop import Hadoop
+from nutch2py.mapreduce.hadoop_words import is_refusal, refusal
 from nutch2py.mapreduce.progress import ProgressMonitor
 from nutch2py.mapreduce.protocol import restore_text
 from nutch2py.mapreduce.standins import JobKey, mrjob_importable
+from nutch2py.mapreduce.tasks_end import how_it_ended
 from nutch2py.mapreduce.workfolder import jvm_options
 from nutch2py.outages import begins, ends, service_wait
+from nutch2py.reporting import Reporter, adopt, reporter, warn
 
 with mrjob_importable():
     from mrjob.hadoop import HadoopJobRunner
@@ -50,11 +54,17 @@ _OURS = frozenset(
         "io.serializations",
     }
 )
-_SUBMITTED = re.compile(rb"Submitted application|Job job_\d+_\d+ (running|completed|failed)")
+_SUBMITTED = re.compile(
+    rb"Submitted application (?P<id>application_\d+_\d+)|Job job_\d+_\d+ (running|completed|failed)"
+)
 _PROGRESS = re.compile(rb"map\s+(\d+)%\s+reduce\s+(\d+)%")
 _RETRY_INTERVAL = 30_000  # yarn.resourcemanager.connect.retry-interval.ms, less than which is refused
+_LONG = 60.0  # seconds
+_GUARD_PATIENCE = 60.0
+"""Seconds that a job which is told to end waits for the end of its application."""
 _EXIT = re.compile(rb"subprocess failed with code (\d+)")
 _MEMORY = re.compile(rb"is running .* beyond the '(PHYSICAL|VIRTUAL)' memory limit")
+_DUE_TO = re.compile(rb"failed with state \w+ due to: (.+)")
 _NO_PROGRAM = re.compile(rb'Cannot run program "([^"]+)"')
 
 
@@ -158,6 +168,7 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
     installation: Hadoop
     tag: str
     reduce_tasks = 1
+    _waiting = threading.Timer(0, lambda: None)
     progress: Callable[[str], None] = staticmethod(lambda _: None)
     log: Callable[[str], None] = staticmethod(lambda _: None)
     application = ""
@@ -169,6 +180,8 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
     """Whether YARN has ended a task for its memory."""
     missing_program = ""
     """What could not be started on a node."""
+    refused = b""
+    """The last line of the client that says why YARN or HDFS refuses the job."""
     forgotten = False
     """Whether the ResourceManager has answered that it knows no such application."""
 
@@ -220,20 +233,49 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
             found: dict[str, Any] = _interpret_hadoop_jar_command_stderr(self._watched(process.stdout))
             code = process.wait()
         finally:
+            self._waiting.cancel()
             process.stdin.close()
             process.stdout.close()
-            process.wait()
+            self._await_guard(process)
         self.application = found.get("application_id") or self.application
         if code == 0:
             self.log(f"{self.application}: {tasks_summary(found.get('counters', {}))}")
         return code, found
 
+    def _await_guard(self, process: subprocess.Popen[bytes]) -> None:
+        """Wait until the guard, which was told by now if this job ends early, has ended the application."""
+        if process.poll() is None:
+            self.progress("ending the application")
+        try:
+            process.wait(_GUARD_PATIENCE)
+        except subprocess.TimeoutExpired:
+            warn(
+                f"YARN has not answered for {_GUARD_PATIENCE:g} s: {self.application or 'the application'} is ended as "
+                "soon as it does, or by the same command when that is run again"
+            )
+
+    def _submitted(self, application: str) -> None:
+        self.application = application
+        self.progress("waiting for YARN to start it")
+        self._waiting = threading.Timer(_LONG, self._tell_of_waiting, [reporter()])
+        self._waiting.daemon = True
+        self._waiting.start()
+
+    def _tell_of_waiting(self, taken: Reporter | None) -> None:
+        adopt(taken)
+        why = self.installation.diagnostics(self.application)
+        warn(f"{self.application} has waited for {_LONG:g} s for YARN to start it{f': {why}' if why else ''}")
+
     def _watched(self, lines: Iterator[bytes]) -> Iterator[bytes]:
         for line in lines:
             progress = _PROGRESS.search(line)
-            if progress or _SUBMITTED.search(line):
+            submitted = _SUBMITTED.search(line)
+            if progress or submitted:
                 ends("YARN")
+            if submitted and submitted["id"]:
+                self._submitted(submitted["id"].decode())
             if progress:
+                self._waiting.cancel()
                 self.progress(f"map {progress[1].decode()} % reduce {progress[2].decode()} %")
             failed = _EXIT.search(line)
             if failed:
@@ -245,6 +287,11 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
                 self.missing_program = program[1].decode("utf-8", "replace")
             if b"Could not get Job info from RM" in line:
                 self.forgotten = True
+            if is_refusal(line):
+                self.refused = line
+            due_to = _DUE_TO.search(line)
+            if due_to:
+                self.said = due_to[1].decode("utf-8", "replace").strip()
             if b"Retrying connect to server" in line or b"ERROR" in line or b"Exception" in line:
                 self.said = line.decode("utf-8", "replace").strip()
                 if b"Retrying" in line and self.forgotten:  # a history server that is not there, again and again
@@ -254,7 +301,7 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
             yield line
 
     def _forgotten_error(self) -> NutchError:
-        return NutchError(
+        return RunnerError(
             "YARN no longer knows the application of this job: its ResourceManager was started anew, and keeps "
             "applications only with yarn.resourcemanager.recovery.enabled: run the command again"
         )
@@ -283,7 +330,10 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
             whole.replace(path)
 
     def _cleanup_hadoop_tmp(self) -> None:
-        self.installation.fs("-rm", "-r", "-f", "-skipTrash", self._hadoop_tmp_dir)
+        try:  # once: what stays goes with package -clean, and Ctrl-C waits for this
+            self.installation._replace(wait=0.0).fs("-rm", "-r", "-f", "-skipTrash", self._hadoop_tmp_dir)
+        except NutchError as error:
+            warn(f"the job's input stays on HDFS, until nutch2py package -clean: {error}")
 
     def explain(self, error: Exception) -> NutchError:
         """Return why the job failed: in the words of a task if its log can be had, else by what the client said."""
@@ -307,8 +357,9 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
                 f"mapreduce.reduce.memory.mb, or lower parser.child.memory.mb: see {logs}"
             )
         if self.exit_code is not None:
-            return NutchError(f"a task ended with exit code {self.exit_code}: see {logs}")
-        return NutchError(f"the job failed on YARN: {self.said or error}: see {logs}")
+            return RunnerError(f"a task {how_it_ended(self.exit_code)}: see {logs}")
+        known = refusal("the job failed on YARN", [self.refused])
+        return known or RunnerError(f"the job failed on YARN: {self.said or error}: see {logs}")
 
 
 _OF_TASKS = (

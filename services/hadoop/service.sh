@@ -102,6 +102,17 @@ wait_part() {
 
 stop_part() { halt "$1" TERM 30; }
 
+# end_left_over: end the containers of a NodeManager that is gone: they would try to reach it for minutes.
+end_left_over() {
+  local folder
+  if alive cluster || alive nodemanager; then return 0; fi
+  for folder in /proc/[0-9]*; do
+    case $(readlink "$folder/cwd" 2>/dev/null) in
+      "$data"/node/*) kill -KILL "${folder#/proc/}" 2>/dev/null || true ;;
+    esac
+  done
+}
+
 delete_data() { rm -rf "$data/tmp" "$data/hdfs" "$data/node"; }
 
 address() { printf '%s\n' "$hadoop_home"; }

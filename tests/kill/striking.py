@@ -18,7 +18,7 @@ from tests.kills import strike
 
 ENDINGS = {
     "group": (-9,), "driver": (-9,), "timed": (-9,), "SIGINT": (130,), "SIGTERM": (143,), "size": (4, 5),
-    "disk": (4, 5), "fsync": (4, 5), "task": (4, 5, 255), "yarn driver": (-9,),
+    "disk": (4, 5), "fsync": (4, 5), "task": (4, 5, 8), "yarn driver": (-9,),
 }  # fmt: skip
 """How a command ends that was hit by a fault of a kind; of the others the process itself goes on."""
 _REFUSED = 6

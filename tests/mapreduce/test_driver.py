@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import ConfigurationError, NutchError, StoreError
+from nutch2py.errors import ConfigurationError, NutchError, RunnerError, StoreError
 from nutch2py.mapreduce.driver import JobResult, merge_counters, run_job, runner_name
 from nutch2py.mapreduce.progress import ProgressMonitor, TaskChannel
 from nutch2py.mapreduce.splits import FileSplit, Split
 from nutch2py.outages import Outage
 from tests.conftest import ROOT
 from tests.kills import strike
-from tests.mapreduce.tinyjobs import FailingJob, OneFailsJob, OrderJob, WordJob
+from tests.mapreduce.tinyjobs import FailingJob, KilledJob, OneFailsJob, OrderJob, WordJob
 from tests.processes import alive, wait_until
 
 RUNNERS = ["inline", "local"]
@@ -259,6 +259,23 @@ def test_tasks_beside_one_that_fails_are_ended(conf: Configuration, lines: Lines
         run_job(OneFailsJob, conf, lines("a", "b"), title="OneFailsJob")
     (task,) = (int(path.name) for path in folder.iterdir())
     wait_until(lambda: not alive(task))
+
+
+@pytest.mark.parametrize(
+    ("ending", "told"),
+    [
+        ("-9", "a map task was killed by SIGKILL: most likely the machine, .* was out of memory .* -r inline"),
+        ("-11", "a map task was killed by SIGSEGV, after it said: Fatal Python error: it rains: give .* more memory"),
+        ("7", "a map task ended with exit code 7, after it said: Fatal Python error: it rains: run the same command"),
+    ],
+)
+def test_a_task_that_ends_without_a_word_is_named(
+    conf: Configuration, lines: Lines, tmp_path: Path, ending: str, told: str
+) -> None:
+    for name, value in {"mapreduce.runner": "local", "tiny.folder": str(tmp_path), "tiny.ending": ending}.items():
+        conf.set(name, value)
+    with pytest.raises(RunnerError, match=told):
+        run_job(KilledJob, conf, lines("a", "b"), title="KilledJob")
 
 
 class _Terminal(io.StringIO):

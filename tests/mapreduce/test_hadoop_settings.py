@@ -12,12 +12,13 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import ConfigurationError, InputError, NutchError
+from nutch2py.errors import ConfigurationError, InputError, NutchError, RunnerError, StoreError
 from nutch2py.jobs.index import IndexerJob, IndexParameters
 from nutch2py.mapreduce import guard
 from nutch2py.mapreduce import package_archive as archive
 from nutch2py.mapreduce.driver import check_reach, run_job
 from nutch2py.mapreduce.hadoop import Hadoop
+from nutch2py.mapreduce.hadoop_words import refusal
 from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.splits import FileSplit
 from nutch2py.mapreduce.yarn import job_label, job_tag, tasks_summary, write_job_properties
@@ -139,24 +140,59 @@ def fake_installation(folder: Path, **answers: str) -> str:
 _OVER = "Container [pid=7,containerID=container_1] is running 9B beyond the 'PHYSICAL' memory limit. Current usage: x"
 
 
+_PUT = "put: The DiskSpace quota of /user/me/nutch2py is exceeded: quota = 9 B = 9 B but diskspace consumed = 128 MB"
+
+
 @pytest.mark.parametrize(
-    ("client", "told"),
+    ("client", "kind", "told"),
     [
-        (f'echo "{_OVER}"', "raise mapreduce.map.memory.mb or mapreduce.reduce.memory.mb"),
-        ("echo PipeMapRed.waitOutputThreads: subprocess failed with code 4", r"a task failed \(.*table"),
-        ("echo ERROR streaming.StreamJob: no such queue", "the job failed on YARN: ERROR .*: no such queue"),
-        ("echo 'Cannot run program \"python3.11\": error=2'", "the nodes have no python3.11: install it"),
+        (f'echo "{_OVER}"', ConfigurationError, "raise mapreduce.map.memory.mb or mapreduce.reduce.memory.mb"),
+        ("echo PipeMapRed.waitOutputThreads: subprocess failed with code 4", StoreError, r"a task failed \(.*table"),
+        ("echo subprocess failed with code 137", RunnerError, "a task was killed by SIGKILL: most likely .* of memory"),
+        ("echo ERROR streaming.StreamJob: it rains", RunnerError, "the job failed on YARN: ERROR .*: it rains"),
+        ("echo Job job_1_1 failed with state KILLED due to: by me", RunnerError, "failed on YARN: by me"),
+        (
+            "echo 'Cannot run program \"python3.11\": error=2'",
+            ConfigurationError,
+            "the nodes have no python3.11: install",
+        ),
+        (
+            "echo submitted by user me to unknown queue: x",
+            ConfigurationError,
+            "unknown queue: x: set mapreduce.job.queue",
+        ),
+        (f"echo '{_PUT}' >&2", RunnerError, "is exceeded: .* free space on HDFS"),
+        ("echo ERROR: JAVA_HOME is not set and could not be found. >&2", ConfigurationError, "install a JDK that"),
     ],
 )
 def test_what_the_client_of_hadoop_says_becomes_one_line(
-    conf: Configuration, tmp_path: Path, client: str, told: str
+    conf: Configuration, tmp_path: Path, client: str, kind: type[NutchError], told: str
 ) -> None:
     conf.set("mapreduce.runner", "hadoop")
     conf.set("mapreduce.package", "none")
     conf.set("storage.embedded.shared", "true")
     conf.set("mapreduce.hadoop.home", fake_installation(tmp_path, jar=f"{client}; exit 1"))
-    with pytest.raises(NutchError, match=told):
+    with pytest.raises(kind, match=told):
         run_job(WordJob, conf, [FileSplit("/none", 0, 0, 0, b"")], title="WordJob")
+
+
+@pytest.mark.parametrize("at", ["application", "fs", "jar"])
+def test_an_installation_that_goes_away_is_named(conf: Configuration, tmp_path: Path, at: str) -> None:
+    """Between two of its commands, as one on a file system of another machine may."""
+    conf.set("mapreduce.runner", "hadoop")
+    conf.set("mapreduce.package", "none")
+    conf.set("storage.embedded.shared", "true")
+    home = fake_installation(tmp_path, **{at: f"/bin/rm -r {tmp_path}/hadoop; exit 1"})
+    conf.set("mapreduce.hadoop.home", home)
+    with pytest.raises(NutchError):
+        run_job(WordJob, conf, [FileSplit("/none", 0, 0, 0, b"")], title="WordJob")
+    with pytest.raises(ConfigurationError, match=r"cannot run jobs on Hadoop: .*: set HADOOP_HOME"):
+        Hadoop.find(conf)
+    gone = Hadoop(f"{home}/bin/hadoop", f"{home}/bin/yarn", "streaming.jar", "folder")
+    for ask in (gone.make_folder, lambda: gone.left_running("tag")):
+        with pytest.raises(ConfigurationError, match=r"cannot run .* \(No such file or directory\): set HADOOP_HOME"):
+            ask()
+    assert gone.task_error("application_1_1") is None
 
 
 def test_packages_stay_while_a_job_runs(conf: Configuration, tmp_path: Path) -> None:
@@ -166,7 +202,7 @@ def test_packages_stay_while_a_job_runs(conf: Configuration, tmp_path: Path) -> 
     with pytest.raises(InputError, match="application_1_0007 runs and may need"):
         Hadoop.find(conf).clean(manifest)
     conf.set("mapreduce.hadoop.home", fake_installation(tmp_path, application="echo away >&2; exit 1"))
-    with pytest.raises(InputError, match="cannot ask YARN which jobs run: away"):
+    with pytest.raises(RunnerError, match="cannot ask YARN which jobs run: away"):
         Hadoop.find(conf).clean(manifest)
 
 
@@ -195,6 +231,15 @@ def test_the_guard_passes_lines_and_the_exit_code_on() -> None:
     assert process.wait() == 3
     process.stdin.close()
     process.stdout.close()
+
+
+def test_the_guard_says_that_the_client_is_not_there() -> None:
+    command = [sys.executable, "-S", "-E", guard.__file__, "tag", "--", "/none/hadoop"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (127, b"")
+    told = refusal("the job failed on YARN", done.stdout.splitlines())
+    assert isinstance(told, ConfigurationError)
+    assert "cannot run /none/hadoop (No such file or directory): set HADOOP_HOME" in str(told)
 
 
 def test_the_guard_ends_client_and_application_when_its_input_closes(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -94,6 +95,19 @@ class SlowJob(TableJob):
         Path(self.conf.get("tiny.folder", ""), str(os.getpid())).touch()
         time.sleep(60)
         yield "", None
+
+
+class KilledJob(SlowJob):
+    """The first task is killed by the signal, or ends with the exit code, that ``tiny.ending`` is."""
+
+    def map_file(self, split: FileSplit) -> Iterator[Pair]:
+        if split.order:
+            yield from super().map_file(split)
+        ending = int(self.conf.get("tiny.ending", ""))
+        print("Fatal Python error: it rains", file=sys.stderr, flush=True)
+        if ending < 0:
+            os.kill(os.getpid(), -ending)
+        os._exit(ending)
 
 
 class OneFailsJob(SlowJob):

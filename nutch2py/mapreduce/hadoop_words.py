@@ -1,0 +1,91 @@
+"""What Hadoop's programs say when they refuse, and what a user can do: they tell it in words only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from nutch2py.errors import ConfigurationError, NutchError, RunnerError
+
+INSTALLATION = "set HADOOP_HOME, or the property mapreduce.hadoop.home, to the folder of a Hadoop installation"
+CANNOT_RUN = "cannot run "
+"""How the guard begins to say that a command of Hadoop is not there."""
+
+
+_LESS_MEMORY = (
+    "lower mapreduce.map.memory.mb, mapreduce.reduce.memory.mb or yarn.app.mapreduce.am.resource.mb below what YARN "
+    "gives a container, or let it give more (yarn.scheduler.maximum-allocation-mb, yarn.nodemanager.resource.memory-mb)"
+)
+_MORE_SPACE = (
+    "free space on HDFS (nutch2py package -clean, hadoop fs -expunge), or have the quota raised (hdfs dfsadmin "
+    "-setSpaceQuota)"
+)
+
+
+class _Meaning(NamedTuple):
+    said: re.Pattern[bytes]
+    kind: type[NutchError]
+    repair: str
+
+
+_MEANINGS = tuple(
+    _Meaning(re.compile(said), kind, repair)
+    for said, kind, repair in (
+        (
+            rb"JAVA_HOME (is not set|\S* ?does not exist)|java(: line \d+)?: (command )?not found|/java: No such file",
+            ConfigurationError,
+            "install a JDK that this Hadoop takes, and set JAVA_HOME to its folder",
+        ),
+        (CANNOT_RUN.encode(), ConfigurationError, INSTALLATION),
+        (
+            rb"unknown queue|Queue \S+ is STOPPED|Cannot submit application .* queue|not have permission to submit",
+            ConfigurationError,
+            "set mapreduce.job.queuename to a queue that takes jobs of this user (mapred queue -list)",
+        ),
+        (
+            rb"maximum allowed allocation|more than the supported max container capability",
+            ConfigurationError,
+            _LESS_MEMORY,
+        ),
+        (
+            rb"quota .*is exceeded|QuotaExceededException",
+            RunnerError,
+            _MORE_SPACE,
+        ),
+        (
+            rb"minReplication",
+            RunnerError,
+            "no DataNode takes anything: see that they run and have space (hdfs dfsadmin -report)",
+        ),
+        (
+            rb"in safe mode",
+            RunnerError,
+            "HDFS is read-only: see why (hdfs dfsadmin -report), and end that (hdfs dfsadmin -safemode leave)",
+        ),
+        (
+            rb"Permission denied|AccessControlException",
+            ConfigurationError,
+            "let this user write there, or name another folder with mapreduce.hadoop.folder",
+        ),
+        (
+            rb"No FileSystem for scheme|UnknownHostException|Wrong FS",
+            ConfigurationError,
+            "correct fs.defaultFS, yarn.resourcemanager.* or HADOOP_CONF_DIR",
+        ),
+    )
+)
+
+
+def refusal(doing: str, lines: Iterable[bytes]) -> NutchError | None:
+    """Return what the last line that is known means, after ``doing``; None when none is."""
+    for line in reversed([*lines]):
+        for meaning in _MEANINGS:
+            if meaning.said.search(line):
+                return meaning.kind(f"{doing}: {line.decode('utf-8', 'replace').strip()}: {meaning.repair}")
+    return None
+
+
+def is_refusal(line: bytes) -> bool:
+    """Tell whether a line says why a job is refused."""
+    return any(meaning.said.search(line) for meaning in _MEANINGS)
