@@ -27,6 +27,10 @@ class Manners(Protocol):
         """
         ...
 
+    async def turn(self, page: str) -> None:
+        """Wait with the page in hand for what was asked of its server since its turn came."""
+        ...
+
 
 @dataclass(slots=True, eq=False)
 class Asked:

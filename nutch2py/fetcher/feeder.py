@@ -18,7 +18,8 @@ from itertools import islice
 from typing import ParamSpec, TypeVar
 
 from nutch2py.fetcher.fetch_state import FetchState
-from nutch2py.fetcher.queues import FetchItem, HostSettings, QueueKeys
+from nutch2py.fetcher.queue_keys import QueueKeys
+from nutch2py.fetcher.queues import FetchItem, HostSettings
 from nutch2py.fetcher.spill import Spill
 
 _PULL = 500  # rows named at a time
@@ -210,12 +211,14 @@ class Feeder:
     async def _name(self) -> int:
         """Name rows and their queues; return how many those are."""
         most = _PULL if self._rows.ahead else min(self._room, _PULL)
-        self._named.extend(await self._in_table(self._names, most))
+        named = await self._in_table(self._names, most)
+        await self._keys.prepare(url for _, url in named)
+        self._named.extend(_Name(key, *self._queue_of(url)) for key, url in named)
         self._more = len(self._named) >= most
         return len(self._named)
 
-    def _names(self, most: int) -> list[_Name]:
-        return [_Name(key, *self._queue_of(url)) for key, url in islice(self._rows.names, most)]
+    def _names(self, most: int) -> list[tuple[str, str]]:
+        return list(islice(self._rows.names, most))
 
     async def _part(self) -> None:
         """Read the rows for which there is room, and put the keys of large queues on disk."""

@@ -15,7 +15,8 @@ from nutch2py.fetcher.feeder import Rows
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetch_state import FetchReport
 from nutch2py.fetcher.http_settings import HttpSettings, check_agent
-from nutch2py.fetcher.queues import FetchItem, HostSettings, QueueKeys
+from nutch2py.fetcher.queue_keys import QueueKeys
+from nutch2py.fetcher.queues import FetchItem, HostSettings
 from nutch2py.fetcher.rendering import OpenRenderer
 from nutch2py.fetcher.run import FetchRun
 from nutch2py.record import Field
@@ -57,7 +58,7 @@ class Fetcher:
             conf, self.options.threads, sitemap=self.options.sitemap, keep_exchange=bool(self.options.warc)
         )
         self.carrier = Carrier.from_conf(conf)
-        self.keys = QueueKeys(conf)
+        self.keys = QueueKeys(conf, self.http.names)
         use_hosts = self.keys.mode == "byHost" and conf.get_bool("fetcher.queue.use.host.settings", False)
         self.host_settings = host_settings if use_hosts else None
         self.log = log

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from nutch2py.fetcher.queues import FetchItemQueues, QueueKeys
+from nutch2py.fetcher.queue_keys import QueueKeys
+from nutch2py.fetcher.queues import FetchItemQueues
 from nutch2py.fetcher.robots import RobotsCache, is_allowed
 
 
@@ -19,6 +20,7 @@ class QueueManners:
 
         ``page``: the page in hand, "" for none; ``again``: its server has been asked for it already.
         """
+        await self._keys.prepare((url, page) if page else (url,))
         try:
             queue_id = self._keys.queue_id(url)
             in_hand = self._keys.queue_id(page) if page else ""
@@ -34,3 +36,8 @@ class QueueManners:
         if wait > 0:
             await asyncio.sleep(wait)
         return ""
+
+    async def turn(self, page: str) -> None:
+        """Wait where an add-on has asked the server of a page for something else since the page was taken."""
+        if self._queues.any_booked and (wait := self._queues.wait_for_booked(self._keys.queue_id(page))) > 0:
+            await asyncio.sleep(wait)

@@ -15,20 +15,13 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import ConfigurationError
 from nutch2py.plugin_guard import PluginError
-from nutch2py.url.javaurl import parse_url
-from nutch2py.url.parts import domain_of
-from nutch2py.url.resolve import HostsFile, Resolver
 from nutch2py.webpage import WebPage
 
 _EMPTY_PLACES = 32
 # what is remembered of queues in which nothing waits, so that hosts without number do not take memory without bound
 _MOST_IDLE = 50_000  # queues that have failed, or take no more
 _MOST_COUNTED = 200_000  # queues whose pages are counted
-_LONGEST_HOST = 255  # characters; RFC 1035
-
-BY_HOST, BY_DOMAIN, BY_IP = "byHost", "byDomain", "byIP"
 
 
 @dataclass(slots=True, eq=False)
@@ -75,6 +68,7 @@ class FetchItemQueue:
     began: float = 0.0  # when it was first asked
     trouble: float = 0.0  # seconds of waiting for a server that failed, refused or was slow
     deferrals: int = 0
+    booked: float = 0.0  # when it may be asked after what was booked last
     scheduled: bool = False
     closed: bool = False
 
@@ -105,36 +99,6 @@ class FetchItemQueue:
             self.items.insert(0, item)
 
 
-class QueueKeys:
-    """Names the queue of a URL: host, domain or address, as ``fetcher.queue.mode`` says.
-
-    http and https of a host share a queue, as in Nutch 1: it is one server to be polite to.
-    """
-
-    def __init__(self, conf: Configuration) -> None:
-        self.mode = conf.get_trimmed("fetcher.queue.mode", BY_HOST)
-        if self.mode not in (BY_HOST, BY_DOMAIN, BY_IP):
-            raise ConfigurationError(
-                f"property fetcher.queue.mode is {self.mode!r}: write {BY_HOST}, {BY_DOMAIN} or {BY_IP}"
-            )
-        self._resolver = Resolver(HostsFile.from_conf(conf)) if self.mode == BY_IP else None
-
-    def queue_id(self, url: str) -> str:
-        """Return the queue's name; raise ValueError for a malformed URL and LookupError for an unknown host (byIP)."""
-        parts = parse_url(url)
-        host = parts.host
-        if len(host) > _LONGEST_HOST:
-            raise ValueError(f"a host of {len(host)} characters")
-        if self.mode == BY_DOMAIN:
-            host = domain_of(url) or url
-        elif self._resolver is not None:
-            address = self._resolver.resolve(host)
-            if address is None:
-                raise LookupError(f"unknown host {host}")
-            host = address
-        return host.lower() or f"{parts.protocol}://"
-
-
 class FetchItemQueues:
     """All queues. ``clock`` gives seconds."""
 
@@ -153,6 +117,7 @@ class FetchItemQueues:
         self._ready: list[tuple[float, int, FetchItemQueue]] = []
         self._order = count()
         self.total_size = 0
+        self.any_booked = False
 
     def __len__(self) -> int:
         """Return the number of queues that have pages waiting or in progress."""
@@ -272,10 +237,16 @@ class FetchItemQueues:
         now = self._clock()
         delay = queue.min_crawl_delay if queue.max_threads > 1 else queue.crawl_delay
         at = max(queue.next_fetch_time, now + delay if again or queue.in_progress else now)
-        queue.next_fetch_time = at + delay
+        queue.next_fetch_time = queue.booked = at + delay
+        self.any_booked = True
         if new:
             self._rest(queue)
         return at - now
+
+    def wait_for_booked(self, queue_id: str) -> float:
+        """Return the seconds for which a page that was taken already has to wait for what was booked since."""
+        queue = self._queues.get(queue_id)
+        return 0.0 if queue is None else max(0.0, queue.booked - self._clock())
 
     def defer(self, item: FetchItem, delay: float, retries: int) -> int:
         """Put an item back and its queue off by ``delay`` seconds; drop the queue after ``retries`` times.

@@ -25,7 +25,8 @@ from nutch2py.fetcher.manners import QueueManners
 from nutch2py.fetcher.monitor import Monitor, Throughput
 from nutch2py.fetcher.outcome import ROBOTS_DENIED, protocol_status
 from nutch2py.fetcher.page_store import PageStore
-from nutch2py.fetcher.queues import FetchItem, FetchItemQueues, HostSettings, QueueKeys
+from nutch2py.fetcher.queue_keys import QueueKeys
+from nutch2py.fetcher.queues import FetchItem, FetchItemQueues, HostSettings
 from nutch2py.fetcher.rendering import Renderer
 from nutch2py.fetcher.robots import RobotsCache, is_allowed
 from nutch2py.fetcher.transport import Transport

@@ -127,6 +127,8 @@ class LastMiddleware:
             again = asked is not None and asked.requests > 0
             if self.manners is not None and (why := await self.manners.permit(request.url, page, again)):
                 raise IgnoreRequest(f"{request.url}: {why}")
+        elif self.manners is not None:
+            await self.manners.turn(asked.url)
         if asked is not None:
             asked.requests += 1
             asked.received = 0

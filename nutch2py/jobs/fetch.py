@@ -19,7 +19,8 @@ from nutch2py.errors import UsageError
 from nutch2py.fetcher.fetch_options import FetchOptions, deadline
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem, Rows
 from nutch2py.fetcher.http_settings import check_agent
-from nutch2py.fetcher.queues import BY_HOST, HostSettings
+from nutch2py.fetcher.queue_keys import BY_HOST
+from nutch2py.fetcher.queues import HostSettings
 from nutch2py.fetcher.warc import check_folder
 from nutch2py.jobs.batchlist import BatchLists, mark_condition, rows_of_batch
 from nutch2py.jobs.beginning import begin

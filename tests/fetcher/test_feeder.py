@@ -19,7 +19,8 @@ from nutch2py.fetcher.feeder import Feeder, Rows
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetch_state import FetchState
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
-from nutch2py.fetcher.queues import FetchItemQueues, QueueKeys
+from nutch2py.fetcher.queue_keys import QueueKeys
+from nutch2py.fetcher.queues import FetchItemQueues
 from nutch2py.fetcher.spill import Spill
 from nutch2py.url.keys import reverse_url, unreverse_url
 from nutch2py.webpage import WebPage

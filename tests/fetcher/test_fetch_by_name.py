@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from typing import Self
 
 import pytest
+from scrapy import Request
+from scrapy.crawler import Crawler
 
+from nutch2py.url.resolve import Resolver
 from nutch2py.webpage import ProtocolStatusCode as Code
 from tests.fetcher.conftest import Crawl
 from tests.site.name_server import NameServer, name_server
@@ -104,3 +109,44 @@ def test_the_forgiving_reader_asks_them_too(site: ScriptedSite, by_name: Crawl, 
     assert by_name(site.url("/p", "plain.test")).content == b"words"
     assert site.gets("/p") == 2
     assert dns.asked["plain.test", 1] == 1
+
+
+class AsksAnother:
+    """Asks for a page of another host before the page in hand."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._asked = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> None:
+        if not self._asked and request.url.endswith("/p"):
+            self._asked = True
+            other = request.url.replace("plain.", "slow-200.")
+            await self._crawler.engine.download_async(Request(other, dont_filter=True))
+
+
+def test_queues_by_address_ask_these_servers_and_keep_nobody_waiting(
+    site: ScriptedSite, by_name: Crawl, dns: NameServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two names of one address are one queue; its pages, and what an add-on asks for beside, wait for each other."""
+
+    def blocking(_: Resolver, host: str) -> str:
+        raise AssertionError(f"{host} is asked of the system")
+
+    monkeypatch.setattr(Resolver, "_resolve", blocking)
+    site.on("/p", Reply(body=b"<p>words"))
+    by_name.conf.set("fetcher.queue.mode", "byIP")
+    by_name.conf.set("fetcher.server.delay", "0.3")
+    by_name.conf.set("fetcher.scrapy.middlewares", f"{__name__}.AsksAnother")
+    urls = [site.url("/p", name) for name in ("plain.test", "slow-100.test", "none.test")]
+    by_name(*urls)
+    assert [by_name.pages[url].status for url in urls[:2]] == [2, 2]
+    assert "unknown host none.test" in str(by_name.pages[urls[2]].protocol_status)
+    pages = sorted((seen for seen in site.seen if seen.path == "/p"), key=lambda seen: seen.began)
+    assert {seen.host.partition(":")[0] for seen in pages} == {"plain.test", "slow-100.test", "slow-200.test"}
+    for earlier, later in itertools.pairwise(pages):
+        assert later.began - earlier.ended >= 0.25

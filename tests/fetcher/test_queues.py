@@ -9,7 +9,8 @@ import pytest
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher.backoff import Backoff
-from nutch2py.fetcher.queues import FetchItem, FetchItemQueues, HostSettings, QueueKeys
+from nutch2py.fetcher.queue_keys import QueueKeys
+from nutch2py.fetcher.queues import FetchItem, FetchItemQueues, HostSettings
 from nutch2py.webpage import WebPage
 from tests.growth import assert_linear
 from tests.memory import peak_megabytes

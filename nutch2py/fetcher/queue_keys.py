@@ -1,0 +1,87 @@
+"""The queue of a URL: its host, its domain, or the address of its host."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.fetcher.gate import address_of
+from nutch2py.fetcher.names import Names
+from nutch2py.url.idn import host_to_ascii
+from nutch2py.url.javaurl import parse_url
+from nutch2py.url.parts import domain_of
+from nutch2py.url.resolve import HostsFile, Resolver
+
+BY_HOST, BY_DOMAIN, BY_IP = "byHost", "byDomain", "byIP"
+_LONGEST_HOST = 255  # characters; RFC 1035
+_MOST_HOSTS = 65_536  # of which the address is remembered
+
+
+class QueueKeys:
+    """Names the queue of a URL: host, domain or address, as ``fetcher.queue.mode`` says.
+
+    http and https of a host share a queue, as in Nutch 1: it is one server to be polite to. ``names`` resolves hosts
+    for byIP: what :meth:`prepare` has asked for, nobody waits for later. A host keeps its first address, so that a
+    queue stays one where DNS gives addresses in turn.
+    """
+
+    def __init__(self, conf: Configuration, names: Names | None = None) -> None:
+        self.mode = conf.get_trimmed("fetcher.queue.mode", BY_HOST)
+        if self.mode not in (BY_HOST, BY_DOMAIN, BY_IP):
+            raise ConfigurationError(
+                f"property fetcher.queue.mode is {self.mode!r}: write {BY_HOST}, {BY_DOMAIN} or {BY_IP}"
+            )
+        self._names = names
+        self._resolver = Resolver(HostsFile.from_conf(conf)) if self.mode == BY_IP else None
+        self._known: OrderedDict[str, str | None] = OrderedDict()
+
+    async def prepare(self, urls: Iterable[str]) -> None:
+        """Resolve the hosts of URLs, all at once, where that is needed to name their queues; never raises."""
+        if self._resolver is None:
+            return
+        hosts = set()
+        for url in urls:
+            try:
+                host = parse_url(url).host.strip("[]").lower()
+            except ValueError:
+                continue
+            if 0 < len(host) <= _LONGEST_HOST and host not in self._known:
+                hosts.add(host)
+        await asyncio.gather(*map(self._resolve, hosts))
+        while len(self._known) > _MOST_HOSTS:
+            self._known.popitem(last=False)
+
+    async def _resolve(self, host: str) -> None:
+        assert self._resolver is not None
+        try:
+            ascii_host = host if host.isascii() else host_to_ascii(host)
+            found = await self._names.lookup(ascii_host) if self._names is not None else ()
+        except (OSError, ValueError):
+            self._known[host] = None
+            return
+        if found:
+            self._known[host] = found[0]
+        else:  # an address itself, or the system's resolver is to be asked
+            self._known[host] = address_of(host) or await asyncio.to_thread(self._resolver.resolve, host)
+
+    def queue_id(self, url: str) -> str:
+        """Return the queue's name; raise ValueError for a malformed URL and LookupError for an unknown host (byIP).
+
+        A host of which :meth:`prepare` has not heard is asked of the system's resolver, which can take long.
+        """
+        parts = parse_url(url)
+        host = parts.host
+        if len(host) > _LONGEST_HOST:
+            raise ValueError(f"a host of {len(host)} characters")
+        if self.mode == BY_DOMAIN:
+            host = domain_of(url) or url
+        elif self._resolver is not None:
+            name = host.strip("[]").lower()
+            address = self._known[name] if name in self._known else self._resolver.resolve(host)
+            if address is None:
+                raise LookupError(f"unknown host {host}")
+            host = address
+        return host.lower() or f"{parts.protocol}://"
