@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import BaseSettings
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
+from nutch2py.scrapy.robots import RobotsMiddleware
 
 SETTING, CRAWL_ID, CONF_DIR = "NUTCH2PY", "NUTCH2PY_CRAWL_ID", "NUTCH2PY_CONF_DIR"
 """Settings: properties of Nutch, the crawl's id, and the folder of nutch-site.xml."""
@@ -27,6 +31,10 @@ class TableAddon:
             settings.set("USER_AGENT", agent_string(conf), "addon")
             settings.set("ROBOTSTXT_USER_AGENT", name, "addon")
         settings.set("ROBOTSTXT_OBEY", True, "addon")
+        with suppress(KeyError):  # a project that has taken it out, or has its own
+            settings.replace_in_component_priority_dict(
+                "DOWNLOADER_MIDDLEWARES_BASE", RobotsTxtMiddleware, RobotsMiddleware
+            )
 
 
 def _load() -> type:

@@ -8,19 +8,20 @@ from collections.abc import AsyncIterator
 from concurrent.futures import Future
 from typing import Any, Self
 
-from itemadapter import ItemAdapter
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import CloseSpider
+from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.asyncio import is_asyncio_available
 
 from nutch2py.crawl import Crawl
 from nutch2py.errors import NutchError
 from nutch2py.fetcher.answer import Answer, Failure
+from nutch2py.fetcher.outcome import ROBOTS_DENIED
 from nutch2py.fetcher.transport import failure_of
 from nutch2py.scrapy.addon import configuration
-from nutch2py.scrapy.rows import SpiderRows, Taken, values_of
+from nutch2py.scrapy.robots import RobotsDeniedError
+from nutch2py.scrapy.rows import SpiderRows, Taken, fields_of
 
 BATCH = "NUTCH2PY_BATCH"
 """Setting: the generated batch that a spider is to fetch; "" to make one of what it takes in."""
@@ -114,21 +115,27 @@ class TableMiddleware:
             self._done(response, self._take(response))
 
     def fail(self, request: Request, error: Exception) -> None:
-        """Write that there is no answer to a request."""
-        failure: Failure = failure_of(error, ())
-        self._write(Taken(Answer(request.url, failure=failure), str(request.meta.get(ROW_KEY, ""))))
+        """Write what became of a request without an answer; its row stays as it was when a component ignored it."""
+        key = self._redirected(request, request.url)
+        if isinstance(error, RobotsDeniedError):
+            self._write(Taken(Answer(request.url), key, status=ROBOTS_DENIED))
+        elif isinstance(error, IgnoreRequest):
+            self._crawler.stats.inc_value("nutch2py/left")
+        else:
+            failure: Failure = failure_of(error, ())
+            self._write(Taken(Answer(request.url, failure=failure), key))
 
     def _take(self, response: Response) -> Taken:
         known = self._taken.get(id(response))
         if known is None:
-            known = self._taken[id(response)] = response, Taken(answer_of(response), self._redirected(response))
+            key = self._redirected(response.request, response.url)
+            known = self._taken[id(response)] = response, Taken(answer_of(response), key)
         return known[1]
 
-    def _redirected(self, response: Response) -> str:
-        """Write the redirects that led to an answer; return the key of its own row, if known."""
-        request = response.request
+    def _redirected(self, request: Request | None, url: str) -> str:
+        """Write the redirects that led to a URL; return the key of its own row, if known."""
         meta = {} if request is None else request.meta
-        chain = [*meta.get("redirect_urls", ()), response.url]
+        chain = [*meta.get("redirect_urls", ()), url]
         reasons = meta.get("redirect_reasons", ())
         key = str(meta.get(ROW_KEY, ""))
         for number, url in enumerate(chain[:-1]):
@@ -143,8 +150,12 @@ class TableMiddleware:
         if taken is None or response is None:
             self._crawler.stats.inc_value("nutch2py/items_without_page")
             return
-        for name, value in ItemAdapter(item).asdict().items():
-            taken[1].values.setdefault(name, []).extend(values_of(value))
+        try:
+            for name, values in fields_of(item):
+                taken[1].values.setdefault(name, []).extend(values)
+        except Exception as error:  # noqa: BLE001 - an item can be of any class, and do anything when it is read
+            _logger.error("an item of %s cannot be stored: %s: %s", response.url, type(error).__name__, error)
+            self._crawler.stats.inc_value("nutch2py/items_failed")
         self._done(response, taken[1])
 
     def _on_no_item(self, response: Response | None) -> None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from itemadapter import ItemAdapter
+
 from nutch2py.cells import ProtocolStatus, encode_text
 from nutch2py.conf import Configuration
 from nutch2py.contracts import Outlink
@@ -18,6 +20,7 @@ from nutch2py.fetcher.answer import Answer
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetch_state import Finished
 from nutch2py.fetcher.fetcher import Fetcher
+from nutch2py.fetcher.http_settings import protocols
 from nutch2py.fetcher.outcome import protocol_status
 from nutch2py.fetcher.page_store import PageStore
 from nutch2py.fetcher.queues import FetchItem
@@ -29,10 +32,13 @@ from nutch2py.jobs.works import FETCH_REDIRECTS
 from nutch2py.parser.link_rules import LinkRules
 from nutch2py.reporting import adopt, reporter
 from nutch2py.table import MarkCondition, Query
+from nutch2py.url.javaurl import parse_url
 from nutch2py.url.keys import reverse_url, unreverse_url
-from nutch2py.webpage import Mark, WebPage
+from nutch2py.url.length import check_length, limit_of
+from nutch2py.webpage import Mark, MetadataKey, WebPage
 
 _ROWS = 100
+_OURS = frozenset(map(str, MetadataKey))
 
 
 @dataclass(eq=False)
@@ -41,6 +47,7 @@ class Taken:
 
     ``key``: of the row that was asked for, "" for that of the URL. ``links``: target -> anchor of the requests that it
     gave back. ``values``: fields of its items. ``open``: items that pipelines still have, and the spider itself.
+    ``status``: what the row is to say, where that is not what the answer says.
     """
 
     answer: Answer
@@ -48,6 +55,7 @@ class Taken:
     links: dict[str, str] = field(default_factory=dict)
     values: dict[str, list[str]] = field(default_factory=dict)
     open: int = 1
+    status: ProtocolStatus | None = None
 
 
 class SpiderRows:
@@ -63,6 +71,7 @@ class SpiderRows:
         self._fields = Fetcher.fields(conf, self._options)
         self._interval = conf.get_int("db.fetch.interval.default", 2592000)
         self._rules, self._limit = LinkRules(conf), conf.get_int("http.content.limit", 1048576)
+        self._protocols, self._longest = protocols(conf), limit_of(conf)
         self._current: Taken | None = None
         self._keys: Iterator[str] | None = None
         self._open = ExitStack()
@@ -128,9 +137,14 @@ class SpiderRows:
     def _write(self, taken: Taken) -> None:
         answer = taken.answer
         try:
+            check_length(answer.url, self._longest)
             key = taken.key or reverse_url(answer.url)
+            spoken = parse_url(answer.url).protocol in self._protocols
         except ValueError:
             self.counters["malformed_url"] += 1
+            return
+        if not spoken:  # a page can hold links to file:
+            self.counters["other_protocol"] += 1
             return
         page = self._store.get(key, self._fields)
         if page is None:
@@ -147,9 +161,12 @@ class SpiderRows:
             taken_in = ()
         if 0 <= self._limit < len(answer.content):
             answer.content, answer.truncated = answer.content[: self._limit], "length"
-        status: ProtocolStatus = protocol_status(answer.url, answer)
         self._current = taken
-        self._pages.put([Finished(FetchItem(key, unreverse_url(key), page, chain=taken_in), answer, status)])
+        item = FetchItem(key, unreverse_url(key), page, chain=taken_in)
+        if taken.status is not None:
+            self._pages.put([Finished(item, None, taken.status)])
+        else:
+            self._pages.put([Finished(item, answer, protocol_status(answer.url, answer))])
 
     def _take_in(self, item: FetchItem) -> None:
         """Add links and items to a page that is filled in, and give it to the table."""
@@ -161,7 +178,7 @@ class SpiderRows:
                     page.outlinks[url] = anchor
         if taken is not None:
             for name, values in taken.values.items():
-                page.metadata[name] = encode_text("\t".join(values))
+                page.metadata[name] = encode_text("\t".join(values)[: self._limit if self._limit >= 0 else None])
         self._sink(item)
 
     def _written(self, item: FetchItem) -> None:
@@ -182,4 +199,17 @@ def values_of(value: Any) -> list[str]:
         text = json.dumps(value, ensure_ascii=False, default=str)
     else:
         text = str(value)
-    return [text.replace("\t", " ")]
+    return [_clean(text).replace("\t", " ")]
+
+
+def fields_of(item: Any) -> Iterator[tuple[str, list[str]]]:
+    """Yield name and values of the fields of an item, but those whose names are the jobs' own."""
+    for name, value in ItemAdapter(item).asdict().items():
+        field_name = _clean(str(name))
+        if field_name and field_name not in _OURS:
+            yield field_name, values_of(value)
+
+
+def _clean(text: str) -> str:
+    """Return text that has a form in UTF-8: half of a surrogate pair has none."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

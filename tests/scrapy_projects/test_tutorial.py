@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import re
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from nutch2py.crawl import Crawl
-from nutch2py.table import Query, open_store
-from nutch2py.url.keys import unreverse_url
-from nutch2py.webpage import CrawlStatus, Mark, WebPage
+from nutch2py.webpage import CrawlStatus, Mark
+from tests.scrapy_projects.conftest import Project
 from tests.site.server import Reply, ScriptedSite
-
-_PROJECT = Path(__file__).parent / "tutorial"
-_FIELDS = frozenset(
-    {WebPage.status, WebPage.markers, WebPage.metadata, WebPage.outlinks, WebPage.title, WebPage.content, WebPage.score}
-)
 
 
 def quotes(number: int) -> bytes:
@@ -44,59 +32,6 @@ def site() -> Iterator[ScriptedSite]:
         running.on("/tag/1/", Reply(body=b"<title>Tag</title><small class=author>Tagger</small><p>tagged"))
         running.on("/about", Reply(body=b"<title>About</title><p>about us"))
         yield running
-
-
-class Project:
-    def __init__(self, folder: Path, site: ScriptedSite) -> None:
-        self.crawl = Crawl(
-            f"embedded:{folder}",
-            properties={
-                "http.agent.name": "tutorial",
-                "index.db.md": "author,tags",
-                "index.metadata.separator": "\t",
-                "index.metadata.multivalued.fields": "author,tags",
-                "indexer.embedded.path": str(folder / "index"),
-                "plugin.includes": "protocol-http|urlfilter-validator|parse-(html|text)|index-(basic|metadata)"
-                "|scoring-opic|urlnormalizer-(pass|regex|basic)|indexer-embedded",
-            },
-        )
-        self.site, self.folder = site, folder
-
-    def command(self, *words: str) -> list[str]:
-        return [sys.executable, "-P", "-m", "scrapy", "crawl", *words]
-
-    @property
-    def environment(self) -> dict[str, str]:
-        root = str(Path(__file__).resolve().parents[2])
-        return {**os.environ, "SITE": self.site.url(""), "CRAWL": f"embedded:{self.folder}", "PYTHONPATH": root}
-
-    def run(self, *words: str) -> tuple[str, str]:
-        """Run a spider; return its batch and its log."""
-        done = subprocess.run(
-            self.command(*words),
-            cwd=_PROJECT,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        assert "Traceback" not in done.stderr, done.stderr
-        found = re.search(r"'nutch2py/batch': '([^']+)'", done.stderr)
-        assert found is not None, done.stderr
-        return found[1], done.stderr
-
-    def rows(self) -> dict[str, WebPage]:
-        store = open_store(self.crawl.conf, WebPage)
-        return {unreverse_url(key).removeprefix(self.site.url("")): page for key, page in store.scan(Query(_FIELDS))}
-
-
-@pytest.fixture
-def project(tmp_path: Path, site: ScriptedSite) -> Iterator[Project]:
-    made = Project(tmp_path / "crawl", site)
-    with made.crawl:
-        yield made
 
 
 def test_the_tutorial_fills_the_table_and_takes_a_batch(project: Project, site: ScriptedSite) -> None:
@@ -138,8 +73,7 @@ def test_a_killed_spider_leaves_a_batch_that_the_next_takes_up(project: Project,
     project.crawl.inject([site.url("/page/1/"), site.url("/slow"), site.url("/about")])
     batch = project.crawl.generate().batch_id
     site.on("/slow", Reply(body=b"<p>slow", hang=60), Reply(body=b"<p>slow"))
-    command = project.command("batch", "-s", f"NUTCH2PY_BATCH={batch}", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=8")
-    with subprocess.Popen(command, cwd=_PROJECT, env=project.environment, stderr=subprocess.PIPE, text=True) as spider:
+    with project.process("batch", "-s", f"NUTCH2PY_BATCH={batch}", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=8") as spider:
         assert spider.stderr is not None
         for line in spider.stderr:
             if "GET" in line and "/about" in line:
@@ -155,9 +89,5 @@ def test_a_killed_spider_leaves_a_batch_that_the_next_takes_up(project: Project,
 
 def test_a_batch_that_is_not_there_is_refused(project: Project, site: ScriptedSite) -> None:
     project.crawl.inject([site.url("/page/1/")])
-    done = subprocess.run(
-        project.command("batch", "-a", "batch=1-1"),
-        cwd=_PROJECT, env=project.environment, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert "there is no batch 1-1" in done.stderr
+    assert "there is no batch 1-1" in project.refused("batch", "-a", "batch=1-1")
     assert site.seen == []
