@@ -13,6 +13,7 @@ import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from signal import SIGKILL
 
@@ -182,6 +183,25 @@ def browser_process(home: Home) -> int | None:
     except (OSError, ValueError):
         return None
     return pid if os.fsencode(home.path) in words else None
+
+
+def kill_group(leader: int) -> bool:
+    """End a browser, which leads a group of processes, and those of the group; tell whether any is still there.
+
+    Those below it are no longer to be found as such when it has died itself. A zombie is not there.
+    """
+    try:
+        os.killpg(leader, SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return any(map(partial(_in_group, leader), Path("/proc").glob("[0-9]*/stat")))
+
+
+def _in_group(leader: int, stat: Path) -> bool:
+    with suppress(OSError):
+        state, _, group = stat.read_text(errors="replace").rpartition(")")[2].split()[:3]
+        return int(group) == leader and state != "Z"
+    return False
 
 
 def kill(pid: int) -> None:

@@ -83,6 +83,8 @@ class Showing:
         self._lane.on_limit = _nothing
         if self._lane.over:
             self._tab.spoiled = True
+        if self._tab.running.gone():
+            return
         try:
             async with asyncio.timeout(_GRACE):
                 await self._page.close()
@@ -272,7 +274,9 @@ class Showing:
             found = await self._evaluate(snapshot(limit + 1))
         except Error:
             self._check()
-            raise PageError("", "the browser lost the page") from None
+            if self._page.is_closed():
+                raise PageError("", "the browser lost the page") from None
+            raise
         content = b"\xef\xbb\xbf" + found["html"].encode("utf-8", "replace")
         size = max(len(content), int(found["size"]))
         content = content[:limit]

@@ -7,9 +7,9 @@ after so many pages, or when it has grown, crashed or hung, the whole browser is
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nutch2py.browser import chromium
 from nutch2py.browser.lane import Lane
@@ -22,7 +22,9 @@ from nutch2py.fetcher.http_settings import HttpSettings
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
 
+_T = TypeVar("_T")
 _LOOK = 0.5  # seconds between two looks at what processes take
+_GONE = 0.05  # seconds between two looks whether what was killed has ended
 _CLOSE = 5.0  # seconds that anything of the browser has to close
 
 
@@ -34,6 +36,10 @@ def require_playwright() -> None:
         raise ConfigurationError(
             "protocol-browser needs the package playwright: pip install 'nutch2py[browser]'"
         ) from error
+
+
+class BrowserLostError(Exception):
+    """The browser has ended while something of it was waited for."""
 
 
 class Tab:
@@ -57,11 +63,32 @@ class Running:
         self.dead = self.old = False
         self.idle: list[Tab] = []
         self.pid = chromium.browser_process(home)
+        self._end = asyncio.get_running_loop().create_future()
         browser.on("disconnected", self._on_end)
         self._watcher = asyncio.ensure_future(self._watch())
 
     def _on_end(self, *_: object) -> None:
         self.dead = self.old = True
+        if not self._end.done():
+            self._end.set_result(None)
+
+    async def unless_gone(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Do something with the browser; BrowserLostError when it ends amid: not every answer is then given up."""
+        task = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait((task, self._end), return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            raise BrowserLostError("amid a page")
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    def gone(self) -> bool:
+        """Tell whether the browser has ended, also where nobody is left who would say so: its driver has ended, too."""
+        if not self.dead and self.pid is not None and chromium.browser_process(self._home) is None:
+            self._on_end()
+        return self.dead
 
     async def context(self, http: HttpSettings, headers: dict[str, str]) -> BrowserContext:
         """Make a context: nothing of other pages, no downloads, no permissions, no service workers."""
@@ -81,7 +108,7 @@ class Running:
     async def _watch(self) -> None:
         """End processes that take more memory than a page may; replace a browser that has grown as much itself."""
         limit = self._settings.limits.memory
-        while not self.dead and self.pid is not None:
+        while self.pid is not None and not self.gone():
             await asyncio.sleep(_LOOK)
             if self.active:
                 for pid in chromium.renderers(self.pid):
@@ -92,19 +119,24 @@ class Running:
                     self.old = True
 
     async def close(self) -> None:
-        """End the browser, gently if it can be, and delete its folder."""
-        self.dead = self.old = True
+        """End the browser with all its processes, gently if it can be, and delete its folder."""
+        dead = self.gone()
+        self._on_end()
         self._watcher.cancel()
-        processes = [] if self.pid is None else [self.pid, *chromium.family(self.pid)]
         try:
-            with suppress(Exception):  # it may be gone, or hang
-                async with asyncio.timeout(_CLOSE):
-                    await self._browser.close()
+            if not dead:
+                with suppress(Exception):  # it may hang
+                    async with asyncio.timeout(_CLOSE):
+                        await self._browser.close()
         finally:
-            if self.pid is not None and self.pid == chromium.browser_process(self._home):
-                for pid in processes:
-                    chromium.kill(pid)
-            self._home.remove()
+            try:
+                async with asyncio.timeout(_CLOSE):
+                    while self.pid is not None and chromium.kill_group(self.pid):
+                        await asyncio.sleep(_GONE)
+            except TimeoutError:
+                pass  # one that even the kernel cannot end, for a disk that does not answer
+            finally:
+                self._home.remove()
 
 
 class Pool:
@@ -132,7 +164,7 @@ class Pool:
             tab = None
             try:
                 async with asyncio.timeout(self._settings.limits.start):
-                    tab = running.idle.pop() if running.idle else await self._new(running)
+                    tab = running.idle.pop() if running.idle else await running.unless_gone(self._new(running))
                 tab.pages += 1
                 tab.lane.begin()
                 yield tab
@@ -147,7 +179,7 @@ class Pool:
         """Return the browser; a new one at first, and where the one before is worn out or gone."""
         async with self._starting:
             running = self._current
-            if running is not None and (running.old or running.pages >= self._settings.restart):
+            if running is not None and (running.gone() or running.old or running.pages >= self._settings.restart):
                 running.old, self._current = True, None
                 if not running.active:
                     self._end(running)
@@ -156,36 +188,57 @@ class Pool:
             return self._current
 
     async def _start(self) -> Running:
-        from playwright.async_api import Error, async_playwright
+        """Start a browser; once more with another driver where the one before was there already, and may have died."""
+        from playwright.async_api import Error
 
         settings = self._settings
         home = chromium.Home(settings)
-        seconds = settings.limits.start
         try:
-            async with asyncio.timeout(2 * seconds):
-                if self._playwright is None:
-                    await self._proxy.start()
-                    self._playwright = await async_playwright().start()
-                browser = await self._playwright.chromium.launch(
-                    executable_path=str(home.script),
-                    headless=True,
-                    chromium_sandbox=settings.sandbox,
-                    args=chromium.options(settings, self._proxy.port),
-                    ignore_default_args=["--disable-popup-blocking", "--disable-ipc-flooding-protection"],
-                    env=home.environment(),
-                    timeout=1000 * seconds,
-                    handle_sigint=False,
-                    handle_sigterm=False,
-                    handle_sighup=False,
-                )
-        except (Error, TimeoutError) as error:
-            home.remove()
-            raise ConfigurationError(_no_start(str(error), settings)) from error
+            if not self._proxy.port:
+                await self._proxy.start()
+            tried = self._playwright is None
+            while True:
+                try:
+                    async with asyncio.timeout(2 * settings.limits.start):
+                        browser = await self._launch(home)
+                    break
+                except (Error, TimeoutError) as error:
+                    if tried:
+                        raise ConfigurationError(_no_start(str(error), settings)) from error
+                    tried = True
+                    await self._stop_driver()
         except BaseException:
             home.remove()
             raise
         self.started += 1
         return Running(settings, home, browser)
+
+    async def _launch(self, home: chromium.Home) -> Any:
+        """Start the driver, where there is none, and with it a browser."""
+        from playwright.async_api import async_playwright
+
+        settings = self._settings
+        if self._playwright is None:
+            self._playwright = await async_playwright().start()
+        return await self._playwright.chromium.launch(
+            executable_path=str(home.script),
+            headless=True,
+            chromium_sandbox=settings.sandbox,
+            args=chromium.options(settings, self._proxy.port),
+            ignore_default_args=["--disable-popup-blocking", "--disable-ipc-flooding-protection"],
+            env=home.environment(),
+            timeout=1000 * settings.limits.start,
+            handle_sigint=False,
+            handle_sigterm=False,
+            handle_sighup=False,
+        )
+
+    async def _stop_driver(self) -> None:
+        driver, self._playwright = self._playwright, None
+        if driver is not None:
+            with suppress(Exception):
+                async with asyncio.timeout(_CLOSE):
+                    await driver.stop()
 
     async def _new(self, running: Running) -> Tab:
         """Make a context, and have it learn its login: the proxy asks for it once, whatever is asked for later."""
@@ -217,6 +270,7 @@ class Pool:
             if context is not None:
                 with suppress(Exception):
                     await context.close()
+            running.old = True
             raise
         return Tab(running, context, lane)
 
@@ -256,10 +310,8 @@ class Pool:
             self._end(self._current)
             self._current = None
         await asyncio.gather(*self._ending, return_exceptions=True)
-        if self._playwright is not None:
-            with suppress(Exception):
-                async with asyncio.timeout(_CLOSE):
-                    await self._playwright.stop()
+        await self._stop_driver()
+        if self._proxy.port:
             await self._proxy.close()
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from nutch2py.browser import settings as properties
 from nutch2py.browser.page import PageError, Showing
-from nutch2py.browser.pool import Pool
+from nutch2py.browser.pool import BrowserLostError, Pool
 from nutch2py.browser.rules import BrowserRules, Choice, Way
 from nutch2py.browser.settings import BrowserSettings
 from nutch2py.browser.shell import signs_of
@@ -88,16 +88,20 @@ class BrowserRenderer:
                 async with self._pool.tab() as tab:
                     showing = Showing(tab, self._settings, url, answer, limit)
                     try:
-                        taken = await showing.take(choice.waits)
+                        taken = await tab.running.unless_gone(showing.take(choice.waits))
                     finally:
                         await showing.close()
             except PageError as error:
-                if tab.running.dead:
+                if tab.running.gone():
                     continue  # the crash was that of the browser
                 self.counters[f"render_failed_{error.limit or 'crash'}"] += 1
                 text = f"{error.limit or 'protocol-browser'}: {error.text}"
                 return replace(answer, failure=Failure(FailureKind.BROWSER, text), content=b"")
-            except (Error, TimeoutError) as error:  # the browser or its driver is gone, or hangs: another one tries
+            except (
+                BrowserLostError,
+                Error,
+                TimeoutError,
+            ) as error:  # the browser or its driver is gone, or hangs: another one tries
                 reason = str(error).partition("\n")[0][:200]
                 continue
             for met in taken.rendered.limits:

@@ -153,6 +153,38 @@ def test_a_browser_that_is_killed_is_replaced(
     assert render.report.counters["rendered"] == 1
 
 
+def driver() -> list[int]:
+    """Return the drivers that this process has started."""
+    below = list(chromium.family(os.getpid()))
+    return [pid for pid, words in commands() if pid in below and words[1:] and b"run-driver" in words]
+
+
+def test_a_driver_that_is_killed_is_replaced(
+    site: ScriptedSite, render: Render, homes: list[chromium.Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Playwright's driver dies amid pages, and the browser with it: others render them, and those that follow."""
+    killed = list[int]()
+
+    def memory(pid: int) -> int:
+        if not killed:
+            killed.extend(driver())
+            for each in killed:
+                chromium.kill(each)
+        return 0
+
+    monkeypatch.setattr(chromium, "memory", memory)
+    urls = []
+    for number in range(4):
+        site.on(f"/{number}", Reply(body=HONEST))
+        urls.append(site.url(f"/{number}"))
+    render(*urls, rules="all render selector=#root:not(:empty)")
+    assert len(killed) == 1
+    assert len(homes) == 2
+    assert [b"honest workwork" in (render.pages[url].content or b"") for url in urls] == [True] * 4
+    assert driver() == []
+    assert not any(home.path.exists() for home in homes)
+
+
 COOKIE = b"<p id=at><script>at.append('made ' + (document.cookie || 'new')); document.cookie = 'a=b'</script>"
 
 
