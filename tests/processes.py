@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 HEEDING = """
@@ -13,6 +15,27 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.exit(main())
 """
 """The command, heeding SIGINT: shells let their children in the background ignore it, and so the tests' own."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, that a program of the tests takes as it takes Ctrl-C: what it has started ends with it."""
+
+
+@contextmanager
+def heeding_signals() -> Iterator[None]:
+    """Raise KeyboardInterrupt at SIGINT, which shells let their children in the background ignore, and at SIGTERM."""
+
+    def terminated(number: int, frame: object) -> None:
+        raise Terminated
+
+    before = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, terminated)
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
 
 
 def wait_until(condition: Callable[[], object]) -> None:

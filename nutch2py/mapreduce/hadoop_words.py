@@ -23,6 +23,10 @@ _MORE_SPACE = (
 )
 
 
+_LONGEST = 300  # characters
+_BEFORE = re.compile(r"^(\S+ \S+ [A-Z]+ [\w.$]+: )?(Error Launching job : )?(([\w$]+\.)+[\w$]+(Exception|Error): )*")
+
+
 class _Meaning(NamedTuple):
     said: re.Pattern[bytes]
     kind: type[NutchError]
@@ -82,8 +86,14 @@ def refusal(doing: str, lines: Iterable[bytes]) -> NutchError | None:
     for line in reversed([*lines]):
         for meaning in _MEANINGS:
             if meaning.said.search(line):
-                return meaning.kind(f"{doing}: {line.decode('utf-8', 'replace').strip()}: {meaning.repair}")
+                return meaning.kind(f"{doing}: {plain(line)}: {meaning.repair}")
     return None
+
+
+def plain(line: bytes) -> str:
+    """Return a line of a log without its time, level, Java's names of exceptions, and what is too long for a line."""
+    text = _BEFORE.sub("", line.decode("utf-8", "replace").strip())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def is_refusal(line: bytes) -> bool:

@@ -24,7 +24,7 @@ from nutch2py.errors import ConfigurationError, NutchError, RunnerError
 from nutch2py.mapreduce import PACKAGE_FOLDER, guard
 from nutch2py.mapreduce import package_archive as archive
 from nutch2py.mapreduce.hadoop import Hadoop
-from nutch2py.mapreduce.hadoop_words import is_refusal, refusal
+from nutch2py.mapreduce.hadoop_words import is_refusal, plain, refusal
 from nutch2py.mapreduce.progress import ProgressMonitor
 from nutch2py.mapreduce.protocol import restore_text
 from nutch2py.mapreduce.standins import JobKey, mrjob_importable
@@ -291,9 +291,9 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
                 self.refused = line
             due_to = _DUE_TO.search(line)
             if due_to:
-                self.said = due_to[1].decode("utf-8", "replace").strip()
+                self.said = plain(due_to[1])
             if b"Retrying connect to server" in line or b"ERROR" in line or b"Exception" in line:
-                self.said = line.decode("utf-8", "replace").strip()
+                self.said = plain(line)
                 if b"Retrying" in line and self.forgotten:  # a history server that is not there, again and again
                     raise self._forgotten_error()
                 if b"Retrying" in line:  # the client itself waits, see write_job_properties
@@ -343,6 +343,9 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
                 f"the nodes have no {self.missing_program}: install it there, "
                 "or name a Python that they have with mapreduce.python"
             )
+        known = refusal("the job failed on YARN", [self.refused]) if self.exit_code is None else None
+        if known is not None:  # no task has run
+            return known
         told = self.installation.task_error(self.application) if self.application else None
         if told is not None:
             return told
@@ -358,8 +361,7 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
             )
         if self.exit_code is not None:
             return RunnerError(f"a task {how_it_ended(self.exit_code)}: see {logs}")
-        known = refusal("the job failed on YARN", [self.refused])
-        return known or RunnerError(f"the job failed on YARN: {self.said or error}: see {logs}")
+        return RunnerError(f"the job failed on YARN: {self.said or error}: see {logs}")
 
 
 _OF_TASKS = (

@@ -7,7 +7,8 @@
 #   gateway-framed  one with framed transport and compact protocol
 #   thrift2         gateway of the second Thrift interface: tables made with split regions
 # Memory: HBASE_MEMORY, GATEWAY_MEMORY (a JVM's -Xmx). JVM_OPTIONS replaces the options that make a JVM start fast; set
-# it empty for a server that runs for long. SCANNER_TIMEOUT and SOCKET_TIMEOUT, in ms: see docs/stores/hbase.md.
+# it empty for a server that runs for long. ZOOKEEPER_PORT: where gateways look for ZooKeeper, if it is not where it is:
+# a proxy's. SCANNER_TIMEOUT and SOCKET_TIMEOUT, in ms: see docs/stores/hbase.md.
 
 # read by scripts/services
 # shellcheck disable=SC2034
@@ -68,6 +69,7 @@ _gateway() {
   if port_taken "$port"; then
     die "port $port is in use: stop what listens there, or start another instance (--instance NAME)"
   fi
+  local zookeeper_port=${ZOOKEEPER_PORT:-$zookeeper_port}
   _java "$part" "${GATEWAY_MEMORY:-1g}" "org.apache.hadoop.hbase.$interface.ThriftServer" start -b "$bind" -p "$port" \
     --infoport -1 "$@"
 }

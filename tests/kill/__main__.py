@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -13,6 +12,7 @@ from tests.kill.crawl import commands
 from tests.kill.faults import KINDS, Options, draw
 from tests.kill.run import run
 from tests.kill.site import Plan
+from tests.processes import heeding_signals
 
 
 def main() -> int:
@@ -34,7 +34,11 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="keep the folder of a run in which something failed")
     parser.add_argument("--list", action="store_true", help="name the kinds of faults and the mutations")
     asked = parser.parse_args()
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let what they start in the background ignore it
+    with heeding_signals():
+        return _run(asked)
+
+
+def _run(asked: argparse.Namespace) -> int:
     if asked.list:
         from tests.kill.mutations import MUTATIONS
 

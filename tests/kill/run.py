@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -22,11 +23,15 @@ from tests.kill.schedule import Report, Schedule
 from tests.kill.servers import RealServers
 from tests.kill.site import ROUNDS, Plan, served
 from tests.kills import strike
+from tests.processes import Terminated, alive, wait_until
+from tests.processes import commands as all_commands
 
 SHARED = 10
 """Schedules of a site."""
 WHOLE = 4
 """Of so many schedules one goes on to the end of the crawl, whenever its last fault was."""
+_PATIENCE = 90.0
+"""Seconds that drivers of jobs on YARN may take to end."""
 Say = Callable[[str], None]
 Other = tuple[Options, int]
 """A schedule with options of its own."""
@@ -36,7 +41,7 @@ Other = tuple[Options, int]
 class Summary:
     """What a run came to. ``tried``, ``hit``: by kind; ``failed``: number of a schedule -> what was wrong.
 
-    ``interrupted``: by Ctrl-C, before all had run.
+    ``interrupted``: the exit code of Ctrl-C or SIGTERM, when one came before all had run; else 0.
     """
 
     schedules: int = 0
@@ -47,12 +52,12 @@ class Summary:
     skipped: dict[str, str] = field(default_factory=dict)
     cpu: float = 0.0
     seconds: float = 0.0
-    interrupted: bool = False
+    interrupted: int = 0
 
     @property
     def code(self) -> int:
         """The exit code of a run that is to find nothing."""
-        return 130 if self.interrupted else bool(self.failed)
+        return self.interrupted or bool(self.failed)
 
     def add(self, number: int, report: Report) -> None:
         self.schedules += 1
@@ -100,8 +105,8 @@ class Harness:
         began, spent = time.monotonic(), cpu_seconds()
         try:
             self._run(summary, numbers, stop_at_first, others)
-        except KeyboardInterrupt:
-            summary.interrupted = True
+        except KeyboardInterrupt as stop:
+            summary.interrupted = 143 if isinstance(stop, Terminated) else 130
         summary.cpu, summary.seconds = cpu_seconds() - spent, time.monotonic() - began
         return summary
 
@@ -116,6 +121,7 @@ class Harness:
             shop = Shop(self.folder, library, self.package)
             servers = RealServers(self.options, self.folder, self.stack, self.started)
             summary.skipped.update(servers.missing)
+            self.stack.callback(self._tell_drivers)  # before the servers go
             site_of, whole, close = -1, None, ExitStack()
             for number in numbers:
                 if number // self.shared != site_of:
@@ -145,6 +151,17 @@ class Harness:
         jobs = [command.job for command in planned]
         struck = [fault.command for n in numbers for fault in draw(self.seed, n, self.options, jobs, without)]
         return max(planned[place].round for place in struck)
+
+    def _tell_drivers(self) -> None:
+        """Let drivers end their applications on YARN, by themselves."""
+        if self.options.runner != "hadoop":
+            return
+        ours = set(processes_of(self.folder))
+        drivers = [pid for pid, words in all_commands() if pid in ours and b"nutch2py.cli" in words]
+        for pid in drivers:
+            strike(pid, signal.SIGTERM)
+        deadline = time.monotonic() + _PATIENCE
+        wait_until(lambda: not any(map(alive, drivers)) or time.monotonic() > deadline)
 
     def _end_processes(self) -> None:
         """End what a schedule that was interrupted has started: Ctrl-C reaches only this process."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections import Counter
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -98,3 +100,38 @@ def test_ctrl_c_prints_what_came_of_the_schedules_before(
     assert "interrupted after 1 schedules, 0 failed" in told
     assert started[0].wait(60) == -9
     assert not [*tmp_path.iterdir()]
+
+
+def test_sigterm_lets_drivers_end_their_applications_before_the_servers_go(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["tests.kill", "--schedules", "1", "--runner", "hadoop"])
+    driver: subprocess.Popen[bytes] | None = None
+    ended: list[int | None] = []
+
+    class Servers:
+        missing: ClassVar[dict[str, str]] = {}
+
+        def __init__(self, options: object, folder: Path, stack: ExitStack, started: object = None) -> None:
+            stack.callback(lambda: ended.append(driver.poll() if driver is not None else None))
+
+    def schedule(self: Harness, *_: object) -> Report:
+        nonlocal driver
+        code = "import signal, sys; signal.signal(15, lambda *_: sys.exit(143)); print(); signal.pause()"
+        command = [sys.executable, "-c", code, "nutch2py.cli"]
+        environment = {**os.environ, FOLDER: f"{self.folder}/schedule-0/strikes/1", "PYTHONUNBUFFERED": "1"}
+        driver = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, start_new_session=True)
+        assert driver.stdout is not None
+        driver.stdout.readline()
+        driver.stdout.close()
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.pause()
+        return Report()
+
+    monkeypatch.setattr("tests.kill.run.RealServers", Servers)
+    monkeypatch.setattr(Harness, "_maker", lambda *_: None)
+    monkeypatch.setattr(Harness, "_schedule", schedule)
+    monkeypatch.setattr(Harness, "_undisturbed", lambda *_: nullcontext(object()))
+    assert main() == 143
+    assert ended == [143]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,8 +29,11 @@ from nutch2py.mapreduce.driver import run_job
 from nutch2py.mapreduce.hadoop import Hadoop
 from nutch2py.mapreduce.splits import split_files
 from nutch2py.mapreduce.yarn import HadoopRunner
+from tests.conftest import ROOT
 from tests.jobs import crawl, rows
+from tests.kills import strike
 from tests.mapreduce.hadoop_cluster import Cluster
+from tests.processes import HEEDING, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +144,19 @@ def test_an_application_that_yarn_has_forgotten_is_not_waited_for() -> None:
     assert [next(watched), next(watched)] == said[:2]
     with pytest.raises(NutchError, match="YARN no longer knows the application"):
         next(watched)
+
+
+def test_ctrl_c_ends_the_application_on_yarn(hadoop_cluster: Cluster, seeds: str, tmp_path: Path) -> None:
+    conf = on_yarn(hadoop_cluster, tmp_path, {})
+    options = [word for name in conf for word in ("-D", f"{name}={conf.get(name, '')}") if conf.origin(name) == "-D"]
+    command = [sys.executable, "-c", HEEDING, "inject", seeds, "--conf", str(hadoop_cluster.conf_folder), *options]
+    driver = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    wait_until(lambda: hadoop_cluster.tasks("InjectorJob", "mapper") or driver.poll() is not None)
+    assert strike(driver, signal.SIGINT)
+    assert driver.returncode == 130
+    assert not hadoop_cluster.running()
+    wait_until(lambda: not hadoop_cluster.tasks("InjectorJob", "mapper"))
+    assert not hadoop_cluster.hadoop("fs", "-ls", "-C", "nutch2py/run_*").strip()
 
 
 def test_a_dump_comes_back_byte_for_byte(hadoop_cluster: Cluster, tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ _PUT = "put: The DiskSpace quota of /user/me/nutch2py is exceeded: quota = 9 B =
         (f'echo "{_OVER}"', ConfigurationError, "raise mapreduce.map.memory.mb or mapreduce.reduce.memory.mb"),
         ("echo PipeMapRed.waitOutputThreads: subprocess failed with code 4", StoreError, r"a task failed \(.*table"),
         ("echo subprocess failed with code 137", RunnerError, "a task was killed by SIGKILL: most likely .* of memory"),
-        ("echo ERROR streaming.StreamJob: it rains", RunnerError, "the job failed on YARN: ERROR .*: it rains"),
+        ("echo ERROR streaming.StreamJob: it rains", RunnerError, "the job failed on YARN: .*it rains"),
         ("echo Job job_1_1 failed with state KILLED due to: by me", RunnerError, "failed on YARN: by me"),
         (
             "echo 'Cannot run program \"python3.11\": error=2'",
@@ -157,9 +157,9 @@ _PUT = "put: The DiskSpace quota of /user/me/nutch2py is exceeded: quota = 9 B =
             "the nodes have no python3.11: install",
         ),
         (
-            "echo submitted by user me to unknown queue: x",
+            "echo 26-11-23 04:05 ERROR s.Job: o.a.YarnException: submitted by user me to unknown queue: x",
             ConfigurationError,
-            "unknown queue: x: set mapreduce.job.queue",
+            "the job failed on YARN: submitted by user me to unknown queue: x: set mapreduce.job.queue",
         ),
         (f"echo '{_PUT}' >&2", RunnerError, "is exceeded: .* free space on HDFS"),
         ("echo ERROR: JAVA_HOME is not set and could not be found. >&2", ConfigurationError, "install a JDK that"),

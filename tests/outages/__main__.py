@@ -11,6 +11,7 @@ from tests.jobs import crawl
 from tests.jobs.stages import make_stages
 from tests.outages.subjects import SUBJECTS
 from tests.outages.trials import WAYS, Outcome, run
+from tests.processes import Terminated, heeding_signals
 
 
 def main(words: list[str] | None = None) -> int:
@@ -22,6 +23,14 @@ def main(words: list[str] | None = None) -> int:
         "--way", nargs="+", choices=WAYS, default=[*WAYS], help="silent (SIGSTOP), or killed and started anew"
     )
     given = parser.parse_args(words)
+    try:
+        with heeding_signals():
+            return _run(given)
+    except KeyboardInterrupt as stop:
+        return 143 if isinstance(stop, Terminated) else 130
+
+
+def _run(given: argparse.Namespace) -> int:
     bad = 0
     with crawl.changing_site() as site, tempfile.TemporaryDirectory(prefix="outages-") as folder:
         stages = make_stages(site, Path(folder))

@@ -16,6 +16,7 @@ from tests.backends.opensearch_server import OpenSearchServer
 from tests.backends.solr_server import SolrServer
 from tests.jobs.stages import JOBS, Crawl, Stages, on_hbase, state
 from tests.mapreduce.hadoop_cluster import Cluster
+from tests.outages.proxy import Proxy
 from tests.services import Service
 from tests.table.hbase_server import Server as HBaseServer
 
@@ -86,6 +87,34 @@ class OfTable(Subject):
         stage, expected = stages("updatedb")
         crawl = on_hbase(stage, self.server, folder)
         return Trial(crawl, JOBS["updatedb"], lambda: state(crawl.conf), expected)
+
+
+class OfZooKeeper(OfTable):
+    """HBase's ZooKeeper, as its gateway sees it: through a proxy that goes away. HBase itself has it in its process."""
+
+    server: HBaseServer
+
+    def __init__(self) -> None:
+        super().__init__("gateway")
+        self._proxy = Proxy()
+
+    def start(self) -> None:
+        self.server.start("master")
+        self._proxy.start(self.server.port("zookeeper"))
+        self.server.environment = {**self.server.environment, "ZOOKEEPER_PORT": str(self._proxy.port)}
+        self.server.start("gateway")
+
+    def stop(self) -> None:
+        self._proxy.stop()
+
+    def go_on(self) -> None:
+        self._proxy.go_on()
+
+    def kill(self) -> None:
+        self._proxy.kill()
+
+    def restart(self) -> None:
+        self._proxy.restart()
 
 
 class OfIndex(Subject):
@@ -160,6 +189,7 @@ class OfYarn(Subject):
 SUBJECTS: dict[str, Callable[[], Subject]] = {
     "gateway": lambda: OfTable("gateway"),
     "hbase": lambda: OfTable("master"),
+    "zookeeper": OfZooKeeper,
     "solr": lambda: OfIndex(SolrServer()),
     "opensearch": lambda: OfIndex(OpenSearchServer()),
     "resourcemanager": lambda: OfYarn("resourcemanager"),

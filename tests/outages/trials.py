@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.jobs.stages import Stages
-from tests.outages.subjects import Subject
+from tests.kills import strike
+from tests.outages.subjects import Subject, Trial
 from tests.processes import wait_until
 
 _LONGEST = 1200  # seconds after which a job that has its service back is given up
@@ -43,9 +45,16 @@ class Outcome(NamedTuple):
 def run(subject: Subject, stages: Stages, way: str, seconds: float, folder: Path) -> Outcome:
     """Try earlier moments until the job is at work when its service goes, and still when that is back."""
     for number, share in enumerate(_moments()):
-        trial = subject.trial(stages, folder / f"{way}-{seconds:g}-{number}")
-        process = trial.crawl.start(trial.words, trial.runner)
-        wait_until(lambda: trial.at_work() or process.poll() is not None)  # noqa: B023
+        outcome = _try(subject, subject.trial(stages, folder / f"{way}-{seconds:g}-{number}"), way, seconds, share)
+        if outcome is not None:
+            return outcome
+    raise AssertionError(f"the job ended {_TRIES} times before its service was missed")
+
+
+def _try(subject: Subject, trial: Trial, way: str, seconds: float, share: float) -> Outcome | None:
+    """Take the service away ``share`` seconds after the job is at work; None when the job had all that it needed."""
+    with _running(trial) as process:
+        wait_until(lambda: trial.at_work() or process.poll() is not None)
         with suppress(subprocess.TimeoutExpired):
             process.wait(share)
         (subject.stop if way == "stop" else subject.kill)()
@@ -57,21 +66,27 @@ def run(subject: Subject, stages: Stages, way: str, seconds: float, folder: Path
             early = process.poll()
             (subject.go_on if way == "stop" else subject.restart)()
         back = time.monotonic()
-        if early == 0:  # it had all that it needed
-            continue
+        if early == 0:
+            return None
         code = process.wait(_LONGEST)
         ended = time.monotonic()
-        said = [
-            line for line in trial.crawl.said.splitlines() if line.startswith(("WARN", "ERROR", "nutch2py", "error"))
-        ]
-        again = None
-        if code:
-            said.append(trial.crawl.said.splitlines()[-1])
-            retry = trial.crawl.start(trial.words, trial.runner)
+    said = [line for line in trial.crawl.said.splitlines() if line.startswith(("WARN", "ERROR", "nutch2py", "error"))]
+    again = None
+    if code:
+        with _running(trial) as retry:
             again = retry.wait(_LONGEST)
-        right = trial.left() == trial.expected
-        return Outcome(way, seconds, back - gone, ended - back, code, again, right, said)
-    raise AssertionError(f"the job ended {_TRIES} times before its service was missed")
+    right = trial.left() == trial.expected
+    return Outcome(way, seconds, back - gone, ended - back, code, again, right, said)
+
+
+@contextmanager
+def _running(trial: Trial) -> Iterator[subprocess.Popen[bytes]]:
+    """Start the job; end it, and what it has started elsewhere, when the trial is given up."""
+    process = trial.crawl.start(trial.words, trial.runner)
+    try:
+        yield process
+    finally:
+        strike(process, signal.SIGTERM)
 
 
 def _moments() -> Iterator[float]:
