@@ -39,7 +39,6 @@ _AWAY = re.compile(
 )
 """What the commands of Hadoop say of a NameNode or ResourceManager that is away, or begins."""
 _SILENCE = 60.0  # seconds that a command may take, which starts a JVM, before that is worth a line
-_DIAGNOSTICS = re.compile(rb"^\s*Diagnostics : (.+)$", re.MULTILINE)
 _RUNNING = re.compile(rb"^\s*(application_\d+_\d+)\s+nutch2py ", re.MULTILINE)
 _OURS = re.compile(r"nutch2py-.*\.tar\.gz(\.\d+)?$|run_\w+Job\.")
 
@@ -138,13 +137,11 @@ class Hadoop(NamedTuple):
             raise self._failure("cannot ask YARN which jobs run", done, RunnerError)
         return guard.applications_in(done.stdout)
 
-    def diagnostics(self, application: str) -> str:
-        """Return what YARN says of an application that waits; "" for nothing."""
+    def ask(self, *words: str) -> bytes:
+        """Return what ``yarn`` puts out after some words; nothing when it cannot be asked."""
         with suppress(NutchError):
-            listed = self._tried("YARN", (self.yarn, "application", "-status", application)).stdout
-            found = _DIAGNOSTICS.search(listed)
-            return found[1].decode("utf-8", "replace").strip() if found else ""
-        return ""
+            return self._tried("YARN", (self.yarn, *words)).stdout
+        return b""
 
     def ship(self, package: Path, manifest: Manifest) -> str:
         """Return the address of the archive on HDFS, putting it there unless it is."""

@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,9 +28,10 @@ from nutch2py.mapreduce.progress import ProgressMonitor
 from nutch2py.mapreduce.protocol import restore_text
 from nutch2py.mapreduce.standins import JobKey, mrjob_importable
 from nutch2py.mapreduce.tasks_end import how_it_ended
+from nutch2py.mapreduce.waiting import Waiting
 from nutch2py.mapreduce.workfolder import jvm_options
 from nutch2py.outages import begins, ends, service_wait
-from nutch2py.reporting import Reporter, adopt, reporter, warn
+from nutch2py.reporting import warn
 
 with mrjob_importable():
     from mrjob.hadoop import HadoopJobRunner
@@ -59,7 +59,6 @@ _SUBMITTED = re.compile(
 )
 _PROGRESS = re.compile(rb"map\s+(\d+)%\s+reduce\s+(\d+)%")
 _RETRY_INTERVAL = 30_000  # yarn.resourcemanager.connect.retry-interval.ms, less than which is refused
-_LONG = 60.0  # seconds
 _GUARD_PATIENCE = 60.0
 """Seconds that a job which is told to end waits for the end of its application."""
 _EXIT = re.compile(rb"subprocess failed with code (\d+)")
@@ -168,7 +167,7 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
     installation: Hadoop
     tag: str
     reduce_tasks = 1
-    _waiting = threading.Timer(0, lambda: None)
+    _waiting: Waiting | None = None
     progress: Callable[[str], None] = staticmethod(lambda _: None)
     log: Callable[[str], None] = staticmethod(lambda _: None)
     application = ""
@@ -233,7 +232,8 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
             found: dict[str, Any] = _interpret_hadoop_jar_command_stderr(self._watched(process.stdout))
             code = process.wait()
         finally:
-            self._waiting.cancel()
+            if self._waiting is not None:
+                self._waiting.end()
             process.stdin.close()
             process.stdout.close()
             self._await_guard(process)
@@ -254,18 +254,6 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
                 "soon as it does, or by the same command when that is run again"
             )
 
-    def _submitted(self, application: str) -> None:
-        self.application = application
-        self.progress("waiting for YARN to start it")
-        self._waiting = threading.Timer(_LONG, self._tell_of_waiting, [reporter()])
-        self._waiting.daemon = True
-        self._waiting.start()
-
-    def _tell_of_waiting(self, taken: Reporter | None) -> None:
-        adopt(taken)
-        why = self.installation.diagnostics(self.application)
-        warn(f"{self.application} has waited for {_LONG:g} s for YARN to start it{f': {why}' if why else ''}")
-
     def _watched(self, lines: Iterator[bytes]) -> Iterator[bytes]:
         for line in lines:
             progress = _PROGRESS.search(line)
@@ -273,9 +261,12 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
             if progress or submitted:
                 ends("YARN")
             if submitted and submitted["id"]:
-                self._submitted(submitted["id"].decode())
+                self.application = submitted["id"].decode()
+                self.progress("waiting for YARN to start it")
+                self._waiting = Waiting(self.installation, self.application)
+            if progress and self._waiting is not None:
+                self._waiting.progress(begun=progress.groups() != (b"0", b"0"))
             if progress:
-                self._waiting.cancel()
                 self.progress(f"map {progress[1].decode()} % reduce {progress[2].decode()} %")
             failed = _EXIT.search(line)
             if failed:

@@ -176,6 +176,48 @@ def test_what_the_client_of_hadoop_says_becomes_one_line(
         run_job(WordJob, conf, [FileSplit("/none", 0, 0, 0, b"")], title="WordJob")
 
 
+_SUBMITTED = "echo Submitted application application_1_1"
+_BEGUN = f"{_SUBMITTED}; echo ' map 0% reduce 0%'"
+
+
+@pytest.mark.parametrize(
+    ("client", "containers", "told"),
+    [
+        (_SUBMITTED, 0, "application_1_1 has waited for 0.1 s for YARN to start it: the queue is full"),
+        (_BEGUN, 1, "application_1_1 has waited for 0.1 s for a container for its tasks"),
+        (_BEGUN, 2, None),
+        (f"{_BEGUN}; echo ' map 50% reduce 0%'", 1, None),
+    ],
+)
+def test_an_application_that_yarn_gives_nothing_to_says_for_what_it_waits(
+    conf: Configuration,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    client: str,
+    containers: int,
+    told: str | None,
+) -> None:
+    for name, value in {"runner": "hadoop", "package": "none"}.items():
+        conf.set(f"mapreduce.{name}", value)
+    conf.set("storage.embedded.shared", "true")
+    monkeypatch.setattr("nutch2py.mapreduce.waiting._LONG", 0.1)
+    monkeypatch.setattr("nutch2py.mapreduce.hadoop._PAUSE", 0.0)
+    asked = tmp_path / "asked"
+    waits = f"i=0; until [ -e {asked} ] || [ $i = 30 ]; do /bin/sleep 0.1; i=$((i+1)); done; /bin/sleep 0.3"
+    answers = {
+        "application": f'if [ "$2" = -status ]; then echo " Diagnostics : the queue is full"; >{asked}; fi',
+        "applicationattempt": "echo 'appattempt_1_1_000001  RUNNING'",
+        "container": f"echo 'Total number of containers :{containers}'; >{asked}",
+        "jar": f"{client}; {waits if told or containers == 2 else '/bin/sleep 0.5'}; exit 1",
+    }
+    conf.set("mapreduce.hadoop.home", fake_installation(tmp_path, **answers))
+    with pytest.raises(RunnerError):
+        run_job(WordJob, conf, [FileSplit("/none", 0, 0, 0, b"")], title="WordJob")
+    said = [line for line in capsys.readouterr().err.splitlines() if "has waited" in line]
+    assert [told in line for line in said] == [True] if told else not said
+
+
 @pytest.mark.parametrize("at", ["application", "fs", "jar"])
 def test_an_installation_that_goes_away_is_named(conf: Configuration, tmp_path: Path, at: str) -> None:
     """Between two of its commands, as one on a file system of another machine may."""
