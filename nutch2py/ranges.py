@@ -50,6 +50,7 @@ _NAMES: Mapping[Range, str] = {
         fetcher.threads.fetch fetcher.threads.per.queue fetcher.queue.depth.multiplier
         fetcher.throughput.threshold.sequence fetcher.throughput.threshold.retries fetcher.threads.timeout.divisor
         fetcher.follow.outlinks.depth.divisor fetcher.maxNum.threads fetcher.bandwidth.target.check.everyNSecs
+        fetcher.scrapy.requests.max
         http.timeout http.header.limit http.header.max.count ftp.timeout ftp.server.timeout
         sitemap.entries.max hostdb.num.resolvers.threads index.embedded.batch
         lang.ngram.min.length lang.ngram.max.length lang.analyze.max.length
@@ -93,7 +94,10 @@ _NAMES: Mapping[Range, str] = {
         fetcher.exceptions.per.queue.clear.after fetcher.throughput.threshold.check.after index.lock.timeout
         service.wait.seconds elastic.bulk.close.timeout pagerank.tolerance libselenium.page.load.delay
     """,
-    _WAIT: "solr.timeout elastic.timeout http.dns.timeout browser.time.limit browser.idle.limit browser.start.timeout",
+    _WAIT: """
+        solr.timeout elastic.timeout http.dns.timeout browser.time.limit browser.idle.limit browser.start.timeout
+        fetcher.scrapy.time.limit
+    """,
     _WAIT_OR_NONE: """
         http.time.limit parser.timeout sitemap.parser.timeout fetcher.max.retry.after fetcher.max.trouble.per.queue
         parser.domain.seconds

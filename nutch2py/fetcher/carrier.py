@@ -25,7 +25,10 @@ Components = tuple[tuple[str, int], ...]
 
 
 class Carrier(NamedTuple):
-    """What carries requests; components by their paths, with their places in Scrapy's order."""
+    """What carries requests; components by their paths, with their places in Scrapy's order.
+
+    ``time_limit``: seconds that add-ons may take for a page; ``most_requests``: how often they may ask for it.
+    """
 
     handler: str = "auto"
     middlewares: Components = ()
@@ -34,6 +37,8 @@ class Carrier(NamedTuple):
     module: str = ""
     settings: tuple[tuple[str, Any], ...] = ()
     chosen: bool = False
+    time_limit: float = 600.0
+    most_requests: int = 20
 
     @property
     def path(self) -> str:
@@ -57,16 +62,19 @@ class Carrier(NamedTuple):
             conf.get_trimmed("fetcher.scrapy.settings.module"),
             _settings(conf),
             conf.get_bool("fetcher.scrapy.whole", False),
+            conf.get_float("fetcher.scrapy.time.limit", 600.0),
+            conf.get_int("fetcher.scrapy.requests.max", 20),
         )
         if carrier.path not in GATED:
             _load("fetcher.download.handler", carrier.path)
         if carrier.module:
             try:
                 import_module(carrier.module)
-            except ImportError as error:
+            except (Exception, SystemExit) as error:
+                lacks = isinstance(error, ImportError)
                 raise ConfigurationError(
-                    f"property fetcher.scrapy.settings.module: {carrier.module}: {error}: set PYTHONPATH to the folder"
-                    " of the Scrapy project"
+                    f"property fetcher.scrapy.settings.module: {carrier.module}: {_told(error)}"
+                    + (": set PYTHONPATH to the folder of the Scrapy project" if lacks else "")
                 ) from error
         return carrier
 
@@ -76,8 +84,12 @@ def _load(name: str, path: str) -> None:
 
     try:
         load_object(path)
-    except (ImportError, NameError, ValueError) as error:
-        raise ConfigurationError(f"property {name}: {path}: {error}") from error
+    except (Exception, SystemExit) as error:  # whatever the module of an add-on does when it is imported
+        raise ConfigurationError(f"property {name}: {path}: {_told(error)}") from error
+
+
+def _told(error: BaseException) -> str:
+    return str(error) if isinstance(error, (ImportError, NameError, ValueError)) else f"{type(error).__name__}: {error}"
 
 
 def _components(conf: Configuration, name: str) -> Components:

@@ -18,6 +18,8 @@ from nutch2py.url.length import limit_of
 
 SETTING = "NUTCH2PY_HTTP"
 """The Scrapy setting that carries :class:`HttpSettings` to a download handler."""
+MOST_REQUESTS = "NUTCH2PY_MOST_REQUESTS"
+"""The Scrapy setting of how often add-ons may ask for a page."""
 
 
 def agent_string(conf: Configuration) -> str:

@@ -19,7 +19,7 @@ from nutch2py.fetcher.asked import CODING, TRUNCATED, Manners, asked_by
 from nutch2py.fetcher.body import Body, encoding_of
 from nutch2py.fetcher.carrier import GATED, PYCURL_WHOLE
 from nutch2py.fetcher.gate import AddressExcludedError, AddressGate
-from nutch2py.fetcher.http_settings import SETTING
+from nutch2py.fetcher.http_settings import MOST_REQUESTS, SETTING
 from nutch2py.fetcher.names import Names
 from nutch2py.reporting import warn
 from nutch2py.url.javaurl import parse_url
@@ -107,6 +107,7 @@ class LastMiddleware:
         http = crawler.settings[SETTING]
         self._gate: AddressGate = http.gate
         self._names: Names = http.names
+        self._most: int = crawler.settings[MOST_REQUESTS]
         self._cookies: dict[str, str] = http.cookies
         self._proxied = False
         handlers = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
@@ -122,6 +123,8 @@ class LastMiddleware:
     async def process_request(self, request: Request) -> None:
         """Wait, or raise IgnoreRequest or AddressExcludedError."""
         asked = asked_by(request)
+        if asked is not None and asked.requests >= self._most:
+            raise IgnoreRequest(f"more than {self._most} requests for one page (fetcher.scrapy.requests.max)")
         if asked is None or asked.requests or request.url != asked.url:
             page = "" if asked is None else asked.url
             again = asked is not None and asked.requests > 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies
 
 from nutch2py.fetcher.carrier import GATED, PYCURL, PYCURL_WHOLE, Carrier
-from nutch2py.fetcher.http_settings import SETTING, HttpSettings
+from nutch2py.fetcher.http_settings import MOST_REQUESTS, SETTING, HttpSettings
 from nutch2py.reporting import warn
 
 if TYPE_CHECKING:
@@ -131,6 +131,7 @@ def _ours(http: HttpSettings, carrier: Carrier) -> dict[str, Any]:
     ours: dict[str, Any] = {
         **_OURS,
         SETTING: http,
+        MOST_REQUESTS: carrier.most_requests,
         "DOWNLOAD_TIMEOUT": http.timeout,
         "DOWNLOAD_VERIFY_CERTIFICATES": http.check_certificates,
         "DOWNLOAD_HANDLERS_BASE": {"http": own, "https": own, "ftp": own, "s3": None, "file": None, "data": None},

@@ -23,6 +23,7 @@ from nutch2py.fetcher.carrier import HANDLERS, PYCURL, Carrier
 from nutch2py.fetcher.gate import AddressExcludedError, AddressGate
 from nutch2py.fetcher.http_settings import HttpSettings
 from nutch2py.fetcher.names import Names
+from nutch2py.reporting import warn
 from nutch2py.url.idn import host_to_ascii
 from nutch2py.url.javaurl import parse_url
 
@@ -43,6 +44,7 @@ _FAILURES = {
 }
 
 
+_ROUNDS = 5
 _CODING, _TRUNCATED = CODING.encode(), TRUNCATED.encode()
 _refusals: ContextVar[list[AddressExcludedError]] = ContextVar("refusals")
 """What the gate refused of the request in hand: where a name has several addresses, aiohttp makes one OSError of all
@@ -57,7 +59,7 @@ class Transport:
 
         engine = crawler.engine
         self._http, self._own, self._whole = http, carrier.path == PYCURL, carrier.whole
-        self._crawler = crawler
+        self._crawler, self._time_limit = crawler, carrier.time_limit
         self._download = engine.download_async if self._whole else engine.downloader.handlers.download_request_async
         self._request = Request
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -131,11 +133,17 @@ class Transport:
         self._tasks.add(task)
         try:
             request = self._request(url, headers=headers, meta=meta | asked.meta(), dont_filter=True)
-            response = await self._download(request)
-        except asyncio.CancelledError:
+            async with asyncio.timeout(self._time_limit) as timer:
+                response = await self._download(request)
+        except (asyncio.CancelledError, TimeoutError) as error:
             if asked.task is not None:
                 asked.task.cancel()
-            raise
+            if isinstance(error, asyncio.CancelledError) and task.cancelling():
+                raise
+            if timer.expired():
+                text = f"Scrapy's add-ons took more than {self._time_limit:g} s (fetcher.scrapy.time.limit)"
+                return Answer(url, failure=Failure(FailureKind.TIMEOUT, text))
+            return Answer(url, failure=Failure(FailureKind.OTHER, f"{type(error).__name__}: {error}"))
         except Exception as error:
             if asked.answer is None or asked.outcome is not error:
                 raise
@@ -176,7 +184,7 @@ class Transport:
         answer = Answer(url, response.status, lines, response.body, truncated)
         if self._http.store_ip and response.ip_address is not None:
             answer.ip = str(response.ip_address)
-        moved = response.url != url and answer.status == 200
+        moved = response.url not in (url, "") and answer.status == 200
         if moved:  # an add-on has followed redirects: the row of this URL says where to, as on the short way
             answer.status, answer.content = 302, b""
             answer.lines = [b"Location: " + response.url.encode("utf-8")]
@@ -257,7 +265,7 @@ async def _crawl(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, 
     from nutch2py.fetcher.scrapy_settings import scrapy_settings, tell_of_gaps
 
     failed: list[BaseException] = []
-    began = False
+    began, ended = False, asyncio.Event()
 
     class FetcherSpider(scrapy.Spider):
         """Runs ``main`` while the engine is open; it yields no request of its own."""
@@ -275,6 +283,7 @@ async def _crawl(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, 
             except BaseException as error:  # noqa: BLE001 - Scrapy would only log it
                 failed.append(error)
             await transport.end()
+            ended.set()
             if not http:
                 yield  # what makes this the generator that Scrapy expects
 
@@ -283,7 +292,7 @@ async def _crawl(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, 
     runner = AsyncCrawlerRunner(scrapy_settings(http, carrier))
     crawler = runner.create_crawler(FetcherSpider)
     try:
-        await runner.crawl(crawler)
+        await _until_closed(asyncio.ensure_future(runner.crawl(crawler)), ended, carrier.time_limit)
     except Exception as error:
         if began or not carrier.whole:
             raise
@@ -304,6 +313,29 @@ async def _crawl(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, 
     return stats
 
 
+async def _until_closed(crawl: asyncio.Future[None], ended: asyncio.Event, seconds: float) -> None:
+    """Wait for a crawl, but not for ever for what add-ons still do when the fetch has ended."""
+    end = asyncio.ensure_future(ended.wait())
+    try:
+        await asyncio.wait((crawl, end), return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait((crawl,), timeout=seconds)
+    finally:
+        end.cancel()
+    if not done:
+        told = (
+            f"Scrapy's add-ons have not ended {seconds:g} s after the fetch (fetcher.scrapy.time.limit): they are left"
+        )
+        warn(told)
+        for _ in range(_ROUNDS):  # the end of one begins others: the spider is closed, handlers are told so
+            if others := asyncio.all_tasks() - {asyncio.current_task()}:
+                for task in others:
+                    task.cancel()
+                await asyncio.wait(others, timeout=1)
+            await asyncio.sleep(0.01)
+    else:
+        crawl.result()
+
+
 def run(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, Any]:
     """Run ``main`` with a transport in an event loop of its own; what it raises is raised here.
 
@@ -317,4 +349,9 @@ def run(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, Any]:
 
     with asyncio.Runner(loop_factory=make_loop) as runner:
         # not runner.run: on SIGINT it would cancel the crawl, which Scrapy takes for its end
-        return runner.get_loop().run_until_complete(_crawl(http, carrier, main))
+        try:
+            return runner.get_loop().run_until_complete(_crawl(http, carrier, main))
+        except SystemExit as error:  # which a loop lets out of any task
+            if not carrier.whole:
+                raise
+            raise ConfigurationError(f"a Scrapy add-on has ended the fetch: SystemExit: {error}") from error
