@@ -111,16 +111,16 @@ class Hadoop(NamedTuple):
         outage = Outage(service, self.wait, "HADOOP_HOME")
         while True:
             with outage.listening(_SILENCE):
-                done = self._tried(service, command)
+                done = self._tried(command, max(self.wait, _SILENCE) if service == "YARN" else None)
             if not (done.returncode and _AWAY.search(done.stderr)):
                 outage.over()
                 return done
             if not outage.failed(_last_line(done.stderr)):
                 return done
 
-    def _tried(self, service: str, command: tuple[str, ...]) -> subprocess.CompletedProcess[bytes]:
+    @staticmethod
+    def _tried(command: tuple[str, ...], patience: float | None) -> subprocess.CompletedProcess[bytes]:
         """Run a command once; the client of YARN tries by itself, for a quarter of an hour or as it is configured."""
-        patience = max(self.wait, _SILENCE) if service == "YARN" else None
         try:
             return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=patience)
         except subprocess.TimeoutExpired as error:
@@ -137,11 +137,11 @@ class Hadoop(NamedTuple):
             raise self._failure("cannot ask YARN which jobs run", done, RunnerError)
         return guard.applications_in(done.stdout)
 
-    def ask(self, *words: str) -> bytes:
-        """Return what ``yarn`` puts out after some words; nothing when it cannot be asked."""
+    def ask(self, *words: str) -> bytes | None:
+        """Return what ``yarn`` puts out after some words; None when it cannot be asked."""
         with suppress(NutchError):
-            return self._tried("YARN", (self.yarn, *words)).stdout
-        return b""
+            return self._tried((self.yarn, *words), _SILENCE).stdout
+        return None
 
     def ship(self, package: Path, manifest: Manifest) -> str:
         """Return the address of the archive on HDFS, putting it there unless it is."""
@@ -185,11 +185,10 @@ class Hadoop(NamedTuple):
         marker = TASK_ERROR.encode()
         for attempt in range(_ATTEMPTS):
             time.sleep(_PAUSE if attempt else 0)
-            try:
-                done = self._tried("YARN", (self.yarn, "logs", "-applicationId", application, "-log_files", "stderr"))
-            except NutchError:  # then what the client has said has to do
+            done = self.ask("logs", "-applicationId", application, "-log_files", "stderr")
+            if done is None:
                 return None
-            lines = [line for line in done.stdout.splitlines() if line.startswith(marker)]
+            lines = [line for line in done.splitlines() if line.startswith(marker)]
             if lines:
                 return decode_error(lines[-1][len(marker) :])
         return None

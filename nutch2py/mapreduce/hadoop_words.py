@@ -73,7 +73,7 @@ _MEANINGS = tuple(
             "let this user write there, or name another folder with mapreduce.hadoop.folder",
         ),
         (
-            rb"No FileSystem for scheme|UnknownHostException|Wrong FS",
+            rb"No FileSystem for scheme|Incomplete HDFS URI|UnknownHostException|Wrong FS",
             ConfigurationError,
             "correct fs.defaultFS, yarn.resourcemanager.* or HADOOP_CONF_DIR",
         ),

@@ -47,14 +47,17 @@ class Waiting:
         adopt(taken)
         look()
 
+    def _ask(self, *words: str) -> bytes:
+        return self._hadoop.ask(*words) or b""
+
     def _not_started(self) -> None:
-        found = _DIAGNOSTICS.search(self._hadoop.ask("application", "-status", self._application))
+        found = _DIAGNOSTICS.search(self._ask("application", "-status", self._application))
         why = f": {found[1].decode('utf-8', 'replace').strip()}" if found else ""
         warn(f"{self._application} has waited for {_LONG:g} s for YARN to start it{why}")
 
     def _no_container(self) -> None:
-        attempts = _ATTEMPTS.findall(self._hadoop.ask("applicationattempt", "-list", self._application))
-        found = _CONTAINERS.search(self._hadoop.ask("container", "-list", attempts[-1].decode())) if attempts else None
+        attempts = _ATTEMPTS.findall(self._ask("applicationattempt", "-list", self._application))
+        found = _CONTAINERS.search(self._ask("container", "-list", attempts[-1].decode())) if attempts else None
         if found and int(found[1]) <= 1:
             warn(
                 f"{self._application} has waited for {_LONG:g} s for a container for its tasks: the queue is full, or "
