@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 from nutch2py.browser.chromium import family, memory
@@ -56,6 +57,23 @@ def cpu(pid: int) -> float:
     return sum(map(int, fields[11:13])) / _TICKS
 
 
+def kind_of(pid: int) -> str:
+    """Return what a process does: the task, Playwright's driver, the browser, or what the browser has started it for."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").split()
+    except OSError:
+        return "ended"
+    if not words:
+        return "ended"
+    types = [
+        word.partition(b"=")[2].decode() for word in words if word.startswith((b"--type=", b"--utility-sub-type="))
+    ]
+    if types:
+        return types[-1]
+    name = Path(os.fsdecode(words[0])).name
+    return {"node": "driver", "chromium": "browser"}.get(name, "task")
+
+
 class Watch:
     """Takes pages in, and says how it goes at each tenth."""
 
@@ -64,13 +82,23 @@ class Watch:
         self._done = self._right = 0
         self._began = time.monotonic()
         self._seen: dict[int, float] = {}
+        self._kinds: dict[int, str] = {}
         self._before = 0.0
 
     def spent(self) -> float:
         """Return the CPU seconds of this process and all below it, those included that have ended since."""
         for pid in (os.getpid(), *family(os.getpid())):
             self._seen[pid] = max(self._seen.get(pid, 0.0), cpu(pid))
+            if self._kinds.get(pid, "task") in ("task", "zygote"):
+                self._kinds[pid] = kind_of(pid)
         return sum(self._seen.values())
+
+    def shares(self) -> dict[str, float]:
+        """Return the CPU seconds of each kind of process."""
+        found: Counter[str] = Counter()
+        for pid, seconds in self._seen.items():
+            found[self._kinds[pid]] += seconds
+        return {kind: round(seconds, 1) for kind, seconds in found.most_common()}
 
     def __call__(self, item: FetchItem) -> None:
         """Take a page in."""
@@ -105,7 +133,9 @@ def main(pages: int) -> None:
         assert site.stdout is not None
         begin = f"http://127.0.0.1:{int(site.stdout.readline())}/page/"
         items = (FetchItem(reverse_url(begin + str(n)), begin + str(n), WebPage()) for n in range(pages))
-        report = Fetcher(conf, 4, log=lambda _: None, renderer=open_renderer(conf)).run(items, Watch(pages))
+        watch = Watch(pages)
+        report = Fetcher(conf, 4, log=lambda _: None, renderer=open_renderer(conf)).run(items, watch)
+        print("CPU s:", watch.shares())
         print({name: count for name, count in sorted(report.counters.items()) if "render" in name})
     finally:
         site.kill()

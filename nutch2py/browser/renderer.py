@@ -97,11 +97,8 @@ class BrowserRenderer:
                 self.counters[f"render_failed_{error.limit or 'crash'}"] += 1
                 text = f"{error.limit or 'protocol-browser'}: {error.text}"
                 return replace(answer, failure=Failure(FailureKind.BROWSER, text), content=b"")
-            except (
-                BrowserLostError,
-                Error,
-                TimeoutError,
-            ) as error:  # the browser or its driver is gone, or hangs: another one tries
+            except (BrowserLostError, Error, TimeoutError) as error:
+                # it or its driver is gone, or hangs: another one tries
                 reason = str(error).partition("\n")[0][:200]
                 continue
             for met in taken.rendered.limits:
