@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 
 from nutch2py.browser.chromium import family, memory
@@ -58,7 +58,7 @@ def cpu(pid: int) -> float:
 
 
 def kind_of(pid: int) -> str:
-    """Return what a process does: the task, Playwright's driver, the browser, or what the browser has started it for."""
+    """Return what a process does: the task, Playwright's driver, the browser, or what the browser started it for."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").split()
     except OSError:
@@ -95,10 +95,10 @@ class Watch:
 
     def shares(self) -> dict[str, float]:
         """Return the CPU seconds of each kind of process."""
-        found: Counter[str] = Counter()
+        found: defaultdict[str, float] = defaultdict(float)
         for pid, seconds in self._seen.items():
             found[self._kinds[pid]] += seconds
-        return {kind: round(seconds, 1) for kind, seconds in found.most_common()}
+        return {kind: round(found[kind], 1) for kind in sorted(found, key=lambda kind: -found[kind])}
 
     def __call__(self, item: FetchItem) -> None:
         """Take a page in."""
