@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from nutch2py.commands import checking, crawling, indexing
+from nutch2py.commands import checking, crawling, indexing, whole
 from nutch2py.commands import reading as tables
 from nutch2py.commands.command import Arguments, Command, CommandParser
 
 __all__ = ["COMMANDS", "Arguments", "Command", "command_parser"]
 
-COMMANDS: dict[str, Command] = {**crawling.COMMANDS, **indexing.COMMANDS, **tables.COMMANDS, **checking.COMMANDS}
+_ROOMS = (whole, crawling, indexing, tables, checking)
+COMMANDS: dict[str, Command] = {name: command for room in _ROOMS for name, command in room.COMMANDS.items()}
 
 
 def command_parser(name: str) -> argparse.ArgumentParser:

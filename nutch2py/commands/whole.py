@@ -1,0 +1,101 @@
+"""A whole crawl by one command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from nutch2py.commands.command import Arguments, Command, whole_number
+from nutch2py.errors import UsageError
+
+if TYPE_CHECKING:
+    from nutch2py.conf import Configuration
+
+_STAYS = ("host", "domain", "path", "anywhere")
+NOTHING_FETCHED, NOTHING_TO_DO = 8, 1
+
+
+def _crawl_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("urls", nargs="+", metavar="URL", help="where to begin: URLs, hosts, or files of seeds")
+    parser.add_argument(
+        "-depth", "--depth", type=whole_number, metavar="N", help="links from where it begins, at most (any number)"
+    )
+    parser.add_argument(
+        "-pages", "--pages", type=whole_number, metavar="N", help="URLs fetched by this run, at most (any number)"
+    )
+    parser.add_argument(
+        "-time", "--time", type=whole_number, metavar="MIN", help="minutes of fetching, at most (any number)"
+    )
+    parser.add_argument(
+        "-stay", "--stay", choices=_STAYS, default="host", help="follow links within: host (the default), domain, the "
+        "folder of the first URL (path), anywhere",
+    )  # fmt: skip
+    parser.add_argument("-data", "--data", metavar="DIR", help="folder of the table and the index (crawldata)")
+    parser.add_argument(
+        "-index", "--index", metavar="WHERE", help="embedded, none, or the URL of a Solr collection (as configured)"
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="print what the jobs say")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print warnings and the summary only")
+
+
+def _crawl(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.rounds.plan import Plan, Stay
+    from nutch2py.rounds.running import Rounds
+    from nutch2py.rounds.summary import next_command, summary
+    from nutch2py.rounds.view import standard_view
+
+    for name in ("pages", "time"):
+        if getattr(args, name) == 0:
+            raise UsageError(f"-{name} 0 would fetch nothing: leave it out for any number")
+    words = _place(args, conf)
+    plan = Plan(
+        words=tuple(args.urls), depth=args.depth, pages=args.pages, minutes=args.time, stay=Stay(args.stay)
+    )  # fmt: skip
+    view = standard_view(every_line=args.verbose, quiet=args.quiet)
+    rounds = Rounds(conf, plan, view, index=args.index != "none")
+    try:
+        rounds.run()
+    except (KeyboardInterrupt, SystemExit):
+        view.close()
+        print(f"Stopped after {rounds.tally.in_a_line()}: the same command goes on where it was.")
+        raise
+    finally:
+        view.close()
+    for line in summary(rounds.tally, plan, rounds.end, next_command(words)):
+        print(line)
+    if rounds.tally.good:
+        return 0
+    if not rounds.tally.rounds:
+        print("No URL is due: all that is known was fetched, and waits for its time (readdb -stats).")
+        return NOTHING_TO_DO
+    print("nutch2py: no page was fetched: the lines above say why", file=sys.stderr)
+    return NOTHING_FETCHED
+
+
+def _place(args: Arguments, conf: Configuration) -> list[str]:
+    """Set where the table and the index are; return the options by which later commands find them."""
+    words: list[str] = []
+
+    def option(name: str, value: str) -> None:
+        conf.set(name, value)
+        words.extend(("-D", f"{name}={value}"))
+
+    if args.data is not None:
+        if not args.data:
+            raise UsageError("-data names no folder: write -data DIR")
+        option("storage.data.store", f"embedded:{args.data}")
+    if args.index not in (None, "none", "embedded"):
+        if not args.index.startswith(("http://", "https://")):
+            raise UsageError(f"-index {args.index} is none of embedded, none, and the URL of a Solr collection")
+        option("solr.server.url", args.index)
+    elif args.index == "embedded":
+        option("solr.server.url", "")
+    if args.crawl_id:
+        words += ["-crawlId", args.crawl_id]
+    if args.conf:
+        words += ["--conf", args.conf]
+    return words
+
+
+COMMANDS: dict[str, Command] = {"crawl": Command("crawl sites, and index them", _crawl_options, _crawl)}

@@ -1,0 +1,108 @@
+"""What is said at the end of a crawl: what came, what was left out and what decides that, what to type next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from nutch2py.fetcher.answer import FailureKind
+from nutch2py.rounds.plan import Plan, Stay
+from nutch2py.rounds.running import End
+from nutch2py.rounds.seeds import GATE
+from nutch2py.rounds.tally import Tally
+from nutch2py.rounds.view import duration
+
+
+class Reason(NamedTuple):
+    """Why URLs were left out: what for people, and what to do about it ("": nothing that is ours to do)."""
+
+    what: str
+    repair: str = ""
+
+
+_STATUS = {
+    "ROBOTS_DENIED": Reason("the site's robots.txt denies them to us"),
+    "NOTFOUND": Reason("are not there (404)"),
+    "GONE": Reason("are gone (410, 400)"),
+    "ACCESS_DENIED": Reason("ask for a login (401)", "http.auth.file names logins"),
+}
+_FAILURE = {
+    FailureKind.GATE: Reason("are at addresses that are refused", f"to allow private ones: -D {GATE}="),
+    FailureKind.DNS: Reason("have a host whose name nobody knows", "http.dns.servers chooses who is asked"),
+    FailureKind.REFUSED: Reason("are of servers that refuse the connection"),
+    FailureKind.CONNECT: Reason("are of servers that cannot be reached"),
+    FailureKind.CLOSED: Reason("are of servers that closed the connection"),
+    FailureKind.TLS: Reason("have a certificate that is not to be trusted", "-D http.tls.certificates.check=false"),
+    FailureKind.TIMEOUT: Reason("were not answered in time", "http.timeout, in milliseconds"),
+    FailureKind.PROTOCOL: Reason("were answered with what is no HTTP"),
+    FailureKind.LIMIT: Reason("are beyond a limit, which readdb -url URL names"),
+    FailureKind.URL: Reason("are malformed"),
+    FailureKind.SCHEME: Reason("have a protocol that no plug-in speaks", "plugin.includes.add"),
+    FailureKind.ROBOTS: Reason("wait until the robots.txt of their site can be read"),
+    FailureKind.BROWSER: Reason("could not be rendered", "readdb -url URL shows why"),
+    FailureKind.OTHER: Reason("failed", "readdb -url URL shows how"),
+    "http": Reason("were answered with an error", "readdb -url URL shows which"),
+}
+"""By the names of counters."""
+
+
+def summary(tally: Tally, plan: Plan, end: End, commands: str) -> Iterator[str]:
+    """Yield the lines. ``commands``: how the next command begins, ``nutch2py {} -D …``; ``{}`` is its name."""
+    links, new = tally.links
+    rounds = f"{tally.rounds} round{'s' if tally.rounds != 1 else ''}"
+    size = f" ({_size(tally.bytes)})" if tally.bytes else ""
+    took = f"{rounds}, {duration(tally.seconds)}"
+    yield f"{tally.good:,} pages fetched{size} in {took}; {tally.documents:,} documents in the index."
+    if links:
+        yield f"{links:,} links were found on them, to {new:,} pages that were not known."
+    left_out = [*_left_out(tally)]
+    if left_out:
+        yield "Left out:"
+        yield from left_out
+    yield from _not_reached(tally, plan, end)
+    if tally.documents:
+        yield "Search it:"
+        yield f"  {commands.format('search')} WORDS"
+        yield f"  {commands.format('serve')}"
+
+
+def _left_out(tally: Tally) -> Iterator[str]:
+    if tally.moved:
+        yield _line(tally.moved, Reason("lead to other URLs, which are fetched instead"))
+    for name, reason in _STATUS.items():
+        if tally.fetched(name):
+            yield _line(tally.fetched(name), reason)
+    for name, count in sorted(tally.failures().items(), key=lambda each: -each[1]):
+        what, repair = _FAILURE[name]
+        yield _line(count, Reason(f"{what}; they are tried again later", repair))
+    if tally.unparsed:
+        yield _line(tally.unparsed, Reason("came, and no parser can read them", "readdb -url URL shows why"))
+
+
+def _not_reached(tally: Tally, plan: Plan, end: End) -> Iterator[str]:
+    left = tally.left
+    if end == End.PAGES:
+        yield f"Ended at -pages {plan.pages}: the same command again goes on."
+    elif end == End.TIME:
+        yield f"Ended at -time {plan.minutes}: the same command again goes on."
+    elif left.get("too_distant"):
+        count = left["too_distant"]
+        yield f"{count:,} URLs are more than {plan.depth} links from where it began: a greater -depth fetches them."
+    if plan.stay != Stay.ANYWHERE:
+        what = {Stay.HOST: "host", Stay.DOMAIN: "domain", Stay.PATH: "folder"}[plan.stay]
+        yield f"Links that leave the {what} of a page were not followed: -stay chooses."
+
+
+def _line(count: int, reason: Reason) -> str:
+    return f"  {count:>7,} {reason.what}" + (f" ({reason.repair})" if reason.repair else "")
+
+
+def _size(count: int) -> str:
+    power = 0 if count < 1000 else 1 if count < 1_000_000 else 2 if count < 1_000_000_000 else 3
+    return f"{count / 1000**power:,.1f} {('B', 'kB', 'MB', 'GB')[power]}" if power else f"{count} B"
+
+
+def next_command(words: list[str]) -> str:
+    """Return how the commands after the crawl begin: the options that say where it is, as a shell reads them."""
+    return " ".join(["nutch2py {}", *map(shlex.quote, words)])
