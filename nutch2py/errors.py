@@ -86,5 +86,11 @@ class RunnerError(NutchError):
     exit_code = 8
 
 
+class NothingFetchedError(NutchError):
+    """A crawl fetched no page at all; the message or the lines before it say why."""
+
+    exit_code = 9
+
+
 class LockLostError(LockedError):
     """A job was silent for so long that another one has taken its place."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
 from nutch2py.commands.command import Arguments, Command, whole_number
@@ -13,7 +12,9 @@ if TYPE_CHECKING:
     from nutch2py.conf import Configuration
 
 _STAYS = ("host", "domain", "path", "anywhere")
-NOTHING_FETCHED, NOTHING_TO_DO = 8, 1
+_PLACES = ("storage.", "index.", "solr.", "elastic.", "plugin.")
+"""What begins the properties that say where a crawl and its index are."""
+NOTHING_TO_DO = 1
 
 
 def _crawl_options(parser: argparse.ArgumentParser) -> None:
@@ -40,6 +41,7 @@ def _crawl_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _crawl(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.errors import NothingFetchedError
     from nutch2py.rounds.plan import Plan, Stay
     from nutch2py.rounds.running import Rounds
     from nutch2py.rounds.summary import next_command, summary
@@ -69,13 +71,12 @@ def _crawl(args: Arguments, conf: Configuration) -> int:
     if not rounds.tally.rounds:
         print("No URL is due: all that is known was fetched, and waits for its time (readdb -stats).")
         return NOTHING_TO_DO
-    print("nutch2py: no page was fetched: the lines above say why", file=sys.stderr)
-    return NOTHING_FETCHED
+    raise NothingFetchedError("no page was fetched: the lines above say why")
 
 
 def _place(args: Arguments, conf: Configuration) -> list[str]:
     """Set where the table and the index are; return the options by which later commands find them."""
-    words: list[str] = []
+    words = [word for setting in args.D if setting.startswith(_PLACES) for word in ("-D", setting)]
 
     def option(name: str, value: str) -> None:
         conf.set(name, value)

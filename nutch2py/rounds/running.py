@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from nutch2py.conf import Configuration
 from nutch2py.crawl import Crawl
-from nutch2py.errors import NutchError
+from nutch2py.errors import NothingFetchedError
 from nutch2py.jobs.batch_report import FETCHED, INTERRUPTED, PARSED
 from nutch2py.jobs.batchlist import State
 from nutch2py.mapreduce.driver import JobResult, stoppable
@@ -28,12 +28,6 @@ T = TypeVar("T", bound=JobResult)
 _MOVED = (ProtocolStatusCode.MOVED, ProtocolStatusCode.TEMP_MOVED)
 _MOST_MOVES = 5  # of a seed, from site to site
 _ROUND_BEGUN = (State.GENERATED, INTERRUPTED, FETCHED, PARSED)
-
-
-class NothingFetchedError(NutchError):
-    """A crawl that fetched no page; the message says why."""
-
-    exit_code = 8
 
 
 class End(StrEnum):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -105,4 +106,9 @@ def _size(count: int) -> str:
 
 def next_command(words: list[str]) -> str:
     """Return how the commands after the crawl begin: the options that say where it is, as a shell reads them."""
-    return " ".join(["nutch2py {}", *map(shlex.quote, words)])
+    name = os.environ.get("NUTCH2PY_COMMAND", "nutch2py")
+    return " ".join([*map(_braced, [name]), "{}", *map(_braced, words)])
+
+
+def _braced(word: str) -> str:
+    return shlex.quote(word).replace("{", "{{").replace("}", "}}")

@@ -1,0 +1,198 @@
+"""``nutch2py crawl``: from an empty folder to an index, in one command, and what it says of what it left out."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nutch2py import Crawl, WebPage
+from nutch2py.cli import main
+from tests.conftest import MAP_SIZE
+from tests.processes import HEEDING, wait_until
+from tests.site.server import Reply, ScriptedSite
+
+SETTINGS = {
+    "http.filter.ipaddress.exclude": "",
+    "fetcher.server.delay": "0",
+    "storage.embedded.map.size": MAP_SIZE,
+    "fetcher.threads.per.queue": "10",
+}
+OPTIONS = [word for name, value in SETTINGS.items() for word in ("-D", f"{name}={value}")]
+
+
+def page(*links: str, text: str = "words") -> Reply:
+    anchors = "".join(f'<a href="{link}">{link}</a>' for link in links)
+    return Reply(body=f"<title>{text}</title><p>{text}</p>{anchors}".encode())
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def in_table(folder: Path, data: str = "crawldata") -> set[str]:
+    with Crawl(f"embedded:{folder / data}") as crawl:
+        return {url for url, row in crawl.pages(fields={WebPage.status}) if row.status == 2}
+
+
+def test_a_site_is_crawled_and_searched_by_what_the_summary_says(
+    site: ScriptedSite, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.on("/", page("/a", "/b", "/missing", "http://elsewhere.invalid/", text="harbour"))
+    site.on("/a", page("/c", text="lighthouse keeper"))
+    site.on("/b", Reply(302, headers=[("Location", "/c")]))
+    site.on("/c", page("/", text="tide tables"))
+    site.on("/missing", Reply(404))
+    assert main(["crawl", f"127.0.0.1:{site.port}", "-data", "here", *OPTIONS]) == 0
+    said = capsys.readouterr().out
+    assert "3 pages fetched" in said
+    assert re.search(r"in 3 rounds, .*; 3 documents in the index", said)
+    assert re.search(r" 1 lead to other URLs", said)
+    assert re.search(r" 1 are not there \(404\)", said)
+    assert "Links that leave the host of a page were not followed: -stay chooses." in said
+    assert in_table(folder, "here") == {site.url(path) for path in ("/", "/a", "/c")}
+    command = next(line for line in said.splitlines() if "nutch2py search" in line).split()
+    assert main([*command[1:-1], "lighthouse"]) == 0
+    assert site.url("/a") in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("http://127.0.0.1:9/", "127.0.0.1 is at 127.0.0.1, which http.filter.ipaddress.exclude refuses"),
+        ("http://nobody.invalid/", "nobody.invalid: "),
+    ],
+)
+def test_what_cannot_be_fetched_is_told_before_anything_is_made(
+    folder: Path, capsys: pytest.CaptureFixture[str], word: str, told: str
+) -> None:
+    assert main(["crawl", word, "-D", "http.dns.timeout=2"]) == 9
+    assert told in capsys.readouterr().err
+    assert [*folder.iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["nowhere/else.txt.d/../x y"], "neither a URL nor a file"),
+        (["./seeds"], "neither a URL nor a file"),
+        (["https://a.test/", "-pages", "0"], "-pages 0 would fetch nothing"),
+        (["https://a.test/", "-stay", "here"], "invalid choice: 'here'"),
+        (["https://a.test/", "-data", ""], "-data names no folder"),
+        (["https://a.test/", "-index", "solr"], "the URL of a Solr collection"),
+        ([], "required: URL"),
+    ],
+)
+def test_wrong_words_are_named(folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str) -> None:
+    assert main(["crawl", *words]) != 0
+    assert told in capsys.readouterr().err
+    assert [*folder.iterdir()] == []
+
+
+def test_nothing_fetched_is_no_success(site: ScriptedSite, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    site.on("/robots.txt", Reply(body=b"User-agent: *\nDisallow: /"))
+    assert main(["crawl", site.url("/"), *OPTIONS]) == 9
+    said = capsys.readouterr()
+    assert " 1 the site's robots.txt denies them to us" in said.out
+    assert "no page was fetched" in said.err
+    assert main(["crawl", site.url("/"), *OPTIONS]) == 1
+    assert "No URL is due" in capsys.readouterr().out
+
+
+def test_limits_end_a_crawl_and_the_same_command_goes_on(
+    site: ScriptedSite, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.on("/", page(*(f"/{number}" for number in range(6))))
+    for number in range(6):
+        site.on(f"/{number}", page())
+    command = ["crawl", site.url("/"), "-pages", "4", *OPTIONS]
+    assert main(command) == 0
+    assert "Ended at -pages 4: the same command again goes on." in capsys.readouterr().out
+    assert len(in_table(folder)) == 4
+    assert main(command) == 0
+    assert "3 pages fetched" in capsys.readouterr().out
+    assert [site.gets(f"/{number}") for number in range(6)] == [1] * 6
+
+
+def test_depth_counts_links_from_the_seeds(
+    site: ScriptedSite, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(4):
+        site.on(f"/{number}", page(f"/{number + 1}"))
+    assert main(["crawl", site.url("/0"), "-depth", "2", *OPTIONS]) == 0
+    assert "1 URLs are more than 2 links from where it began" in capsys.readouterr().out
+    assert in_table(folder) == {site.url(f"/{number}") for number in range(3)}
+
+
+@pytest.mark.parametrize(
+    ("stay", "expected"),
+    [
+        ("path", {"/docs/", "/docs/a"}),
+        ("host", {"/docs/", "/docs/a", "/other"}),
+        ("anywhere", {"/docs/", "/docs/a", "/other", "b"}),
+    ],
+)
+def test_how_far_it_goes(site: ScriptedSite, folder: Path, stay: str, expected: set[str]) -> None:
+    with ScriptedSite(address="127.0.0.2") as other:
+        other.on("/robots.txt", Reply(404))
+        other.on("/b", page())
+        site.on("/docs/", page("/docs/a", "/other", other.url("/b")))
+        for path in ("/docs/a", "/other"):
+            site.on(path, page())
+        assert main(["crawl", site.url("/docs/"), "-stay", stay, *OPTIONS]) == 0
+        urls = {other.url("/b") if path == "b" else site.url(path) for path in expected}
+        assert in_table(folder) == urls
+
+
+def test_a_seed_that_leads_to_another_host_takes_the_crawl_there(
+    site: ScriptedSite, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ScriptedSite(address="127.0.0.2") as other:
+        other.on("/robots.txt", Reply(404))
+        other.on("/home", page("/more"))
+        other.on("/more", page(site.url("/not-from-here")))
+        site.on("/", Reply(301, headers=[("Location", other.url("/home"))]))
+        site.on("/not-from-here", page())
+        assert main(["crawl", site.url("/"), *OPTIONS]) == 0
+        assert f"leads to {other.url('/home')}: that is crawled, too" in capsys.readouterr().out
+        assert in_table(folder) == {other.url("/home"), other.url("/more")}
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_what_was_stopped_goes_on_by_the_same_command(
+    site: ScriptedSite, folder: Path, capsys: pytest.CaptureFixture[str], number: signal.Signals, code: int
+) -> None:
+    site.on("/", page(*(f"/{name}" for name in range(5))))
+    for name in range(5):
+        site.on(f"/{name}", Reply(body=b"<p>late", hang=60) if name == 4 else page())
+    words = ["crawl", site.url("/"), *OPTIONS]
+    command = [sys.executable, "-c", HEEDING, *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: site.gets("/4") == 1 or process.poll() is not None)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == code, err
+    assert ("Stopped after" in out) == (number != signal.SIGKILL)
+    assert "Traceback" not in err
+    site.on("/4", page(text="late"))
+    assert main(words) == 0
+    assert "going on with batch" in capsys.readouterr().out
+    assert in_table(folder) == {site.url("/"), *(site.url(f"/{name}") for name in range(5))}
+    assert main(["search", "-D", f"storage.embedded.map.size={MAP_SIZE}", "late"]) == 0
+
+
+def test_files_of_seeds_and_quiet(site: ScriptedSite, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "seeds.txt").write_text(f"# mine\n{site.url('/a')}\tnutch.score=2\n{site.url('/b')}\n")
+    site.on("/a", page())
+    site.on("/b", page())
+    assert main(["crawl", "seeds.txt", "-q", *OPTIONS]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("2 pages fetched")
+    assert in_table(folder) == {site.url("/a"), site.url("/b")}
