@@ -100,7 +100,8 @@ class Hadoop(NamedTuple):
         return done
 
     def _failure(self, doing: str, done: subprocess.CompletedProcess[bytes], kind: type[NutchError]) -> NutchError:
-        known = refusal(doing, done.stderr.splitlines())
+        to_read = kind is InputError and b"Permission denied" in done.stderr
+        known = refusal(doing, done.stderr.splitlines()) if not to_read else None
         if known is not None:
             return known
         kind = RunnerError if _AWAY.search(done.stderr) else kind

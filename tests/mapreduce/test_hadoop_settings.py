@@ -17,7 +17,7 @@ from nutch2py.jobs.index import IndexerJob, IndexParameters
 from nutch2py.mapreduce import guard
 from nutch2py.mapreduce import package_archive as archive
 from nutch2py.mapreduce.driver import check_reach, run_job
-from nutch2py.mapreduce.hadoop import Hadoop
+from nutch2py.mapreduce.hadoop import Hadoop, local_copy
 from nutch2py.mapreduce.hadoop_words import refusal
 from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.splits import FileSplit
@@ -246,6 +246,24 @@ def test_packages_stay_while_a_job_runs(conf: Configuration, tmp_path: Path) -> 
     conf.set("mapreduce.hadoop.home", fake_installation(tmp_path, application="echo away >&2; exit 1"))
     with pytest.raises(RunnerError, match="cannot ask YARN which jobs run: away"):
         Hadoop.find(conf).clean(manifest)
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "told"),
+    [
+        ("get: Permission denied: user=me, access=READ", InputError, "access=READ: check that"),
+        ("get: /seeds: No such file or directory", InputError, "No such file"),
+        ("get: Call From a to b failed on connection exception: refused", RunnerError, "check that HDFS"),
+        ("java: not found", ConfigurationError, "JAVA_HOME"),
+    ],
+)
+def test_seeds_on_hdfs_that_cannot_be_read(
+    conf: Configuration, tmp_path: Path, said: str, kind: type[NutchError], told: str
+) -> None:
+    conf.set("service.wait.seconds", "0")
+    conf.set("mapreduce.hadoop.home", fake_installation(tmp_path, fs=f"echo '{said}' >&2; exit 1"))
+    with pytest.raises(kind, match=told), local_copy(conf, "hdfs:///seeds"):
+        pass
 
 
 def test_the_tasks_of_an_application_are_told_in_words() -> None:
