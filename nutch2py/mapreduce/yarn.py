@@ -64,6 +64,7 @@ _GUARD_PATIENCE = 60.0
 _EXIT = re.compile(rb"subprocess failed with code (\d+)")
 _MEMORY = re.compile(rb"is running .* beyond the '(PHYSICAL|VIRTUAL)' memory limit")
 _DUE_TO = re.compile(rb"failed with state \w+ due to: (.+)")
+_ENDED = re.compile(rb"Application state is completed. FinalApplicationStatus=(\w+)")
 _NO_PROGRAM = re.compile(rb'Cannot run program "([^"]+)"')
 
 
@@ -181,6 +182,8 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
     """What could not be started on a node."""
     refused = b""
     """The last line of the client that says why YARN or HDFS refuses the job."""
+    ended = ""
+    """How the application ended, when its master was gone before the client knew: a history server has to tell more."""
     forgotten = False
     """Whether the ResourceManager has answered that it knows no such application."""
 
@@ -278,6 +281,9 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
                 self.missing_program = program[1].decode("utf-8", "replace")
             if b"Could not get Job info from RM" in line:
                 self.forgotten = True
+            ended = _ENDED.search(line)
+            if ended:
+                self.ended = ended[1].decode()
             if is_refusal(line):
                 self.refused = line
             due_to = _DUE_TO.search(line)
@@ -287,6 +293,8 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
                 self.said = plain(line)
                 if b"Retrying" in line and self.forgotten:  # a history server that is not there, again and again
                     raise self._forgotten_error()
+                if b"Retrying" in line and self.ended:
+                    raise self._ended_error() if self.ended == "SUCCEEDED" else OSError(self.ended)
                 if b"Retrying" in line:  # the client itself waits, see write_job_properties
                     begins("YARN", self.said.partition("Retrying ")[2], self.installation.wait, "HADOOP_HOME")
             yield line
@@ -295,6 +303,13 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
         return RunnerError(
             "YARN no longer knows the application of this job: its ResourceManager was started anew, and keeps "
             "applications only with yarn.resourcemanager.recovery.enabled: run the command again"
+        )
+
+    def _ended_error(self) -> NutchError:
+        return RunnerError(
+            f"{self.application} has succeeded, but what it counted is not to be had: its master ended before the "
+            "client had asked, and YARN's history server does not answer: start one (mapred --daemon start historyserver), and "
+            "run the command again"
         )
 
     def output_records(self) -> int:

@@ -19,6 +19,7 @@ from nutch2py.errors import (
     InputError,
     NutchError,
     PluginFailuresError,
+    RunnerError,
     StoreError,
 )
 from nutch2py.jobs.inject import InjectorJob, InjectParameters
@@ -144,6 +145,27 @@ def test_an_application_that_yarn_has_forgotten_is_not_waited_for() -> None:
     assert [next(watched), next(watched)] == said[:2]
     with pytest.raises(NutchError, match="YARN no longer knows the application"):
         next(watched)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "told"),
+    [
+        ("SUCCEEDED", RunnerError, "application_1_1 has succeeded, but what it counted is not"),
+        ("FAILED", OSError, "FAILED"),
+    ],
+)
+def test_an_application_whose_master_has_ended_is_not_asked_for_at_a_history_server_that_is_not_there(
+    status: str, kind: type[Exception], told: str
+) -> None:
+    runner = HadoopRunner.__new__(HadoopRunner)
+    runner.installation = Hadoop("hadoop", "yarn", "streaming.jar", "folder", wait=600.0)
+    runner.application = "application_1_1"
+    said = [
+        f"INFO mapred.X: Application state is completed. FinalApplicationStatus={status}. Redirecting to job history server",
+        "INFO ipc.Client: Retrying connect to server: 0.0.0.0/0.0.0.0:10020. Already tried 0 time(s)",
+    ]
+    with pytest.raises(kind, match=told):
+        list(runner._watched(line.encode() for line in said))
 
 
 def test_ctrl_c_ends_the_application_on_yarn(hadoop_cluster: Cluster, seeds: str, tmp_path: Path) -> None:
