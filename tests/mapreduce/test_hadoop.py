@@ -161,7 +161,7 @@ def test_an_application_whose_master_has_ended_is_not_asked_for_at_a_history_ser
     runner.installation = Hadoop("hadoop", "yarn", "streaming.jar", "folder", wait=600.0)
     runner.application = "application_1_1"
     said = [
-        f"INFO mapred.X: Application state is completed. FinalApplicationStatus={status}. Redirecting to job history server",
+        f"INFO mapred.X: Application state is completed. FinalApplicationStatus={status}",
         "INFO ipc.Client: Retrying connect to server: 0.0.0.0/0.0.0.0:10020. Already tried 0 time(s)",
     ]
     with pytest.raises(kind, match=told):
