@@ -308,8 +308,8 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
     def _ended_error(self) -> NutchError:
         return RunnerError(
             f"{self.application} has succeeded, but what it counted is not to be had: its master ended before the "
-            "client had asked, and YARN's history server does not answer: start one (mapred --daemon start historyserver), "
-            "and run the command again"
+            "client had asked, and YARN's history server does not answer: start one "
+            "(mapred --daemon start historyserver), and run the command again"
         )
 
     def output_records(self) -> int:
