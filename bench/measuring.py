@@ -191,5 +191,5 @@ class Nutch:
     def __call__(self, *words: str, allowed: tuple[int, ...] = (0,), servers: Sequence[int] = ()) -> Cost:
         """Run ``nutch2py WORDS`` and return its cost."""
         options = [part for name, value in self.settings.items() for part in ("-D", f"{name}={value}")]
-        command = [sys.executable, "-P", "-m", "nutch2py.cli", *words, *options]
+        command = [sys.executable, "-P", "-m", "nutch2py", *words, *options]
         return run(command, allowed=allowed, folder=self.folder, servers=servers)

@@ -33,6 +33,9 @@ def main() -> int:
     if heeding:
         signal.signal(signal.SIGINT, _end)
     from nutch2py.cli import main as run
+    from nutch2py.mapreduce.memory import collect_rarely
+
+    collect_rarely()
 
     try:
         if heeding:

@@ -181,6 +181,19 @@ class MapValue(MutableMapping[str, T]):
         else:
             self._changed[qualifier] = cell
 
+    def put(self, entries: Mapping[str, T]) -> None:
+        """Set entries that are not None, as :meth:`__setitem__` does one by one."""
+        encode, raw = self._field.encode, self._raw if self._known and not self._cleared else _EMPTY
+        cells = {encode_text(key): encode(value) for key, value in entries.items()}
+        if not raw:
+            self._changed.update(cells)
+            return
+        for qualifier, cell in cells.items():
+            if raw.get(qualifier) == cell:
+                self._changed.pop(qualifier, None)
+            else:
+                self._changed[qualifier] = cell
+
     def __delitem__(self, key: str) -> None:
         qualifier = encode_text(key)
         if self._known and self._cell(qualifier) is None:

@@ -1,6 +1,8 @@
 """Records: typed reading of cells, and mutations that hold the changed columns only."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nutch2py.cells import CellError, encode_float, encode_int, encode_long
 from nutch2py.record import FieldNotReadError, Mutation
@@ -78,6 +80,24 @@ def test_none_as_an_entry_removes_it():
     read.markers["a"] = None
     assert "a" not in read.markers
     assert read.mutation() == Mutation({}, {b"mk": [b"a"]}, [])
+
+
+ENTRIES = st.dictionaries(st.sampled_from("abcd"), st.sampled_from("xyz"))
+
+
+@given(ENTRIES, st.booleans(), st.booleans(), st.lists(ENTRIES))
+def test_entries_that_are_put_together_are_those_put_one_by_one(before, known, cleared, puts):
+    cells = {b"il": {key.encode(): value.encode() for key, value in before.items()}}
+    together, alone = (WebPage(cells, None if known else frozenset()) for _ in range(2))
+    for page in (together, alone):
+        if cleared:
+            page.inlinks.clear()
+        page.inlinks.pop("a", None)
+    for entries in puts:
+        together.inlinks.put(entries)
+        for key, value in entries.items():
+            alone.inlinks[key] = value
+    assert together.mutation() == alone.mutation()
 
 
 def test_put_then_remove_of_a_new_entry_changes_nothing():

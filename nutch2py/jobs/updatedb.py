@@ -8,8 +8,9 @@ score is added once however often the job is killed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import orjson
@@ -36,6 +37,8 @@ from nutch2py.table.clock import now_ms
 from nutch2py.url.keys import reverse_url, unreverse_url
 from nutch2py.webpage import Mark, MetadataKey, WebPage
 
+_new_link: Callable[[Sequence[Any]], ScoredLink] = partial(tuple.__new__, ScoredLink)
+"""``ScoredLink(*fields)`` at half its cost, which each link of a batch pays twice."""
 FAR = 2147483647  # distance of a page that has none
 _ROWS = 500  # rows looked up at once
 _PAGE, _LINK, _DROPPED = "!", "1", "2"  # first characters of values: they sort in this order
@@ -75,7 +78,7 @@ def _links_of(page: WebPage) -> tuple[list[ScoredLink], int]:
     distance = int(page.markers.get(Mark.DISTANCE) or FAR)
     outlinks = page.outlinks.decoded()
     targets = outlinks + page.sitemaps.decoded()
-    return [ScoredLink(url, anchor or "", 0.0, distance) for url, anchor in targets], len(outlinks)
+    return [_new_link((url, anchor or "", 0.0, distance)) for url, anchor in targets], len(outlinks)
 
 
 class DbUpdaterJob(TableJob[UpdateParameters]):
@@ -116,14 +119,16 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
                 self.count("updatedb", "pages_failed")
                 continue
             yield key, _PAGE
+            shared, first = None, ""  # most pages give each link the same
             for link in given:
                 try:
                     target = reverse_url(link.url)
                 except ValueError:
                     malformed += 1
                     continue
-                value = orjson.dumps((source, link.anchor, link.score, link.distance)).decode()
-                yield target, f"{_LINK}{descending(link.score)}{value}"
+                if link.score != shared:
+                    shared, first = link.score, _LINK + descending(link.score)
+                yield target, first + orjson.dumps((source, link.anchor, link.score, link.distance)).decode()
             self.count("updatedb", "links", len(links))
         self.count("updatedb", "malformed_links", malformed)
 
@@ -165,7 +170,7 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
             elif kind == _DROPPED:
                 dropped.append(orjson.loads(value[1:]))
             elif len(links) < self.max_inlinks:  # the rest is read and left out, as in Nutch
-                links.append(ScoredLink(*orjson.loads(value[17:])))
+                links.append(_new_link(orjson.loads(value[17:])))
         return _Group(page, links, dropped)
 
     def _update(self, pending: dict[str, _Group], journal: JournalWriter) -> None:
@@ -274,13 +279,12 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
         for source in group.dropped:
             inlinks.pop(source)
         before = len(inlinks)
-        for link in group.links:
-            inlinks[link.url] = link.anchor
+        inlinks.put({link.url: link.anchor for link in group.links})
         if before + len(group.links) > self.max_inlinks and len(inlinks) > self.max_inlinks:
             fresh = {link.url for link in group.links}
             for source in [source for source in inlinks if source not in fresh][: len(inlinks) - self.max_inlinks]:
                 inlinks.pop(source)
-        nearest = min((link.distance for link in group.links), default=FAR)
+        nearest = min([link.distance for link in group.links], default=FAR)
         if nearest < FAR and nearest + 1 < int(page.markers.get(Mark.DISTANCE) or FAR):
             page.markers[Mark.DISTANCE] = str(nearest + 1)
         if group.page or group.links:

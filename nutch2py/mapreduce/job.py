@@ -48,6 +48,7 @@ with mrjob_importable():
 P = TypeVar("P", bound=JobParameters)
 Pair = tuple[str, Any]
 Pages = Iterator[tuple[str, WebPage]]
+_KEY, _VALUE = itemgetter(0), itemgetter(1)
 _CHUNK = 500  # rows read at once through a batch list
 ROWS_UNREADABLE = "rows_unreadable"
 _STUB = """\
@@ -60,8 +61,10 @@ if os.path.isdir("{folder}"):
         sys.exit(2)
     sys.path.insert(0, os.path.abspath("{folder}/lib"))
 from {module} import {name}
+from nutch2py.mapreduce.memory import collect_rarely
 
 if __name__ == "__main__":
+    collect_rarely()
     {name}.run()
 """
 
@@ -239,9 +242,19 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
         """Run one reduce task."""
         with self._reporting():
             self.prepare()
-            groups = ((key, (value for _, value in group)) for key, group in groupby(pairs, key=itemgetter(0)))
+            groups = ((key, map(_VALUE, group)) for key, group in groupby(pairs, key=_KEY))
             yield from self.reduce_step(groups, step_num)
             self._finish("reduce")
+
+    def _wrap_protocols(self, step_num: int, step_type: str) -> tuple[Callable[[], Iterator[Any]], Callable[..., None]]:
+        """Return what reads the lines of a step and what writes them; mrjob's own does more for each line."""
+        read, write = self.pick_protocols(step_num, step_type)
+        put = self.stdout.write
+
+        def write_line(key: Any, value: Any) -> None:
+            put(write(key, value) + b"\n")
+
+        return lambda: map(read, (line.rstrip(b"\r\n") for line in self._read_input())), write_line
 
     def reduce_step(self, groups: Iterator[tuple[str, Iterator[Any]]], step_num: int) -> Iterator[Pair]:
         """Reduce in one of several steps; jobs with more than one override it."""

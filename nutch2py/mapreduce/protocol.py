@@ -60,7 +60,10 @@ class SortedTextProtocol(KeyValueProtocol):
 
     def write(self, key: str, value: str) -> bytes:
         """Encode a line."""
-        return f"{escape_key(key)}\t{escape_key(value)}".encode("utf-8", "surrogateescape")
+        line = f"{key}\t{value}"
+        if "\\" in line or "\n" in line or "\r" in line or line.count("\t") != 1:
+            line = f"{escape_key(key)}\t{escape_key(value)}"
+        return line.encode("utf-8", "surrogateescape")
 
 
 class StreamedTextProtocol:
