@@ -26,6 +26,11 @@ _MORE_SPACE = (
 _LONGEST = 300  # characters
 _BEFORE = re.compile(r"^(\S+ \S+ [A-Z]+ [\w.$]+: )?(Error Launching job : )?(([\w$]+\.)+[\w$]+(Exception|Error): )*")
 
+_NODE_LOST = (
+    "a node was lost, or its NodeManager started anew, with what map tasks had left there for reduce tasks: run the "
+    "command again (with yarn.nodemanager.recovery.enabled a NodeManager keeps it)"
+)
+
 
 class _Meaning(NamedTuple):
     said: re.Pattern[bytes]
@@ -67,6 +72,7 @@ _MEANINGS = tuple(
             RunnerError,
             "HDFS is read-only: see why (hdfs dfsadmin -report), and end that (hdfs dfsadmin -safemode leave)",
         ),
+        (rb"ShuffleError", RunnerError, _NODE_LOST),
         (
             rb"Permission denied|AccessControlException",
             ConfigurationError,

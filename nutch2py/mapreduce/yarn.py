@@ -180,6 +180,8 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
     """Whether YARN has ended a task for its memory."""
     missing_program = ""
     """What could not be started on a node."""
+    due_to = ""
+    """Why the application failed, in YARN's words."""
     refused = b""
     """The last line of the client that says why YARN or HDFS refuses the job."""
     ended = ""
@@ -288,7 +290,7 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
                 self.refused = line
             due_to = _DUE_TO.search(line)
             if due_to:
-                self.said = plain(due_to[1])
+                self.due_to = plain(due_to[1])
             if b"Retrying connect to server" in line or b"ERROR" in line or b"Exception" in line:
                 self.said = plain(line)
                 if b"Retrying" in line and self.forgotten:  # a history server that is not there, again and again
@@ -367,7 +369,7 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
             )
         if self.exit_code is not None:
             return RunnerError(f"a task {how_it_ended(self.exit_code)}: see {logs}")
-        return RunnerError(f"the job failed on YARN: {self.said or error}: see {logs}")
+        return RunnerError(f"the job failed on YARN: {self.due_to or self.said or error}: see {logs}")
 
 
 _OF_TASKS = (

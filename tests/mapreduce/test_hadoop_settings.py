@@ -150,7 +150,16 @@ _PUT = "put: The DiskSpace quota of /user/me/nutch2py is exceeded: quota = 9 B =
         ("echo PipeMapRed.waitOutputThreads: subprocess failed with code 4", StoreError, r"a task failed \(.*table"),
         ("echo subprocess failed with code 137", RunnerError, "a task was killed by SIGKILL: most likely .* of memory"),
         ("echo ERROR streaming.StreamJob: it rains", RunnerError, "the job failed on YARN: .*it rains"),
-        ("echo Job job_1_1 failed with state KILLED due to: by me", RunnerError, "failed on YARN: by me"),
+        (
+            "echo Job job_1_1 failed with state KILLED due to: by me; echo ERROR: no",
+            RunnerError,
+            "failed on YARN: by me",
+        ),
+        (
+            "echo 'Error: o.a.Shuffle$ShuffleError: error in shuffle'",
+            RunnerError,
+            "a node was lost, .* run the command again",
+        ),
         (
             "echo 'Cannot run program \"python3.11\": error=2'",
             ConfigurationError,
