@@ -163,6 +163,10 @@ class ScoredLink(NamedTuple):
 class ScoringFilter(_PageReader, Protocol):
     """Says what pages are worth. Scores are floats of four bytes."""
 
+    sorts_by_score: bool = False
+    """Whether :meth:`generator_sort_value` goes by ``page.score`` and ``init`` alone, and never falls as they rise from
+    0. Then the GeneratorJob need not look at every page that is due: the best come first."""
+
     @cached_property
     def generator_fields(self) -> frozenset[Field[Any]]:
         """What :meth:`generator_sort_value` alone reads, ``fields`` by default: read of every row of the table."""
@@ -203,6 +207,13 @@ class FetchSchedule(_PageReader, Protocol):
     def due_fields(self) -> frozenset[Field[Any]]:
         """What :meth:`should_fetch` alone reads, ``fields`` by default: read of every row of the table."""
         return self.fields
+
+    def due_times(self, now: int) -> Sequence[tuple[int, int]] | None:
+        """Return in which spans of ``fetch_time`` (first and last, ms) any page that is due at ``now`` has its own.
+
+        The GeneratorJob then looks at no other pages. None, by default: :meth:`should_fetch` has to be asked of all.
+        """
+        return None
 
     @abstractmethod
     def initialize(self, url: str, page: WebPage, now: int) -> None:

@@ -240,6 +240,16 @@ class Crawl(CrawlReader):
         with self._reporting():
             return check_tables(self.conf)
 
+    def due_index(self, *, check: bool = False, drop: bool = False) -> int:
+        """Make the index of what is due anew, with the figures of the table; jobs that write wait meanwhile.
+
+        ``check``: compare both with the rows instead; ``drop``: throw both away. Return how many troubles were found.
+        """
+        from nutch2py.jobs.tables import due_index
+
+        with self._reporting():
+            return due_index(self.conf, check=check, drop=drop)
+
     def import_(self, file: str | Path) -> int:
         """Read cells that :meth:`export` wrote into the table, which is made if need be; return the number of rows."""
         from nutch2py.jobs.tables import import_from

@@ -138,12 +138,15 @@ class CrawlReader:
         with self._reporting():
             return None if store is None else store.get(_host_key(name), _set(fields))
 
-    def stats(self, *, by_host: bool = False) -> StatsCollector:
-        """Count the rows by status, retries, protocol and parse status, ``by_host`` too, with bounds of the score."""
+    def stats(self, *, by_host: bool = False, exact: bool = False) -> StatsCollector:
+        """Count the rows by status, retries, protocol and parse status, ``by_host`` too, with bounds of the score.
+
+        By the figures that jobs keep with the table, if they do; ``exact`` reads every row, and so does ``by_host``.
+        """
         from nutch2py.jobs.readdb import collect_stats
 
         with self._reporting():
-            return collect_stats(self.conf, by_host)
+            return collect_stats(self.conf, by_host, exact)
 
     def batches(self) -> list[BatchReport]:
         """Return the batches that are open, in the order of their ids: how far each is, and who is at work on it."""

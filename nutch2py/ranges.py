@@ -106,7 +106,7 @@ _NAMES: Mapping[Range, str] = {
     Range(1, INT, False): "db.fetch.schedule.adaptive.min_interval db.fetch.schedule.adaptive.max_interval",
     Range(0, 1000, False): "db.fetch.schedule.adaptive.inc_rate",  # a second to a week in two fetches
     _SHARE: """
-        storage.import.bad.share plugin.failures.share db.fetch.schedule.adaptive.dec_rate
+        storage.import.bad.share generate.due.share plugin.failures.share db.fetch.schedule.adaptive.dec_rate
         db.fetch.schedule.adaptive.sync_delta_rate db.signature.text_profile.quant_rate
         pagerank.base pagerank.external.weight link.analyze.damping.factor
     """,

@@ -54,6 +54,7 @@ LONG = {
         ),
         "fetch and updatedb are killed on this runner, every job on inline",
     ),
+    "jobs/test_due_rows.py::test_the_same_rows_are_chosen[200]": "fewer random tables are tried",
     "jobs/test_hostile.py::test_honest_hosts_take_no_longer_beside_hostile_ones": "all honest pages are indexed",
     **dict.fromkeys(
         (

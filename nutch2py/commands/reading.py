@@ -21,6 +21,7 @@ def _readdb_options(parser: argparse.ArgumentParser) -> None:
     what.add_argument("-locks", "--locks", action="store_true", help="list the jobs that hold a lock on the crawl")
     parser.add_argument("-json", "--json", action="store_true", help="with -batches and -locks: one JSON object a line")
     parser.add_argument("-sort", "--sort", action="store_true", help="with -stats: counts by host, too")
+    parser.add_argument("-exact", "--exact", action="store_true", help="with -stats: read every row")
     parser.add_argument("-regex", "--regex", default="", metavar="regex", help="with -dump: only URLs that match")
     for name in ("content", "headers", "links", "text"):
         parser.add_argument(f"-{name}", f"--{name}", action="store_true", help=f"print the {name}, too")
@@ -38,7 +39,7 @@ def _readdb(args: Arguments, conf: Configuration) -> int:
 
         return print_locks(conf, args.json)
     if args.stats:
-        return readdb.print_stats(conf, args.sort)
+        return readdb.print_stats(conf, args.sort, args.exact)
     if args.url is not None:
         return readdb.print_page(conf, args.url, shown, args.markdown)
     return readdb.dump(conf, Path(args.dump), args.regex, shown, args.markdown)
@@ -92,6 +93,18 @@ def _checktable(_: Arguments, conf: Configuration) -> int:
     return StoreError.exit_code if printing(conf).check() else 0
 
 
+def _dueindex_options(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("-check", "--check", action="store_true", help="compare it with the rows, and change nothing")
+    what.add_argument("-drop", "--drop", action="store_true", help="throw it away")
+
+
+def _dueindex(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.errors import StoreError
+
+    return StoreError.exit_code if printing(conf).due_index(check=args.check, drop=args.drop) else 0
+
+
 def _importtable(args: Arguments, conf: Configuration) -> int:
     printing(conf).import_(args.file)
     return 0
@@ -143,6 +156,7 @@ COMMANDS: dict[str, Command] = {
     "copytable": Command("copy the table to another store", _copytable_options, _copytable),
     "exporttable": Command("write the table's cells to a file", _exporttable_options, _exporttable),
     "importtable": Command("read cells from a file into the table", _file_options, _importtable),
+    "dueindex": Command("make the index of what is due, with which generate is fast", _dueindex_options, _dueindex),
     "unlock": Command("free the lock of a job that died", _unlock_options, _unlock),
     "checktable": Command("look for damage in the crawl's tables", lambda _: None, _checktable),
 }

@@ -22,14 +22,15 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, UsageError
 from nutch2py.jobs.batchlist import UNLISTED, BatchLists, BatchState, State, put_entry
 from nutch2py.jobs.beginning import begin
+from nutch2py.jobs.due_rows import DueReader, splits_of
 from nutch2py.jobs.joblog import JobLog
-from nutch2py.jobs.selection import NO_LIMIT, SEPARATOR, Entry, Selection
+from nutch2py.jobs.selection import NO_LIMIT, SEPARATOR, Entry, Selection, entry_text, url_and_moved
 from nutch2py.jobs.works import GENERATE
 from nutch2py.mapreduce.driver import JobResult, map_tasks, reduce_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import ALL, NUMBER, SEVERAL, TIME, BatchParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
-from nutch2py.mapreduce.splits import RangeSplit
+from nutch2py.mapreduce.splits import DueSplit, RangeSplit, Split
 from nutch2py.plugin_guard import PluginError
 from nutch2py.reporting import warn
 from nutch2py.schedule.fetch_schedule import check_schedule, fetch_schedule
@@ -83,7 +84,17 @@ class GeneratorJob(TableJob[GenerateParameters]):
         self.max_distance = conf.get_int("generate.max.distance", -1)
         self.min_score = conf.get_float("generate.min.score", 0.0)
         self.scoring, self.schedule = ScoringFilters(conf), fetch_schedule(conf)
+        self.selection = Selection(self.parameters.limit, self.max_count)
         self.fields = generator_fields(conf)
+
+    def pages(self, split: Split) -> Pages:
+        """Yield the rows of a split; of the index of what is due, as many as can be chosen."""
+        if not isinstance(split, DueSplit):
+            return super().pages(split)
+        reader = DueReader(self.store, split.spans, self.fields)
+        if self.scoring.sorts_by_score:
+            reader.ends_by(self.selection, self.scoring, self.min_score)
+        return self.readable_pages(reader)
 
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
         """Yield the best entries of a split, all under one key."""
@@ -93,7 +104,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
         batches = BatchLists(conf)
         self.stale = _StaleMarks(batches, conf.get_int("crawl.gen.delay", 604800000), asked.now)
         unlimited = not asked.top_n and self.max_count <= 0
-        selection = Selection(asked.limit, self.max_count)
+        selection = self.selection
         should_fetch, sort_value = self.schedule.should_fetch, self.scoring.generator_sort_value
         counts: Counter[str] = Counter()
         failures = self.failures
@@ -110,23 +121,22 @@ class GeneratorJob(TableJob[GenerateParameters]):
             if (markers.get(Mark.INJECT) == INJECTED_SITEMAP) != asked.sitemap:
                 continue
             try:
-                url: str | None = unreverse_url(key)
+                own = unreverse_url(key)
             except ValueError:
                 counts["malformed_key"] += 1
                 continue
-            assert url is not None
             try:
-                due = should_fetch(url, page, asked.now)
+                due = should_fetch(own, page, asked.now)
             except Exception as error:  # noqa: BLE001 - the schedule's
                 failures.pages += 1
-                failures.note_of(self.schedule, url, error)
+                failures.note_of(self.schedule, own, error)
                 continue
             if not due:
                 counts["not_due"] += 1
                 continue
             failures.pages += 1
             try:
-                score = sort_value(url, page, page.score)
+                score = sort_value(own, page, page.score)
             except PluginError as error:
                 failures.note(error)
                 continue
@@ -138,7 +148,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
                 counts["not_among_best"] += 1
                 continue
             try:
-                url = normalize(url) if normalize is not None else url
+                url = normalize(own) if normalize is not None else own
                 url = accept(url) if accept is not None and url is not None else url
                 target = None if url is None else reverse_url(url)
             except ValueError:
@@ -149,12 +159,15 @@ class GeneratorJob(TableJob[GenerateParameters]):
             if url is None or target is None:
                 counts["filtered"] += 1
                 continue
-            moved = "" if target == key else orjson.dumps(dict(markers.decoded())).decode()
+            if target == key:
+                text = entry_text(order, url)
+            else:
+                text = entry_text(order, own, url, orjson.dumps(dict(markers.decoded())).decode())
             group = (self.group_of(url) or "") if self.max_count > 0 else ""
             if unlimited:
-                yield "", f"{order}{url}{SEPARATOR}{moved}{SEPARATOR}"
+                yield "", f"{text}{SEPARATOR}"
             else:
-                selection.add(Entry(f"{order}{url}{SEPARATOR}{moved}", group))
+                selection.add(Entry(text, group))
         for name, amount in counts.items():
             self.count("generator", name, amount)
         for entry in selection.best():
@@ -185,8 +198,8 @@ class GeneratorJob(TableJob[GenerateParameters]):
             for text in texts:
                 if len(seen) >= limit:
                     continue  # the rest of the group has to be read, not kept
-                entry, group = text[16:].rsplit(SEPARATOR, 1)
-                url, moved = entry.split(SEPARATOR, 1)
+                entry, group = text.rsplit(SEPARATOR, 1)
+                url, moved = url_and_moved(entry)
                 if url in seen:
                     continue
                 try:
@@ -341,8 +354,12 @@ def generate(
             partitions=reduce_tasks(conf),
             seed=seed_of(conf, batch_id),
         )
-        splits = [RangeSplit(r) for r in store.key_ranges(Query(generator_fields(conf)), map_tasks(conf))]
-        result = run_job(GeneratorJob, conf, splits, parameters, title="GeneratorJob", expected=store.row_estimate())
+        by_score = ScoringFilters(conf).sorts_by_score and not sitemap
+        splits, expected, told = splits_of(conf, store, due, parameters.limit if by_score else NO_LIMIT)
+        log.line(told)
+        if not splits:
+            splits = [RangeSplit(r) for r in store.key_ranges(Query(generator_fields(conf)), map_tasks(conf))]
+        result = run_job(GeneratorJob, conf, splits, parameters, title="GeneratorJob", expected=expected)
         count = result.count("generator", "generated")
         foreign = result.count("generator", "own_marks") > 0
         tables.check()

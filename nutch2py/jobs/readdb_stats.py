@@ -6,19 +6,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from nutch2py.cells import ParseStatus
 from nutch2py.jobs.readdb_text import float_text, parse_status_name, protocol_status_name, status_text
 from nutch2py.record import Field
+from nutch2py.table.due import Figures, thousandths
 from nutch2py.url.keys import host_of_key, unreverse_host
 from nutch2py.webpage import WebPage
-
-_LEAST, _GREATEST = -(2**63), 2**63 - 1
-
-
-def _thousandths(score: float) -> int:
-    """Return the score in whole thousandths, cut off, within Java's long: the unit in which Nutch sums scores."""
-    if score != score:
-        return 0
-    return _GREATEST if score * 1000.0 > _GREATEST else _LEAST if score * 1000.0 < _LEAST else int(score * 1000.0)
 
 
 class StatsCollector:
@@ -27,8 +20,8 @@ class StatsCollector:
     ``total``: all rows. ``status``: rows by :class:`~nutch2py.webpage.CrawlStatus`, 0 for those that were never fetched
     nor linked to. ``hosts``: rows by status and host. ``retries``: by how often the fetch has failed since.
     ``protocol``, ``parse``: by the names of the protocol status and the parse status. ``score_sum``, ``score_min``,
-    ``score_max``: of the scores, in whole thousandths; the bounds are None when there is no row. ``FIELDS``: what a row
-    must have been read with.
+    ``score_max``: of the scores, in whole thousandths; the bounds are None when there is no row. ``kept``: these are
+    the figures that jobs keep with the table. ``FIELDS``: what a row must have been read with.
     """
 
     FIELDS: frozenset[Field[Any]] = frozenset(
@@ -45,6 +38,7 @@ class StatsCollector:
 
     def __init__(self, sort: bool = False) -> None:
         self.sort = sort
+        self.kept = False
         self.total = 0
         self.status: Counter[int] = Counter()
         self.hosts: Counter[tuple[int, str]] = Counter()
@@ -67,7 +61,7 @@ class StatsCollector:
             self.protocol[protocol_status_name(page.protocol_status.code)] += 1
         if page.parse_status is not None:
             self.parse[parse_status_name(page.parse_status)] += 1
-        self._add_scores(score := _thousandths(page.score), score, score)
+        self._add_scores(score := thousandths(page.score), score, score)
 
     def _add_scores(self, total: int, least: int, greatest: int) -> None:
         self.score_sum += total
@@ -108,6 +102,24 @@ class StatsCollector:
         stats.retries = Counter(dict(data["retries"]))
         stats.protocol, stats.parse = Counter(data["protocol"]), Counter(data["parse"])
         stats.score_sum, stats.score_min, stats.score_max = data["score"]
+        return stats
+
+    @classmethod
+    def of_figures(cls, figures: Figures) -> StatsCollector:
+        """Return what reading the rows would give, from the figures that are kept with the table."""
+        stats = cls()
+        stats.kept, stats.total = True, figures.total
+        for counts, found in ((stats.status, figures.status), (stats.retries, figures.retries)):
+            counts.update(+found)
+            if absent := figures.total - found.total():  # such a cell reads as 0
+                counts[0] += absent
+        for code, count in figures.protocol.items():
+            stats.protocol[protocol_status_name(code)] += count
+        for (major, minor), count in figures.parse.items():
+            stats.parse[parse_status_name(ParseStatus(major, minor))] += count
+        scores = +(figures.scores + Counter({0: figures.total - figures.scores.total()}))
+        for score, count in scores.items():
+            stats._add_scores(score * count, score, score)
         return stats
 
     def lines(self) -> list[str]:

@@ -8,7 +8,27 @@ from typing import NamedTuple
 
 NO_LIMIT = sys.maxsize
 SEPARATOR = "\x01"
-"""Below every character of a URL, so that entries sort as (score descending, URL ascending)."""
+"""Below every character of a URL, so that entries sort as (score descending, URL ascending).
+
+The URL by which an entry sorts is that of its row, so that no entry need be known before rows that sort behind it are
+passed over; the one that normalizers make of it follows, and is what counts.
+"""
+
+
+def entry_text(order: str, own: str, target: str = "", moved: str = "") -> str:
+    """Return the sort text of an entry: ``own`` is the URL of its row, ``target`` another one that stands for it."""
+    return f"{order}{own.replace(SEPARATOR, ' ') if target else own}{SEPARATOR}{target}{SEPARATOR}{moved}"
+
+
+def own_url(text: str) -> str:
+    """Return the URL by which an entry sorts."""
+    return text[16:].partition(SEPARATOR)[0]
+
+
+def url_and_moved(text: str) -> tuple[str, str]:
+    """Return the URL of an entry that counts, and what the row of another URL hands over to it."""
+    own, target, moved = text[16:].split(SEPARATOR, 2)
+    return target or own, moved
 
 
 class Entry(NamedTuple):
@@ -25,7 +45,7 @@ class Selection:
     """
 
     def __init__(self, limit: int, cap: int) -> None:
-        self._limit, self._cap = limit, cap
+        self.limit, self._cap = limit, cap
         self._entries: list[Entry] = []
         self._room = max(2 * limit, 1000) if limit < NO_LIMIT else 100_000
         self._moved = False  # an entry came from a row of another URL: URLs may repeat
@@ -39,24 +59,33 @@ class Selection:
             self._moved = True
         if len(self._entries) >= self._room:
             self._entries = self.best()
-            if len(self._entries) == self._limit:
+            if len(self._entries) == self.limit:
                 self.worst_score = self._entries[-1].text[:16]
             elif len(self._entries) > self._room // 2:
                 self._room = 2 * len(self._entries)
+
+    def settle(self) -> str:
+        """Return the sort text of the worst entry that is chosen, empty while there is room."""
+        if len(self._entries) >= self.limit:
+            self._entries = self.best()
+            if len(self._entries) == self.limit:
+                self.worst_score = self._entries[-1].text[:16]
+                return self._entries[-1].text
+        return ""
 
     def best(self) -> list[Entry]:
         """Return the chosen entries, best first."""
         self._entries.sort()
         if self._cap <= 0 and not self._moved:
-            return self._entries[: self._limit]
+            return self._entries[: self.limit]
         counts: Counter[str] = Counter()
         seen: set[str] = set()
         chosen: list[Entry] = []
         for entry in self._entries:
-            if len(chosen) >= self._limit:
+            if len(chosen) >= self.limit:
                 break
             if self._moved:
-                url = entry.text[16:].partition(SEPARATOR)[0]
+                url, _ = url_and_moved(entry.text)
                 if url in seen:
                     continue
                 seen.add(url)

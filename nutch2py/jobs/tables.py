@@ -108,6 +108,27 @@ def check_tables(conf: Configuration) -> int:
     return found
 
 
+def due_index(conf: Configuration, *, check: bool = False, drop: bool = False) -> int:
+    """Make, check or drop the index of what is due, and the figures; say what was done, return how many troubles."""
+    with begin(conf, READ) as tables:
+        store = tables.store
+        index = store.due_index()
+        if drop:
+            index.drop()
+            say(f"dueindex: {store.name}: dropped")
+            return 0
+        if not check:
+            say(f"dueindex: {store.name}: {index.build()} rows")
+            return 0
+        troubles = _Troubles(store.name)
+        entries = index.check(troubles.note)
+        state = f"{troubles.count} troubles" if troubles.count else "sound"
+        say(f"dueindex: {store.name}: {entries} rows: {state}")
+        if troubles.count:
+            warn("make the index anew: dueindex")
+        return troubles.count
+
+
 def copy_to(conf: Configuration, target: str) -> int:
     """Copy every cell of the crawl's table to the table of the same name in another store; return the rows."""
     there = conf.copy()

@@ -319,12 +319,16 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
 
     def pages(self, split: Split) -> Pages:
         """Yield the rows of a split that carry the mark, counting them as progress."""
-        advance = self.channel.advance
         if isinstance(split, ListSplit):
             source = self._listed_pages(split)
         else:
             assert isinstance(split, RangeSplit)
             source = self.store.scan(Query(self.fields, split.range, self.mark))
+        return self.readable_pages(source)
+
+    def readable_pages(self, source: Iterable[tuple[str, WebPage]]) -> Pages:
+        """Yield the rows that the job can work on, counting all as progress."""
+        advance = self.channel.advance
         for key, page in source:
             if self.readable(key, page):
                 yield key, page

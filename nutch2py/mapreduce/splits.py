@@ -1,4 +1,4 @@
-"""Map input: one line, one map task: a key range of the table, a part of a batch list, or a piece of a file."""
+"""Map input: one line, one map task: a key range, what is due, a part of a batch list, or a piece of a file."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import orjson
 
 from nutch2py.errors import InputError
 from nutch2py.table import KeyRange
+from nutch2py.table.due import Span
 
 _MIN_PIECE, _MAX_PIECE = 64 << 10, 16 << 20  # bytes of a file in one split
 
@@ -25,6 +26,12 @@ class ListSplit(NamedTuple):
     """Rows that a batch list names, those entries of it whose own keys lie in a range."""
 
     range: KeyRange
+
+
+class DueSplit(NamedTuple):
+    """Rows that the index of what is due lists within spans of time (first and last, ms), the best first."""
+
+    spans: list[Span]
 
 
 class SideSplit(NamedTuple):
@@ -47,7 +54,7 @@ class FileSplit(NamedTuple):
     """With ``content``: how many lines of the file stand before it."""
 
 
-Split = RangeSplit | ListSplit | SideSplit | FileSplit
+Split = RangeSplit | ListSplit | DueSplit | SideSplit | FileSplit
 
 
 def encode_split(split: Split) -> bytes:
@@ -57,6 +64,8 @@ def encode_split(split: Split) -> bytes:
             return orjson.dumps({"range": list(key_range)})
         case ListSplit(key_range):
             return orjson.dumps({"list": list(key_range)})
+        case DueSplit(spans):
+            return orjson.dumps({"due": [list(span) for span in spans]})
         case SideSplit(key_range):
             return orjson.dumps({"side": list(key_range)})
         case FileSplit():
@@ -71,6 +80,8 @@ def decode_split(line: bytes) -> Split:
         return RangeSplit(KeyRange(*fields["range"]))
     if "list" in fields:
         return ListSplit(KeyRange(*fields["list"]))
+    if "due" in fields:
+        return DueSplit([Span(*span) for span in fields["due"]])
     if "side" in fields:
         return SideSplit(KeyRange(*fields["side"]))
     path, start, stop, order, text, before = fields["file"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from nutch2py.cells import decode_text
@@ -78,6 +79,12 @@ class AbstractFetchSchedule(FetchSchedule):
         """Try again a day later, and count the retry."""
         page.fetch_time = fetched + SECONDS_PER_DAY * 1000
         page.retries_since_fetch += 1
+
+    def due_times(self, now: int) -> Sequence[tuple[int, int]] | None:
+        """Return the times up to ``now``, and those that lie too far ahead; None for another :meth:`should_fetch`."""
+        if type(self).should_fetch is not AbstractFetchSchedule.should_fetch:
+            return None
+        return [(-(1 << 63), now), (now + self.max_interval * 1000 + 1, (1 << 63) - 1)]
 
     def should_fetch(self, url: str, page: WebPage, now: int) -> bool:
         """Tell whether the page is due at ``now``.

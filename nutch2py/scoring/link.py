@@ -18,6 +18,8 @@ class LinkAnalysisScoringFilter(ScoringFilter):
     java_class = "org.apache.nutch.scoring.link.LinkAnalysisScoringFilter"
     fields: frozenset[Field[Any]] = frozenset({WebPage.score})
 
+    sorts_by_score = True
+
     def __init__(self, conf: Configuration) -> None:
         self.normalize = float32(conf.get_float("link.analyze.normalize.score", 1.0))
 

@@ -61,6 +61,8 @@ class OPICScoringFilter(ScoringFilter):
     fields: frozenset[Field[Any]] = frozenset({WebPage.metadata, WebPage.score})
     generator_fields: frozenset[Field[Any]] = frozenset({WebPage.score})
 
+    sorts_by_score = True
+
     def __init__(self, conf: Configuration) -> None:
         self.power = float32(conf.get_float("indexer.score.power", 0.5))
         self.internal = float32(conf.get_float("db.score.link.internal", 1.0))

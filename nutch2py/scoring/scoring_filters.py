@@ -29,6 +29,11 @@ class ScoringFilters:
         )
         """What :meth:`generator_sort_value` alone reads: a plug-in may name fewer, for it runs on every row."""
 
+    @property
+    def sorts_by_score(self) -> bool:
+        """Whether the best pages for the GeneratorJob are those of the highest ``page.score``, whatever they are."""
+        return all(each.sorts_by_score for each in self.filters)
+
     def without(self, plugins: Collection[str]) -> ScoringFilters:
         """Return these filters but for those with the ids ``plugins``."""
         fewer = copy(self)

@@ -16,6 +16,7 @@ from typing import Any, Generic, Self, TypeVar
 from nutch2py.errors import UsageError
 from nutch2py.record import Cells, Field, Mutation, Record
 from nutch2py.table.clock import CrawlClock
+from nutch2py.table.due import DueIndex
 from nutch2py.table.query import KeyRange, Query
 
 R = TypeVar("R", bound=Record)
@@ -164,6 +165,10 @@ class DataStore(ABC, Generic[R]):
         to be written in no other way, and every value is to be its writer's own: when the answer of a server is lost,
         finding the value there is what tells that it was set.
         """
+
+    def due_index(self) -> DueIndex:
+        """Return the index of the rows by due time, and their figures; it says itself when there is none."""
+        return DueIndex(f"{self.location.partition(':')[0]} keeps none")
 
     @abstractmethod
     def scan_cells(self, key_range: KeyRange = KeyRange()) -> Iterator[tuple[str, RowCells]]:  # noqa: B008

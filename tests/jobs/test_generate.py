@@ -22,7 +22,7 @@ from nutch2py.jobs.batchlist import BatchLists, State
 from nutch2py.jobs.fetch import fetch
 from nutch2py.jobs.generate import generate, spread
 from nutch2py.jobs.inject import inject
-from nutch2py.jobs.selection import Entry, Selection
+from nutch2py.jobs.selection import Entry, Selection, entry_text, url_and_moved
 from nutch2py.jobs.updatedb import updatedb
 from nutch2py.mapreduce.driver import JobResult
 from nutch2py.mapreduce.parameters import ALL
@@ -147,13 +147,14 @@ def test_the_bounded_selection_is_sort_and_cut(numbers: tuple[int, int, int, int
     entries = []
     for number in range(chance.randrange(4000)):
         score, group = chance.choice((0.0, 0.5, 1.0, 2.0)) + chance.randrange(3), f"g{chance.randrange(1 + seed % 7)}"
-        page, moved = (number % 50, "{}") if seed % 2 and chance.random() < 0.2 else (number, "")
-        entries.append(Entry(f"{descending(score)}http://{group}/{page:05d}\x01{moved}", group))
+        own, moved = f"http://{group}/{number:05d}", seed % 2 and chance.random() < 0.2
+        target = (f"http://{group}/{number % 50:05d}", "{}") if moved else ()
+        entries.append(Entry(entry_text(descending(score), own, *target), group))
     plain: list[Entry] = []
     counts: Counter[str] = Counter()
     seen: set[str] = set()
     for entry in sorted(entries):
-        url = entry.text[16:].partition("\x01")[0]
+        url, _ = url_and_moved(entry.text)
         if url in seen:
             continue
         seen.add(url)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from nutch2py.table.embedded.content import decompress, number_of
 from nutch2py.table.embedded.files import GARBAGE, SAMPLE, STATE, TableFiles
+from nutch2py.table.embedded.keeping import DUE, FIGURES
 from nutch2py.table.embedded.packing import DamagedCellsError, cell_times, expand
 from nutch2py.table.embedded.pages import DamagedFileError, Note, PageFile, Tree, check_whole
 from nutch2py.table.store import CellTimes, RowCells
@@ -48,11 +49,11 @@ def check(folder: Path, live: Callable[[], TableFiles], note: Note) -> Rows:
         _check_free(content, tell)
         tell = _prefixed("meta/data.mdb", note)
         trees = meta.databases(tell)
-        for own in (STATE, GARBAGE, SAMPLE):
+        for own in (STATE, GARBAGE, SAMPLE, DUE, FIGURES):
             if own in trees:
                 for _ in meta.entries(trees[own], _prefixed(own.decode(), tell)):
                     pass
-            else:
+            elif own not in (DUE, FIGURES):  # which can be made of the rows
                 tell(f"{own.decode()} is missing")
         yield from _rows(meta, trees, tell, lambda number: None if number in numbers else _fail("it is not there"))
         _check_free(meta, tell)

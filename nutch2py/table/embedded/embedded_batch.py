@@ -14,6 +14,7 @@ from nutch2py.record import Columns, Mutation
 from nutch2py.table.clock import CrawlClock, now_ms
 from nutch2py.table.embedded import content
 from nutch2py.table.embedded.files import GARBAGE, SAMPLE, TableFiles, explained
+from nutch2py.table.embedded.keeping import KEPT, Keeping, Written, is_kept, stamp
 from nutch2py.table.embedded.packing import (
     LONGEST_KEY,
     Change,
@@ -35,6 +36,8 @@ _NOTHING: Columns = {}
 class EmbeddedBatch(WriteBatch):
     """Writes to an embedded table; flushed at ``most_rows`` changed rows or ``most_bytes`` of values.
 
+    ``keeps``: with the rows the index of what is due and the figures, where the table has them.
+
     A flush that fails raises :class:`StoreError`, leaves the table as it was, and keeps what was collected.
     """
 
@@ -46,8 +49,9 @@ class EmbeddedBatch(WriteBatch):
         most_rows: int,
         most_bytes: int,
         clock: CrawlClock,
+        keeps: bool = False,
     ) -> None:
-        self.schema = schema
+        self.schema, self._keeps = schema, keeps
         self._live, self._where, self._clock = live, where, clock
         self._most_rows, self._most_bytes = max(1, most_rows), max(1, most_bytes)
         self._content_column = CONTENT.get(schema, (b"", b""))
@@ -156,8 +160,15 @@ class EmbeddedBatch(WriteBatch):
             first = files.write_contents(txn, handles, contents)
             if stored:
                 self._apply_contents(txn, handles, stored, first)
+            keeping = Keeping(txn, handles) if self._keeps and is_kept(txn, handles, txn.id() - 1) else None
             for name in sorted(plain):
-                apply_changes(txn, handles[name], plain[name])
+                kept = keeping is not None and name in KEPT
+                before, after = apply_changes(txn, handles[name], plain[name], reads_all=kept)
+                if keeping is not None and kept:
+                    keeping.saw(name, Written(plain[name], before, after))
+            if keeping is not None:
+                keeping.write()
+                stamp(txn, handles)
             _note_sample(txn, handles[SAMPLE], max(self._changes.values(), key=len))
 
     def _apply_contents(

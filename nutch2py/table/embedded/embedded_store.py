@@ -15,9 +15,11 @@ from nutch2py.cells import encode_text
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, StoreError
 from nutch2py.record import Field
-from nutch2py.table.embedded import checking, files, layout, schema
+from nutch2py.table.due import DueIndex
+from nutch2py.table.embedded import checking, files, keeping, layout, schema
 from nutch2py.table.embedded.content import Contents
 from nutch2py.table.embedded.embedded_batch import EmbeddedBatch, compare_and_set
+from nutch2py.table.embedded.embedded_due import EmbeddedDueIndex
 from nutch2py.table.embedded.packing import cell_times
 from nutch2py.table.embedded.reader import Bounds, read_rows, scan_keys, scan_rows
 from nutch2py.table.embedded.selection import CONTENT, Selection
@@ -45,6 +47,7 @@ class EmbeddedStore(DataStore[R]):
         self._path = folder / name
         self._where = f"{name} in {folder}"
         self._map_size = conf.get_int("storage.embedded.map.size", files.DEFAULT_MAP_SIZE)
+        self._keeps = record.SCHEMA == "webpage" and conf.get_bool("storage.embedded.due.index", True)
         self._most_rows = conf.get_int("gora.buffer.write.limit", 10_000)
         self._most_bytes = conf.get_int("storage.buffer.write.bytes", 32 << 20)
         self._files: files.TableFiles | None = None
@@ -118,9 +121,12 @@ class EmbeddedStore(DataStore[R]):
             families = {field.family for field in self.record.FIELDS.values()}
             if self.record.SCHEMA in CONTENT:
                 families.add(b":".join(CONTENT[self.record.SCHEMA]))
-            with made.writing((files.STATE, files.GARBAGE, files.SAMPLE, *families)) as (txn, handles):
+            own = {files.STATE, files.GARBAGE, files.SAMPLE, *((keeping.DUE, keeping.FIGURES) if self._keeps else ())}
+            with made.writing((*own, *families)) as (txn, handles):
                 state = handles[files.STATE]
-                txn.put(files.VERSION, str(layout.LAYOUT).encode(), db=state, overwrite=False)
+                new = txn.put(files.VERSION, str(layout.LAYOUT).encode(), db=state, overwrite=False)
+                if new and self._keeps:
+                    keeping.stamp(txn, handles)
                 txn.put(files.SCHEMA, schema.schema_text(self.record.SCHEMA).encode(), db=state, overwrite=False)
             (self._path / files.READY).touch()
         finally:
@@ -251,10 +257,16 @@ class EmbeddedStore(DataStore[R]):
     def batch(self, before: Callable[[], object] | None = None) -> WriteBatch:
         """Return writes flushed at ``gora.buffer.write.limit`` rows or ``storage.buffer.write.bytes`` bytes."""
         batch = EmbeddedBatch(
-            self._live, self.record.SCHEMA, self._where, self._most_rows, self._most_bytes, self.clock
+            self._live, self.record.SCHEMA, self._where, self._most_rows, self._most_bytes, self.clock, self._keeps
         )
         batch.before = before
         return batch
+
+    def due_index(self) -> DueIndex:
+        """Return the index that lies beside the rows, for a table of pages."""
+        if not self._keeps:
+            return DueIndex("storage.embedded.due.index is false")
+        return EmbeddedDueIndex(self._live, self._where)
 
     def compare_and_set(self, key: str, field: Field[Any], expected: bytes | None, new: bytes | None) -> bool:
         """Set one cell if it holds ``expected``, under the write lock of the table."""

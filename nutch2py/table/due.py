@@ -1,0 +1,157 @@
+"""What a store may keep beside a table, derived from its rows: which are due, in order, and how many there are of each.
+
+**The index** lists every row that has a cell in the families of the due time, the score or the marks. Entries stand by
+the *slot* of their due time (2^22 ms, 70 minutes), then best score first, then by URL. So the best of what is due is
+read first, slot by slot in turn, and the rest of the table is not looked at. The row itself says in the end what it
+is worth and whether it is due: an index may list too much, and must not list too little.
+
+**The figures** are what ``readdb -stats`` prints, as numbers of rows: in all, and by the cells of the columns that it
+counts. They add up, so a write changes them by the cells that it takes away and those that it puts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, NoReturn
+
+from nutch2py.cells import CellError, decode_float, decode_int, decode_parse_status, decode_protocol_status
+from nutch2py.errors import StoreError, UsageError
+
+COUNTED: dict[bytes, tuple[bytes, ...]] = {b"f": (b"st", b"rsf", b"fi", b"prot"), b"s": (b"s",), b"p": (b"st",)}
+"""Family -> the columns of WebPage that the figures come from. A row is counted when it has any of them."""
+_LEAST, _GREATEST = -(2**63), 2**63 - 1
+
+
+def thousandths(score: float) -> int:
+    """Return the score in whole thousandths, cut off, within Java's long: the unit in which Nutch sums scores."""
+    if score != score:
+        return 0
+    return _GREATEST if score * 1000.0 > _GREATEST else _LEAST if score * 1000.0 < _LEAST else int(score * 1000.0)
+
+
+def figure_of(family: bytes, qualifier: bytes, cell: bytes) -> str:
+    """Return the name of the figure that counts a cell, "" for none; ``unreadable`` when it is not of its type."""
+    try:
+        match family, qualifier:
+            case b"f", b"st":
+                return f"status {decode_int(cell)}"
+            case b"f", b"rsf":
+                return f"retries {decode_int(cell)}"
+            case b"f", b"prot":
+                return f"protocol {decode_protocol_status(cell).code}"
+            case b"p", b"st":
+                status = decode_parse_status(cell)
+                return f"parse {status.major} {status.minor}"
+            case b"s", b"s":
+                return f"score {thousandths(decode_float(cell))}"
+            case _:
+                decode_int(cell)
+                return ""
+    except CellError:
+        return "unreadable"
+
+
+@dataclass
+class Figures:
+    """Numbers of rows. ``scores``: by whole thousandths; ``unreadable``: cells that are not of their columns' types.
+
+    A row without the cell is in none of ``status``, ``retries``, ``scores``, and in ``total``.
+    """
+
+    total: int = 0
+    unreadable: int = 0
+    status: Counter[int] = field(default_factory=Counter)
+    retries: Counter[int] = field(default_factory=Counter)
+    protocol: Counter[int] = field(default_factory=Counter)
+    parse: Counter[tuple[int, int]] = field(default_factory=Counter)
+    scores: Counter[int] = field(default_factory=Counter)
+
+    def add(self, name: str, count: int) -> None:
+        """Take in a figure by its name, as :func:`figure_of` gives it; ``total`` is one, too."""
+        kind, *numbers = name.split(" ")
+        match kind:
+            case "total":
+                self.total += count
+            case "unreadable":
+                self.unreadable += count
+            case "parse":
+                self.parse[int(numbers[0]), int(numbers[1])] += count
+            case "status" | "retries" | "protocol":
+                getattr(self, kind)[int(numbers[0])] += count
+            case "score":
+                self.scores[int(numbers[0])] += count
+
+
+class Span(NamedTuple):
+    """Due times from ``first`` to ``last``, both included, in ms since 1970."""
+
+    first: int
+    last: int
+
+    def __contains__(self, time: object) -> bool:
+        return isinstance(time, int) and self.first <= time <= self.last
+
+
+class Candidate(NamedTuple):
+    """An entry of the index: the row ``key``, and its ``place`` among all that are due, the best first."""
+
+    place: bytes
+    key: str
+
+
+class DueIndex:
+    """The index and the figures of one table. This one stands for a store that keeps none.
+
+    ``trouble``: why they cannot be used, "" when they can. With trouble, reading them raises :class:`StoreError`.
+    """
+
+    def __init__(self, trouble: str) -> None:
+        self.trouble = trouble
+
+    def _none(self) -> NoReturn:
+        raise StoreError(f"no index of what is due can be read: {self.trouble}")
+
+    def count(self, spans: Sequence[Span], most: int) -> int:
+        """Return how many rows are due within ``spans``, at most ``most``; entries of a slot count as one whole."""
+        self._none()
+
+    def read(self, spans: Sequence[Span], after: bytes, size: int) -> list[Candidate]:
+        """Return the next ``size`` rows due within ``spans``, best first, whose places are behind ``after``."""
+        self._none()
+
+    def url_is_behind(self, place: bytes, url: str) -> bool:
+        """Tell whether every entry of the same score from ``place`` on has a URL that sorts behind ``url``."""
+        self._none()
+
+    def score_of(self, place: bytes) -> float | None:
+        """Return the score of the entry at ``place``; None for a negative one, and for what is no number."""
+        self._none()
+
+    def behind_score(self, place: bytes) -> bytes:
+        """Return the place behind all entries of the same score."""
+        self._none()
+
+    def figures(self) -> Figures:
+        """Return the figures of all rows."""
+        self._none()
+
+    def build(self) -> int:
+        """Make both anew from the rows; return how many entries there are. Who writes waits meanwhile."""
+        raise UsageError(f"no index of what is due can be made: {self.trouble}")
+
+    def check(self, note: Callable[[str], object]) -> int:
+        """Compare both with the rows, and tell ``note`` where they differ; return how many entries there are."""
+        self._none()
+
+    def drop(self) -> None:
+        """Throw both away; the table works without."""
+
+
+def candidates(index: DueIndex, spans: Sequence[Span], size: int) -> Iterator[Candidate]:
+    """Yield all rows due within ``spans``, best first, read some at a time."""
+    after = b""
+    while found := index.read(spans, after, size):
+        yield from found
+        after = found[-1].place

@@ -1,0 +1,274 @@
+"""The index of what is due and the figures: held to the rows after whatever was written, and not trusted otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nutch2py.cells import CellError, ParseStatus, ProtocolStatus, encode_float
+from nutch2py.conf import Configuration
+from nutch2py.errors import StoreError, UsageError
+from nutch2py.jobs.readdb_stats import StatsCollector
+from nutch2py.table import DataStore, Query, open_store
+from nutch2py.table.due import Span, candidates
+from nutch2py.table.embedded import keeping
+from nutch2py.table.embedded.due_places import LONGEST_URL, entries, front, key_of, score_of, url_is_behind
+from nutch2py.table.embedded.embedded_store import EmbeddedStore
+from nutch2py.url.keys import unreverse_url
+from nutch2py.webpage import WebPage
+from tests.conftest import MAP_SIZE
+
+NOW = 1_700_000_000_000
+ALL = Span(-(1 << 63), (1 << 63) - 1)
+
+
+def opened(folder: Path, keeps: bool = True) -> EmbeddedStore[WebPage]:
+    conf = Configuration()
+    conf.set("storage.data.store", f"embedded:{folder}")
+    conf.set("storage.embedded.map.size", str(MAP_SIZE))
+    conf.set("storage.embedded.due.index", str(keeps).lower())
+    store = open_store(conf, WebPage)
+    assert isinstance(store, EmbeddedStore)
+    return store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[EmbeddedStore[WebPage]]:
+    made = opened(tmp_path / "crawl")
+    made.create()
+    yield made
+    made.close()
+
+
+def troubles(store: DataStore[WebPage]) -> list[str]:
+    found: list[str] = []
+    store.due_index().check(found.append)
+    return found
+
+
+def put(store: DataStore[WebPage], key: str, **values: Any) -> None:
+    page = WebPage({}, frozenset())
+    for name, value in values.items():
+        setattr(page, name, value)
+    with store.batch() as batch:
+        batch.put(key, page)
+
+
+def counted(store: DataStore[WebPage]) -> StatsCollector:
+    stats = StatsCollector()
+    for key, page in store.scan(Query(StatsCollector.FIELDS)):
+        stats.add(key, page)
+    return stats
+
+
+def due_time(page: WebPage) -> int:
+    """Return the due time as the index has it: 0 for a cell of another type, so that generate meets the row."""
+    try:
+        return page.fetch_time
+    except CellError:
+        return 0
+
+
+def dump(store: EmbeddedStore[WebPage]) -> list[list[tuple[bytes, bytes]]]:
+    files = store._live()
+    with files.reading() as txn:
+        return [list(txn.cursor(files.database(name))) for name in (keeping.DUE, keeping.FIGURES)]
+
+
+KEYS = st.sampled_from(
+    [
+        *(f"com.example.{host}:http/{page}" for host in "ab" for page in ("", "x", "x/y", "z?q=1", "ö", "x" * 490)),
+        *(f"com.example.a:http/{'long' * 130}{end}" for end in "12"),  # in one bucket
+        "com.example.a:http",
+        "com..example.a:http/x",  # reads as the URL of another row
+        "com.example.a:https:8443/x",
+        "[::1]:http/x",
+        "no key at all",
+        "http://com.example.a/x",  # as it stands, the URL of another row
+    ]
+)
+VALUES = st.fixed_dictionaries(
+    {},
+    optional={
+        "fetch_time": st.sampled_from([-1, 0, 1, NOW, NOW + 1, NOW + (1 << 22), 1 << 61, (1 << 63) - 1]),
+        "score": st.sampled_from([-1.0, -0.0, 0.0, 1e-30, 0.5, 1.0, 1.0004, 7.0, float("inf"), float("nan"), None]),
+        "status": st.sampled_from([1, 2, 34, None]),
+        "retries_since_fetch": st.sampled_from([0, 3]),
+        "fetch_interval": st.sampled_from([10, None]),
+        "protocol_status": st.sampled_from([ProtocolStatus(1), ProtocolStatus(12, ("http://x/",)), None]),
+        "parse_status": st.sampled_from([ParseStatus(1, 0), ParseStatus(2, 200, ("why",)), None]),
+        "title": st.sampled_from(["t", None]),
+        "batch_id": st.just("b"),
+        "markers": st.sampled_from([{"dist": "1"}, {}]),
+    },
+)
+CELLS = st.sampled_from(
+    [
+        {b"f": {b"ts": (b"\0\1", NOW)}},  # of another type
+        {b"s": {b"s": (encode_float(3.0), NOW), b"sp": (b"1234", NOW)}},
+        {b"f": {b"st": (b"\0\0\0\2", 1), b"own": (b"1", 1)}},  # older than what is there
+        {b"p": {b"st": (b"", NOW)}},
+        {b"mk": {b"_injmrk_": (b"y", NOW)}},
+    ]
+)
+WRITES = st.lists(
+    st.tuples(KEYS, st.one_of(VALUES, CELLS.map(lambda cells: ("cells", cells)), st.just("delete"))), max_size=30
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(WRITES, max_size=3))
+def test_whatever_is_written_index_and_figures_are_those_of_the_rows(
+    tmp_path_factory: pytest.TempPathFactory, groups: list[list[tuple[str, Any]]]
+) -> None:
+    store = opened(tmp_path_factory.mktemp("due"))
+    store.create()
+    for group in groups:
+        with store.batch() as batch:
+            for key, what in group:
+                if what == "delete":
+                    batch.delete(key)
+                elif isinstance(what, tuple):
+                    batch.put_cells(key, what[1])
+                else:
+                    page = WebPage({}, frozenset())
+                    for name, value in what.items():
+                        setattr(page, name, value)
+                    batch.put(key, page)
+        assert troubles(store) == []
+    index, figures = store.due_index(), store.due_index().figures()
+    if not figures.unreadable:
+        found = counted(store)
+        assert StatsCollector.of_figures(figures).text() == found.text()
+        read = {WebPage.fetch_time, WebPage.score, WebPage.markers}
+        spans = [Span(-(1 << 63), NOW), Span(1 << 62, (1 << 63) - 1)]
+        due = {key for key, page in store.scan(Query.of(read)) if any(due_time(page) in span for span in spans)}
+        listed = [each.key for each in candidates(index, spans, 3)]
+        assert due <= set(listed)
+        assert len(listed) == len(set(listed))
+        known = dict(store.scan(Query.of(read)))
+        for key in set(listed) & known.keys():
+            assert any(due_time(known[key]) in span for span in spans)
+        places = [each.place for each in candidates(index, [ALL], 1000)]
+        assert places == sorted(places)
+        assert index.count([ALL], 1000) == len(places)
+    before = dump(store)
+    index.build()
+    assert dump(store) == before
+    store.close()
+
+
+def test_the_best_come_first_and_of_the_same_score_in_the_order_of_urls(store: EmbeddedStore[WebPage]) -> None:
+    put(store, "com.b:http/1", fetch_time=NOW - (5 << 22), score=1.0)
+    put(store, "com.c:http/", fetch_time=5, score=2.0)
+    put(store, "com.a.x:http/", fetch_time=NOW, score=1.0)
+    put(store, "com.a:https/", fetch_time=NOW - 1, score=1.0)
+    put(store, "com.z:http/", fetch_time=NOW - 1, score=float("nan"))
+    put(store, "com.later:http/", fetch_time=NOW + 1, score=9.0)
+    found = list(candidates(store.due_index(), [Span(0, NOW)], 2))
+    assert [unreverse_url(each.key) for each in found] == [
+        "http://z.com/",
+        "http://c.com/",
+        "http://b.com/1",
+        "http://x.a.com/",
+        "https://a.com/",
+    ]
+    index = store.due_index()
+    assert [index.score_of(each.place) for each in found] == [None, 2.0, 1.0, 1.0, 1.0]
+    assert index.url_is_behind(found[3].place, "http://b.com/1")
+    assert not index.url_is_behind(found[3].place, "http://x.a.com/")
+    behind = index.read([Span(0, NOW)], index.behind_score(found[1].place), 9)
+    assert [each.key for each in behind] == [each.key for each in found[2:]]
+
+
+@given(st.lists(st.text(st.characters(min_codepoint=33, exclude_categories=("Cs",)), max_size=600), min_size=2))
+def test_places_sort_as_urls_do_and_give_their_keys_back(paths: list[str]) -> None:
+    keys = sorted({f"com.example:http/{path}" for path in paths})
+    one = front(b"\0" * 8, encode_float(1.0))
+    made = dict(zip(keys, entries([key.encode() for key in keys], [one] * len(keys)), strict=True))
+    for key, (place, value) in made.items():
+        assert key_of(place[5:], value).decode() == key
+        assert score_of(place[5:]) == 1.0
+        for other in keys:
+            if url_is_behind(made[other][0][5:], unreverse_url(key)):
+                assert unreverse_url(other) > unreverse_url(key)
+            elif len(other.encode()) < LONGEST_URL:
+                assert unreverse_url(other) <= unreverse_url(key)
+
+
+class TestNotTrusted:
+    def test_after_a_program_that_does_not_keep_it(self, store: EmbeddedStore[WebPage], tmp_path: Path) -> None:
+        put(store, "com.a:http/", fetch_time=NOW)
+        put(opened(tmp_path / "crawl", keeps=False), "com.b:http/", fetch_time=NOW)
+        assert "does not keep it has written the table since (dueindex" in store.due_index().trouble
+        put(store, "com.c:http/", fetch_time=NOW)  # whoever keeps it does not make it right again by going on
+        assert "has written the table since" in store.due_index().trouble
+        for read in (lambda index: index.figures(), lambda index: index.read([ALL], b"", 1)):
+            with pytest.raises(StoreError, match="has written the table since"):
+                read(store.due_index())
+        assert len(troubles(store)) == 1
+        assert store.due_index().build() == 3
+        assert store.due_index().trouble == ""
+        assert troubles(store) == []
+
+    def test_in_a_table_that_had_none(self, tmp_path: Path) -> None:
+        old = opened(tmp_path / "crawl", keeps=False)
+        old.create()
+        put(old, "com.a:http/", fetch_time=NOW, status=2)
+        assert old.due_index().trouble == "storage.embedded.due.index is false"
+        with pytest.raises(UsageError, match=r"due\.index is false"):
+            old.due_index().build()
+        now = opened(tmp_path / "crawl")
+        put(now, "com.b:http/", fetch_time=NOW)
+        assert now.due_index().trouble == "the table has none (dueindex makes it)"
+        assert now.due_index().build() == 2
+        assert now.due_index().figures().status == {2: 1}
+        now.due_index().drop()
+        assert now.due_index().trouble == "the table has none (dueindex makes it)"
+
+    def test_looking_at_a_table_is_no_writing(self, store: EmbeddedStore[WebPage], tmp_path: Path) -> None:
+        put(store, "com.a:http/", fetch_time=NOW)
+        list(store.check(pytest.fail))
+        store.close()
+        again = opened(tmp_path / "crawl", keeps=False)
+        assert again.get("com.a:http/") is not None
+        list(again.check(pytest.fail))
+        again.close()
+        assert store.due_index().trouble == ""
+
+    def test_a_store_that_keeps_none_says_so(self, tmp_path: Path) -> None:
+        conf = Configuration()
+        conf.set("storage.data.store", "hbase://127.0.0.1:1")
+        index = open_store(conf, WebPage).due_index()
+        assert index.trouble == "hbase keeps none"
+        with pytest.raises(UsageError, match="hbase keeps none"):
+            index.build()
+        with pytest.raises(StoreError, match="hbase keeps none"):
+            index.figures()
+
+
+@pytest.mark.parametrize("database", [keeping.DUE, keeping.FIGURES])
+def test_what_is_wrong_is_found(store: EmbeddedStore[WebPage], database: bytes) -> None:
+    for number in range(3):
+        put(store, f"com.a:http/{number}", fetch_time=NOW, status=2)
+    with store._live().writing() as (txn, handles):
+        cursor = txn.cursor(handles[database])
+        assert cursor.last()
+        key, value = cursor.item()
+        txn.delete(key, db=handles[database])
+        txn.put(b"\0" * 20 + key, value, db=handles[database])
+        keeping.stamp(txn, handles)
+    found = troubles(store)
+    if database == keeping.DUE:
+        assert found == [
+            "row com.a:http/2 is not in the index where it should be",
+            "1 entries of the index are of no row",
+        ]
+    else:
+        assert len(found) == 2
+        assert all(text.startswith("the figure") for text in found)
