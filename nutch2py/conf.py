@@ -246,7 +246,7 @@ class Configuration:
     def copy(self) -> Configuration:
         """Return a configuration that can be changed apart from this one."""
         made = Configuration(self._properties, self.folders, self.base)
-        made._origins = dict(self._origins)
+        made._origins, made._known = dict(self._origins), self._known
         return made
 
     def resource(self, name: str) -> Path | None:

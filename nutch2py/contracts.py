@@ -279,6 +279,12 @@ class IndexWriter(Plugin, Protocol):
         (``reindex``), replace an index of another version.
         """
 
+    def check(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        """Raise an error whose text says why when the index cannot take documents. By default, nothing.
+
+        Called for the command ``doctor``: nothing is made or changed.
+        """
+
     @abstractmethod
     def open(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         """Get ready; ``parameters`` are those of index-writers.xml.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from nutch2py.commands import checking, crawling, indexing, whole
+from nutch2py.commands import checking, crawling, indexing, looking, whole
 from nutch2py.commands import reading as tables
 from nutch2py.commands.command import Arguments, Command, CommandParser
 
 __all__ = ["COMMANDS", "Arguments", "Command", "command_parser"]
 
-_ROOMS = (whole, crawling, indexing, tables, checking)
+_ROOMS = (whole, crawling, indexing, tables, checking, looking)
 COMMANDS: dict[str, Command] = {name: command for room in _ROOMS for name, command in room.COMMANDS.items()}
 
 

@@ -96,6 +96,14 @@ class IndexWriters:
             except Exception as error:  # noqa: BLE001 - named
                 _refuse(each, "when it prepares", error)
 
+    def check(self) -> None:
+        """Raise an error when an index cannot take documents; nothing is made or changed."""
+        for each in self._writers:
+            try:
+                each.writer.check(self.conf, each.parameters)
+            except Exception as error:  # noqa: BLE001 - named
+                _refuse(each, "when it is checked", error)
+
     def open(self) -> Self:
         """Open the writers; those already open are closed again when one fails."""
         try:

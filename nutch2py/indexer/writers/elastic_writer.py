@@ -104,6 +104,14 @@ class ElasticIndexWriter(ServerIndexWriter):
         finally:
             self.close()
 
+    def check(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        """Raise an error unless the server answers, and its index, if there is one, fits."""
+        self.open(conf, parameters)
+        try:
+            self._look(create=False)
+        finally:
+            self.close()
+
     def open(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         """Take over the parameters; the first batch connects."""
         self._configure(conf, parameters)

@@ -61,6 +61,10 @@ class EmbeddedIndexWriter(IndexWriter):
         with self.folder.lock():
             self.folder.open_or_create()
 
+    def check(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        """Raise an error when the index, if there is one, is not of this version."""
+        self.open(conf, parameters)
+
     def open(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         """Check that the index can be written by this version."""
         from nutch2py.backends.index_folder import make_schema

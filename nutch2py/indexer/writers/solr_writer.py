@@ -68,7 +68,11 @@ class SolrIndexWriter(ServerIndexWriter):
         self.mapping, self.unique_key = _mapping(conf, self.mapping_file)
 
     def prepare(self, conf: Configuration, parameters: Mapping[str, str], reindex: bool) -> None:
-        """Check that there is an address and that Solr answers, before the job's tasks start."""
+        """Check the address and the schema, before the job's tasks start."""
+        self.check(conf, parameters)
+
+    def check(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        """Raise an error unless there is an address, Solr answers, and there is such a collection."""
         self.open(conf, parameters)
         try:
             for target in self._targets:

@@ -198,6 +198,10 @@ class HBaseStore(DataStore[R]):
         inner = [text for text in texts if text > query.range.start and (not stop or text < stop)]
         return [KeyRange(*ends) for ends in pairwise([query.range.start, *inner, stop])]
 
+    def region_count(self) -> int:
+        """Return how many regions the table has."""
+        return len(region_spans(self._gateways, self._table, span_of(KeyRange())))
+
     def _small_family(self, present: frozenset[bytes]) -> bytes | None:
         """Return the family to sample keys from: that of the score, which nearly every page has."""
         score = self.record.FIELDS.get("score")

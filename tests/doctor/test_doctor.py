@@ -1,0 +1,152 @@
+"""``nutch2py doctor``: what is sick is named, with what to do; what is well is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import socket
+from pathlib import Path
+
+import pytest
+
+from nutch2py.cli import main
+from nutch2py.conf import Configuration
+from nutch2py.doctor import machine
+from nutch2py.doctor.examination import LOOKS, examine
+from nutch2py.doctor.finding import State
+from tests.conftest import MAP_SIZE, ROOT
+from tests.site.name_server import name_server
+
+BASE = {"storage.embedded.map.size": MAP_SIZE, "http.dns.resolver": "system", "http.agent.name": "x"}
+
+
+def findings(capsys: pytest.CaptureFixture[str], code: int, **settings: str) -> dict[str, list[tuple[str, str]]]:
+    """Return state and words of each finding by part."""
+    given = BASE | {name.replace("_", "."): value for name, value in settings.items()}
+    options = [word for name, value in given.items() for word in ("-D", f"{name}={value}")]
+    assert main(["doctor", "-json", *options]) == code
+    found: dict[str, list[tuple[str, str]]] = {}
+    for line in capsys.readouterr().out.splitlines():
+        one = json.loads(line)
+        found.setdefault(one["part"], []).append((one["state"], one["told"]))
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def closed_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def test_a_fresh_machine_is_well_and_nothing_is_made(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = findings(capsys, 0)
+    assert {state for told in found.values() for state, _ in told} <= {State.GOOD, State.DOUBTFUL}
+    assert found["table"][0][1].endswith("yet: inject or crawl makes it")
+    assert [*folder.iterdir()] == []
+
+
+def test_a_crawl_that_is_there_is_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "seeds").write_text("http://a.test/\nhttp://b.test/\n")
+    assert main(["inject", "seeds", "-D", f"storage.embedded.map.size={MAP_SIZE}"]) == 0
+    capsys.readouterr()
+    assert "about 2 rows" in findings(capsys, 0)["table"][0][1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "part", "words"),
+    [
+        ({"urlfilter_regex_file": "nofile.txt"}, "plug-ins", "correct urlfilter.regex.file"),
+        ({"http_filter_ipaddress_exclude": "10.0.0.0/99"}, "plug-ins", "http.filter.ipaddress.exclude"),
+        ({"storage_data_store": "hbase://127.0.0.1:{port}"}, "table", "correct storage.data.store"),
+        ({"storage_data_store": "nowhere:x"}, "table", "write embedded:FOLDER or hbase://HOST:PORT"),
+        ({"solr_server_url": "http://127.0.0.1:{port}/solr/x"}, "index", "correct solr.server.url"),
+        ({"elastic_host": "127.0.0.1", "elastic_port": "{port}"}, "index", "correct elastic.host"),
+        ({"mapreduce_runner": "cloud"}, "runner", "choose one of"),
+        ({"mapreduce_runner": "hadoop", "mapreduce_package": "{folder}/none.tar.gz"}, "runner", "nutch2py package"),
+        ({"search_backend": "other"}, "index", "write embedded or solr"),
+    ],
+)
+def test_what_is_sick_is_named(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    closed_port: int,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, str],
+    part: str,
+    words: str,
+) -> None:
+    monkeypatch.setattr("nutch2py.doctor.examination._WAIT", "0")
+    filled = {name: value.format(port=closed_port, folder=folder) for name, value in settings.items()}
+    found = findings(capsys, 10, **filled)
+    assert any(words in told for state, told in found[part] if state == State.BAD), found
+
+
+@pytest.mark.parametrize(
+    ("settings", "part", "words"),
+    [
+        ({"http_agent_name": ""}, "agent name", "name your crawler"),
+        ({"fetcher_thread_fetch": "3"}, "properties", "did you mean fetcher.threads.fetch"),
+        ({"plugin_includes_add": "index-basik"}, "properties", "did you mean index-basic"),
+        ({"http_filter_ipaddress_exclude": ""}, "address gate", "private addresses"),
+        ({"plugin_excludes": "indexer-.*"}, "index", "no index writer is chosen"),
+    ],
+)
+def test_what_is_doubtful_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str], settings: dict[str, str], part: str, words: str
+) -> None:
+    found = findings(capsys, 0, **settings)
+    assert any(words in told for state, told in found[part] if state == State.DOUBTFUL), found
+
+
+def test_names_are_asked_of_the_servers_that_are_set(folder: Path) -> None:
+    conf = Configuration.load(overrides={"http.dns.timeout": "1"})
+    with name_server() as server:
+        conf.set("http.dns.servers", server.address)
+        assert [finding.state for finding in machine.names(conf)] == [State.GOOD]
+        assert server.names()
+    conf.set("http.dns.servers", "127.0.0.1:1")
+    (finding,) = machine.names(conf)
+    assert finding.state == State.DOUBTFUL
+    assert "check the network, and http.dns.servers" in finding.told
+
+
+def test_few_open_files_are_bad_and_a_full_disk_is_doubtful(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    conf = Configuration.load()
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 64))
+    (finding,) = machine.files(conf)
+    assert finding.state == State.BAD
+    assert "ulimit -n 2" in finding.told
+    monkeypatch.setattr("nutch2py.doctor.machine._LEAST_DISK", 1 << 60)
+    assert {each.state for each in machine.disks(conf)} == {State.DOUBTFUL}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written_is_bad(folder: Path) -> None:
+    folder.chmod(0o500)
+    assert State.BAD in {each.state for each in machine.disks(Configuration.load())}
+
+
+def test_no_password_is_shown(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nutch2py.doctor.examination._WAIT", "0")
+    main(["doctor", "-D", "solr.server.url=http://me:hush@127.0.0.1:1/solr/x", "-D", "http.dns.resolver=system"])
+    said = capsys.readouterr()
+    assert "index: Solr does not answer" in said.out
+    assert "hush" not in said.out + said.err
+
+
+def test_every_look_is_on_the_page() -> None:
+    page = (ROOT / "docs" / "jobs" / "doctor.md").read_text()
+    assert [name for name in LOOKS if name not in page] == []
+    assert {finding.part for finding in examine(Configuration.load(overrides=BASE))} <= {
+        word.strip() for line in page.splitlines() if line.startswith("| ") for word in line.split("|")[1].split(",")
+    }
