@@ -168,6 +168,22 @@ def test_an_application_whose_master_has_ended_is_not_asked_for_at_a_history_ser
         list(runner._watched(line.encode() for line in said))
 
 
+def test_a_job_that_is_told_to_end_does_not_wait_for_a_yarn_that_is_away(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its guard goes on trying, and the same command, run again, ends what it has left."""
+    monkeypatch.setattr("nutch2py.mapreduce.yarn._GUARD_PATIENCE", 0.1)
+    runner = HadoopRunner.__new__(HadoopRunner)
+    runner.application = "application_1_1"
+    guard = subprocess.Popen(["/bin/sleep", "300"])
+    try:
+        runner._await_guard(guard)
+        assert guard.poll() is None
+    finally:
+        strike(guard)
+    assert "application_1_1 is ended as soon as it does, or by the same command" in capsys.readouterr().err
+
+
 def test_ctrl_c_ends_the_application_on_yarn(hadoop_cluster: Cluster, seeds: str, tmp_path: Path) -> None:
     conf = on_yarn(hadoop_cluster, tmp_path, {})
     options = [word for name in conf for word in ("-D", f"{name}={conf.get(name, '')}") if conf.origin(name) == "-D"]
