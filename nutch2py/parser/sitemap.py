@@ -111,9 +111,10 @@ def _gunzip(body: bytes, max_bytes: int) -> bytes:
 
 
 class _Entry:
-    """What an entry has said so far."""
+    """What an entry, an element of a sitemap, has said so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, element: Any) -> None:
+        self.element = element
         self.parts: dict[str, str] = {}
         self.extensions: dict[str, list[str]] = {}
 
@@ -152,16 +153,17 @@ def _read_xml(body: bytes, max_urls: int, max_length: int) -> Sitemap:
     for event, element in _events(pull, settled(body)):
         name, parent = _local(element.tag), element.getparent()
         within = _local(parent.tag) if parent is not None else ""
-        is_entry = name in _ENTRIES and within not in _NO_LISTS
         if event == "start":
             root = root or name
-            if is_entry:
-                opened.append(_Entry())
+            if name in _ENTRIES and within not in _NO_LISTS:
+                opened.append(_Entry(element))
             continue
         if within in _PARTS:  # a URL in an element of its own: its text is read with the element around it
             continue
-        if is_entry:
-            entry = opened.pop()
+        # which began as an entry: an element that libxml2 closes by itself may end in another place than it began
+        if any(entry.element is element for entry in opened):
+            while (entry := opened.pop()).element is not element:
+                close(entry)
             if "loc" not in entry.parts and "link" not in entry.parts:
                 entry.take("loc", element)  # an index whose entries are nothing but their text
             close(entry)
@@ -173,8 +175,8 @@ def _read_xml(body: bytes, max_urls: int, max_length: int) -> Sitemap:
                 _extend(opened[-1], kind, name, element)
             elif name in _PARTS and within in _ENTRIES:
                 if name == "loc" and "loc" in opened[-1].parts:  # two locations in one entry: each counts
-                    close(opened.pop())
-                    opened.append(_Entry())
+                    close(entry := opened.pop())
+                    opened.append(_Entry(entry.element))
                 opened[-1].take(name, element)
         _forget(element)
     if root not in ("urlset", "sitemapindex", "rss", "feed", "RDF"):

@@ -13,5 +13,6 @@ FOUND: dict[str, tuple[bytes, ...]] = {
         b"\x00g\x00\x00\x00O\x00\x00\x00\x00\x00",
     ),
     "excel": (b"\t\x08\x10\x00\x00\x00\x00\x00{\x00\x00{\x00\x00\x00\x00\x00\x00\x00\x00",),
+    "sitemap": (b"<l><t m='' xmlns:i='1'><i:image><sitemap<e",),
     "mail": (b"Subject:=?\x92?q??=", b" \nDate:1 Jan 6 9999999000:0", b" \nContent-Type:charset=\x00\n\xc5"),
 }
