@@ -74,13 +74,13 @@ def sweep(where: Path) -> None:
     Where a task that is just ending still writes, the next sweep finds the rest. Root sweeps those of all users: its
     browsers run as another one.
     """
-    for kind in _KINDS:
-        for path in where.glob(f"{_PREFIX}{kind}-*"):
-            with suppress(OSError):  # not ours to read, gone meanwhile, or its process lives
-                tried = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-                try:
-                    if os.geteuid() in (0, os.fstat(tried).st_uid):
-                        fcntl.flock(tried, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                        shutil.rmtree(path, ignore_errors=True)
-                finally:
-                    os.close(tried)
+    ours = tuple(f"{_PREFIX}{kind}-" for kind in _KINDS)
+    for path in [path for path in where.iterdir() if path.name.startswith(ours)]:
+        with suppress(OSError):  # not ours to read, gone meanwhile, or its process lives
+            tried = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                if os.geteuid() in (0, os.fstat(tried).st_uid):
+                    fcntl.flock(tried, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(tried)
