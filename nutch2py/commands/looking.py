@@ -1,4 +1,4 @@
-"""Looking at what a crawl stands on."""
+"""What comes before a crawl: its configuration folder, and a look at what it stands on."""
 
 from __future__ import annotations
 
@@ -33,6 +33,41 @@ def _doctor(args: Arguments, conf: Configuration) -> int:
     return 10 if worst(findings) == State.BAD else 0
 
 
+_CHOSEN = {
+    "agent": ("http.agent.name", "NAME", "what the crawler calls itself"),
+    "url": ("http.agent.url", "URL", "a page about it, for those whom it visits"),
+    "email": ("http.agent.email", "ADDRESS", "whom they can write to"),
+    "store": ("storage.data.store", "WHERE", "embedded:FOLDER or hbase://HOST:PORT"),
+    "solr": ("solr.server.url", "URL", "the Solr collection to send to"),
+    "delay": ("fetcher.server.delay", "SECONDS", "between two requests to a server"),
+}
+
+
+def _init_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="DIR", help="the folder to make")
+    parser.add_argument("seeds", nargs="*", metavar="URL", help="where crawls begin, for a file of seeds in it")
+    for option, (_, metavar, told) in _CHOSEN.items():
+        parser.add_argument(f"-{option}", f"--{option}", metavar=metavar, help=told)
+
+
+def _init(args: Arguments, conf: Configuration) -> int:
+    from pathlib import Path
+
+    from nutch2py.conf import Configuration as Made
+    from nutch2py.site_folder import SEEDS, make
+
+    given = {name: getattr(args, option) for option, (name, _, _) in _CHOSEN.items()}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    Made.load(overrides=chosen).check_numbers()
+    folder = Path(args.folder)
+    for path in make(folder, chosen, args.seeds):
+        print(path)
+    seeds = str(folder / SEEDS) if args.seeds else "URL"
+    print(f"Look it through, then: nutch2py doctor --conf {folder}; nutch2py crawl --conf {folder} {seeds}")
+    return 0
+
+
 COMMANDS: dict[str, Command] = {
+    "init": Command("make a configuration folder for a new crawl", _init_options, _init),
     "doctor": Command("look at what a crawl stands on, and say what is wrong", _doctor_options, _doctor),
 }
