@@ -18,6 +18,7 @@ from nutch2py.jobs.batchlist import BatchLists
 from nutch2py.mapreduce.held import LOCKS, decode_holders
 from nutch2py.search.searcher import EmbeddedSearcher
 from nutch2py.table import DataStore, Query, open_store
+from nutch2py.table.embedded import EmbeddedStore
 from nutch2py.webpage import BatchEntry, Host, WebPage
 from tests.jobs.crawl import CLOCK, SETTINGS
 from tests.kill.site import Plan
@@ -42,7 +43,8 @@ class Seen:
 
     ``rows``: row key -> column -> (value, cell timestamp); ``documents``: id -> fields; ``notes``: ``batch row`` ->
     links that the page has lost; ``batches``: id -> (state, count, since); ``listed``: id -> row keys; ``others``: keys
-    of the derived table that are none of these; ``held``: jobs that stand in the lock.
+    of the derived table that are none of these; ``held``: jobs that stand in the lock; ``underived``: where what the
+    store derives from the rows is not what they give.
     """
 
     rows: dict[str, Cells] = field(default_factory=dict)
@@ -52,6 +54,7 @@ class Seen:
     listed: dict[str, set[str]] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
     held: list[str] = field(default_factory=list)
+    underived: list[str] = field(default_factory=list)
 
     def comparable(self) -> dict[str, Any]:
         """Everything without clocks, flat, for a comparison that names what differs."""
@@ -99,6 +102,7 @@ class Ground(ABC):
             "hbase.thrift.write.rows": str(plan.rows),
             "hbase.thrift.write.bytes": str(plan.bytes),
             "hbase.thrift.scan.rows": "5",
+            "generate.due.share": "1",  # by the index, also in so small a table
             "index.embedded.batch": "10",  # more than the table's buffer holds: no mark comes first by chance
             "solr.commit.size": "10",
         }
@@ -119,6 +123,8 @@ class Ground(ABC):
                     for family, columns in families.items():
                         for qualifier, cell in columns.items():
                             cells[f"{family.decode()}:{qualifier.decode()}"] = cell
+                if isinstance(pages, EmbeddedStore):
+                    pages.due_index().check(seen.underived.append)
             if lists.store.exists():
                 self._read_lists(lists, seen)
         finally:

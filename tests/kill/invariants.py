@@ -35,6 +35,7 @@ def _family(cells: dict[str, tuple[bytes, int]], family: str) -> list[str]:
 
 def at_any_time(seen: Seen) -> Iterator[str]:
     """What may never be found, however a job was ended a moment ago."""
+    yield from seen.underived
     noted = {(key.partition(" ")[2], url) for key, urls in seen.notes.items() for url in urls}
     outlinks = {key: set(_family(cells, "ol")) for key, cells in seen.rows.items()}
     for key, cells in seen.rows.items():

@@ -40,6 +40,12 @@ MUTATIONS = {
             (Change("jobs/parse.py", "self.writing(before=side.flush)", "self.writing()"),),
         ),
         Mutation(
+            "due-apart",
+            "the index of what is due is not written with the rows",
+            ("inject", "updatedb"),
+            (Change("table/embedded/embedded_batch.py", "                keeping.write()\n", ""),),
+        ),
+        Mutation(
             "no-recovery",
             "index does not finish the update that was committed before it",
             ("updatedb",),

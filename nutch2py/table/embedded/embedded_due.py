@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 from nutch2py.errors import StoreError
@@ -20,6 +21,7 @@ from nutch2py.table.query import KeyRange
 MAKES_IT = "dueindex makes it"
 _CHUNK = 20_000
 """Rows that are looked at together when all are."""
+_TRIES = 3
 
 
 class EmbeddedDueIndex(DueIndex):
@@ -107,33 +109,50 @@ class EmbeddedDueIndex(DueIndex):
                 return int(txn.stat(handles[DUE])["entries"])
 
     def check(self, note: Callable[[str], object]) -> int:
-        """Look at every row, while no one writes; nothing is changed."""
+        """Look at every row, and change nothing; who writes waits only when writes have come between several times."""
         with explained(self._where):
             files = self._live()
-            with files.writing() as (txn, handles):
-                if not keeping.is_kept(txn, handles, txn.id() - 1):
-                    note(_trouble(txn, files, txn.id() - 1))
-                    return 0
-                wanted: Counter[str] = Counter()
-                there, stored = 0, keeping.stored_figures(txn, handles[FIGURES])
-                cursor = txn.cursor(handles[DUE])
-                for part in self._all(files, txn, handles):
-                    _, come, figures = part.changes()
-                    wanted.update(figures)
-                    found = dict(cursor.getmulti([place for place, _ in come]))
-                    for place, value in come:
-                        if found.get(place) == value:
-                            there += 1
-                        else:
-                            key = due_places.key_of(place[due_places.SLOT_BYTES :], value)
-                            note(f"row {key.decode('utf-8', 'replace')} is not in the index where it should be")
-                entries = int(txn.stat(handles[DUE])["entries"])
-                if entries != there:
-                    note(f"{entries - there} entries of the index are of no row")
-                for name in sorted(wanted.keys() | stored):
-                    if wanted[name] != stored.get(name, 0):
-                        note(f"the figure {name!r} is {stored.get(name, 0)}, and the rows give {wanted[name]}")
-                return entries
+            for _ in range(_TRIES):
+                found: list[str] = []
+                before = _written(files)
+                entries = self._compare(files, found.append)
+                if _written(files) == before:
+                    break
+            else:
+                with files.writing():
+                    found = []
+                    entries = self._compare(files, found.append)
+            for text in found:
+                note(text)
+            return entries
+
+    def _compare(self, files: TableFiles, note: Callable[[str], object]) -> int:
+        with files.reading() as txn:
+            trouble = _trouble(txn, files)
+            if trouble:
+                note(trouble)
+                return 0
+            stored = keeping.stored_figures(txn, files.database(FIGURES))
+            entries = int(txn.stat(files.database(DUE))["entries"])
+        wanted: Counter[str] = Counter()
+        there = 0
+        for part in self._all(files):
+            _, come, figures = part.changes()
+            wanted.update(figures)
+            with files.reading() as txn:
+                found = dict(txn.cursor(files.database(DUE)).getmulti([place for place, _ in come]))
+            for place, value in come:
+                if found.get(place) == value:
+                    there += 1
+                else:
+                    key = due_places.key_of(place[due_places.SLOT_BYTES :], value)
+                    note(f"row {key.decode('utf-8', 'replace')} is not in the index where it should be")
+        if entries != there:
+            note(f"{entries - there} entries of the index are of no row")
+        for name in sorted(wanted.keys() | stored):
+            if wanted[name] != stored.get(name, 0):
+                note(f"the figure {name!r} is {stored.get(name, 0)}, and the rows give {wanted[name]}")
+        return entries
 
     def drop(self) -> None:
         """Throw both away."""
@@ -145,9 +164,11 @@ class EmbeddedDueIndex(DueIndex):
                     if name in handles:
                         txn.drop(handles[name], delete=False)
 
-    def _all(self, files: TableFiles, txn: Any, handles: dict[bytes, Any]) -> Iterator[Keeping]:
-        """Yield all rows, some at a time, as if they were written now. The write lock keeps them as they are."""
-        selection = Selection("webpage", None, [name for name in KEPT if name in handles], self._where)
+    def _all(
+        self, files: TableFiles, txn: Any = None, handles: Mapping[bytes, Any] = MappingProxyType({})
+    ) -> Iterator[Keeping]:
+        """Yield all rows, some at a time, as if they were written now into ``txn``."""
+        selection = Selection("webpage", None, [name for name in KEPT if name in files.known()], self._where)
         bounds = Bounds(KeyRange())
         position: bytes | None = bounds.first
         while position is not None:
@@ -160,10 +181,16 @@ class EmbeddedDueIndex(DueIndex):
             position = chunk.next
 
 
-def _trouble(txn: Any, files: TableFiles, written: int | None = None) -> str:
+def _written(files: TableFiles) -> int:
+    """Return the number of the last commit."""
+    with files.reading() as txn:
+        return int(txn.id())
+
+
+def _trouble(txn: Any, files: TableFiles) -> str:
     names = {name: files.database(name) for name in (STATE, DUE, FIGURES)}
     handles = {name: handle for name, handle in names.items() if handle is not None}
-    if keeping.is_kept(txn, handles, txn.id() if written is None else written):
+    if keeping.is_kept(txn, handles, txn.id()):
         return ""
     if DUE not in handles or txn.get(STAMP, db=handles[STATE]) is None:
         return f"the table has none ({MAKES_IT})"
