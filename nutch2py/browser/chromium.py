@@ -158,12 +158,11 @@ def _below(pid: int) -> Iterator[int]:
             yield from _below(child)
 
 
-def renderers(pid: int) -> Iterator[int]:
-    """Yield those processes below a process that show pages."""
-    for child in family(pid):
-        with suppress(OSError):
-            if b"--type=renderer" in Path(f"/proc/{child}/cmdline").read_bytes():
-                yield child
+def shows_pages(pid: int) -> bool:
+    """Tell whether a process of the browser shows pages."""
+    with suppress(OSError):
+        return b"--type=renderer" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False
 
 
 def memory(pid: int) -> int:

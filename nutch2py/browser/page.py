@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _GRACE = 10.0  # seconds to take down what there is at the end of a page's time
 _QUIET = 0.5  # seconds in which nothing happens in a page at rest
+_TRIES, _TRY_AGAIN = 8, 0.25  # of taking a document down that is being loaded, and seconds between them
 _SCROLL_WAIT = 1.5  # seconds for something to come of scrolling
 _BODY_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive"})
 _HSTS = frozenset({"strict-transport-security", "alt-svc"})  # nothing that lasts beyond the page
@@ -178,6 +179,9 @@ class Showing:
             return
         request, url = event["request"], str(event["request"]["url"])
         if event["frameId"] != self._frame:
+            if self._lane.over:
+                self._refuse(event, "Aborted")
+                return
             later(self._session.send("Fetch.continueRequest", {"requestId": event["requestId"]}))
             return
         if not self._loads:
@@ -263,20 +267,39 @@ class Showing:
             raise PageError("", "the page cannot be taken down")
         return found["result"].get("value")
 
+    async def _found(self, script: str) -> Any:
+        """Run a script of ours in a page that may not have come to rest: those of its own that do not end are ended.
+
+        The next may be begun before ours is: so none is begun any more.
+        """
+        if not self._met:
+            return await self._evaluate(script)
+        later(self._session.send("Emulation.setScriptExecutionDisabled", {"value": True}))
+        patience = 1.0
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(patience):
+                    await self._session.send("Runtime.terminateExecution")
+                    return await self._evaluate(script)
+            patience *= 2
+
     async def _snapshot(self) -> Taken:
-        """Take the document down; a script that does not end is ended first."""
+        """Take the document down."""
         from playwright.async_api import Error
 
         limit = self._keep if self._keep >= 0 else 1 << 30
-        try:
-            if self._met:
-                await self._session.send("Runtime.terminateExecution")
-            found = await self._evaluate(snapshot(limit + 1))
-        except Error:
-            self._check()
-            if self._page.is_closed():
-                raise PageError("", "the browser lost the page") from None
-            raise
+        for _ in range(_TRIES):
+            try:
+                found = await self._found(snapshot(limit + 1))
+                break
+            except Error:  # it is just being loaded anew, it has crashed or closed, or the browser is gone: events tell
+                self._check()
+                if self._page.is_closed():
+                    raise PageError("", "the page closed itself") from None
+                await asyncio.sleep(_TRY_AGAIN)
+                self._check()
+        else:
+            raise PageError("", "the browser lost the page")
         content = b"\xef\xbb\xbf" + found["html"].encode("utf-8", "replace")
         size = max(len(content), int(found["size"]))
         content = content[:limit]

@@ -111,10 +111,10 @@ class Running:
         while self.pid is not None and not self.gone():
             await asyncio.sleep(_LOOK)
             if self.active:
-                for pid in chromium.renderers(self.pid):
+                for pid in chromium.family(self.pid):
                     if chromium.memory(pid) > limit:
-                        self.overgrown += 1
-                        chromium.kill(pid)
+                        self.overgrown += chromium.shows_pages(pid)
+                        chromium.kill(pid)  # the browser starts those anew that serve all pages
                 if chromium.memory(self.pid) > limit:
                     self.old = True
 
