@@ -6,6 +6,7 @@ import asyncio
 from base64 import b64encode
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from nutch2py.browser.lane import Lane
 from nutch2py.browser.pool import Tab, later
@@ -13,6 +14,7 @@ from nutch2py.browser.rules import Wait
 from nutch2py.browser.scripts import WORLD, has, quiet, scroll, snapshot
 from nutch2py.browser.settings import BrowserSettings
 from nutch2py.fetcher.answer import Answer, Rendered
+from nutch2py.fetcher.rendering import Permitted
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession, Page, Request
@@ -42,12 +44,19 @@ class Taken(NamedTuple):
 
 
 class Showing:
-    """A page that is shown. ``url``: where it is; ``limit``: bytes of the document to keep, -1 for all."""
+    """A page that is shown. ``url``: where it is; ``limit``: bytes of the document to keep, -1 for all.
 
-    def __init__(self, tab: Tab, settings: BrowserSettings, url: str, answer: Answer, limit: int) -> None:
+    ``permitted``: what robots.txt says of its requests, of which it has ``denied`` so many.
+    """
+
+    def __init__(
+        self, tab: Tab, settings: BrowserSettings, url: str, answer: Answer, limit: int, permitted: Permitted
+    ) -> None:
+        self._permitted, self.denied = permitted, 0
         self._tab, self._settings, self._url, self._answer, self._keep = tab, settings, url, answer, limit
         self._lane: Lane = tab.lane
         self._ended = asyncio.get_running_loop().create_future()  # nothing more is to be waited for
+        self._refused = [*([] if settings.media else ["Media"]), *([] if settings.styles else ["Stylesheet"])]
         self._met: list[str] = []
         self._moved = ""
         self._loads = self._asked = 0
@@ -88,6 +97,9 @@ class Showing:
             return
         try:
             async with asyncio.timeout(_GRACE):
+                parts = urlsplit(self._url)
+                cleared = {"origin": f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", "storageTypes": "all"}
+                later(self._session.send("Storage.clearDataForOrigin", cleared))
                 await self._page.close()
         except Exception:  # noqa: BLE001 - it hangs, has crashed, or was never there
             self._tab.spoiled = True
@@ -157,10 +169,9 @@ class Showing:
         self._session.on("Fetch.requestPaused", self._on_paused)
         tree = await self._session.send("Page.getFrameTree")
         self._frame = tree["frameTree"]["frame"]["id"]
-        kinds = ["Document"]
-        kinds += [] if settings.media else ["Media"]
-        kinds += [] if settings.styles else ["Stylesheet"]
-        await self._session.send("Fetch.enable", {"patterns": [{"resourceType": kind} for kind in kinds]})
+        kinds = ["Document", *self._refused]
+        patterns = [{"urlPattern": "*"}] if settings.robots else [{"resourceType": kind} for kind in kinds]
+        await self._session.send("Fetch.enable", {"patterns": patterns})
 
     def _count(self, request: Request) -> None:
         """Count a request, which the proxy cannot in a tunnel."""
@@ -174,15 +185,14 @@ class Showing:
 
     def _on_paused(self, event: dict[str, Any]) -> None:
         """Decide of a request for a document, or of what is not loaded."""
-        if event["resourceType"] != "Document":
-            self._refuse(event, "BlockedByClient")
-            return
-        request, url = event["request"], str(event["request"]["url"])
-        if event["frameId"] != self._frame:
-            if self._lane.over:
-                self._refuse(event, "Aborted")
-                return
-            later(self._session.send("Fetch.continueRequest", {"requestId": event["requestId"]}))
+        kind, request, url = event["resourceType"], event["request"], str(event["request"]["url"])
+        if kind != "Document" or event["frameId"] != self._frame:
+            if self._lane.over or kind in self._refused:
+                self._refuse(event, "BlockedByClient")
+            elif self._settings.robots and url.startswith(("http://", "https://")):
+                later(self._judge(event, url))
+            else:
+                self._continue(event)
             return
         if not self._loads:
             self._loads = 1
@@ -199,7 +209,21 @@ class Showing:
                 self._end()
                 self._refuse(event, "Aborted")
             else:
-                later(self._session.send("Fetch.continueRequest", {"requestId": event["requestId"]}))
+                self._continue(event)
+
+    async def _judge(self, event: dict[str, Any], url: str) -> None:
+        """Ask robots.txt whether the page may ask for a URL."""
+        permitted = False
+        with suppress(Exception):  # whatever goes wrong there, a request that waits for ever is worse
+            permitted = await self._permitted(url)
+        if permitted:
+            self._continue(event)
+        else:
+            self.denied += 1
+            self._refuse(event, "BlockedByClient")
+
+    def _continue(self, event: dict[str, Any]) -> None:
+        later(self._session.send("Fetch.continueRequest", {"requestId": event["requestId"]}))
 
     def _refuse(self, event: dict[str, Any], reason: str) -> None:
         later(self._session.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": reason}))
@@ -300,6 +324,7 @@ class Showing:
                 self._check()
         else:
             raise PageError("", "the browser lost the page")
+        self._check()
         content = b"\xef\xbb\xbf" + found["html"].encode("utf-8", "replace")
         size = max(len(content), int(found["size"]))
         content = content[:limit]

@@ -54,13 +54,14 @@ class Tab:
 class Running:
     """One Chromium. ``pages`` it has shown, ``active`` ones now. ``dead``: it is gone. ``old``: to be replaced.
 
-    ``overgrown``: processes that were killed because of their memory, and whose page does not know it yet.
+    ``ended``: it is being closed. ``overgrown``: processes that were killed because of their memory, and whose page
+    does not know it yet.
     """
 
     def __init__(self, settings: BrowserSettings, home: chromium.Home, browser: Any) -> None:
         self._settings, self._home, self._browser = settings, home, browser
         self.pages = self.active = self.overgrown = 0
-        self.dead = self.old = False
+        self.dead = self.old = self.ended = False
         self.idle: list[Tab] = []
         self.pid = chromium.browser_process(home)
         self._end = asyncio.get_running_loop().create_future()
@@ -153,6 +154,10 @@ class Pool:
         self._current: Running | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self.started = 0
+
+    def blocks(self, host: str) -> bool:
+        """Tell whether nothing is asked of a host."""
+        return self._proxy.blocks(host)
 
     @asynccontextmanager
     async def tab(self) -> AsyncIterator[Tab]:
@@ -301,6 +306,9 @@ class Pool:
             running.old = True
 
     def _end(self, running: Running) -> None:
+        if running.ended:
+            return
+        running.ended = True
         for tab in running.idle:
             self._proxy.dismiss(tab.lane)
         running.idle.clear()

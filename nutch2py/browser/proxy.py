@@ -69,6 +69,10 @@ class GatedProxy:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    def blocks(self, host: str) -> bool:
+        """Tell whether nothing is asked of a host, in lower case."""
+        return any(host == name or host.endswith("." + name) for name in self._blocked)
+
     def admit(self, lane: Lane) -> None:
         """Let a context in."""
         self._lanes[lane.name] = lane
@@ -152,7 +156,7 @@ class GatedProxy:
     async def _connect(self, target: _Target, tunnel: bool) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Open a connection to the target, or to the proxy that stands before it; _Refused says why there is none."""
         host = target.host.lower()
-        if any(host == name or host.endswith("." + name) for name in self._blocked):
+        if self.blocks(host):
             raise _Refused("blocked")
         http = self._http
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 from nutch2py.browser import settings as properties
 from nutch2py.browser.page import PageError, Showing
@@ -16,7 +17,7 @@ from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
 from nutch2py.fetcher.headers import canonical_headers
 from nutch2py.fetcher.http_settings import HttpSettings
-from nutch2py.fetcher.rendering import OpenRenderer
+from nutch2py.fetcher.rendering import OpenRenderer, Permitted
 from nutch2py.parser.mime import content_type
 from nutch2py.url.rule_files import read_rules_file
 
@@ -37,7 +38,8 @@ def open_renderer(conf: Configuration, *, every: bool = False) -> OpenRenderer |
 class BrowserRenderer:
     """Renders with Chromium.
 
-    Counted: pages ``rendered`` and ``render_failed``, those of both that were ``rendered_shells``, limits by property.
+    Counted: pages ``rendered`` and ``render_failed``, those of both that were ``rendered_shells``, limits by property,
+    ``render_robots_denied`` requests of pages.
     """
 
     def __init__(self, conf: Configuration, http: HttpSettings, *, every: bool = False) -> None:
@@ -55,7 +57,7 @@ class BrowserRenderer:
         """Tell whether a rule has the page rendered whatever it is."""
         return self._choice(url).way == Way.RENDER
 
-    async def render(self, url: str, answer: Answer) -> Answer:
+    async def render(self, url: str, answer: Answer, permitted: Permitted) -> Answer:
         """Return the answer rendered, where it is a page that rules or signs choose."""
         if answer.failure is not None or answer.status != 200 or not url.startswith(("http://", "https://")):
             return answer
@@ -65,7 +67,7 @@ class BrowserRenderer:
         shell = choice.way == Way.AUTO
         if shell and not signs_of(answer.content.decode("utf-8", "replace")).shell:
             return answer
-        rendered = await self._rendered(url, answer, choice)
+        rendered = await self._rendered(url, answer, choice, permitted)
         self.counters["rendered" if rendered.failure is None else "render_failed"] += 1
         if shell:
             self.counters["rendered_shells"] += 1
@@ -79,18 +81,23 @@ class BrowserRenderer:
         declared = canonical_headers(answer.fields()).get("Content-Type")
         return content_type(declared, url, answer.content, self._conf) in HTML
 
-    async def _rendered(self, url: str, answer: Answer, choice: Choice) -> Answer:
+    async def _rendered(self, url: str, answer: Answer, choice: Choice, permitted: Permitted) -> Answer:
         from playwright.async_api import Error
+
+        async def may(asked: str) -> bool:
+            """Ask no robots.txt of a host that the proxy asks nothing of."""
+            return self._pool.blocks(urlsplit(asked).hostname or "") or await permitted(asked)
 
         limit, reason = self._http.content_limit, ""
         for _ in range(_TRIES):
             try:
                 async with self._pool.tab() as tab:
-                    showing = Showing(tab, self._settings, url, answer, limit)
+                    showing = Showing(tab, self._settings, url, answer, limit, may)
                     try:
                         taken = await tab.running.unless_gone(showing.take(choice.waits))
                     finally:
                         await showing.close()
+                        self.counters["render_robots_denied"] += showing.denied
             except PageError as error:
                 if tab.running.gone():
                     continue  # the crash was that of the browser

@@ -54,8 +54,9 @@ class BrowserSettings:
     """How pages are rendered.
 
     ``executable``: the browser, "" to look for it. ``pages``: those that a context renders before it is renewed,
-    ``received``: the bytes; ``restart``: pages of a browser. ``images``, ``fonts``, ``media``, ``styles``: whether they
-    are loaded. ``tabs``: pages at a time. ``delay``: seconds to wait after each load, beside what rules say.
+    ``received``: the bytes; ``restart``: pages of a browser. ``robots``: robots.txt holds for what pages ask for.
+    ``images``, ``fonts``, ``media``, ``styles``: whether they are loaded. ``tabs``: pages at a time. ``delay``: seconds
+    to wait after each load, beside what rules say.
     """
 
     executable: str
@@ -65,6 +66,7 @@ class BrowserSettings:
     pages: int
     received: int
     restart: int
+    robots: bool
     images: bool
     fonts: bool
     media: bool
@@ -93,6 +95,7 @@ class BrowserSettings:
             pages=conf.get_int("browser.context.pages", 50),
             received=conf.get_int("browser.context.bytes", 268_435_456),
             restart=conf.get_int("browser.restart.pages", 1000),
+            robots=conf.get_bool("browser.robots", True),
             images=conf.get_bool("browser.load.images", False),
             fonts=conf.get_bool("browser.load.fonts", False),
             media=conf.get_bool("browser.load.media", False),

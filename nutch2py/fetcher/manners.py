@@ -26,16 +26,25 @@ class QueueManners:
             in_hand = self._keys.queue_id(page) if page else ""
         except (ValueError, LookupError) as error:
             return str(error)
-        if url != page:
-            rules = await self._robots.rules(url)
-            if rules.deferred or rules.unreachable:
-                return "its robots.txt cannot be had"
-            if not await is_allowed(rules, url):
-                return "robots.txt forbids it"
+        if url != page and (why := await self._forbidden(url)):
+            return why
         wait = self._queues.book(queue_id, again and queue_id == in_hand)
         if wait > 0:
             await asyncio.sleep(wait)
         return ""
+
+    async def _forbidden(self, url: str) -> str:
+        rules = await self._robots.rules(url)
+        if rules.deferred or rules.unreachable:
+            return "its robots.txt cannot be had"
+        return "" if await is_allowed(rules, url) else "robots.txt forbids it"
+
+    async def permitted(self, url: str) -> bool:
+        """Tell whether robots.txt lets a page that is shown ask for a URL, which waits for no queue."""
+        try:
+            return not await self._forbidden(url)
+        except ValueError:
+            return False
 
     async def turn(self, page: str) -> None:
         """Wait where an add-on has asked the server of a page for something else since the page was taken."""

@@ -29,7 +29,8 @@ class FetchItem:
     """A page to fetch: its row key, its URL and its row.
 
     ``chain``: the URLs that redirected here, the first first. ``settings``: what the host table says of its host.
-    ``plugin_error``: the plug-in that failed on it, if one did.
+    ``plugin_error``: the plug-in that failed on it, if one did. ``rendering``: seconds that a browser had it, which
+    are no fault of its server.
     """
 
     key: str
@@ -39,6 +40,7 @@ class FetchItem:
     chain: tuple[str, ...] = ()
     settings: HostSettings | None = None
     plugin_error: PluginError | None = None
+    rendering: float = 0.0
 
 
 @dataclass(slots=True, frozen=True)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from nutch2py.fetcher.answer import Answer
 from nutch2py.fetcher.http_settings import HttpSettings
+
+Permitted = Callable[[str], Awaitable[bool]]
+"""Tells whether robots.txt of its host permits to ask for a URL."""
 
 
 class Renderer(Protocol):
@@ -21,7 +24,7 @@ class Renderer(Protocol):
     def always(self, url: str) -> bool:
         """Tell whether a page is rendered whatever it is: that it has not changed then says nothing of it."""
 
-    async def render(self, url: str, answer: Answer) -> Answer:
+    async def render(self, url: str, answer: Answer, permitted: Permitted) -> Answer:
         """Return the answer with what a browser made of it, or as it is."""
 
     async def close(self) -> None:

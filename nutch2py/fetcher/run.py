@@ -143,7 +143,8 @@ class FetchRun:
         self._backoff = Backoff(self.conf, self.queues, self.report.counters, self.options.deadline)
         self._robots = RobotsCache(self.conf, lambda url, limit: transport.get(url, limit=limit))
         self._full, self._idle = asyncio.Event(), asyncio.Event()
-        transport.behave(QueueManners(self.queues, self._robots, self._keys))
+        self._manners = QueueManners(self.queues, self._robots, self._keys)
+        transport.behave(self._manners)
         monitor = Monitor(self.state, Throughput.of(self.conf), self._wake, self._tell, self._waits, self._cut)
         monitor.begin(self._mode)
         flusher = asyncio.ensure_future(self._flush_until_idle())
@@ -263,7 +264,7 @@ class FetchRun:
         finally:
             timer.cancel()
             self.state.slow -= slow
-            if (took := self._loop.time() - began) > self._rules.slow_after:
+            if (took := self._loop.time() - began - item.rendering) > self._rules.slow_after:
                 self._backoff.endure(item, took)
 
     async def _fetch(self, item: FetchItem) -> None:
@@ -296,12 +297,15 @@ class FetchRun:
         else:
             answer = await self._transport.get(item.url, page.modified_time, etag=_etag(page))
         if self._renderer is not None:
+            began = self._loop.time()
             try:
-                answer = await self._renderer.render(item.url, answer)
+                answer = await self._renderer.render(item.url, answer, self._manners.permitted)
             except NutchError as error:  # there is no browser: pages stay due
                 if not self._broken.done():
                     self._broken.set_exception(error)
                 await asyncio.Event().wait()  # until the run ends, and this with it
+            finally:
+                item.rendering = self._loop.time() - began
         self.queues.finish(item, asap=item.url.startswith("file:"))
         status = self._finish(item, answer)
         if status.code in (Code.MOVED, Code.TEMP_MOVED) and len(item.chain) < self._rules.max_redirects:

@@ -37,7 +37,8 @@ HOSTILE = {
     "/deep": b"<p>seen</p><script>let at = document.body; for (let n = 0; n < 20000; n++) {"
     b" const made = document.createElement('b'); at.append(made); at = made; }</script>",
     "/frames": b"""<p>seen</p><script>for (let n = 0; n < 1000; n++) {
-        const made = document.createElement('iframe'); made.src = '/tick?' + n; document.body.append(made); }</script>""",
+        const made = document.createElement('iframe'); made.src = '/tick?' + n; document.body.append(made);
+        }</script>""",
     "/blank": b"""<p>seen</p><script>for (let n = 0; n < 300; n++) {
         document.body.append(document.createElement('iframe')); window.open('about:blank'); }</script>""",
     "/leave": b"""<p>seen</p><script>addEventListener('beforeunload', (event) => {

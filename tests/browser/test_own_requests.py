@@ -1,0 +1,132 @@
+"""What a page asks for by itself: as robots.txt has it, with the cookies of its site, and no more than is wanted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.browser.conftest import Render
+from tests.site.server import Reply, ScriptedSite
+
+ROBOTS = Reply(body=b"User-agent: *\nDisallow: /private/\nDisallow: /*.deny$\n", content_type="text/plain")
+ASKS = """<body><div id=root></div><script src=/private/script.js></script><script src=/open.js></script>
+<iframe src=/private/frame></iframe><link rel=stylesheet href=/style.deny>
+<script>
+const ask = (url) => fetch(url, {mode: "no-cors"}).then((answer) => url + " came", () => url + " refused");
+Promise.all(["/private/data", "/public/data", "OTHER/private/data", "OTHER/public/data"].map(ask))
+  .then((said) => { root.textContent = said.join(", ") + ", script " + (window.open_script || "none"); });
+</script>"""
+
+
+@pytest.mark.parametrize("obey", [True, False])
+def test_robots_txt_holds_for_what_a_page_asks_for(site: ScriptedSite, render: Render, obey: bool) -> None:
+    with ScriptedSite() as other:
+        for each in (site, other):
+            each.on("/robots.txt", ROBOTS)
+            for path in ("/private/data", "/public/data", "/private/script.js", "/private/frame", "/style.deny"):
+                each.on(path, Reply(body=b"x"))
+        site.on("/open.js", Reply(body=b"window.open_script = 'ran'", content_type="text/javascript"))
+        site.on("/", Reply(body=ASKS.replace("OTHER", other.url("", "b.test").rstrip("/")).encode()))
+        page = render(
+            site.url("/", "a.test"), rules="all render selector=#root:not(:empty)", browser_robots=str(obey).lower()
+        )
+        text = (page.content or b"").decode()
+        assert text.count("/public/data came") == 2
+        assert "script ran" in text
+        assert text.count("/private/data refused") == (2 if obey else 0)
+        denied = [seen.path for each in (site, other) for seen in each.seen if "private" in seen.path]
+        denied += [seen.path for seen in site.seen if seen.path.endswith(".deny")]
+        assert len(denied) == (0 if obey else 5)
+        assert other.gets("/robots.txt") == obey
+        assert render.report.counters["render_robots_denied"] == (5 if obey else 0)
+
+
+def test_no_robots_txt_is_asked_of_a_host_that_nothing_is_asked_of(
+    site: ScriptedSite, render: Render, tmp_path: Path
+) -> None:
+    hosts = tmp_path / "blocked.txt"
+    hosts.write_text("b.test\n", encoding="utf-8")
+    with ScriptedSite() as other:
+        script = f"fetch('{other.url('/x', 'sub.b.test')}').then(() => 'came', () => 'refused')"
+        write = ".then((text) => { root.textContent = text; })"
+        site.on("/", Reply(body=f"<div id=root></div><script>{script}{write}</script>".encode()))
+        page = render(
+            site.url("/", "a.test"),
+            rules="all render selector=#root:not(:empty)",
+            browser_blocked_hosts_file=str(hosts),
+        )
+        assert b">refused<" in (page.content or b"")
+        assert other.seen == []
+
+
+def test_cookies_of_the_answer_are_those_of_its_scripts_and_of_no_other_page(
+    site: ScriptedSite, render: Render
+) -> None:
+    """The row has the headers of the fetch; what scripts set stays with the page."""
+    script = b"""<div id=root></div><script>const before = [localStorage.last, sessionStorage.last, name].join('');
+        document.cookie = 'own=2'; localStorage.last = sessionStorage.last = name = 'x';
+        fetch('/data').then(() => { root.textContent = 'before: ' + before + '.'; })</script>"""
+    site.on("/first", Reply(body=script, headers=[("Set-Cookie", "session=1; HttpOnly")]))
+    site.on("/second", Reply(body=script))
+    site.on("/data", Reply(body=b"x", headers=[("Set-Cookie", "late=3")]))
+    urls = [site.url("/first"), site.url("/second")]
+    render(*urls, rules="all render selector=#root:not(:empty)", browser_tabs="1", fetcher_threads_per_queue="1")
+    sent = [seen.headers.get("cookie", "") for seen in site.seen if seen.path == "/data"]
+    assert [sorted(each.split("; ")) for each in sent] == [["own=2", "session=1"], ["own=2"]]
+    assert [b"before: ." in (render.pages[url].content or b"") for url in urls] == [True, True]
+    assert render.pages[urls[0]].headers["Set-Cookie"] == "session=1; HttpOnly"
+    assert "Set-Cookie" not in render.pages[urls[1]].headers
+    assert [seen.headers.get("cookie") for seen in site.seen if seen.path in ("/first", "/second")] == [None, None]
+
+
+WRITE = b".then((answer) => answer.text()).then((text) => { root.textContent = text; })"
+LOADS = b"""<style>@font-face { font-family: f; src: url(/font.woff2); }
+#root { font-family: f; background: url(/b.png) }
+</style><link rel=stylesheet href=/style.css><div id=root>text</div><img src=/i.png><picture>
+<source srcset=/s.webp><img></picture><video src=/v.mp4 autoplay></video><audio src=/a.mp3 autoplay></audio>
+<input type=image src=/n.png><link rel=icon href=/icon.png>
+<script>new Image().src = '/new.png'; new FontFace('g', 'url(/face.woff2)').load().catch(() => {});</script>"""
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+def test_images_fonts_sound_and_video_are_loaded_where_they_are_wanted(
+    site: ScriptedSite, render: Render, loaded: bool
+) -> None:
+    site.on("/", Reply(body=LOADS))
+    site.on("/style.css", Reply(body=b"p { color: red }", content_type="text/css"))
+    wanted = {f"browser_load_{what}": str(loaded).lower() for what in ("images", "fonts", "media")}
+    render(site.url("/"), rules="all render", browser_load_stylesheets=str(not loaded).lower(), **wanted)
+    asked = {seen.path for seen in site.seen} - {"/", "/robots.txt"}
+    media = {"/b.png", "/i.png", "/s.webp", "/v.mp4", "/a.mp3", "/new.png", "/font.woff2", "/face.woff2"}
+    assert asked >= media if loaded else asked == {"/style.css"}
+    assert ("/style.css" in asked) != loaded
+
+
+def test_what_a_page_asks_for_goes_through_the_proxy_of_the_fetch(site: ScriptedSite, render: Render) -> None:
+    """The site plays the proxy: it is asked for whole URLs of a host that is nowhere, with the proxy's login."""
+    site.on("http://far.example/robots.txt", Reply(404))
+    script = b"<div id=root></div><script>fetch('/data')" + WRITE + b"</script>"
+    site.on("http://far.example/", Reply(body=script))
+    site.on("http://far.example/data", Reply(body=b"by the proxy"))
+    page = render(
+        "http://far.example/",
+        rules="all render selector=#root:not(:empty)",
+        http_proxy_host="127.0.0.1",
+        http_proxy_port=str(site.port),
+        http_proxy_username="ann",
+        http_proxy_password="secret",
+    )
+    assert b"by the proxy" in (page.content or b"")
+    (seen,) = (seen for seen in site.seen if seen.path.endswith("/data"))
+    assert seen.headers["proxy-authorization"] == "Basic YW5uOnNlY3JldA=="
+
+
+def test_the_time_of_the_browser_is_no_trouble_of_the_server(site: ScriptedSite, render: Render) -> None:
+    """Other pages of a host are left when its server has been slow for too long; this one was not."""
+    urls = [site.url(f"/{number}") for number in range(4)]
+    for number in range(4):
+        site.on(f"/{number}", Reply(body=b"<p>x"))
+    slow = {"fetcher_threads_slow_after": "0.5", "fetcher_max_trouble_per_queue": "3", "fetcher_threads_per_queue": "1"}
+    render(*urls, rules="all render delay=1.5", **slow)
+    assert render.report.counters["rendered"] == 4
