@@ -180,7 +180,7 @@ class GatedProxy:
         last: OSError = OSError(f"no address of {target.host}")
         for family, kind, protocol, _, address in found:
             if gate and not gate.accepts(str(address[0])):
-                last = AddressExcludedError(f"address excluded by http.filter.ipaddress: {address[0]}")
+                last = AddressExcludedError(str(address[0]))
                 continue
             connection = socket.socket(family, kind, protocol)
             connection.setblocking(False)

@@ -140,8 +140,19 @@ def _number(text: str) -> int | None:
     return int(digits or "0", base)
 
 
+_EXCLUDED = "address excluded by http.filter.ipaddress: "
+
+
 class AddressExcludedError(OSError):
-    """A connection to an address that the gate refuses."""
+    """A connection to an address that the gate refuses; its text is what the row's protocol status says."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(f"{_EXCLUDED}{address}")
+
+
+def excluded_address(text: str) -> str | None:
+    """Return the address that a page was refused for, from the text of its protocol status; None for any other."""
+    return text.removeprefix(_EXCLUDED) if text.startswith(_EXCLUDED) else None
 
 
 class AddressGate:

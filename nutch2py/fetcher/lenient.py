@@ -90,7 +90,7 @@ async def _connect(http: HttpSettings, parts: JavaURL) -> tuple[asyncio.StreamRe
     addresses = [str(entry[4][0]) for entry in found]
     allowed = [address for address in addresses if http.gate.accepts(address)]
     if not allowed:
-        raise AddressExcludedError(f"address excluded by http.filter.ipaddress: {addresses[0]}")
+        raise AddressExcludedError(addresses[0])
     context = None
     if parts.protocol == "https":
         context = ssl.create_default_context()

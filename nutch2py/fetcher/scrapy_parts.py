@@ -186,4 +186,4 @@ class LastMiddleware:
 
 
 def _excluded(address: str) -> AddressExcludedError:
-    return AddressExcludedError(f"address excluded by http.filter.ipaddress: {address}")
+    return AddressExcludedError(address)

@@ -217,7 +217,7 @@ class Transfer:
         gate = self._http.gate
         for address in addresses or [host]:
             if gate and not gate.accepts_name(address):
-                raise AddressExcludedError(f"address excluded by http.filter.ipaddress: {address}")
+                raise AddressExcludedError(address)
         if gate:
             self.curl.setopt(pycurl.OPENSOCKETFUNCTION, _open_any_socket)
 
@@ -347,7 +347,7 @@ class Transfer:
         if self.past_limit:
             return Failure(FailureKind.LIMIT, self.past_limit)
         if self._excluded:
-            return Failure(FailureKind.GATE, f"address excluded by http.filter.ipaddress: {self._excluded}")
+            return Failure(FailureKind.GATE, str(AddressExcludedError(self._excluded)))
         if self.timed_out:
             return Failure(FailureKind.TIMEOUT, f"read timed out after {self._http.timeout:g} s")
         if code == pycurl.E_COULDNT_CONNECT:

@@ -239,7 +239,7 @@ class GatedLoop(asyncio.SelectorEventLoop):
     async def sock_connect(self, sock: Any, address: Any) -> None:
         """Connect, or raise AddressExcludedError."""
         if self.gate and sock.family in (socket.AF_INET, socket.AF_INET6) and not self.gate.accepts(str(address[0])):
-            refusal = AddressExcludedError(f"address excluded by http.filter.ipaddress: {address[0]}")
+            refusal = AddressExcludedError(address[0])
             _refusals.get([]).append(refusal)
             raise refusal
         await super().sock_connect(sock, address)

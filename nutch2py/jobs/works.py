@@ -51,6 +51,7 @@ class Work(NamedTuple):
         return self._replace(alone=self.alone | {*things})
 
 
+ALLOW = Work("crawl", frozenset({CHOICE}))  # what crawl itself does to rows
 INJECT = Work("inject", frozenset({VALUES}))
 GENERATE = Work("generate", frozenset({CHOICE}), of_batch=True)
 FETCH = Work("fetch", of_batch=True)

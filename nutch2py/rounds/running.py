@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from nutch2py.conf import Configuration
 from nutch2py.crawl import Crawl
 from nutch2py.errors import NothingFetchedError
+from nutch2py.jobs.allowed import allow_again
 from nutch2py.jobs.batch_report import FETCHED, INTERRUPTED, PARSED
 from nutch2py.jobs.batchlist import State
 from nutch2py.mapreduce.driver import JobResult, stoppable
@@ -66,6 +67,8 @@ class Rounds:
         with self._crawl, stoppable():
             self._inject(self.seeds)
             self._finish_what_was_begun()
+            if count := allow_again(conf):
+                self._view.say(f"{count:,} pages that were refused for their addresses are allowed now, and due")
             while self._round():
                 self._follow_moved_seeds()
             self._rank()

@@ -188,6 +188,23 @@ def test_what_was_stopped_goes_on_by_the_same_command(
     assert main(["search", "-D", f"storage.embedded.map.size={MAP_SIZE}", "late"]) == 0
 
 
+def test_what_a_setting_refused_is_due_again_when_the_setting_changes(
+    site: ScriptedSite, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ScriptedSite(address="127.0.0.2") as other:
+        other.on("/robots.txt", Reply(404))
+        other.on("/b", page())
+        site.on("/", page(other.url("/b")))
+        command = ["crawl", site.url("/"), "-stay", "anywhere", *OPTIONS]
+        assert main([*command, "-D", "http.filter.ipaddress.exclude=127.0.0.2"]) == 0
+        assert " 1 are at addresses that are refused; they are tried again later" in capsys.readouterr().out
+        assert main([*command, "-D", "http.filter.ipaddress.exclude=127.0.0.2"]) == 1  # as before: nothing is due
+        assert "allowed now" not in capsys.readouterr().out
+        assert main(command) == 0
+        assert "1 pages that were refused for their addresses are allowed now, and due" in capsys.readouterr().out
+        assert in_table(folder) == {site.url("/"), other.url("/b")}
+
+
 def test_files_of_seeds_and_quiet(site: ScriptedSite, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "seeds.txt").write_text(f"# mine\n{site.url('/a')}\tnutch.score=2\n{site.url('/b')}\n")
     site.on("/a", page())
