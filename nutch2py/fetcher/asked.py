@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,6 +11,7 @@ from nutch2py.fetcher.answer import Answer
 
 if TYPE_CHECKING:
     from scrapy import Request
+    from scrapy.http import Headers
 
 _KEY = "nutch2py"
 
@@ -53,8 +55,24 @@ class Asked:
         """Return the entry of a request's ``meta``."""
         return {_KEY: self}
 
+    def forget(self) -> None:
+        """Let go of what refers to it in its turn: request and response go at once, and wait for no collector."""
+        self.answer = self.task = self.outcome = None
+
 
 def asked_by(request: Request) -> Asked | None:
     """Return which call a request belongs to; None for a request that an add-on made anew."""
     found = request.meta.get(_KEY)
     return found if isinstance(found, Asked) else None
+
+
+def headers_of(fields: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """Return fields as Scrapy's headers, which would look at each name and value thrice."""
+    from scrapy.http import Headers
+
+    found: dict[bytes, list[bytes]] = {}
+    for name, value in fields:
+        found.setdefault(name.title(), []).append(value)
+    headers = Headers()
+    dict.update(headers, found)
+    return headers

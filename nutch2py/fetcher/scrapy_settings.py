@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies
 
+from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher.carrier import GATED, PYCURL, PYCURL_WHOLE, Carrier
 from nutch2py.fetcher.http_settings import MOST_REQUESTS, SETTING, HttpSettings
 from nutch2py.reporting import warn
@@ -66,6 +67,8 @@ _OURS: dict[str, Any] = {
     "MEMUSAGE_ENABLED": False,
     "LOG_ENABLED": False,
 }
+_HANDLERS = "scrapy.core.downloader.handlers"
+_OF_A_REACTOR = frozenset({f"{_HANDLERS}.http11.HTTP11DownloadHandler", f"{_HANDLERS}.http2.H2DownloadHandler"})
 _SILENT = frozenset({"SPIDER_MODULES", "TWISTED_REACTOR_ENABLED", "ROBOTSTXT_OBEY", "LOG_ENABLED"})
 """Settings of which nobody need be told that they are ours: the projects of Scrapy's template have them."""
 
@@ -150,8 +153,17 @@ def _ours(http: HttpSettings, carrier: Carrier) -> dict[str, Any]:
 
 
 def tell_of_gaps(http: HttpSettings, crawler: Crawler) -> None:
-    """Warn of what goes around the address gate, or leaves out what the properties say."""
+    """Warn of what goes around the address gate, or leaves out what the properties say.
+
+    Raises ConfigurationError for a handler that cannot work here: Scrapy would say so of each page.
+    """
     handlers = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
+    for path in (handlers["http"], handlers["https"]):
+        if str(path) in _OF_A_REACTOR:
+            raise ConfigurationError(
+                f"{path} needs a Twisted reactor, and a fetch has asyncio alone: for HTTP/2 set http.useHttp2 = true"
+                " or fetcher.download.handler = httpx with HTTPX_HTTP2_ENABLED=true in fetcher.scrapy.settings"
+            )
     for path in sorted({str(handlers[name]) for name in ("http", "https")} - GATED):
         if http.gate:
             warn(f"{path} opens connections of its own: the address gate judges names before, not connections")

@@ -12,11 +12,11 @@ from scrapy.exceptions import (
     DownloadTimeoutError,
     IgnoreRequest,
 )
-from scrapy.http import Headers, Response
+from scrapy.http import Response
 from scrapy.responsetypes import responsetypes
 
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
-from nutch2py.fetcher.asked import CODING, TRUNCATED, asked_by
+from nutch2py.fetcher.asked import CODING, TRUNCATED, asked_by, headers_of
 from nutch2py.fetcher.handler import PycurlDownloadHandler
 from nutch2py.fetcher.transfer import Wish
 
@@ -29,6 +29,7 @@ _ERRORS: dict[FailureKind, type[Exception]] = {
     FailureKind.URL: IgnoreRequest,
     FailureKind.LIMIT: IgnoreRequest,
 }
+_CODING, _TRUNCATED = CODING.encode(), TRUNCATED.encode()
 _OF_PROXY = b"Proxy-Authorization"
 
 
@@ -51,7 +52,7 @@ class WholeDownloadHandler(PycurlDownloadHandler):
 def _wish(request: Request) -> Wish:
     lines: list[bytes] = []
     of_proxy: list[bytes] = []
-    for name, values in request.headers.items():
+    for name, values in dict.items(request.headers):  # Scrapy's own looks each name up again
         (of_proxy if name == _OF_PROXY else lines).extend(name + b": " + value for value in values)
     return Wish(tuple(lines), request.method, request.body, request.meta.get("proxy") or "", tuple(of_proxy))
 
@@ -65,9 +66,11 @@ def _response(request: Request, answer: Answer) -> Response:
     fields = []
     for name, value in answer.fields():
         coded = len(name) == 16 and name.lower() == "content-encoding"
-        fields.append((CODING if coded else name.encode("latin-1"), value.encode("latin-1")))
+        fields.append((_CODING if coded else name.encode("latin-1"), value.encode("latin-1")))
     if answer.truncated:
-        fields.append((TRUNCATED, answer.truncated.encode()))
-    headers = Headers(fields)
+        fields.append((_TRUNCATED, answer.truncated.encode()))
+    headers = headers_of(fields)
     kind = responsetypes.from_args(headers=headers, url=request.url, body=answer.content)
-    return kind(request.url, answer.status, headers, answer.content, request=request)
+    response = kind(request.url, answer.status, None, answer.content, request=request)
+    response.headers = headers
+    return response
