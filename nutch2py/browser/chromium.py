@@ -22,6 +22,8 @@ from nutch2py.errors import ConfigurationError
 from nutch2py.scratch import Scratch
 
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "microsoft-edge")
+_LONGEST = 60
+"""Bytes of its folder's path that Chromium can have: a socket stands 45 below, whose path has 107 at most."""
 _FEATURES_OFF = (
     # those that Playwright switches off, of which Chromium would forget the first list
     "AvoidUnnecessaryBeforeUnloadCheckSync,DestroyProfileOnBrowserClose,HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,"
@@ -56,7 +58,7 @@ class Home:
     """The folder of one browser: its profile, its temporary files, and the script that starts it."""
 
     def __init__(self, settings: BrowserSettings) -> None:
-        program = find(settings.executable)
+        program = str(Path(find(settings.executable)).absolute())
         as_user: list[str] = []
         self._scratch = Scratch("browser")
         self.path = self._scratch.path
@@ -76,7 +78,8 @@ class Home:
             self.script = self.path / "start"
             profile, pid = (shlex.quote(str(self.path / name)) for name in ("profile", "pid"))
             self.script.write_text(
-                f'#!/bin/sh\necho $$ >{pid}\nexec {shlex.join([*as_user, program])} "$@" --user-data-dir={profile}\n',
+                f"#!/bin/sh\necho $$ >{pid}\ncd {shlex.quote(str(self.path))} || exit\n"
+                f'exec {shlex.join([*as_user, program])} "$@" --user-data-dir={profile}\n',
                 encoding="utf-8",
             )
             self.script.chmod(0o755)
@@ -90,7 +93,7 @@ class Home:
         return {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": folder,
-            "TMPDIR": folder,
+            "TMPDIR": folder if len(os.fsencode(folder)) <= _LONGEST else ".",
             "XDG_CONFIG_HOME": folder,
             "XDG_CACHE_HOME": folder,
             "DBUS_SESSION_BUS_ADDRESS": "disabled:",

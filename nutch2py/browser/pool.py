@@ -197,7 +197,10 @@ class Pool:
         from playwright.async_api import Error
 
         settings = self._settings
-        home = chromium.Home(settings)
+        try:
+            home = chromium.Home(settings)
+        except OSError as error:
+            raise ConfigurationError(f"no place for the browser's files: {error}: make some, or set TMPDIR") from error
         try:
             if not self._proxy.port:
                 await self._proxy.start()
