@@ -40,10 +40,16 @@ MUTATIONS = {
             (Change("jobs/parse.py", "self.writing(before=side.flush)", "self.writing()"),),
         ),
         Mutation(
-            "due-apart",
-            "the index of what is due is not written with the rows",
-            ("inject", "updatedb"),
-            (Change("table/embedded/embedded_batch.py", "                keeping.write()\n", ""),),
+            "due-twice",
+            "the index of what is due keeps the entries of rows that have moved",
+            ("fetch", "parse", "updatedb", "index"),
+            (
+                Change(
+                    "table/embedded/keeping.py",
+                    "        for key in gone:\n            txn.delete(key, db=due)\n",
+                    "",
+                ),
+            ),
         ),
         Mutation(
             "no-recovery",

@@ -190,7 +190,7 @@ def test_the_best_come_first_and_of_the_same_score_in_the_order_of_urls(store: E
 def test_places_sort_as_urls_do_and_give_their_keys_back(paths: list[str]) -> None:
     keys = sorted({f"com.example:http/{path}" for path in paths})
     one = front(b"\0" * 8, encode_float(1.0))
-    made = dict(zip(keys, entries([key.encode() for key in keys], [one] * len(keys)), strict=True))
+    made = dict(zip(keys, entries((key.encode(), one) for key in keys), strict=True))
     for key, (place, value) in made.items():
         assert key_of(place[5:], value).decode() == key
         assert score_of(place[5:]) == 1.0

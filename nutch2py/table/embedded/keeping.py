@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from nutch2py.table.due import COUNTED, figure_of
 from nutch2py.table.embedded.due_places import Entry, entries, front
 from nutch2py.table.embedded.files import STATE
-from nutch2py.table.embedded.packing import LONGEST_KEY, columns, place, unpack_bucket
+from nutch2py.table.embedded.packing import LONGEST_KEY, columns, place, sound_columns, unpack_bucket
 from nutch2py.webpage import WebPage
 
 DUE, FIGURES = b":due", b":figures"
@@ -77,8 +77,8 @@ class Keeping:
         self._txn, self._handles, self._fresh = txn, handles, fresh
         self._written: dict[bytes, Written] = dict.fromkeys(KEPT, Written((), {}, {}))
         self._bare = 0 if fresh else stored_figure(txn, handles[FIGURES], _BARE)
-        self._gone: list[bytes] = []
-        self._come: list[Entry] = []
+        self._leaving: list[tuple[bytes, Entry]] = []  # row keys, and the beginnings of their entries
+        self._coming: list[tuple[bytes, Entry]] = []
         self._states: dict[bytes, Counter[State]] = {family: Counter() for family in COUNTED}
         self._rows: Counter[str] = Counter()
 
@@ -89,14 +89,14 @@ class Keeping:
     def changes(self) -> tuple[list[bytes], list[Entry], Counter[str]]:
         """Return the keys of the entries that go, the entries that come, and by how much each figure changes."""
         self._other_rows(self._new_rows())
-        self._gone.sort()
-        self._come.sort()
+        gone = sorted(key for key, _ in entries(self._leaving))
+        come = sorted(entries(self._coming))
         for family, states in self._states.items():
             for state, count in states.items():
                 for qualifier, cell in zip(COUNTED[family], state, strict=True):
                     if count and cell is not None and (name := figure_of(family, qualifier, cell)):
                         self._rows[name] += count
-        return self._gone, self._come, self._rows
+        return gone, come, self._rows
 
     def _new_rows(self) -> set[bytes]:
         """Take in the rows that were not there, the most of what inject and updatedb write; return their keys.
@@ -120,7 +120,7 @@ class Keeping:
                 self._states[family][state] += count
                 counted |= any(cell is not None for cell in state)
             self._rows["total"] += counted * count
-        self._come += entries(keys, map(fronts.__getitem__, values))
+        self._coming = list(zip(keys, map(fronts.__getitem__, values), strict=True))
         return set(keys)
 
     def _other_rows(self, done: set[bytes]) -> None:
@@ -149,11 +149,12 @@ class Keeping:
         ordering, qualifiers, states = _ORDERING.get(family), COUNTED[family], self._states[family]
         nothing = (None,) * len(qualifiers)
         rows, before, after = self._written[family]
+        read = columns if self._fresh else sound_columns  # what was just changed has been looked at
         for key in rows if ordering is None or len(rows) > len(done) else ():  # of a new row, both that order are seen
             old, new = before.get(key), after.get(key)
             if old == new or key in done:
                 continue
-            was, now = _NOTHING if old is None else columns(old), _NOTHING if new is None else columns(new)
+            was, now = _NOTHING if old is None else read(old), _NOTHING if new is None else read(new)
             if ordering is not None:
                 first = None if old is None else was.get(ordering, b"")
                 then = None if new is None else now.get(ordering, b"")
@@ -183,14 +184,11 @@ class Keeping:
                 there = self._stored(MARKS, key) is not None
                 marked = (there, there)
             was, now = was or marked[0], now or marked[1]
-        old, new = (
-            next(entries((key,), (front(time[side], score[side]),))) if there else None
-            for side, there in enumerate((was, now))
-        )
+        old, new = front(time[0], score[0]) if was else None, front(time[1], score[1]) if now else None
         if old is not None and (new is None or old[0] != new[0]):
-            self._gone.append(old[0])
+            self._leaving.append((key, old))
         if new is not None and old != new:
-            self._come.append(new)
+            self._coming.append((key, new))
 
     def _count(
         self,
