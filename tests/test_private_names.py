@@ -38,7 +38,10 @@ MEMBERS = {
 }
 """Private members of objects of other packages, with their class and a test."""
 INHERITED = {
-    "mapreduce.job.TableJob": ({"_runner_class", "_runner_kwargs"}, "tests/mapreduce/test_driver.py"),
+    "mapreduce.job.TableJob": (
+        {"_read_input", "_runner_class", "_runner_kwargs", "_wrap_protocols"},
+        "tests/mapreduce/test_driver.py",
+    ),
     "mapreduce.standins.JobKey": ({"_label", "_make_unique_job_key", "_owner"}, "tests/mapreduce/test_driver.py"),
     "mapreduce.runners._OneLinePerMap": (
         {"_get_local_tmp_dir", "_sort_input_func", "_sort_values", "_sorted_reducer_input_path"}
@@ -50,7 +53,7 @@ INHERITED = {
         "tests/mapreduce/test_driver.py",
     ),
     "mapreduce.runners.LocalRunner": (
-        {"_invoke_task_func", "_opts", "_run_multiple", "_run_task", "_substep_args"},
+        {"_invoke_task_func", "_mr_job_extra_args", "_opts", "_run_multiple", "_run_task"},
         "tests/mapreduce/test_driver.py",
     ),
     "mapreduce.spark.SparkRunner": (

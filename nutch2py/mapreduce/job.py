@@ -388,7 +388,9 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
 
         Input comes from files: the program's standard input, which may be closed, is left alone.
         """
-        return self._runner_class()(**{**self._runner_kwargs(), "stdin": BytesIO()})
+        runner = self._runner_class()(**{**self._runner_kwargs(), "stdin": BytesIO()})
+        runner.job_class = type(self)
+        return runner
 
     def _runner_class(self) -> type[Any]:
         # a task needs none of them, and each brings half of mrjob

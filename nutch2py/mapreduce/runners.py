@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -22,6 +21,7 @@ from nutch2py.errors import NutchError, RunnerError
 from nutch2py.mapreduce import NLINE, WARNING
 from nutch2py.mapreduce.standins import JobKey, mrjob_importable
 from nutch2py.mapreduce.tasks_end import how_it_ended
+from nutch2py.mapreduce.warm import Nursery, Order, Task
 from nutch2py.reporting import adopt, reporter, warn
 
 with mrjob_importable():
@@ -186,27 +186,43 @@ class LocalRunner(_OneLinePerMap, LocalMRJobRunner):  # type: ignore[misc]
     """Tasks as processes of this machine, as many at once as it has cores.
 
     mrjob runs them from a pool of forked processes. Threads do as well, for each only waits for its task; and they let
-    the tasks be ended when one fails or the driver is told to stop, where the pool can hang.
+    the tasks be ended when one fails or the driver is told to stop, where the pool can hang. The tasks are forked from
+    one process that has loaded the job (:mod:`nutch2py.mapreduce.warm`).
     """
+
+    job_class: type[Any]
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._tasks: set[subprocess.Popen[bytes]] = set()
+        self._tasks: set[Task] = set()
         self._stopping = False
+        self._nursery: Nursery | None = None
+
+    def run(self) -> None:
+        """Run the job."""
+        words = self._mr_job_extra_args(local=True)
+        job = f"{self.job_class.__module__}:{self.job_class.__name__}"
+        self._nursery = Nursery(job, words[words.index("--configuration") + 1])
+        try:
+            super().run()
+        finally:
+            self._nursery.close()
 
     def _invoke_task_func(self, task_type: str, step_num: int, task_num: int) -> Callable[..., None]:
-        return partial(self._run_task, self._substep_args(step_num, task_type))
+        words = [f"--step-num={step_num}", f"--{task_type}", *self._mr_job_extra_args(local=True)]
+        return partial(self._run_task, words)
 
-    def _run_task(self, arguments: list[str], stdin: Any, stdout: Any, stderr: Any, wd: str, env: Any) -> None:
-        task = subprocess.Popen(arguments, stdin=stdin, stdout=stdout, stderr=stderr, cwd=wd, env=env)
+    def _run_task(self, words: list[str], stdin: Any, stdout: Any, stderr: Any, wd: str, env: Any) -> None:
+        assert self._nursery is not None
+        task = self._nursery.order(Order(words, wd, dict(env)), [each.fileno() for each in (stdin, stdout, stderr)])
         self._tasks.add(task)
         if self._stopping:
-            task.kill()
+            task.send(signal.SIGKILL)
         with open(stderr.name, "rb") as said, _every_second(partial(_show_warnings, said)):  # noqa: PTH123
             code = task.wait()
         self._tasks.discard(task)
         if code:
-            kind = "reduce" if "--reducer" in arguments else "map"
+            kind = "reduce" if "--reducer" in words else "map"
             raise TaskEnded(kind, code, _last_words(Path(stderr.name)))
 
     def _run_multiple(self, funcs: Iterable[Callable[[], None]], num_processes: int | None = None) -> None:
@@ -235,9 +251,9 @@ class LocalRunner(_OneLinePerMap, LocalMRJobRunner):  # type: ignore[misc]
         """Tell the tasks to end, so that they can keep what they have done; end those that do not."""
         tasks = list(self._tasks)
         for task in tasks:
-            task.terminate()
+            task.send(signal.SIGTERM)
         deadline = time.monotonic() + _GRACE
         while any(task.poll() is None for task in tasks) and time.monotonic() < deadline:
             time.sleep(0.05)
         for task in tasks:
-            task.kill()
+            task.send(signal.SIGKILL)

@@ -20,7 +20,7 @@ from nutch2py.mapreduce.splits import FileSplit, Split
 from nutch2py.outages import Outage
 from tests.conftest import ROOT
 from tests.kills import strike
-from tests.mapreduce.tinyjobs import FailingJob, KilledJob, OneFailsJob, OrderJob, WordJob
+from tests.mapreduce.tinyjobs import FailingJob, KilledJob, OneFailsJob, OrderJob, OrphanJob, ParentJob, WordJob
 from tests.processes import alive, wait_until
 
 RUNNERS = ["inline", "local"]
@@ -72,6 +72,27 @@ def test_reduce_tasks_are_as_many_as_asked(conf: Configuration, lines: Lines, ru
     assert result.count("words", "reduce_tasks") == reducers
     assert sorted(word for word, _ in result.output) == sorted(words.split())
     assert {count for _, (count, _) in result.output} == {2}
+
+
+def test_tasks_of_a_job_are_forked_from_one_process_which_ends_with_it(
+    conf: Configuration, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf.set("mapreduce.runner", "local")
+    monkeypatch.setenv("TINY", "höher")
+    tasks = dict(run_job(ParentJob, conf, lines("a", "b", "c"), title="ParentJob").output)
+    (nursery,) = tasks["reduce"]
+    assert nursery != os.getpid()
+    assert tasks["map"] == [[nursery, "höher", Path.cwd().as_posix(), ""]] * 3
+    assert not alive(nursery)
+
+
+def test_a_nursery_that_is_killed_ends_the_job(conf: Configuration, lines: Lines, tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
+    conf.set("mapreduce.runner", "local")
+    conf.set("tiny.folder", str(tmp_path / "tasks"))
+    with pytest.raises(RunnerError):
+        run_job(OrphanJob, conf, lines("a", "b"), title="OrphanJob")
+    wait_until(lambda: not any(alive(int(path.name)) for path in (tmp_path / "tasks").iterdir()))
 
 
 def test_fewer_keys_than_reduce_tasks(conf: Configuration, lines: Lines) -> None:
@@ -186,7 +207,7 @@ from pathlib import Path
 from nutch2py.conf import Configuration
 from nutch2py.mapreduce.driver import run_job
 from nutch2py.mapreduce.splits import FileSplit
-from tests.mapreduce.tinyjobs import SlowJob
+from tests.mapreduce.tinyjobs import FailingJob, KilledJob, OneFailsJob, OrderJob, OrphanJob, ParentJob, WordJob
 
 conf = Configuration.load(overrides={"mapreduce.runner": "local", "tiny.folder": sys.argv[1]})
 run_job(SlowJob, conf, [FileSplit("/none", 0, 0, 0), FileSplit("/none", 0, 0, 1)], title=SlowJob.__name__)

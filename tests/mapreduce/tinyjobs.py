@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -73,6 +74,18 @@ class OrderJob(TableJob):
             yield key, list(values)
 
 
+class ParentJob(TableJob):
+    """Yield the parents of the tasks, and what a task knows of its surroundings."""
+
+    def map_file(self, split: FileSplit) -> Iterator[Pair]:
+        yield "map", [os.getppid(), os.environ["TINY"], Path.cwd().as_posix(), sys.stdin.read()]
+
+    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[Pair]:
+        for key, values in groups:
+            yield key, [*values]
+        yield "reduce", [os.getppid()]
+
+
 class FailingJob(TableJob):
     """Fail in the way that the property ``tiny.failure`` names."""
 
@@ -108,6 +121,18 @@ class KilledJob(SlowJob):
         if ending < 0:
             os.kill(os.getpid(), -ending)
         os._exit(ending)
+
+
+class OrphanJob(SlowJob):
+    """The second task kills the process that it was forked from, once the first is at work."""
+
+    def map_file(self, split: FileSplit) -> Iterator[Pair]:
+        folder = Path(self.conf.get("tiny.folder", ""))
+        while split.order and not any(folder.iterdir()):
+            time.sleep(0.01)
+        if split.order:
+            os.kill(os.getppid(), signal.SIGKILL)
+        yield from super().map_file(split)
 
 
 class OneFailsJob(SlowJob):
