@@ -266,7 +266,9 @@ class MapValue(MutableMapping[str, T]):
         if not self._changed and not self._cleared:
             return
         family, puts, deletes = self._field.family, {}, []
-        if self._cleared and self._known:  # what stays is not rewritten; all columns are known, so none hides
+        if self._known and not self._raw:
+            puts = {qualifier: cell for qualifier, cell in self._changed.items() if cell is not None}
+        elif self._cleared and self._known:  # what stays is not rewritten; all columns are known, so none hides
             now = {qualifier: cell for qualifier, cell in self._changed.items() if cell is not None}
             puts = {qualifier: cell for qualifier, cell in now.items() if self._raw.get(qualifier) != cell}
             deletes = [qualifier for qualifier in self._raw if qualifier not in now]

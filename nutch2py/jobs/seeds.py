@@ -57,6 +57,8 @@ def parse_seed_line(line: str) -> list[Seed]:
     line = line.strip()
     if not line or line.startswith("#"):
         return []
+    if "\t" not in line:
+        return [Seed(line)]
     url, *fields = line.split("\t")
     seeds: list[Seed] = []
     seed = Seed(url)

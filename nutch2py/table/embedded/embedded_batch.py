@@ -245,9 +245,17 @@ def apply_changes(
     before: dict[bytes, bytes] = {} if behind else dict(cursor.getmulti(short))
     after: dict[bytes, bytes] = {}
     puts: list[tuple[bytes, bytes]] = []
+    made: Change | None = None  # the last change that made a family: many a row is new with the same cells
+    packed: bytes | None = None
     for key in short:
-        old = before.get(key)
-        new = changed(old, rows[key])
+        old, listed = before.get(key), rows[key]
+        if old is not None or len(listed) > 1:
+            new = changed(old, listed)
+        else:
+            (change,) = listed
+            if made is None or change.time != made.time or change.puts != made.puts:
+                made, packed = change, changed(None, listed)
+            new = packed
         if new is not None:
             after[key] = new
             if new != old:
