@@ -152,6 +152,7 @@ SLEEPERS = {
     "nutch2py.fetcher.manners": "waits for the turn of a queue",
     "nutch2py.fetcher.monitor": "tells how a fetch goes",
     "nutch2py.fetcher.names": "lets a moment pass before it asks for a name again",
+    "nutch2py.fetcher.transport": "lets tasks end that it has cancelled, and those that they begin then",
     "nutch2py.jobs.locks": "looks whether the holder of a lock lives",
     "nutch2py.mapreduce.hadoop": "YARN collects logs some seconds after the end of a job",
     "nutch2py.mapreduce.progress": "watches the driver",

@@ -37,6 +37,8 @@ class Subject(ABC):
     """A service, started before the trials, of which ``part`` goes away (None: all of it)."""
 
     part: str | None = None
+    needed = True
+    """Whether a job at work cannot end while it is away; else that it does so is what a trial finds."""
 
     def __init__(self, server: Service, part: str | None = None) -> None:
         self.server, self.part = server, part
@@ -93,6 +95,7 @@ class OfZooKeeper(OfTable):
     """HBase's ZooKeeper, as its gateway sees it: through a proxy that goes away. HBase itself has it in its process."""
 
     server: HBaseServer
+    needed = False
 
     def __init__(self) -> None:
         super().__init__("gateway")

@@ -52,7 +52,7 @@ def run(subject: Subject, stages: Stages, way: str, seconds: float, folder: Path
 
 
 def _try(subject: Subject, trial: Trial, way: str, seconds: float, share: float) -> Outcome | None:
-    """Take the service away ``share`` seconds after the job is at work; None when the job had all that it needed."""
+    """Take the service away ``share`` seconds after the job is at work; None when the job needed it no more."""
     with _running(trial) as process:
         wait_until(lambda: trial.at_work() or process.poll() is not None)
         with suppress(subprocess.TimeoutExpired):
@@ -66,7 +66,7 @@ def _try(subject: Subject, trial: Trial, way: str, seconds: float, share: float)
             early = process.poll()
             (subject.go_on if way == "stop" else subject.restart)()
         back = time.monotonic()
-        if early == 0:
+        if early == 0 and subject.needed:
             return None
         code = process.wait(_LONGEST)
         ended = time.monotonic()
