@@ -19,7 +19,7 @@ from nutch2py.fetcher.rendering import Permitted
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession, Page, Request
 
-_GRACE = 10.0  # seconds to take down what there is at the end of a page's time
+_GRACE = 10.0  # seconds to take down what there is at the end of a page's time, or a third of that
 _QUIET = 0.5  # seconds in which nothing happens in a page at rest
 _TRIES, _TRY_AGAIN = 8, 0.25  # of taking a document down that is being loaded, and seconds between them
 _SCROLL_WAIT = 1.5  # seconds for something to come of scrolling
@@ -79,7 +79,7 @@ class Showing:
         if self._moved:
             return Taken(self._answer.content, Rendered(self._url, received=self._answer.content, moved=self._moved))
         try:
-            async with asyncio.timeout(_GRACE):
+            async with asyncio.timeout(max(_GRACE, limits.seconds / 3)):
                 return await self._snapshot()
         except TimeoutError:
             self._check()
