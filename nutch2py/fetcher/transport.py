@@ -8,11 +8,9 @@ statistics and extensions. What is asked, when, and what is stored is the same o
 from __future__ import annotations
 
 import asyncio
-import gc
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from email.utils import formatdate
 from importlib import import_module
@@ -22,6 +20,7 @@ from nutch2py.errors import ConfigurationError, causes_of
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
 from nutch2py.fetcher.asked import CODING, TRUNCATED, Asked, Manners, headers_of
 from nutch2py.fetcher.carrier import HANDLERS, PYCURL, Carrier
+from nutch2py.fetcher.collector import calm_collector
 from nutch2py.fetcher.gate import AddressExcludedError, AddressGate
 from nutch2py.fetcher.http_settings import HttpSettings
 from nutch2py.fetcher.names import Names
@@ -47,7 +46,6 @@ _FAILURES = {
 
 
 _ROUNDS = 5
-_YOUNG = 10_000  # objects made and not gone, before the collector looks at them
 _CODING, _TRUNCATED = CODING.encode(), TRUNCATED.encode()
 _refusals: ContextVar[list[AddressExcludedError]] = ContextVar("refusals")
 """What the gate refused of the request in hand: where a name has several addresses, aiohttp makes one OSError of all
@@ -342,19 +340,6 @@ async def _until_closed(crawl: asyncio.Future[None], ended: asyncio.Event, secon
         crawl.result()
 
 
-@contextmanager
-def _calm_collector() -> Iterator[None]:
-    """Have the garbage collector look less often, and not at what was there before: a page leaves no cycles."""
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(max(_YOUNG, before[0]), *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
-
-
 def run(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, Any]:
     """Run ``main`` with a transport in an event loop of its own; what it raises is raised here.
 
@@ -366,7 +351,7 @@ def run(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, Any]:
         loop.gate, loop.names = http.gate, http.names
         return loop
 
-    with _calm_collector(), asyncio.Runner(loop_factory=make_loop) as runner:
+    with calm_collector(), asyncio.Runner(loop_factory=make_loop) as runner:
         # not runner.run: on SIGINT it would cancel the crawl, which Scrapy takes for its end
         try:
             return runner.get_loop().run_until_complete(_crawl(http, carrier, main))
