@@ -49,6 +49,7 @@ class Rounds:
         self.tally = view.tally
         self.seeds: list[Seed] = []
         self.end = End.DONE
+        self._unasked: list[Seed] = []
         self._requested = self._moves = 0
 
     def run(self) -> None:
@@ -64,6 +65,7 @@ class Rounds:
             raise NothingFetchedError("nothing can be fetched: " + "; ".join(seed.trouble for seed in troubles))
         for seed in troubles:
             self._view.warning(seed.trouble)
+        self._unasked = [*self.seeds]
         with self._crawl, stoppable():
             self._inject(self.seeds)
             self._finish_what_was_begun()
@@ -130,9 +132,12 @@ class Rounds:
         place = domain_of if self._plan.stay == Stay.DOMAIN else host_of
         known = {seed.url for seed in self.seeds}
         found: list[Seed] = []
-        for seed in self.seeds:
+        waiting, self._unasked = self._unasked, []
+        for seed in waiting:
             page = self._crawl.page(seed.url, {WebPage.protocol_status})
             status = None if page is None else page.protocol_status
+            if page is not None and status is None:
+                self._unasked.append(seed)  # its turn is yet to come
             if status is None or status.code not in _MOVED or not status.args:
                 continue
             target = normalizers.normalize(status.args[0])
@@ -146,6 +151,7 @@ class Rounds:
             self._view.say(f"{seed.url} leads to {target}: that is crawled, too")
         if found:
             self.seeds += found
+            self._unasked += found
             self._inject(found)
 
     def _rank(self) -> None:

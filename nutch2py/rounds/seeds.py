@@ -22,6 +22,9 @@ _HOME = ("localhost", "127.", "[::1]", "10.", "192.168.")
 """What begins hosts that hardly ever have a certificate: without a scheme they are asked by http."""
 
 
+_MOST_ASKED = 100  # hosts
+
+
 class Seed(NamedTuple):
     """A line of seeds, its URL as the table has it, and why nothing can be fetched of it ("": it can)."""
 
@@ -77,6 +80,8 @@ def with_troubles(seeds: list[Seed], conf: Configuration) -> list[Seed]:
 async def _asked(seeds: list[Seed], names: Names, gate: AddressGate) -> list[Seed]:
     try:
         hosts = {host_of(seed.url) for seed in seeds if urlsplit(seed.url).scheme in ("http", "https", "ftp")}
+        if len(hosts) > _MOST_ASKED:
+            return seeds  # a list of somebody's, of which some are always gone: the first round tells
         told = await asyncio.gather(*(_trouble(host, names, gate) for host in hosts))
         troubles = dict(zip(hosts, told, strict=True))
         return [seed._replace(trouble=troubles.get(host_of(seed.url), "")) for seed in seeds]
