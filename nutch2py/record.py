@@ -12,6 +12,7 @@ from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Mu
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, overload
 
 from nutch2py.cells import CellError, decode_text, encode_text
+from nutch2py.decoded_views import Items, Values
 
 T = TypeVar("T")
 Columns = dict[bytes, bytes]
@@ -242,11 +243,11 @@ class MapValue(MutableMapping[str, T]):
 
     def items(self) -> ItemsView[str, T]:
         """Return keys and values, those included whose qualifier is not UTF-8 and cannot be looked up again."""
-        return _Items(self)
+        return Items(self)
 
     def values(self) -> ValuesView[T]:
         """Return the values, in the order of :meth:`items`."""
-        return _Values(self)
+        return Values(self)
 
     def __len__(self) -> int:
         return len(self.raw())
@@ -287,20 +288,6 @@ class MapValue(MutableMapping[str, T]):
 
     def __repr__(self) -> str:
         return f"MapValue({dict(self.decoded())!r})" if self._known or self._cleared else "MapValue(<not read>)"
-
-
-class _Items(ItemsView[str, T]):
-    _mapping: MapValue[T]
-
-    def __iter__(self) -> Iterator[tuple[str, T]]:
-        return iter(self._mapping.decoded())
-
-
-class _Values(ValuesView[T]):
-    _mapping: MapValue[T]
-
-    def __iter__(self) -> Iterator[T]:
-        return iter([value for _, value in self._mapping.decoded()])
 
 
 class Record:

@@ -39,7 +39,7 @@ MEMBERS = {
 """Private members of objects of other packages, with their class and a test."""
 INHERITED = {
     "mapreduce.job.TableJob": (
-        {"_read_input", "_runner_class", "_runner_kwargs", "_wrap_protocols"},
+        {"_read_input", "_runner_kwargs", "_wrap_protocols"},
         "tests/mapreduce/test_driver.py",
     ),
     "mapreduce.standins.JobKey": ({"_label", "_make_unique_job_key", "_owner"}, "tests/mapreduce/test_driver.py"),

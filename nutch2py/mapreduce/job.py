@@ -32,6 +32,7 @@ from nutch2py.mapreduce.job_file import JobFile, read_job_file
 from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.progress import TASK_ERROR, TaskChannel, stop_when_told, watch_driver
 from nutch2py.mapreduce.protocol import KeyValueProtocol, StreamedTextProtocol
+from nutch2py.mapreduce.runner_classes import runner_class
 from nutch2py.mapreduce.splits import FileSplit, ListSplit, RangeSplit, SideSplit, Split, decode_split
 from nutch2py.mapreduce.standins import mrjob_importable
 from nutch2py.plugin_guard import PAGES, PluginFailures
@@ -388,26 +389,6 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
 
         Input comes from files: the program's standard input, which may be closed, is left alone.
         """
-        runner = self._runner_class()(**{**self._runner_kwargs(), "stdin": BytesIO()})
+        runner = runner_class(self.options.runner)(**{**self._runner_kwargs(), "stdin": BytesIO()})
         runner.job_class = type(self)
         return runner
-
-    def _runner_class(self) -> type[Any]:
-        # a task needs none of them, and each brings half of mrjob
-        match self.options.runner:
-            case None | "inline":
-                from nutch2py.mapreduce.runners import InlineRunner
-
-                return InlineRunner
-            case "local":
-                from nutch2py.mapreduce.runners import LocalRunner
-
-                return LocalRunner
-            case "hadoop":
-                from nutch2py.mapreduce.yarn import HadoopRunner
-
-                return HadoopRunner
-            case _:
-                from nutch2py.mapreduce.spark import SparkRunner
-
-                return SparkRunner
