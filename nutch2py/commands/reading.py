@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -147,11 +148,44 @@ def _unlock(args: Arguments, conf: Configuration) -> int:
     return 0
 
 
+def _count_options(*places: str) -> Callable[[argparse.ArgumentParser], None]:
+    def options(parser: argparse.ArgumentParser) -> None:
+        if places:
+            parser.add_argument("place", choices=places, help="what rows are counted by")
+        parser.add_argument(
+            "-topN", "--top-n", type=whole_number, default=0, metavar="N", help="only so many, the greatest first"
+        )
+
+    return options
+
+
+def _count(title: str, kind: str) -> Callable[[Arguments, Configuration], int]:
+    def run(args: Arguments, conf: Configuration) -> int:
+        from nutch2py.jobs.counts import print_counts
+
+        return print_counts(conf, title, kind, getattr(args, "place", ""), args.top_n)
+
+    return run
+
+
 COMMANDS: dict[str, Command] = {
     "readdb": Command("read or dump the table", _readdb_options, _readdb),
     "hostinject": Command("put settings of hosts into the host table", _hostinject_options, _hostinject),
     "updatehostdb": Command("count pages and links by host", _updatehostdb_options, _updatehostdb),
     "readhostdb": Command("print the host table", _readhostdb_options, _readhostdb),
+    "domainstats": Command(
+        "count fetched pages by host, domain, suffix or tld",
+        _count_options("host", "domain", "suffix", "tld"),
+        _count("DomainStatistics", "domains"),
+    ),
+    "protocolstats": Command(
+        "count pages by protocol status", _count_options(), _count("ProtocolStatistics", "protocol")
+    ),
+    "crawlcomplete": Command(
+        "count by host or domain what is fetched and what is not",
+        _count_options("host", "domain"),
+        _count("CrawlCompletionStats", "completion"),
+    ),
     "createtable": Command("make the table, on HBase in several regions", _createtable_options, _createtable),
     "copytable": Command("copy the table to another store", _copytable_options, _copytable),
     "exporttable": Command("write the table's cells to a file", _exporttable_options, _exporttable),
