@@ -148,6 +148,21 @@ def _unlock(args: Arguments, conf: Configuration) -> int:
     return 0
 
 
+def _readlinkdb_options(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("-url", "--url", metavar="url", help="print who links to a page, with the anchors")
+    what.add_argument("-topN", "--top-n", type=whole_number, metavar="N", help="print the pages with the most inlinks")
+    parser.add_argument("-json", "--json", action="store_true", help="one JSON object a line")
+
+
+def _readlinkdb(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.linkdb import print_inlinks, print_most_linked
+
+    if args.url is not None:
+        return print_inlinks(conf, args.url, args.json)
+    return print_most_linked(conf, max(1, args.top_n), args.json)
+
+
 def _count_options(*places: str) -> Callable[[argparse.ArgumentParser], None]:
     def options(parser: argparse.ArgumentParser) -> None:
         if places:
@@ -173,6 +188,7 @@ COMMANDS: dict[str, Command] = {
     "hostinject": Command("put settings of hosts into the host table", _hostinject_options, _hostinject),
     "updatehostdb": Command("count pages and links by host", _updatehostdb_options, _updatehostdb),
     "readhostdb": Command("print the host table", _readhostdb_options, _readhostdb),
+    "readlinkdb": Command("print who links to a page, or what is linked to most", _readlinkdb_options, _readlinkdb),
     "domainstats": Command(
         "count fetched pages by host, domain, suffix or tld",
         _count_options("host", "domain", "suffix", "tld"),
