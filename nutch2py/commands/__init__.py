@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-
 from nutch2py.commands import checking, crawling, indexing, looking, whole
 from nutch2py.commands import reading as tables
 from nutch2py.commands.command import Arguments, Command, CommandParser
@@ -14,7 +12,7 @@ _ROOMS = (whole, crawling, indexing, tables, checking, looking)
 COMMANDS: dict[str, Command] = {name: command for room in _ROOMS for name, command in room.COMMANDS.items()}
 
 
-def command_parser(name: str) -> argparse.ArgumentParser:
+def command_parser(name: str) -> CommandParser:
     """Return the parser of a command."""
     command = COMMANDS[name]
     parser = CommandParser(prog=f"nutch2py {name}", description=command.summary, allow_abbrev=False)

@@ -40,6 +40,10 @@ class CommandParser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(rest)}{did_you_mean(option, known)}")
         return found
 
+    def actions(self) -> list[argparse.Action]:
+        """Return what stands for each option and argument."""
+        return list(self._actions)
+
     def error(self, message: str) -> NoReturn:
         """Print the usage; raise UsageError."""
         self.print_usage(sys.stderr)

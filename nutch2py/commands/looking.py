@@ -67,7 +67,40 @@ def _init(args: Arguments, conf: Configuration) -> int:
     return 0
 
 
+def _completion_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell that it is for")
+
+
+def _completion(args: Arguments, _: Configuration) -> int:
+    from nutch2py import commands
+    from nutch2py.commands.completion import script
+
+    summaries = {name: command.summary for name, command in commands.COMMANDS.items()}
+    print(script(args.shell, summaries, commands.command_parser), end="")
+    return 0
+
+
+def _version_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-json", "--json", action="store_true", help="as one JSON object")
+
+
+def _version(args: Arguments, _: Configuration) -> int:
+    import orjson
+
+    from nutch2py.version import parts
+
+    found = parts()
+    if args.json:
+        print(orjson.dumps(found).decode())
+    else:
+        for name, version in found.items():
+            print(f"{name} {version or '(not installed)'}")
+    return 0
+
+
 COMMANDS: dict[str, Command] = {
     "init": Command("make a configuration folder for a new crawl", _init_options, _init),
     "doctor": Command("look at what a crawl stands on, and say what is wrong", _doctor_options, _doctor),
+    "version": Command("print the versions of the program and its parts", _version_options, _version),
+    "completion": Command("print what completes commands and options in a shell", _completion_options, _completion),
 }

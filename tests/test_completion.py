@@ -1,0 +1,66 @@
+"""``nutch2py completion``: what shells offer is what commands take. ``nutch2py version``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from nutch2py.cli import main
+from nutch2py.commands import COMMANDS, command_parser
+from nutch2py.commands.completion import SHELLS, script, words_of
+from nutch2py.version import __version__
+
+SUMMARIES = {name: command.summary for name, command in COMMANDS.items()}
+
+
+def offered(tmp_path: Path, *words: str) -> list[str]:
+    """Return what bash offers for the last of some words."""
+    file = tmp_path / "completion"
+    file.write_text(script("bash", SUMMARIES, command_parser))
+    quoted = " ".join(f"'{word}'" for word in ("nutch2py", *words))
+    ask = f'source {file}; COMP_WORDS=({quoted}); COMP_CWORD={len(words)}; _nutch2py; echo "${{COMPREPLY[@]}}"'
+    done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_commands_are_offered(tmp_path: Path) -> None:
+    assert set(offered(tmp_path, "")) == {*COMMANDS, "--help", "--version"}
+    assert offered(tmp_path, "inj") == ["inject"]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_options_of_a_command_are_offered(tmp_path: Path, name: str) -> None:
+    expected = {spelling for option in words_of(command_parser(name)) for spelling in option.spellings}
+    assert set(offered(tmp_path, name, "-")) == expected
+
+
+def test_values_and_files_are_offered(tmp_path: Path) -> None:
+    assert offered(tmp_path, "crawl", "-stay", "") == ["host", "domain", "path", "anywhere"]
+    assert offered(tmp_path, "domainstats", "d") == ["domain"]
+    (tmp_path / "seeds.txt").write_text("")
+    assert offered(tmp_path, "inject", "see") == ["seeds.txt"]
+    assert offered(tmp_path, "crawl", "--conf", "see") == ["seeds.txt"]
+    assert offered(tmp_path, "-D", "x=y", "generate", "-to") == ["-topN"]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_shells_take_their_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    text = capsys.readouterr().out
+    assert all(name in text for name in COMMANDS)
+    if (program := shutil.which(shell)) is not None:
+        subprocess.run([program, "-n"], input=text, text=True, check=True)
+
+
+def test_versions_of_parts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["version", "-json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["nutch2py"] == __version__
+    assert {"scrapy", "lmdb", "tantivy", "mrjob", "happybase", "pysolr"} <= {name.lower() for name in found}
+    assert main(["version"]) == 0
+    assert f"lmdb {found['lmdb']}" in capsys.readouterr().out.splitlines()
