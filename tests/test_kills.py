@@ -88,15 +88,24 @@ def test_no_test_kills_in_a_way_that_does_not_notice() -> None:
     ]
     assert found == [
         # of the browser, and of the task that has one: whether another is there, or none is left, is looked at
-        *["tests.browser.test_hostile_pages: task.kill", "tests.browser.test_hostile_pages: chromium.kill"],
+        "tests.browser.test_hostile_pages: task.kill",
+        *["tests.browser.test_hostile_pages: chromium.kill"] * 2,
+        *["tests.browser.test_starting: task.send_signal", "tests.browser.test_starting: task.kill"],
+        "tests.browser.test_starting: chromium.kill",
         *["tests.kill.points: os.killpg", *["tests.kill.points: os.kill"] * 3],  # which note where they strike
+        "tests.kill.test_harness: os.kill",  # of the process itself, which takes it
         "tests.kills: os.killpg",
         "tests.kills: os.kill",
         "tests.mapreduce.test_hadoop_settings: process.send_signal",  # which is to have no effect
+        *["tests.mapreduce.tinyjobs: os.kill"] * 2,  # a task of itself and of its parent
+        "tests.outages.subjects: self._proxy.kill",
         "tests.outages.subjects: os.kill",  # of servers, which are asked after it
         *["tests.outages.test_outages: self._process.kill", "tests.outages.test_outages: os.kill"],
         "tests.outages.test_outages: subject.kill",
+        *["tests.outages.test_proxy: proxy.kill"] * 2,
         "tests.outages.trials: subject.kill",
+        "tests.rounds.test_crawl: process.send_signal",  # at a page under way; its exit code is looked at
+        *["tests.scrapy_projects.test_hostile_projects: spider.send_signal"] * 2,
         "tests.scrapy_projects.test_tutorial: spider.send_signal",  # at a page that is under way: its server knows
         "tests.soak.soaking: process.kill",  # that of a process which may have ended
         "tests.test_crawl_process: os.kill",  # the process itself, which goes on

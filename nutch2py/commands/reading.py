@@ -167,6 +167,7 @@ def _count_options(*places: str) -> Callable[[argparse.ArgumentParser], None]:
     def options(parser: argparse.ArgumentParser) -> None:
         if places:
             parser.add_argument("place", choices=places, help="what rows are counted by")
+        parser.set_defaults(place="")
         parser.add_argument(
             "-topN", "--top-n", type=whole_number, default=0, metavar="N", help="only so many, the greatest first"
         )
@@ -178,7 +179,7 @@ def _count(title: str, kind: str) -> Callable[[Arguments, Configuration], int]:
     def run(args: Arguments, conf: Configuration) -> int:
         from nutch2py.jobs.counts import print_counts
 
-        return print_counts(conf, title, kind, getattr(args, "place", ""), args.top_n)
+        return print_counts(conf, title, kind, args.place, args.top_n)
 
     return run
 

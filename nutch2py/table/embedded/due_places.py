@@ -14,6 +14,7 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from nutch2py.cells import decode_float
+from nutch2py.short_cache import short_cache
 from nutch2py.url.keys import reverse_url, unreverse_url
 
 SLOT_BITS, SLOT_BYTES = 22, 5
@@ -54,7 +55,7 @@ def key_of(place: bytes, value: bytes) -> bytes:
     return _reversed_head(place[_ORDER.size : slash]) + place[slash:]
 
 
-@lru_cache(maxsize=65_536)
+@short_cache(65_536, 256)
 def _reversed_head(head: bytes) -> bytes:
     return reverse_url(head.decode()).encode()
 
@@ -80,12 +81,16 @@ def _order(score: bytes) -> bytes:
     return _ORDER.pack(_INFINITE + 1 - bits if bits <= _INFINITE else 0)
 
 
-@lru_cache(maxsize=65_536)
 def front(time: bytes | None, score: bytes | None) -> Entry:
     """Return the beginning of an entry's key and value, by the cells of due time and score: b"" or None for none.
 
     Cells of another type count as 0 and as the best score, so that whoever reads the row meets them.
     """
+    return _front(time and time[: _TIME.size], score and score[: _ORDER.size])
+
+
+@lru_cache(maxsize=65_536)
+def _front(time: bytes | None, score: bytes | None) -> Entry:
     due = _TIME.unpack_from(time)[0] if time is not None and len(time) >= _TIME.size else 0
     return slot(due) + _order(score or b""), _TIME.pack(due)
 
@@ -117,7 +122,7 @@ def _entry(first: bytes, value: bytes, key: bytes, url: bytes, alone: bool) -> E
     return first + url[:LONGEST_URL] + b"\0" + blake2b(key, digest_size=_DIGEST).digest(), value + key
 
 
-@lru_cache(maxsize=65_536)
+@short_cache(65_536, 256)
 def _head(reversed_head: bytes) -> tuple[bytes, bool]:
     """Return the beginning of the URLs whose keys begin so, and whether no other keys are read as these URLs."""
     try:
