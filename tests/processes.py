@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+_NEVER = 300.0  # seconds
 HEEDING = """
 import signal, sys
 from nutch2py.cli import main
@@ -39,7 +40,10 @@ def heeding_signals() -> Iterator[None]:
 
 
 def wait_until(condition: Callable[[], object]) -> None:
+    """Wait for something that a busy machine does in minutes; fail where it will never be."""
+    until = time.monotonic() + _NEVER
     while not condition():
+        assert time.monotonic() < until, "what is waited for has not come"
         time.sleep(0.05)
 
 

@@ -39,7 +39,9 @@ class Service:
     def services(self, action: str, *words: str) -> str:
         command = [str(ROOT / "scripts" / "services"), action, self.kind, "--instance", self.name, *words]
         environment = {**os.environ, **self.environment}
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", check=False, env=environment
+        )
         assert done.returncode == 0, f"{' '.join(command)} failed:\n{done.stderr}"
         return done.stdout.strip()
 

@@ -207,7 +207,7 @@ from pathlib import Path
 from nutch2py.conf import Configuration
 from nutch2py.mapreduce.driver import run_job
 from nutch2py.mapreduce.splits import FileSplit
-from tests.mapreduce.tinyjobs import FailingJob, KilledJob, OneFailsJob, OrderJob, OrphanJob, ParentJob, WordJob
+from tests.mapreduce.tinyjobs import SlowJob
 
 conf = Configuration.load(overrides={"mapreduce.runner": "local", "tiny.folder": sys.argv[1]})
 run_job(SlowJob, conf, [FileSplit("/none", 0, 0, 0), FileSplit("/none", 0, 0, 1)], title=SlowJob.__name__)
