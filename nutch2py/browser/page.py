@@ -99,7 +99,7 @@ class Showing:
             async with asyncio.timeout(_GRACE):
                 parts = urlsplit(self._url)
                 cleared = {"origin": f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", "storageTypes": "all"}
-                later(self._session.send("Storage.clearDataForOrigin", cleared))
+                await self._session.send("Storage.clearDataForOrigin", cleared)  # before the next page can look
                 await self._page.close()
         except Exception:  # noqa: BLE001 - it hangs, has crashed, or was never there
             self._tab.spoiled = True

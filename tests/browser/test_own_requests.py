@@ -74,7 +74,8 @@ def test_cookies_of_the_answer_are_those_of_its_scripts_and_of_no_other_page(
     render(*urls, rules="all render selector=#root:not(:empty)", browser_tabs="1", fetcher_threads_per_queue="1")
     sent = [seen.headers.get("cookie", "") for seen in site.seen if seen.path == "/data"]
     assert [sorted(each.split("; ")) for each in sent] == [["own=2", "session=1"], ["own=2"]]
-    assert [b"before: ." in (render.pages[url].content or b"") for url in urls] == [True, True]
+    found = [b"before: ." in (render.pages[url].content or b"") for url in urls]
+    assert found == [True, True], [(page.protocol_status, page.content) for page in render.pages.values()]
     assert render.pages[urls[0]].headers["Set-Cookie"] == "session=1; HttpOnly"
     assert "Set-Cookie" not in render.pages[urls[1]].headers
     assert [seen.headers.get("cookie") for seen in site.seen if seen.path in ("/first", "/second")] == [None, None]
