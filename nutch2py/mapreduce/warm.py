@@ -84,7 +84,12 @@ class Nursery:
         with theirs:
             words = [sys.executable, "-P", "-c", _START, json.dumps(sys.path), job, configuration]
             environment = {**os.environ, "PYTHONUTF8": "1"}
-            self._process = subprocess.Popen(words, stdin=theirs.fileno(), env=environment)
+            # what is meant for the driver waits until the nursery can let it pass, and is no traceback of its beginning
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+            try:
+                self._process = subprocess.Popen(words, stdin=theirs.fileno(), env=environment)
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self._socket, self._lock = ours, threading.Lock()
 
     def order(self, order: Order, streams: list[int]) -> Task:
@@ -112,6 +117,7 @@ def serve() -> None:
     name, configuration = sys.argv[2:]
     for number in _STOPPING:
         signal.signal(number, signal.SIG_IGN)  # they are the driver's, which tells the tasks
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
     module, _, cls = name.partition(":")
     job = getattr(importlib.import_module(module), cls)
     from nutch2py.mapreduce.job_file import read_job_file

@@ -6,6 +6,7 @@ given. A fetch of pages that drip is stopped in ``test_signals.py``.
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import subprocess
@@ -43,6 +44,7 @@ SETTINGS = {
     "http.timeout": "30000",
 }
 SOON = 10.0  # seconds
+_ENDS = re.compile(r"finished at|IndexingJob: done\.")
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
@@ -110,7 +112,7 @@ def test_stopped_and_run_again(job: str, runner: str, number: signal.Signals, st
                 continue
             commands.assert_nothing_left(process.pid)
             # Python takes its handlers away when it ends: to a shell, which sees 128 and the signal, it is the same
-            late = -number if "finished at" in commands.log() else None
+            late = -number if _ENDS.search(commands.log()) else None
             assert process.returncode in (SIGNALS[number], late), commands.log()[-2000:]
             assert "Traceback" not in commands.log()
             slow.append(took)
