@@ -46,6 +46,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         in_order(items)
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a parameter of packed bytes by its argument: they may hold a clock, and say nothing to a reader."""
+    return argname if isinstance(val, bytes) and not val.isascii() else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Show with a failed test what the real servers that it used said last."""
