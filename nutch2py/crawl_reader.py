@@ -88,7 +88,7 @@ class CrawlReader:
         the pages of a host. ``mark``: rows that carry the mark, with ``batch_id`` that of the batch.
         """
         from nutch2py.table import KeyRange, MarkCondition, Query, prefix_range
-        from nutch2py.url.keys import unreverse_url
+        from nutch2py.url.keys import name_of_key
         from nutch2py.webpage import Mark, WebPage
 
         if host and (start or stop):
@@ -101,7 +101,7 @@ class CrawlReader:
         key_range = prefix_range(f"{_host_key(host)}:") if host else KeyRange(start, stop)
         self._begin()
         rows = self._told(self._table(WebPage).scan(Query(_set(fields), key_range, condition)))
-        return ((_name(key, unreverse_url), page) for key, page in rows)
+        return ((name_of_key(key), page) for key, page in rows)
 
     def page(self, url: str, fields: Iterable[Field[Any]] | None = None) -> WebPage | None:
         """Return the row of a URL, None when there is none; raise InputError when it is no URL."""
@@ -124,13 +124,13 @@ class CrawlReader:
         ``fields``, ``start`` and ``stop`` are as in :meth:`pages`.
         """
         from nutch2py.table import KeyRange, Query
-        from nutch2py.url.keys import unreverse_host
+        from nutch2py.url.keys import name_of_key, unreverse_host
 
         store = self._host_table()
         if store is None:
             return iter(())
         rows = self._told(store.scan(Query(_set(fields), KeyRange(start, stop))))
-        return ((_name(key, unreverse_host), host) for key, host in rows)
+        return ((name_of_key(key, unreverse_host), host) for key, host in rows)
 
     def host(self, name: str, fields: Iterable[Field[Any]] | None = None) -> Host | None:
         """Return the row of a host, None when the host table has none."""
@@ -223,14 +223,6 @@ class CrawlReader:
 
 def _set(fields: Iterable[Field[Any]] | None) -> frozenset[Field[Any]] | None:
     return None if fields is None else frozenset(fields)
-
-
-def _name(key: str, unreverse: Callable[[str], str]) -> str:
-    """Return what a row key stands for, the key itself when another program wrote one that is none."""
-    try:
-        return unreverse(key)
-    except ValueError:
-        return key
 
 
 def _host_key(host: str) -> str:

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from nutch2py.commands.command import Arguments, Command
+from nutch2py.commands.completion import SHELLS, script
 
 if TYPE_CHECKING:
     from nutch2py.conf import Configuration
@@ -68,12 +69,11 @@ def _init(args: Arguments, conf: Configuration) -> int:
 
 
 def _completion_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell that it is for")
+    parser.add_argument("shell", choices=SHELLS, help="the shell that it is for")
 
 
 def _completion(args: Arguments, _: Configuration) -> int:
     from nutch2py import commands
-    from nutch2py.commands.completion import script
 
     summaries = {name: command.summary for name, command in commands.COMMANDS.items()}
     print(script(args.shell, summaries, commands.command_parser), end="")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 from nutch2py.commands.command import Arguments, Command, whole_number
@@ -44,17 +45,17 @@ def _crawl(args: Arguments, conf: Configuration) -> int:
     from nutch2py.errors import NothingFetchedError
     from nutch2py.rounds.plan import Plan, Stay
     from nutch2py.rounds.running import Rounds
-    from nutch2py.rounds.summary import next_command, summary
-    from nutch2py.rounds.view import standard_view
+    from nutch2py.rounds.summary import summary
+    from nutch2py.rounds.view import view_of
 
     for name in ("pages", "time"):
         if getattr(args, name) == 0:
             raise UsageError(f"-{name} 0 would fetch nothing: leave it out for any number")
-    words = _place(args, conf)
+    place = _place(args, conf)
     plan = Plan(
         words=tuple(args.urls), depth=args.depth, pages=args.pages, minutes=args.time, stay=Stay(args.stay)
     )  # fmt: skip
-    view = standard_view(every_line=args.verbose, quiet=args.quiet)
+    view = view_of(sys.stdout, every_line=args.verbose, quiet=args.quiet)
     rounds = Rounds(conf, plan, view, index=args.index != "none")
     try:
         rounds.run()
@@ -64,7 +65,7 @@ def _crawl(args: Arguments, conf: Configuration) -> int:
         raise
     finally:
         view.close()
-    for line in summary(rounds.tally, plan, rounds.end, next_command(words)):
+    for line in summary(rounds.tally, plan, rounds.end, place):
         print(line)
     if rounds.tally.good:
         return 0

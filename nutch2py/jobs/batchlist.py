@@ -28,7 +28,7 @@ import orjson
 from nutch2py.conf import Configuration
 from nutch2py.mapreduce.held import LOCKS, Holder, decode_holders
 from nutch2py.mapreduce.parameters import ALL, REINDEX
-from nutch2py.mapreduce.splits import ListSplit, RangeSplit, Split
+from nutch2py.mapreduce.splits import ListSplit, Split, range_splits
 from nutch2py.record import Field
 from nutch2py.table import DataStore, KeyRange, MarkCondition, Query, WriteBatch, open_store, prefix_range
 from nutch2py.table.clock import now_ms
@@ -262,4 +262,4 @@ def rows_of_batch(
         state = lists.state(batch_id)
         return [*lists.splits(batch_id, tasks)], state.count if state else None
     query = Query(fields, mark=mark_condition(mark, batch_id))
-    return [RangeSplit(key_range) for key_range in store.key_ranges(query, tasks)], None
+    return range_splits(store, query, tasks), None

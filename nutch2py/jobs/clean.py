@@ -15,7 +15,7 @@ from nutch2py.jobs.works import CLEAN
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import JobParameters
-from nutch2py.mapreduce.splits import RangeSplit
+from nutch2py.mapreduce.splits import range_splits
 from nutch2py.record import Field
 from nutch2py.table import Query
 from nutch2py.webpage import CrawlStatus, ParseStatusCode, WebPage
@@ -95,7 +95,7 @@ def clean(conf: Configuration, commit: bool = True) -> JobResult:
     log.line("starting")
     with begin(conf, CLEAN) as tables:
         store = tables.store
-        splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(_FIELDS), map_tasks(conf))]
+        splits = range_splits(store, Query(_FIELDS), map_tasks(conf))
         result = run_job(
             CleaningJob,
             conf,

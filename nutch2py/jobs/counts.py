@@ -15,7 +15,7 @@ from nutch2py.jobs.works import READ
 from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import JobParameters
-from nutch2py.mapreduce.splits import RangeSplit
+from nutch2py.mapreduce.splits import range_splits
 from nutch2py.record import Field
 from nutch2py.table import Query
 from nutch2py.url.keys import host_of_key, unreverse_host
@@ -90,7 +90,7 @@ def count_rows(conf: Configuration, title: str, kind: str, place: str = "") -> d
     """Return numbers of rows by name, in the order of names; ``title``: the job's name in the log."""
     with begin(conf, READ) as tables:
         store = tables.store
-        splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(CountingJob.fields), map_tasks(conf))]
+        splits = range_splits(store, Query(CountingJob.fields), map_tasks(conf))
         parameters = CountParameters(kind=kind, place=place)
         result = run_job(CountingJob, conf, splits, parameters, title=title, expected=store.row_estimate())
     return dict(sorted(result.output))

@@ -24,7 +24,7 @@ from nutch2py.jobs.works import DEDUP
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import JobParameters
-from nutch2py.mapreduce.splits import RangeSplit
+from nutch2py.mapreduce.splits import range_splits
 from nutch2py.parser.main_text import reading_text
 from nutch2py.record import Field
 from nutch2py.table import Query, WriteBatch, open_store
@@ -244,7 +244,7 @@ def dedup(conf: Configuration, near: bool = False) -> JobResult:
     with begin(conf, DEDUP) as tables:
         store = tables.store
         expected = store.row_estimate()
-        splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(_FIELDS), map_tasks(conf))]
+        splits = range_splits(store, Query(_FIELDS), map_tasks(conf))
         result = run_job(DeduplicationJob, conf, splits, title="DeduplicationJob", expected=expected)
         log.raw(f"Deduplication: {result.count('DeduplicationJob', 'duplicates')} documents marked as duplicates")
         if near:

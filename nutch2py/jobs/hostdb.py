@@ -24,7 +24,7 @@ from nutch2py.jobs.works import UPDATEHOSTDB
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import JobParameters
-from nutch2py.mapreduce.splits import FileSplit, RangeSplit, read_lines, split_files
+from nutch2py.mapreduce.splits import FileSplit, range_splits, read_lines, split_files
 from nutch2py.reporting import say
 from nutch2py.table import Query, open_store
 from nutch2py.url.keys import host_of_key, reverse_host, unreverse_host
@@ -152,7 +152,7 @@ def updatehostdb(conf: Configuration, links: bool) -> JobResult:
     with begin(conf, UPDATEHOSTDB) as tables:
         store = tables.store
         open_store(conf, Host).create()
-        splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(host_fields(links)), map_tasks(conf))]
+        splits = range_splits(store, Query(host_fields(links)), map_tasks(conf))
         rows = store.row_estimate()
         asked = HostDbParameters(links=links)
         result = run_job(HostDbUpdateJob, conf, splits, asked, title="HostDbUpdateJob", expected=rows)

@@ -18,7 +18,7 @@ from nutch2py.jobs.works import INDEX_ALL, INDEX_BATCH
 from nutch2py.mapreduce.driver import JobResult, map_tasks, merge_counters, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import ALL, REINDEX, BatchParameters, JobParameters
-from nutch2py.mapreduce.splits import RangeSplit, Split
+from nutch2py.mapreduce.splits import Split, range_splits
 from nutch2py.plugin_guard import PluginError
 from nutch2py.table import MarkCondition, Query
 from nutch2py.webpage import Mark, WebPage
@@ -136,13 +136,13 @@ def index(conf: Configuration, batch_id: str) -> JobResult:
             splits = [*lists.splits(batch_id, map_tasks(conf))]
         else:
             query = Query(fields, mark=parameters.condition)
-            splits = [RangeSplit(key_range) for key_range in store.key_ranges(query, map_tasks(conf))]
+            splits = range_splits(store, query, map_tasks(conf))
         state, known = lists.state(batch_id), lists.states()
         expected = state.count if listed and state is not None else store.row_estimate()
         result = run_job(IndexerJob, conf, splits, parameters, title="IndexingJob", expected=expected)
         if not listed and not parameters.every:
             gone = replace(parameters, only_gone=True)  # without a list the update mark finds no page that is gone
-            splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(_STATE), map_tasks(conf))]
+            splits = range_splits(store, Query(_STATE), map_tasks(conf))
             result = merge_counters([result, run_job(IndexerJob, conf, splits, gone, title="IndexingJob: gone pages")])
         _let_go(conf, lists, batch_id, known)
         counts = result.counters.get("IndexerStatus", {})

@@ -16,11 +16,11 @@ from nutch2py.jobs.works import READ
 from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import SEVERAL, JobParameters
-from nutch2py.mapreduce.splits import RangeSplit
+from nutch2py.mapreduce.splits import range_splits
 from nutch2py.record import Field
 from nutch2py.reporting import say
 from nutch2py.table import Query
-from nutch2py.url.keys import reverse_url, unreverse_url
+from nutch2py.url.keys import name_of_key, reverse_url
 from nutch2py.webpage import WebPage
 
 _FIELDS: frozenset[Field[Any]] = frozenset({WebPage.inlinks})
@@ -71,19 +71,12 @@ def most_linked(conf: Configuration, top: int) -> list[tuple[str, int]]:
     """Return the URLs with the most inlinks, and how many those are: the most first, equal ones by row key."""
     with begin(conf, READ) as tables:
         store = tables.store
-        splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(_FIELDS), map_tasks(conf))]
+        splits = range_splits(store, Query(_FIELDS), map_tasks(conf))
         result = run_job(
             TopLinkedJob, conf, splits, TopParameters(top=top), title="LinkDbReader", expected=store.row_estimate()
         )
     best = sorted(result.output, key=lambda each: (-each[1], each[0]))[:top]
-    return [(_url(key), count) for key, count in best]
-
-
-def _url(key: str) -> str:
-    try:
-        return unreverse_url(key)
-    except ValueError:  # another program's
-        return key
+    return [(name_of_key(key), count) for key, count in best]
 
 
 def print_most_linked(conf: Configuration, top: int, as_json: bool = False) -> int:

@@ -17,7 +17,7 @@ from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pair, TableJob
 from nutch2py.mapreduce.parameters import NUMBER, JobParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol
-from nutch2py.mapreduce.splits import RangeSplit, SideSplit
+from nutch2py.mapreduce.splits import SideSplit, range_splits
 from nutch2py.ranges import LONG, Range
 from nutch2py.record import Field
 from nutch2py.scoring.rank_model import Change, PageRankModel, difference, received, shares
@@ -176,7 +176,7 @@ class MapReduceRanks:
     def read(self, store: DataStore[WebPage]) -> None:
         """Make the blocks of the table."""
         self.side.create()
-        splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(FIELDS), map_tasks(self.conf))]
+        splits = range_splits(store, Query(FIELDS), map_tasks(self.conf))
         rows = store.row_estimate()
         bits = bucket_bits(rows)
         expected = rows * 2 if rows else None  # each page is read, then numbered

@@ -26,11 +26,11 @@ from nutch2py.jobs.works import READ
 from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import JobParameters
-from nutch2py.mapreduce.splits import RangeSplit
+from nutch2py.mapreduce.splits import range_splits
 from nutch2py.record import Field
 from nutch2py.reporting import say
 from nutch2py.table import DataStore, Query
-from nutch2py.url.keys import reverse_url, unreverse_url
+from nutch2py.url.keys import name_of_key, reverse_url
 from nutch2py.webpage import WebPage
 
 Shown = Mapping[str, bool]
@@ -83,10 +83,7 @@ class DumpJob(TableJob[DumpParameters]):
         """Yield each row whose URL matches, as lines."""
         with closing(self.markdown) if self.markdown else nullcontext():
             for key, page in pages:
-                try:
-                    url = unreverse_url(key)
-                except ValueError:
-                    url = key
+                url = name_of_key(key)
                 if self.regex.fullmatch(url):
                     markdown = self.markdown.read(url, page) if self.markdown else None
                     text = f"{url}\t{page_text(key, page, **self.parameters.shown, markdown=markdown)}"
@@ -114,7 +111,7 @@ def collect_stats(conf: Configuration, sort: bool, exact: bool = False) -> Stats
         figures = index.figures()
         if not figures.unreadable:
             return StatsCollector.of_figures(figures)
-    splits = [RangeSplit(key_range) for key_range in store.key_ranges(Query(StatsJob.fields), map_tasks(conf))]
+    splits = range_splits(store, Query(StatsJob.fields), map_tasks(conf))
     parameters = StatsParameters(sort=sort)
     result = run_job(StatsJob, conf, splits, parameters, title="WebTableReader", expected=store.row_estimate())
     stats = StatsCollector(sort)
@@ -177,7 +174,7 @@ def dump(conf: Configuration, folder: Path, regex: str, shown: Shown, markdown: 
     parameters = DumpParameters(regex=regex or ".*", shown=dict(shown))
     say("WebTable dump: starting")
     query = Query(page_fields(**shown))
-    splits = [RangeSplit(key_range) for key_range in store.key_ranges(query, map_tasks(conf))]
+    splits = range_splits(store, query, map_tasks(conf))
     rows = store.row_estimate()
     try:
         result = run_job(DumpJob, conf, splits, parameters, title="WebTable dump", expected=rows, output=folder)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
 from nutch2py.errors import InputError
-from nutch2py.table import KeyRange
+from nutch2py.table import DataStore, KeyRange, Query
 from nutch2py.table.due import Span
 
 _MIN_PIECE, _MAX_PIECE = 64 << 10, 16 << 20  # bytes of a file in one split
@@ -55,6 +55,11 @@ class FileSplit(NamedTuple):
 
 
 Split = RangeSplit | ListSplit | DueSplit | SideSplit | FileSplit
+
+
+def range_splits(store: DataStore[Any], query: Query, tasks: int) -> list[Split]:
+    """Return what a query reads of a table, cut for about so many tasks."""
+    return [RangeSplit(key_range) for key_range in store.key_ranges(query, tasks)]
 
 
 def encode_split(split: Split) -> bytes:

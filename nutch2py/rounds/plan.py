@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from nutch2py.conf import Configuration
@@ -69,8 +68,3 @@ def folder_of(url: str) -> str:
     """Return a URL up to the last slash of its path."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}{parts.path.rpartition('/')[0]}/"
-
-
-def is_file(word: str) -> bool:
-    """Tell whether a word of the command line names a file or a folder of seeds rather than a site."""
-    return "://" not in word and Path(word).exists()

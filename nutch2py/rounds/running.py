@@ -98,7 +98,6 @@ class Rounds:
         if self._seconds_left() <= 0:
             self.end = End.TIME
             return False
-        self._view.round = self.tally.rounds + 1
         made = self._do("generate", lambda: self._crawl.generate(top_n=min(left or ROUND_URLS, ROUND_URLS)))
         self.tally.left = made.group("generator")
         if not made.urls:
@@ -126,7 +125,7 @@ class Rounds:
 
     def _follow_moved_seeds(self) -> None:
         """Make seeds of the other sites that seeds lead to: ``example.org`` is often at ``www.example.org``."""
-        if self._plan.stay == Stay.ANYWHERE:
+        if self._plan.stay == Stay.ANYWHERE or not self._unasked:
             return
         normalizers = URLNormalizers(self.conf, "fetcher")
         place = domain_of if self._plan.stay == Stay.DOMAIN else host_of

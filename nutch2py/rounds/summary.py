@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from nutch2py.fetcher.answer import FailureKind
@@ -48,8 +48,8 @@ _FAILURE = {
 """By the names of counters."""
 
 
-def summary(tally: Tally, plan: Plan, end: End, commands: str) -> Iterator[str]:
-    """Yield the lines. ``commands``: how the next command begins, ``nutch2py {} -D …``; ``{}`` is its name."""
+def summary(tally: Tally, plan: Plan, end: End, place: Sequence[str]) -> Iterator[str]:
+    """Yield the lines. ``place``: the options by which later commands find the crawl and its index."""
     links, new = tally.links
     rounds = f"{tally.rounds} round{'s' if tally.rounds != 1 else ''}"
     size = f" ({_size(tally.bytes)})" if tally.bytes else ""
@@ -64,8 +64,8 @@ def summary(tally: Tally, plan: Plan, end: End, commands: str) -> Iterator[str]:
     yield from _not_reached(tally, plan, end)
     if tally.documents:
         yield "Search it:"
-        yield f"  {commands.format('search')} WORDS"
-        yield f"  {commands.format('serve')}"
+        yield f"  {command_line(place, 'search', 'WORDS')}"
+        yield f"  {command_line(place, 'serve')}"
 
 
 def _left_out(tally: Tally) -> Iterator[str]:
@@ -104,11 +104,8 @@ def _size(count: int) -> str:
     return f"{count / 1000**power:,.1f} {('B', 'kB', 'MB', 'GB')[power]}" if power else f"{count} B"
 
 
-def next_command(words: list[str]) -> str:
-    """Return how the commands after the crawl begin: the options that say where it is, as a shell reads them."""
-    name = os.environ.get("NUTCH2PY_COMMAND", "nutch2py")
-    return " ".join([*map(_braced, [name]), "{}", *map(_braced, words)])
-
-
-def _braced(word: str) -> str:
-    return shlex.quote(word).replace("{", "{{").replace("}", "}}")
+def command_line(place: Sequence[str], *words: str) -> str:
+    """Return a command as a shell reads it; ``place``: the options that say where the crawl is."""
+    name, *rest = words
+    line = shlex.join([os.environ.get("NUTCH2PY_COMMAND", "nutch2py"), name, *place])
+    return " ".join([line, *rest])

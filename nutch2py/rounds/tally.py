@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from nutch2py.mapreduce.driver import JobResult
 
-_FETCH, _PARSE, _UPDATE, _INDEX = "FetcherStatus", "ParserStatus", "updatedb", "IndexerStatus"
+_FETCH, _PARSE, _UPDATE = "FetcherStatus", "ParserStatus", "updatedb"
 _GOOD = ("SUCCESS", "NOTMODIFIED")
 _MOVED = ("MOVED", "TEMP_MOVED")
 _GONE = ("GONE", "NOTFOUND", "ACCESS_DENIED", "ROBOTS_DENIED")
@@ -87,8 +87,3 @@ class Tally:
     def unparsed(self) -> int:
         """Pages that no parser could read."""
         return self.sums.count(_PARSE, "failed")
-
-    @property
-    def indexed(self) -> int:
-        """Documents sent to the index."""
-        return self.sums.count(_INDEX, "added")

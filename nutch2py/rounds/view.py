@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import time
 from typing import TextIO
 
@@ -40,7 +39,6 @@ class View:
     def __init__(self, stream: TextIO, *, every_line: bool = False, quiet: bool = False) -> None:
         self._stream, self._every_line, self._quiet = stream, every_line, quiet
         self.tally = Tally()
-        self.round = 0
         self._job, self._of, self._begun, self._url = "", 0, 0, ""
         self._notes = ""
         self._next = 0.0
@@ -141,7 +139,7 @@ class LiveView(View):
         return [
             "-" * width,
             f"{total}; {found:,} links, {new:,} of them new" if found else total,
-            f"round {self.round}: {bar}{self._state()}",
+            f"round {tally.rounds + 1}: {bar}{self._state()}",
             self._url,
         ]
 
@@ -159,8 +157,3 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole // 60 % 60} min"
-
-
-def standard_view(*, every_line: bool, quiet: bool) -> View:
-    """Return the view on standard output."""
-    return view_of(sys.stdout, every_line=every_line, quiet=quiet)

@@ -7,6 +7,7 @@ user info and fragment are left out, the port is there when the URL writes it, a
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from nutch2py.url.javaurl import parse_url
 from nutch2py.url.length import MAX_LENGTH
@@ -69,6 +70,14 @@ def unreverse_url(key: str) -> str:
         slash = len(key)
     head = _heads.get(key[:slash])
     return (head if head is not None else _unreverse_head(key, key[:slash])) + key[slash:]
+
+
+def name_of_key(key: str, unreverse: Callable[[str], str] = unreverse_url) -> str:
+    """Return what a row key stands for, the key itself when another program wrote one that is none."""
+    try:
+        return unreverse(key)
+    except ValueError:
+        return key
 
 
 def _unreverse_head(key: str, reversed_head: str) -> str:
