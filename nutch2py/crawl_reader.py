@@ -13,6 +13,9 @@ from nutch2py.errors import InputError
 from nutch2py.reporting import Progress, Reporter, adopt, reporting_to
 
 if TYPE_CHECKING:
+    from nutch2py.joblog.entry import JobEntry
+    from nutch2py.joblog.figures import Figures
+    from nutch2py.joblog.overview import Overview
     from nutch2py.jobs.batch_report import BatchReport
     from nutch2py.jobs.readdb_stats import StatsCollector
     from nutch2py.record import Field, Record
@@ -154,6 +157,34 @@ class CrawlReader:
 
         with self._reporting():
             return open_batches(self.conf)
+
+    def jobs(self, limit: int = 100, before: str | None = None) -> list[JobEntry]:
+        """Return the entries of the job log, the newest first: ``limit`` at most, ``before`` the entry of this id."""
+        from nutch2py.jobs.watching import logged_jobs
+
+        with self._reporting():
+            return logged_jobs(self.conf, limit, before)
+
+    def job(self, entry_id: str) -> JobEntry | None:
+        """Return one entry of the job log, None when there is none of this id."""
+        from nutch2py.jobs.watching import logged_job
+
+        with self._reporting():
+            return logged_job(self.conf, entry_id)
+
+    def figures(self) -> Figures | None:
+        """Return the figures of the table, which costs no scan; None where nothing is kept or was counted."""
+        from nutch2py.jobs.watching import figures
+
+        with self._reporting():
+            return figures(self.conf)
+
+    def overview(self) -> Overview | None:
+        """Return what the jobs that read every row have seen of the crawl as a whole; None before the first has."""
+        from nutch2py.jobs.watching import overview
+
+        with self._reporting():
+            return overview(self.conf)
 
     def search(self, query: str, *, start: int = 0, rows: int = 10) -> SearchResult:
         """Ask the index for ``rows`` hits from ``start`` on, in the language of the command search.

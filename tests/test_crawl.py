@@ -219,6 +219,10 @@ READING: dict[str, Callable[[Crawl], Any]] = {
     "host": lambda crawl: crawl.host("example.org"),
     "stats": lambda crawl: crawl.stats(),
     "batches": lambda crawl: crawl.batches(),
+    "jobs": lambda crawl: crawl.jobs(),
+    "job": lambda crawl: crawl.job("none"),
+    "figures": lambda crawl: crawl.figures(),
+    "overview": lambda crawl: crawl.overview(),
 }
 MAKING = {"inject", "import_", "hostinject"}
 ELSEWHERE = {"search", "solrdedup", "close", "printing"}

@@ -1,0 +1,1 @@
+"""The job log of a crawl: what its jobs did and do, snapshots of the table, and an overview of it, for who watches."""
