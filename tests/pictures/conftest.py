@@ -1,0 +1,3 @@
+from tests.pictures.chrome import axe, chrome
+
+__all__ = ["axe", "chrome"]
