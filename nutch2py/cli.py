@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from nutch2py.commands import COMMANDS, command_parser
 from nutch2py.commands.command import did_you_mean
+from nutch2py.commands.old_names import command_of
 from nutch2py.disk import disk_trouble
 from nutch2py.errors import NutchError, StoreError, UsageError
 from nutch2py.secrets import concealed
@@ -101,6 +102,7 @@ def _run(argv: Sequence[str], secrets: list[str]) -> int:
             return 0
         print(_usage())
         return 0 if {"--help", "-h", "-help"} & set(rest) else 1
+    name = command_of(name)
     if name not in COMMANDS:
         raise UsageError(f"there is no command {name}{did_you_mean(name, COMMANDS)}: nutch2py --help lists them")
     try:

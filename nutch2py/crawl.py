@@ -42,15 +42,18 @@ class Crawl(CrawlReader):
 
     # the jobs of a round
 
-    def inject(self, seeds: str | Path | Iterable[str]) -> JobResult:
+    def inject(
+        self, seeds: str | Path | Iterable[str], *, filter_urls: bool = True, normalize: bool = True
+    ) -> JobResult:
         """Put seeds into the table, which is made if need be: a file, a folder, ``hdfs://…``, or an iterable of lines.
 
-        Counters are in the group ``injector``. Raise :class:`~nutch2py.errors.InputError` when no file is there.
+        ``filter_urls``, ``normalize``: whether filters and normalizers see them. Counters are in the group
+        ``injector``. Raise :class:`~nutch2py.errors.InputError` when no file is there.
         """
         from nutch2py.jobs.inject import inject
 
         with self._reporting(), _path_of(seeds) as path:
-            return inject(self.conf, path)
+            return inject(self.conf, path, filter_urls=filter_urls, normalize=normalize)
 
     def generate(
         self,
@@ -83,6 +86,24 @@ class Crawl(CrawlReader):
                 sitemap=sitemap,
                 batch_id=batch_id,
             )
+
+    def freegen(
+        self,
+        seeds: str | Path | Iterable[str],
+        *,
+        filter_urls: bool = False,
+        normalize: bool = False,
+        batch_id: str = "",
+    ) -> GenerateResult:
+        """Make a batch of the URLs of seeds, as :meth:`inject` takes them, whether they are due or not.
+
+        URLs that the table does not have are injected. ``filter_urls``, ``normalize``: whether filters and normalizers
+        see them; ``batch_id`` and counters are those of :meth:`generate`, and of :meth:`inject` what rows were made.
+        """
+        from nutch2py.jobs.freegen import freegen
+
+        with self._reporting(), _path_of(seeds) as path:
+            return freegen(self.conf, path, filter_urls=filter_urls, normalize=normalize, batch_id=batch_id)
 
     def fetch(
         self,
@@ -257,12 +278,15 @@ class Crawl(CrawlReader):
         with self._reporting():
             return import_from(self.conf, Path(file))
 
-    def copy_to(self, store: str) -> int:
-        """Copy every cell to the table of the same name in another store; return the number of rows."""
+    def copy_to(self, store: str, *, filter_urls: bool = False, normalize: bool = False) -> int:
+        """Copy every cell to the table of the same name in another store; return the number of rows.
+
+        ``filter_urls``: only rows whose URL the filters accept; ``normalize``: to the row of its normal form.
+        """
         from nutch2py.jobs.tables import copy_to
 
         with self._reporting():
-            return copy_to(self.conf, store)
+            return copy_to(self.conf, store, filter_urls=filter_urls, normalize=normalize)
 
 
 @contextmanager

@@ -1,11 +1,15 @@
-"""What a disk that takes nothing more means to a user: which it is, what to do, which exit code."""
+"""Files that commands make, and what a disk that takes nothing more means to a user: which it is, what to do."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from nutch2py.errors import NutchError, StoreError, causes_of
 
@@ -30,6 +34,31 @@ def disk_trouble(error: BaseException, where: str | Path, instead: str = "") -> 
             other = f", or {instead}" if instead else ""
             return f"{what} for {cause.filename or where}: {repair}{other}; then run it again"
     return None
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[IO[bytes]]:
+    """Give a file to write to that takes its name, and the place of one of that name, when the block is done.
+
+    Raises :class:`StoreError` when it cannot be written; an exception of the block leaves what was there before.
+    """
+    if os.path.isdir(path):  # noqa: PTH112  # never raises
+        raise StoreError(f"cannot write {path}: it is a folder: name a file that you can write")
+    part = path.with_name(f".{path.name}.part-{os.getpid()}")
+    try:
+        with part.open("wb") as out:
+            yield out
+            out.flush()
+            os.fsync(out.fileno())
+        part.replace(path)
+    except OSError as error:
+        trouble = disk_trouble(error, path, "name another file")
+        raise StoreError(
+            trouble or f"cannot write {path}: {error.strerror or error}: name a file that you can write"
+        ) from error
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def temporary_trouble(error: BaseException) -> NutchError | None:

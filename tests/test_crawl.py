@@ -224,7 +224,7 @@ READING: dict[str, Callable[[Crawl], Any]] = {
     "figures": lambda crawl: crawl.figures(),
     "overview": lambda crawl: crawl.overview(),
 }
-MAKING = {"inject", "import_", "hostinject"}
+MAKING = {"inject", "freegen", "import_", "hostinject"}
 ELSEWHERE = {"search", "solrdedup", "close", "printing"}
 """What asks the index, or nothing."""
 

@@ -21,11 +21,35 @@ if TYPE_CHECKING:
 
 def _inject_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url_dir", help="a seed file, or a folder of them: one URL a line")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("-overwrite", "--overwrite", action="store_true", help="set up rows anew that are there")
+    what.add_argument("-update", "--update", action="store_true", help="set score, interval and metadata of rows")
+    parser.add_argument("-noFilter", "--no-filter", action="store_true", help="do not filter URLs")
+    parser.add_argument("-noNormalize", "--no-normalize", action="store_true", help="do not normalize URLs")
 
 
 def _inject(args: Arguments, conf: Configuration) -> int:
-    printing(conf).inject(args.url_dir)
+    for name in ("overwrite", "update"):
+        if getattr(args, name):
+            conf.set(f"db.injector.{name}", "true")
+    printing(conf).inject(args.url_dir, filter_urls=not args.no_filter, normalize=not args.no_normalize)
     return 0
+
+
+def _freegen_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("url_dir", help="a seed file, or a folder of them: one URL a line")
+    parser.add_argument("-filter", "--filter", action="store_true", help="filter URLs")
+    parser.add_argument("-normalize", "--normalize", action="store_true", help="normalize URLs")
+    parser.add_argument(
+        "-batchId", "--batch-id", default="", metavar="id", help="the batch's id (default: seconds-random)"
+    )
+
+
+def _freegen(args: Arguments, conf: Configuration) -> int:
+    made = printing(conf).freegen(
+        args.url_dir, filter_urls=args.filter, normalize=args.normalize, batch_id=args.batch_id
+    )
+    return 0 if made.urls else 1
 
 
 def _generate_options(parser: argparse.ArgumentParser) -> None:
@@ -109,6 +133,7 @@ def _updatedb(args: Arguments, conf: Configuration) -> int:
 COMMANDS: dict[str, Command] = {
     "inject": Command("inject new URLs into the table", _inject_options, _inject),
     "generate": Command("generate a batch of URLs to fetch", _generate_options, _generate),
+    "freegen": Command("make a batch of URLs of a file, due or not", _freegen_options, _freegen),
     "fetch": Command("fetch the URLs of a batch", _fetch_options, _fetch),
     "parse": Command("parse the pages of a batch", _parse_options, _parse),
     "updatedb": Command("update the table from a batch", batch_options, _updatedb),

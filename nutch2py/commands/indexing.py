@@ -50,6 +50,18 @@ def _solrindex(args: Arguments, conf: Configuration) -> int:
     return _index(args, conf)
 
 
+def _elasticindex_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "cluster", metavar="cluster", help="not read, for elastic.host says where; Nutch 2 takes its name"
+    )
+    batch_options(parser, reindex=True)
+
+
+def _elasticindex(args: Arguments, conf: Configuration) -> int:
+    conf.set("plugin.includes", f"{conf.get_trimmed('plugin.includes')}|indexer-elastic")
+    return _index(args, conf)
+
+
 def _use_solr(conf: Configuration, address: str) -> None:
     """Send to a Solr, besides the writers that ``plugin.includes`` may name."""
     conf.set("solr.server.url", address)
@@ -167,6 +179,9 @@ COMMANDS: dict[str, Command] = {
     "pagerank": Command("compute the PageRank of every page", _pagerank_options, _pagerank),
     "index": Command("index the pages of a batch", _index_options, _index),
     "solrindex": Command("index the pages of a batch in Solr (old name)", _solrindex_options, _solrindex),
+    "elasticindex": Command(
+        "index the pages of a batch in Elasticsearch or OpenSearch (old name)", _elasticindex_options, _elasticindex
+    ),
     "dedup": Command("mark pages that are equal to a better one", _dedup_options, _dedup),
     "solrdedup": Command("delete duplicates from Solr", _solrdedup_options, _solrdedup),
     "clean": Command("delete what is gone, redirected or duplicate from the index", _clean_options, _clean),

@@ -68,6 +68,21 @@ def _init(args: Arguments, conf: Configuration) -> int:
     return 0
 
 
+def _plugin_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", nargs="?", default="", metavar="pluginId", help="only this plug-in, and what it does")
+    parser.add_argument("class_name", nargs="?", default="", metavar="className", help="run main of this class of it")
+    parser.add_argument("words", nargs="*", metavar="arg", help="what main is given")
+    parser.add_argument("-json", "--json", action="store_true", help="one JSON object a line")
+
+
+def _plugin(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.plugin_list import print_plugins, run_class
+
+    if args.class_name:
+        return run_class(conf, args.id, args.class_name, args.words)
+    return print_plugins(conf, args.id, args.json)
+
+
 def _completion_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=SHELLS, help="the shell that it is for")
 
@@ -102,5 +117,6 @@ COMMANDS: dict[str, Command] = {
     "init": Command("make a configuration folder for a new crawl", _init_options, _init),
     "doctor": Command("look at what a crawl stands on, and say what is wrong", _doctor_options, _doctor),
     "version": Command("print the versions of the program and its parts", _version_options, _version),
+    "plugin": Command("list the plug-ins, or run a class of one", _plugin_options, _plugin),
     "completion": Command("print what completes commands and options in a shell", _completion_options, _completion),
 }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nutch2py.commands.command import Arguments, Command, printing, whole_number
+from nutch2py.errors import UsageError
 
 if TYPE_CHECKING:
     from nutch2py.conf import Configuration
@@ -18,9 +20,14 @@ def _readdb_options(parser: argparse.ArgumentParser) -> None:
     what.add_argument("-stats", "--stats", action="store_true", help="counts by status, scores, retries")
     what.add_argument("-url", "--url", metavar="url", help="print one row")
     what.add_argument("-dump", "--dump", metavar="out_dir", help="print every row into a folder")
+    what.add_argument(
+        "-topN", "--top-n", nargs="+", metavar=("N", "min"), help="the rows of the highest scores, of min or above"
+    )
     what.add_argument("-batches", "--batches", action="store_true", help="list the batches that are open")
     what.add_argument("-locks", "--locks", action="store_true", help="list the jobs that hold a lock on the crawl")
-    parser.add_argument("-json", "--json", action="store_true", help="with -batches and -locks: one JSON object a line")
+    parser.add_argument(
+        "-json", "--json", action="store_true", help="with -topN, -batches and -locks: one JSON object a line"
+    )
     parser.add_argument("-sort", "--sort", action="store_true", help="with -stats: counts by host, too")
     parser.add_argument("-exact", "--exact", action="store_true", help="with -stats: read every row")
     parser.add_argument("-regex", "--regex", default="", metavar="regex", help="with -dump: only URLs that match")
@@ -41,9 +48,21 @@ def _readdb(args: Arguments, conf: Configuration) -> int:
         return print_locks(conf, args.json)
     if args.stats:
         return readdb.print_stats(conf, args.sort, args.exact)
+    if args.top_n is not None:
+        return readdb.print_best(conf, *_top(args.top_n), args.json)
     if args.url is not None:
         return readdb.print_page(conf, args.url, shown, args.markdown)
     return readdb.dump(conf, Path(args.dump), args.regex, shown, args.markdown)
+
+
+def _top(words: list[str]) -> tuple[int, float]:
+    try:
+        count, least = int(words[0]), float(words[1]) if len(words) > 1 else -math.inf
+    except ValueError:
+        count, least = 0, math.nan
+    if count < 1 or math.isnan(least) or len(words) > 2:
+        raise UsageError(f"-topN {' '.join(words)}: write a number of rows, and perhaps the least score")
+    return count, least
 
 
 def _hostinject_options(parser: argparse.ArgumentParser) -> None:
@@ -128,10 +147,24 @@ def _createtable(args: Arguments, conf: Configuration) -> int:
 
 def _copytable_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", help="the store to copy to: embedded:FOLDER or hbase://HOST:PORT")
+    parser.add_argument("-filter", "--filter", action="store_true", help="only rows whose URL the filters accept")
+    parser.add_argument("-normalize", "--normalize", action="store_true", help="to the row of the normalized URL")
 
 
 def _copytable(args: Arguments, conf: Configuration) -> int:
-    printing(conf).copy_to(args.target)
+    printing(conf).copy_to(args.target, filter_urls=args.filter, normalize=args.normalize)
+    return 0
+
+
+def _mergedb_options(parser: argparse.ArgumentParser) -> None:
+    _copytable_options(parser)
+    parser.add_argument("sources", nargs="*", help="stores to copy from, as target is named (default: the crawl's own)")
+
+
+def _mergedb(args: Arguments, conf: Configuration) -> int:
+    for source in args.sources or [conf.get_trimmed("storage.data.store")]:
+        conf.set("storage.data.store", source)
+        _copytable(args, conf)
     return 0
 
 
@@ -161,6 +194,50 @@ def _readlinkdb(args: Arguments, conf: Configuration) -> int:
     if args.url is not None:
         return print_inlinks(conf, args.url, args.json)
     return print_most_linked(conf, max(1, args.top_n), args.json)
+
+
+def _nodedumper_options(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group(required=True)
+    for value, told in (
+        ("inlinks", "the most inlinks"),
+        ("outlinks", "the most outlinks"),
+        ("scores", "the highest scores"),
+    ):
+        what.add_argument(f"-{value}", f"--{value}", dest="value", action="store_const", const=value, help=told)
+    parser.add_argument("-topn", "--topn", "-topN", type=whole_number, default=100, metavar="N", help="how many (100)")
+    parser.add_argument(
+        "-group",
+        "--group",
+        nargs=2,
+        metavar=("host|domain", "sum|max"),
+        help="by host or domain, added up or the greatest",
+    )
+    parser.add_argument("-output", "--output", metavar="FILE", help="write the lines to a file")
+
+
+def _nodedumper(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.node_dumper import NodeParameters, print_nodes
+
+    group, add = args.group or ("", "sum")
+    if group not in ("", "host", "domain") or add not in ("sum", "max"):
+        raise UsageError(f"-group {group} {add}: write host or domain, then sum or max")
+    asked = NodeParameters(value=args.value, top=max(1, args.topn), group=group, add=add)
+    return print_nodes(conf, asked, Path(args.output) if args.output else None)
+
+
+def _webgraph_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the file to write")
+    parser.add_argument(
+        "-format", "--format", choices=("graphml", "edges"), default="graphml", help="GraphML, or lines of edges"
+    )
+    parser.add_argument("-hosts", "--hosts", action="store_true", help="links between hosts, with their number")
+
+
+def _webgraph(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.webgraph import export_graph
+
+    export_graph(conf, Path(args.output), args.format, hosts=args.hosts)
+    return 0
 
 
 def _count_options(*places: str) -> Callable[[argparse.ArgumentParser], None]:
@@ -204,6 +281,9 @@ COMMANDS: dict[str, Command] = {
         _count("CrawlCompletionStats", "completion"),
     ),
     "createtable": Command("make the table, on HBase in several regions", _createtable_options, _createtable),
+    "nodedumper": Command("print what has most inlinks, outlinks or score", _nodedumper_options, _nodedumper),
+    "webgraph": Command("write the links between pages or hosts to a file", _webgraph_options, _webgraph),
+    "mergedb": Command("copy tables of other stores into one", _mergedb_options, _mergedb),
     "copytable": Command("copy the table to another store", _copytable_options, _copytable),
     "exporttable": Command("write the table's cells to a file", _exporttable_options, _exporttable),
     "importtable": Command("read cells from a file into the table", _file_options, _importtable),

@@ -263,3 +263,20 @@ def rows_of_batch(
         return [*lists.splits(batch_id, tasks)], state.count if state else None
     query = Query(fields, mark=mark_condition(mark, batch_id))
     return range_splits(store, query, tasks), None
+
+
+class StaleMarks:
+    """Tells which generate marks are older than ``crawl.gen.delay``: their batch died before updatedb."""
+
+    def __init__(self, batches: BatchLists, delay: int, now: int) -> None:
+        self._batches, self._delay, self._now = batches, delay, now
+        self._known: dict[str, bool] = {}
+
+    def __call__(self, batch_id: str) -> bool:
+        """Tell whether the marks of a batch are too old to count."""
+        if batch_id not in self._known:
+            made = self._batches.made_at(batch_id)
+            if made is None:  # from elsewhere, and its id does not tell its age: it counts from now
+                self._batches.set_state(batch_id, State.SEEN)
+            self._known[batch_id] = made is not None and self._now - made > self._delay
+        return self._known[batch_id]

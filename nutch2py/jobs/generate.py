@@ -11,8 +11,9 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 from zlib import crc32
 
@@ -20,8 +21,8 @@ import orjson
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, UsageError
-from nutch2py.jobs.batchlist import UNLISTED, BatchLists, BatchState, State, put_entry
-from nutch2py.jobs.beginning import begin
+from nutch2py.jobs.batchlist import UNLISTED, BatchLists, BatchState, StaleMarks, State, put_entry
+from nutch2py.jobs.beginning import CrawlTables, begin
 from nutch2py.jobs.due_rows import DueReader, splits_of
 from nutch2py.jobs.joblog import JobLog
 from nutch2py.jobs.selection import NO_LIMIT, SEPARATOR, Entry, Selection, entry_text, url_and_moved
@@ -30,7 +31,7 @@ from nutch2py.mapreduce.driver import JobResult, map_tasks, reduce_tasks, run_jo
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import ALL, NUMBER, SEVERAL, TIME, BatchParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
-from nutch2py.mapreduce.splits import DueSplit, RangeSplit, Split
+from nutch2py.mapreduce.splits import DueSplit, Split, range_splits
 from nutch2py.plugin_guard import PluginError
 from nutch2py.reporting import warn
 from nutch2py.schedule.fetch_schedule import check_schedule, fetch_schedule
@@ -75,6 +76,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
     INTERNAL_PROTOCOL = SortedTextProtocol
     SORT_VALUES = True
     reduce_steps = 2  # the selection and the writing
+    title: ClassVar = "GeneratorJob"
 
     def prepare(self) -> None:
         """Load what decides about URLs and rows."""
@@ -101,8 +103,6 @@ class GeneratorJob(TableJob[GenerateParameters]):
         conf, asked = self.conf, self.parameters
         normalize = URLNormalizers(conf, "generate_host_count").normalize if asked.normalize else None
         accept = URLFilters(conf).filter if asked.filter_urls else None
-        batches = BatchLists(conf)
-        self.stale = _StaleMarks(batches, conf.get_int("crawl.gen.delay", 604800000), asked.now)
         unlimited = not asked.top_n and self.max_count <= 0
         selection = self.selection
         should_fetch, sort_value = self.schedule.should_fetch, self.scoring.generator_sort_value
@@ -112,7 +112,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
             counts["rows"] += 1
             markers = page.markers
             mark = markers.get(Mark.GENERATE)
-            if mark is not None and not self._free(mark):
+            if mark is not None and not self.free(mark):
                 counts["already_generated"] += 1
                 continue
             if self.max_distance > -1 and int(markers.get(Mark.DISTANCE) or 0) > self.max_distance:
@@ -173,12 +173,17 @@ class GeneratorJob(TableJob[GenerateParameters]):
         for entry in selection.best():
             yield "", f"{entry.text}{SEPARATOR}{entry.group}"
 
-    def _free(self, mark: str) -> bool:
+    @cached_property
+    def _stale(self) -> StaleMarks:
+        delay = self.conf.get_int("crawl.gen.delay", 604800000)
+        return StaleMarks(BatchLists(self.conf), delay, self.parameters.now)
+
+    def free(self, mark: str) -> bool:
         """Tell whether a marked row may be chosen: its batch is long dead."""
         if mark == self.parameters.batch_id:
             self.count("generator", "own_marks")
             return False
-        if self.stale(mark):
+        if self._stale(mark):
             self.count("generator", "reclaimed")
             return True
         return False
@@ -253,22 +258,6 @@ def spread(hosts: dict[str, list[tuple[str, str]]]) -> list[tuple[str, str]]:
     return [url for _, _, url in placed]
 
 
-class _StaleMarks:
-    """Tells which generate marks are older than ``crawl.gen.delay``: their batch died before updatedb."""
-
-    def __init__(self, batches: BatchLists, delay: int, now: int) -> None:
-        self._batches, self._delay, self._now = batches, delay, now
-        self._known: dict[str, bool] = {}
-
-    def __call__(self, batch_id: str) -> bool:
-        if batch_id not in self._known:
-            made = self._batches.made_at(batch_id)
-            if made is None:  # from elsewhere, and its id does not tell its age: it counts from now
-                self._batches.set_state(batch_id, State.SEEN)
-            self._known[batch_id] = made is not None and self._now - made > self._delay
-        return self._known[batch_id]
-
-
 def generator_fields(conf: Configuration) -> frozenset[Any]:
     """Return what the GeneratorJob reads of a row; never content."""
     schedule = fetch_schedule(conf)
@@ -326,11 +315,46 @@ def generate(
         log.line("sitemap: true")
     if top_n:
         log.line(f"topN: {top_n}")
+    batch_id = checked_batch_id(batch_id)
+    due = (now or now_ms()) + int(add_days * 86400000)
+    parameters = GenerateParameters(
+        batch_id=batch_id,
+        now=due,
+        top_n=top_n,
+        filter_urls=filter_urls,
+        normalize=normalize,
+        sitemap=sitemap,
+        partitions=reduce_tasks(conf),
+        seed=seed_of(conf, batch_id),
+    )
+
+    def rows(tables: CrawlTables) -> tuple[list[Split], int | None]:
+        by_score = ScoringFilters(conf).sorts_by_score and not sitemap
+        splits, expected, told = splits_of(conf, tables.store, due, parameters.limit if by_score else NO_LIMIT)
+        log.line(told)
+        return splits or range_splits(tables.store, Query(generator_fields(conf)), map_tasks(conf)), expected
+
+    return make_batch(conf, log, GeneratorJob, parameters, rows)
+
+
+def checked_batch_id(batch_id: str) -> str:
+    """Return the id of a batch that is to be made, a new one for ""; raise UsageError when it cannot be one."""
     batch_id = batch_id or new_batch_id()
     if batch_id == ALL:
         raise UsageError(f"{batch_id} stands for every batch, and cannot be the id of one: give another")
     BatchParameters(batch_id=batch_id)  # refuses what cannot be an id, before anything is changed
-    due = (now or now_ms()) + int(add_days * 86400000)
+    return batch_id
+
+
+def make_batch(
+    conf: Configuration,
+    log: JobLog,
+    job: type[GeneratorJob],
+    parameters: GenerateParameters,
+    rows: Callable[[CrawlTables], tuple[list[Split], int | None]],
+) -> GenerateResult:
+    """Run a job that chooses rows and makes a batch of them; ``rows``: what it reads, and how many rows that is."""
+    batch_id = parameters.batch_id
     with begin(conf, GENERATE, batch_id=batch_id) as tables:
         store, batches = tables.store, tables.lists
         before = batches.state(batch_id)
@@ -344,22 +368,8 @@ def generate(
             batches.take_back(store, batch_id, tables.check)
         batches.forget(batch_id)
         batches.set_state(batch_id, State.GENERATING)
-        parameters = GenerateParameters(
-            batch_id=batch_id,
-            now=due,
-            top_n=top_n,
-            filter_urls=filter_urls,
-            normalize=normalize,
-            sitemap=sitemap,
-            partitions=reduce_tasks(conf),
-            seed=seed_of(conf, batch_id),
-        )
-        by_score = ScoringFilters(conf).sorts_by_score and not sitemap
-        splits, expected, told = splits_of(conf, store, due, parameters.limit if by_score else NO_LIMIT)
-        log.line(told)
-        if not splits:
-            splits = [RangeSplit(r) for r in store.key_ranges(Query(generator_fields(conf)), map_tasks(conf))]
-        result = run_job(GeneratorJob, conf, splits, parameters, title="GeneratorJob", expected=expected)
+        splits, expected = rows(tables)
+        result = run_job(job, conf, splits, parameters, title=job.title, expected=expected)
         count = result.count("generator", "generated")
         foreign = result.count("generator", "own_marks") > 0
         tables.check()

@@ -43,9 +43,11 @@ _SHOWN = 200  # characters of a URL in a message
 
 @dataclass(frozen=True, kw_only=True)
 class InjectParameters(JobParameters):
-    """``now``: the fetch time that seeds get, ms since 1970."""
+    """``now``: the fetch time that seeds get, ms since 1970. The others: whether filters and normalizers see them."""
 
     now: int
+    filter_urls: bool = True
+    normalize: bool = True
     ranges: ClassVar = {"now": TIME}
 
 
@@ -74,7 +76,9 @@ class InjectorJob(TableJob[InjectParameters]):
 
     def map_file(self, split: FileSplit) -> Iterator[Pair]:
         """Yield (row key, seed) of every line that passes; the seed's first two items order it among all lines."""
-        normalize, accept = self.rules.normalizers.normalize_or_raise, self.rules.filters.accept
+        asked = self.parameters
+        normalize = self.rules.normalizers.normalize_or_raise if asked.normalize else str
+        accept = self.rules.filters.accept if asked.filter_urls else str
         injected = filtered = 0
         self.named, self.lines_before = 0, -1
         for number, line in enumerate(read_lines(split)):
@@ -184,7 +188,7 @@ def _is_utf8(line: bytes) -> bool:
     return True
 
 
-def inject(conf: Configuration, seed_dir: str) -> JobResult:
+def inject(conf: Configuration, seed_dir: str, *, filter_urls: bool = True, normalize: bool = True) -> JobResult:
     """Inject the seeds of a file or folder, here or at ``hdfs://…``; return the counters (group ``injector``)."""
     log = JobLog("InjectorJob")
     log.line(f"Injecting urlDir: {seed_dir}")
@@ -196,7 +200,8 @@ def inject(conf: Configuration, seed_dir: str) -> JobResult:
         check_schedule(conf)
         runner_name(conf)
         with begin(conf, INJECT, makes=True):
-            splits, parameters = split_files(files, map_tasks(conf)), InjectParameters(now=now_ms())
+            splits = split_files(files, map_tasks(conf))
+            parameters = InjectParameters(now=now_ms(), filter_urls=filter_urls, normalize=normalize)
             result = run_job(InjectorJob, conf, splits, parameters, title="InjectorJob")
     log.line(f"total number of urls rejected by filters: {result.count('injector', 'urls_filtered')}")
     if result.count("injector", "faults"):

@@ -19,9 +19,10 @@ from nutch2py.errors import InputError, StoreError, UsageError
 from nutch2py.jobs.batch_report import age_text, open_batches
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import clock
+from nutch2py.jobs.node_dumper import NodeParameters, greatest
 from nutch2py.jobs.readdb_markdown import MarkdownReader
 from nutch2py.jobs.readdb_stats import StatsCollector
-from nutch2py.jobs.readdb_text import page_fields, page_text
+from nutch2py.jobs.readdb_text import float_text, page_fields, page_text
 from nutch2py.jobs.works import READ
 from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
@@ -127,6 +128,14 @@ def print_stats(conf: Configuration, sort: bool, exact: bool = False) -> int:
     stats = collect_stats(conf, sort, exact)
     say(f"figures: {'kept by the jobs (-exact reads every row)' if stats.kept else 'every row was read'}")
     say(stats.text().removesuffix("\n"))
+    return 0
+
+
+def print_best(conf: Configuration, count: int, least: float, as_json: bool = False) -> int:
+    """Print the rows of the highest scores as ``score<TAB>URL``; those below ``least`` are left out."""
+    for url, score in greatest(conf, NodeParameters(value="scores", top=count)):
+        if score >= least:
+            say(orjson.dumps({"url": url, "score": score}).decode() if as_json else f"{float_text(score)}\t{url}")
     return 0
 
 

@@ -17,7 +17,9 @@ from nutch2py.table import Query, open_store, table_name
 from nutch2py.table.dump import copy_table, export_rows, export_table, import_table
 from nutch2py.table.importing import BadLines, ImportRules
 from nutch2py.table.unreadable import check_cell
-from nutch2py.url.keys import reverse_url
+from nutch2py.url.keys import reverse_url, unreverse_url
+from nutch2py.url.url_filters import URLFilters
+from nutch2py.url.url_normalizers import URLNormalizers
 from nutch2py.webpage import BatchEntry, Host, WebPage
 
 _TOLD = 100
@@ -129,16 +131,45 @@ def due_index(conf: Configuration, *, check: bool = False, drop: bool = False) -
         return troubles.count
 
 
-def copy_to(conf: Configuration, target: str) -> int:
-    """Copy every cell of the crawl's table to the table of the same name in another store; return the rows."""
+class _Kept:
+    """Gives the key that a row gets in a copy, and counts what is left out."""
+
+    def __init__(self, conf: Configuration, filter_urls: bool, normalize: bool) -> None:
+        self._normalize = URLNormalizers(conf, "crawldb").normalize if normalize else str
+        self._accept = URLFilters(conf).accept if filter_urls else str
+        self._plain = not (filter_urls or normalize)
+        self.left_out = self.moved = 0
+
+    def key(self, key: str) -> str | None:
+        if self._plain:
+            return key
+        try:
+            url = self._accept(self._normalize(unreverse_url(key)) or "")
+            there = reverse_url(url) if url else None
+        except ValueError:
+            there = None
+        self.left_out += there is None
+        self.moved += there is not None and there != key
+        return there
+
+
+def copy_to(conf: Configuration, target: str, *, filter_urls: bool = False, normalize: bool = False) -> int:
+    """Copy every cell of the crawl's table to the table of the same name in another store; return the rows.
+
+    ``filter_urls``, ``normalize``: only rows whose URL the filters accept, and to the row of its normal form. Of two
+    cells the newer one stays, so tables of several stores can be copied into one.
+    """
     there = conf.copy()
     there.set("storage.data.store", target)
+    kept = _Kept(conf, filter_urls, normalize)
     with begin(conf, READ) as tables, begin(there, COPYTABLE, makes=True) as others:
         source = tables.store
         if HOLDING.get() in {holder.token for holder in tables.lists.holders()}:  # whatever their addresses are
             raise UsageError(f"{target} holds {source.name} itself: name another store to copy it to")
-        rows = copy_table(source, others.store)
+        rows = copy_table(source, others.store, key_of=kept.key)
         say(f"copytable: {rows} rows of {source.name} from {source.location} to {target}")
+        if kept.left_out or kept.moved:
+            say(f"copytable: {kept.left_out} rows left out, {kept.moved} to the row of another URL")
         return rows
 
 

@@ -11,7 +11,6 @@ import binascii
 import contextlib
 import gzip
 import io
-import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -19,8 +18,7 @@ from typing import IO, Any
 import orjson
 
 from nutch2py.cells import CellError
-from nutch2py.disk import disk_trouble
-from nutch2py.errors import StoreError
+from nutch2py.disk import new_file
 from nutch2py.table.importing import BadLines, ImportRules, dump_lines
 from nutch2py.table.store import DataStore, RowCells
 from nutch2py.table.unreadable import check_cell
@@ -108,28 +106,12 @@ def export_table(store: DataStore[Any], path: str | Path, progress: Progress | N
 def export_rows(rows: Iterable[tuple[str, RowCells]], path: str | Path, progress: Progress | None = None) -> int:
     """Write some rows as :func:`export_table` does."""
     target, done = Path(path), 0
-    if os.path.isdir(target):  # noqa: PTH112  # never raises
-        raise StoreError(f"cannot write {target}: it is a folder: name a file that you can write")
-    part = target.with_name(f".{target.name}.part-{os.getpid()}")
-    try:
-        with part.open("wb") as raw:
-            with _compressing(raw, target.name) as out:
-                for key, cells in rows:
-                    out.write(row_line(key, cells))
-                    done += 1
-                    if progress and done % _EVERY == 0:
-                        progress(done)
-            raw.flush()
-            os.fsync(raw.fileno())
-        part.replace(target)
-    except OSError as error:
-        trouble = disk_trouble(error, target, "name another file")
-        raise StoreError(
-            trouble or f"cannot write {target}: {error.strerror or error}: name a file that you can write"
-        ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
+    with new_file(target) as raw, _compressing(raw, target.name) as out:
+        for key, cells in rows:
+            out.write(row_line(key, cells))
+            done += 1
+            if progress and done % _EVERY == 0:
+                progress(done)
     if progress:
         progress(done)
     return done
@@ -204,14 +186,26 @@ def _row(
     return (key, cells) if any(cells.values()) else None
 
 
-def copy_table(source: DataStore[Any], target: DataStore[Any], progress: Progress | None = None) -> int:
-    """Copy every cell with its timestamp into ``target``, made when it is not there; return the number of rows."""
+def copy_table(
+    source: DataStore[Any],
+    target: DataStore[Any],
+    progress: Progress | None = None,
+    *,
+    key_of: Callable[[str], str | None] = str,
+) -> int:
+    """Copy every cell with its timestamp into ``target``, made when it is not there; return the number of rows.
+
+    ``key_of`` gives the key that a row has there, None for one that is left out.
+    """
     done = 0
     if not target.exists():
         target.create()
     with target.batch() as batch:
         for key, cells in source.scan_cells():
-            batch.put_cells(key, cells)
+            there = key_of(key)
+            if there is None:
+                continue
+            batch.put_cells(there, cells)
             done += 1
             if progress and done % _EVERY == 0:
                 progress(done)

@@ -1,0 +1,88 @@
+"""plugin: what is installed, what runs, and a class of a plug-in that is run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.metadata import EntryPoint
+from types import ModuleType
+
+import pytest
+
+from nutch2py import plugins as found
+from nutch2py.cli import main
+from nutch2py.conf import Configuration
+from nutch2py.contracts import EXTENSION_POINTS
+from nutch2py.jobs.plugin_list import plugins
+
+
+class Told:
+    """A filter, and a program beside it."""
+
+    def __init__(self, conf: Configuration) -> None:
+        """Take nothing."""
+
+    def filter(self, url: str) -> str | None:
+        """Let all pass."""
+        return url
+
+    @staticmethod
+    def main(words: list[str]) -> int | None:
+        """Say what was given."""
+        print("told", *words)
+        return len(words) or None
+
+
+@pytest.fixture
+def told_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("told_plugin")
+    module.Told, Told.__module__ = Told, "told_plugin"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "told_plugin", module)
+    entry = EntryPoint("urlfilter-told", "told_plugin:Told", "nutch2py.urlfilter")
+    real = found.registered
+
+    def registered(point: str) -> dict[str, EntryPoint]:
+        return {**real(point), **({entry.name: entry} if point == "urlfilter" else {})}
+
+    monkeypatch.setattr(found, "registered", registered)
+    monkeypatch.setattr("nutch2py.jobs.plugin_list.registered", registered)
+
+
+def test_all_points_have_theirs(conf: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+    listed = plugins(conf)
+    assert {each.point for each in listed} == {*EXTENSION_POINTS}
+    runs = {each.id: each.runs for each in listed}
+    assert runs["urlfilter-regex"]
+    assert not runs["indexer-csv"]
+    assert main(["plugin", "-json"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(listed)
+
+
+def test_one_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plugin", "urlfilter-regex"]) == 0
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert first.startswith("urlfilter\turlfilter-regex\truns\tnutch2py.url.")
+    assert rest
+    assert main(["plugin", "urlfilter-regex", "-json"]) == 0
+    assert json.loads(capsys.readouterr().out)["id"] == "urlfilter-regex"
+    assert main(["plugin", "urlfilter-regexp"]) == 255
+    assert "there is no plug-in urlfilter-regexp" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("told_plugin")
+@pytest.mark.parametrize("name", ["Told", "told_plugin.Told"])
+def test_a_class_of_one_is_run(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert main(["plugin", "urlfilter-told", name]) == 0
+    assert main(["plugin", "urlfilter-told", name, "a", "b"]) == 2
+    assert main(["org.apache.nutch.plugin.PluginRepository", "urlfilter-told", name, "--", "-x"]) == 1
+    assert capsys.readouterr().out.splitlines() == ["told", "told a b", "told -x"]
+
+
+@pytest.mark.usefixtures("told_plugin")
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("Other", "has no Other"), ("no_such.module.Class", "cannot be imported"), ("filter", "has no filter")],
+)
+def test_a_class_that_is_not_there(capsys: pytest.CaptureFixture[str], name: str, told: str) -> None:
+    assert main(["plugin", "urlfilter-told", name]) == 255
+    assert told in capsys.readouterr().err
