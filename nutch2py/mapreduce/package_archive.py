@@ -31,6 +31,8 @@ from nutch2py.version import __version__
 DEFAULT_PATH = "~/.cache/nutch2py/package.tar.gz"
 OF_THE_NODE = frozenset({"pyspark", "playwright"})
 """Libraries that do not travel: Spark is the cluster's, and a browser is the node's, with what drives it."""
+OF_THE_CLIENT = frozenset({"starlette", "uvicorn", "h11", "anyio"})
+"""Libraries of the server, which no task needs."""
 _MANIFEST = "manifest.json"
 _PROPERTY_FILES = ("nutch-default.xml", "nutch-site.xml")
 _MAX_CONFIGURATION = 64 << 20
@@ -259,7 +261,7 @@ def _libraries() -> dict[str, metadata.Distribution]:
 
     def add(name: str, extras: Sequence[str] = ("",)) -> None:
         name = name.lower().replace("_", "-").replace(".", "-")
-        if name in found or name in OF_THE_NODE:
+        if name in found or name in OF_THE_NODE | OF_THE_CLIENT:
             return
         try:
             distribution = metadata.distribution(name)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import tempfile
 import threading
 from pathlib import Path
-from typing import Any
 
 from nutch2py.cells import CellError
 from nutch2py.conf import Configuration
@@ -107,33 +107,31 @@ def search() -> Run:
     return run
 
 
-class _Unserved:
-    """A server whose handler is asked without a network."""
-
-    local = True
-
-    def __init__(self, made: Configuration) -> None:
-        from nutch2py.search.search_backends import backend
-
-        self.conf, self.backend = made, backend(made)
-
-
 def server() -> Run:
-    from nutch2py.server.serve import SearchHandler
+    from uvicorn.server import ServerState
 
-    server: Any = _Unserved(_filled())
+    from nutch2py.server.app import application
+    from nutch2py.server.protocol import LimitedProtocol, configured
+
+    config = configured(application(_filled()))
+    config.load()
+
+    async def answered(ours: socket.socket) -> None:
+        state = ServerState()
+        made = LimitedProtocol(config, state, {})
+        await asyncio.get_running_loop().connect_accepted_socket(lambda: made, ours)
+        while state.connections or state.tasks:
+            await asyncio.sleep(0)
 
     def run(data: bytes) -> None:
         ours, theirs = socket.socketpair()
         reader = threading.Thread(target=_drain, args=(theirs,))
-        with ours, theirs:
+        with theirs:
             theirs.sendall(data[:60_000])
             theirs.shutdown(socket.SHUT_WR)
             reader.start()
             try:
-                SearchHandler(ours, ("127.0.0.1", 1), server)
-            except (ConnectionError, TimeoutError):
-                pass  # as the server's handle_error has it
+                asyncio.run(answered(ours))
             finally:
                 ours.close()
                 reader.join()

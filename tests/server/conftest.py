@@ -7,7 +7,7 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.indexer.index_writers import IndexWriters
-from nutch2py.server.serve import SearchServer
+from nutch2py.server.serve import Server
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import WebPage
@@ -57,18 +57,29 @@ def _made(number, url, **fields):
     return doc(reverse_url(url), url=url, **fixed, **fields)
 
 
+class Running(Server):
+    """A server with what tests look at."""
+
+    @property
+    def conf(self):
+        return self.app.state.search.conf
+
+    @property
+    def backend(self):
+        return self.app.state.search.backend
+
+
 @contextmanager
 def running(conf):
     """Serve the index and the table of ``conf``."""
-    server = SearchServer(conf, ("127.0.0.1", 0))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    server = Running(conf, ("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run)
     thread.start()
     try:
         yield server
     finally:
-        server.shutdown()
+        server.stop()
         thread.join()
-        server.server_close()
 
 
 @pytest.fixture

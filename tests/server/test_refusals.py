@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from nutch2py.conf import Configuration
-from nutch2py.server import pages, serve
+from nutch2py.server import pages, protocol
 from nutch2py.server.pages import readable
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
@@ -113,7 +113,7 @@ def test_requests_have_limits(standing, target, status):
 
 @pytest.mark.parametrize("line", [b"GET http://[/ HTTP/1.1", b"GET / HTTP/9.9.9", b"\x00\xff\x16\x03"])
 def test_what_is_not_http_is_refused(standing, line):
-    with socket.create_connection(("127.0.0.1", standing.server_address[1]), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", standing.address[1]), timeout=30) as connection:
         connection.sendall(line + b"\r\nHost: localhost\r\n\r\n")
         assert b"Bad Request" in connection.recv(100)
 
@@ -154,8 +154,8 @@ def test_a_host_that_is_not_ours_is_refused(standing, host):
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHo", b"GET /?q=needle HTTP/1.1\r\nHost: localhost\r\n"])
 def test_a_client_that_sends_slowly_is_left(standing, monkeypatch, sent):
-    monkeypatch.setattr(serve, "_READING", 0.5)
-    with socket.create_connection(("127.0.0.1", standing.server_address[1]), timeout=30) as connection:
+    monkeypatch.setattr(protocol, "READING", 0.5)
+    with socket.create_connection(("127.0.0.1", standing.address[1]), timeout=30) as connection:
         connection.sendall(sent)
         ended = threading.Event()
 
@@ -178,9 +178,9 @@ def test_a_client_that_sends_slowly_is_left(standing, monkeypatch, sent):
     assert received == b""
 
 
-def test_more_connections_than_there_are_threads_are_told_to_wait(server):
-    server._free = threading.BoundedSemaphore(1)
-    busy = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=10)
+def test_more_connections_than_are_held_are_told_to_wait(server, monkeypatch):
+    monkeypatch.setattr(protocol, "CONNECTIONS", 1)
+    busy = http.client.HTTPConnection("127.0.0.1", server.address[1], timeout=10)
     busy.request("GET", "/style.css")
     busy.getresponse().read()  # kept open
     answer, _ = get(server, "/style.css")
@@ -188,11 +188,20 @@ def test_more_connections_than_there_are_threads_are_told_to_wait(server):
     busy.close()
 
 
+def test_a_client_that_takes_no_answer_is_left(standing, monkeypatch):
+    monkeypatch.setattr(protocol, "WRITING", 0.5)
+    requests = b"GET /style.css HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100_000
+    connection = socket.create_connection(("127.0.0.1", standing.address[1]), timeout=60)
+    with connection, pytest.raises(ConnectionError):
+        connection.sendall(requests)
+    assert get(standing, "/style.css")[0].status == 200
+
+
 def test_a_browser_that_hangs_up_is_no_news(standing, capfd):
     import struct
 
     for sent in (b"GET /?q=hay HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /?q=h"):
-        connection = socket.create_connection(("127.0.0.1", standing.server_address[1]))
+        connection = socket.create_connection(("127.0.0.1", standing.address[1]))
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         connection.sendall(sent)
         connection.close()

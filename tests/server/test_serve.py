@@ -1,6 +1,7 @@
 """The search page over HTTP: what it shows, and what it refuses."""
 
 import http.client
+import signal
 import subprocess
 import sys
 import threading
@@ -12,13 +13,14 @@ from nutch2py.errors import ConfigurationError
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.search.search_backends import backend, narrowed, tree_lines
 from nutch2py.server import pages
-from nutch2py.server.serve import SearchServer
+from nutch2py.server.serve import Server
 from nutch2py.url.keys import reverse_url
 from tests.indexer.pages import doc
+from tests.server.conftest import running
 
 
 def get(server, path, method="GET", **headers):
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.address[1], timeout=10)
     connection.request(method, path, headers=headers)
     answer = connection.getresponse()
     body = answer.read().decode("utf-8")
@@ -100,7 +102,7 @@ def test_a_name_that_was_made_to_point_here_is_refused(server):
 def test_head_has_no_body_and_other_methods_are_refused(server):
     answer, body = get(server, "/?q=needle", method="HEAD")
     assert (answer.status, body) == (200, "")
-    assert get(server, "/", method="POST")[0].status == 501
+    assert get(server, "/", method="POST")[0].status == 405
 
 
 def test_new_commits_show_without_a_restart(server, monkeypatch):
@@ -114,19 +116,15 @@ def test_new_commits_show_without_a_restart(server, monkeypatch):
 
 
 def test_without_an_index_the_page_says_what_to_do(conf):
-    running = SearchServer(conf, ("127.0.0.1", 0))
-    thread = threading.Thread(target=running.handle_request)
-    thread.start()
-    answer, body = get(running, "/?q=x")
-    thread.join()
-    running.server_close()
+    with running(conf) as made:
+        answer, body = get(made, "/?q=x")
     assert answer.status == 503
     assert "run nutch2py index first" in body
 
 
 def test_a_port_that_is_taken_is_named(server):
     with pytest.raises(ConfigurationError, match=r"serve\.port"):
-        SearchServer(server.conf, ("127.0.0.1", server.server_address[1]))
+        Server(server.conf, ("127.0.0.1", server.address[1]))
 
 
 def test_many_requests_at_once(server):
@@ -167,7 +165,10 @@ def test_the_command_serves_and_stops(server):
         connection.request("GET", "/")
         assert connection.getresponse().status == 200
         connection.close()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+        assert process.stdout.read() == "serve: stopped\n"
     finally:
-        process.terminate()
+        process.kill()
         process.wait()
         process.stdout.close()

@@ -1,0 +1,70 @@
+"""The application: what the server answers, composed of the rooms that have pages or paths."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import IndexingError, InputError, NutchError
+from nutch2py.server.guard import Guard
+from nutch2py.server.protocol import STOPPING
+from nutch2py.server.searching import SearchPages, said
+
+
+def application(conf: Configuration, local: bool = True) -> Starlette:
+    """Return the application over the crawl of ``conf``; ``local``: it is served on loopback alone."""
+    search = SearchPages(conf)
+    made = Starlette(
+        routes=search.routes(),
+        middleware=[Middleware(Guard, local=local)],
+        exception_handlers={
+            HTTPException: _refused,
+            InputError: _not_understood,
+            IndexingError: _no_index,
+            NutchError: _failed,
+            ClientDisconnect: _gone,
+        },
+        lifespan=_lifespan,
+    )
+    made.router.redirect_slashes = False
+    made.state.search = search
+    return made
+
+
+@asynccontextmanager
+async def _lifespan(_: Starlette) -> AsyncIterator[dict[str, object]]:
+    yield {STOPPING: asyncio.Event()}
+
+
+def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    status = HTTPStatus(error.status_code)
+    text = "There is no such page." if status == HTTPStatus.NOT_FOUND else f"{status.phrase}."
+    answer = said(status, status.phrase.capitalize(), text)
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+def _not_understood(_: Request, error: Exception) -> Response:
+    return said(HTTPStatus.BAD_REQUEST, "Not understood", str(error))
+
+
+def _no_index(_: Request, error: Exception) -> Response:
+    return said(HTTPStatus.SERVICE_UNAVAILABLE, "No answer", str(error))
+
+
+def _failed(_: Request, error: Exception) -> Response:
+    return said(HTTPStatus.INTERNAL_SERVER_ERROR, "No answer", str(error))
+
+
+def _gone(_: Request, __: Exception) -> Response:
+    return Response(status_code=HTTPStatus.BAD_REQUEST)

@@ -1,0 +1,80 @@
+"""What every request passes first, whatever it asks for: limits, the name of the host, headers of the answer."""
+
+from __future__ import annotations
+
+import ipaddress
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from nutch2py.server import pages
+from nutch2py.server.headers import HEADERS
+from nutch2py.server.protocol import MAX_HEAD
+
+MAX_HEADERS = 100
+
+
+class Guard:
+    """Around an application. ``local``: it is served on loopback, and answers to no other name."""
+
+    def __init__(self, app: ASGIApp, local: bool) -> None:
+        self.app = app
+        self.local = local
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        answer = self._refusal(scope) or self.app
+        await answer(scope, receive, with_headers)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        """Return the answer to a request that goes no further."""
+        headers = Headers(scope=scope)
+        if len(scope["raw_path"]) + len(scope["query_string"]) > MAX_HEAD:
+            return _plain(HTTPStatus.REQUEST_URI_TOO_LONG)
+        if len(headers.raw) > MAX_HEADERS or sum(len(name) + len(value) for name, value in headers.raw) > MAX_HEAD:
+            return _plain(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+        if not scope["path"].startswith("/"):  # a proxy's form, with the host before the path
+            try:
+                scope["path"] = urlsplit(scope["path"]).path or "/"
+            except ValueError:
+                return _plain(HTTPStatus.BAD_REQUEST)
+        if self.local and not is_loopback(_host_name(headers.get("host", ""))):
+            # a page of another site whose name was made to point here must not read the index
+            body = pages.message("Not here", "This server answers on loopback.")
+            return HTMLResponse(body, HTTPStatus.MISDIRECTED_REQUEST)
+        return None
+
+
+def _plain(status: HTTPStatus) -> Response:
+    return PlainTextResponse(f"{status.phrase}\n", status, {"Connection": "close"})
+
+
+def _host_name(header: str) -> str:
+    try:
+        return urlsplit(f"//{header}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def is_loopback(name: str) -> bool:
+    """Tell whether a name or an address is this machine's own."""
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,139 @@
+"""HTTP on a connection: uvicorn's protocol, with the limits of time and number that it has not.
+
+All of a request arrives within a time, however it trickles; the next one on a connection begins within the same; an
+answer is taken within another. Who is over a limit is hung up on. More connections than a number are told to wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from http import HTTPStatus
+from typing import Any
+
+import h11
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from nutch2py.server.headers import HEADERS
+
+READING = 10.0
+"""Seconds for all of a request to arrive, or for the next one on a connection."""
+WRITING = 30.0
+"""Seconds for an answer to be taken, or for the next part of one that goes on."""
+CONNECTIONS = 128
+"""At one time; more get 503."""
+MAX_HEAD = 65_536
+"""Bytes of a request's line and headers."""
+STOPPING = "stopping"
+"""An asyncio.Event in the state of the application: set when the server ends, so that answers without end do."""
+
+_BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+class LimitedProtocol(H11Protocol):
+    """One connection."""
+
+    _timer: asyncio.TimerHandle | None = None
+    _refused = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin, or say that there are too many."""
+        if len(self.connections) >= CONNECTIONS:
+            self._refused, self.transport = True, transport
+            transport.write(_BUSY)
+            transport.close()
+            self._give(1.0)
+            return
+        super().connection_made(transport)
+        self._give(READING)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._give(None)
+        if not self._refused:
+            super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what a browser sends."""
+        if not self._refused:
+            super().data_received(data)
+
+    def handle_events(self) -> None:
+        """Answer what has come; a request that is there as a whole needs no more time to arrive."""
+        super().handle_events()
+        arrived = self.conn.their_state in (h11.DONE, h11.MUST_CLOSE) and self.conn.our_state is h11.SEND_RESPONSE
+        if arrived and not self.flow.write_paused:  # else the answers before have to be taken
+            self._give(None)
+
+    def on_response_complete(self) -> None:
+        """Give the rest of the answer, and then the next request, its time."""
+        self._give(WRITING if self.transport.get_write_buffer_size() else READING)
+        super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        """Wait for the client to take what there is."""
+        super().pause_writing()
+        self._give(WRITING)
+
+    def resume_writing(self) -> None:
+        """Go on, as the client took some."""
+        super().resume_writing()
+        self._give(READING if self.cycle is None or self.cycle.response_complete else None)
+
+    def shutdown(self) -> None:
+        """End what has no end of its own; let other answers be finished."""
+        stopping: Any = self.app_state.get(STOPPING)
+        if stopping is not None:
+            stopping.set()
+        super().shutdown()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP, or too long; with the headers of all our pages."""
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.abort()
+            return
+        error = sys.exc_info()[1]
+        status = HTTPStatus(error.error_status_hint if isinstance(error, h11.RemoteProtocolError) else 400)
+        if status == HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE and b"\n" not in self.conn.trailing_data[0]:
+            status = HTTPStatus.REQUEST_URI_TOO_LONG  # its first line has no end
+        body = f"{status.phrase}\n".encode()
+        headers = {
+            **HEADERS,
+            "Content-Type": "text/plain; charset=utf-8",
+            "Content-Length": str(len(body)),
+            "Connection": "close",
+        }
+        for event in (
+            h11.Response(status_code=status, headers=[*headers.items()], reason=status.phrase.encode()),
+            h11.Data(data=body),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def _give(self, seconds: float | None) -> None:
+        """Hang up after so many seconds, unless this is called again; None: let the connection be."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if seconds is None else self.loop.call_later(seconds, self.transport.abort)
+
+
+def configured(app: Any) -> Config:
+    """Return how uvicorn runs an application here: our protocol, no log of requests, nobody's word on who asks."""
+    return Config(
+        app,
+        http=LimitedProtocol,
+        ws="none",
+        loop="asyncio",
+        lifespan="on",
+        log_config=None,
+        log_level="error",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        headers=[("Server", "nutch2py")],
+        timeout_keep_alive=int(READING),
+        timeout_graceful_shutdown=5,
+        h11_max_incomplete_event_size=MAX_HEAD,
+    )
