@@ -7,6 +7,8 @@ import ast
 import importlib.machinery
 import importlib.util
 import re
+import shutil
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -154,6 +156,16 @@ def test_what_the_pages_show_of_a_command_is_what_it_takes() -> None:
                 wrong += [f"{page.name}: {line[0]} {option}" for option in options if option not in known]
                 wrong += [] if parser else [f"{page.name}: {line[0]}"]
     assert not wrong
+
+
+def test_the_page_for_man_names_all_and_is_well_formed() -> None:
+    path = DOCS / "nutch2py.1"
+    text = path.read_text(encoding="utf-8").replace("\\-", "-")
+    assert {f".SS {name}" for name in commands()} <= {*text.splitlines()}
+    assert text.index(".SH EXIT STATUS") < text.index("\\fB255\\fR") < text.index(".SH FILES")
+    if shutil.which("groff"):
+        done = subprocess.run(["groff", "-man", "-ww", "-z", path], capture_output=True, text=True, check=True)
+        assert done.stderr == ""
 
 
 def test_every_extension_point_and_built_in_plugin_is_documented() -> None:
