@@ -10,6 +10,7 @@ from nutch2py.pictures.words import cut, full, share, short
 
 _ROW = 31
 _MOST = 12
+_SOME = 7
 
 
 def bars(
@@ -45,8 +46,8 @@ def bars(
     if rest:
         inner.append(label("0", height + 12, f"and {len(rest):,} more with {short(sum(sum(r.parts) for r in rest))}"))
         height += 18
-    listed = [[row.name, *map(full, row.parts)] for row in ordered]
+    table = Table.thinned(["", *names], ordered, lambda row: [row.name, *map(full, row.parts)])
     used = [number for number in range(len(names)) if any(row.parts[number] for row in ordered)]
     legend = [(colours[number], names[number]) for number in used] if len(names) > 1 else []
     drawing = canvas(title, told, height, inner, "flush")
-    return Picture(title, told, drawing, Table.thinned(["", *names], listed), legend)
+    return Picture(title, told, drawing, table, legend, len(drawn) > _SOME)

@@ -24,14 +24,21 @@ class Work(NamedTuple):
     told: str
 
 
-def gantt(title: str, works: Sequence[Work], none: str, legend: Sequence[tuple[int, str]] = ()) -> Picture:
-    """Return the bars of jobs, a lane for each name, in the order in which they come first."""
+def gantt(
+    title: str,
+    works: Sequence[Work],
+    none: str,
+    legend: Sequence[tuple[int, str]] = (),
+    first_lanes: Sequence[str] = (),
+) -> Picture:
+    """Return the bars of jobs, a lane for each name: those of ``first_lanes`` before the others."""
     if not works:
         return Picture(title, none)
     ordered = sorted(works, key=lambda work: (work.begun, work.ended))
     first, last = ordered[0].begun, max(work.ended for work in ordered)
     length = max(last - first, 1)
-    names = list(dict.fromkeys(work.lane for work in ordered))
+    used = dict.fromkeys(work.lane for work in ordered)
+    names = list(dict.fromkeys([*(name for name in first_lanes if name in used), *used]))
     lanes = {name: min(number, _LANES - 1) for number, name in enumerate(names)}
     shown = names if len(names) <= _LANES else [*names[: _LANES - 1], "others"]
     height = len(shown) * _LANE
@@ -55,6 +62,9 @@ def gantt(title: str, works: Sequence[Work], none: str, legend: Sequence[tuple[i
         )
         inner.append(mark("rect", where, work.told, f"c{work.colour}"))
     inner += below(times(first, last), height)
-    rows = [[work.lane, moment(work.begun), span(work.ended - work.begun), work.told] for work in ordered]
-    table = Table.thinned(["Job", "Begun", "Took", "What"], rows)
+    table = Table.thinned(
+        ["Job", "Begun", "Took", "What"],
+        ordered,
+        lambda work: [work.lane, moment(work.begun), span(work.ended - work.begun), work.told],
+    )
     return Picture(title, told, canvas(title, told, height, inner, "lanes"), table, legend)

@@ -55,7 +55,7 @@ def lines(
         told_here = ", ".join(f"{name} {shown(value)}" for name, value in zip(names, values, strict=True))
         where = f'x="{percent(left)}" width="{percent(max(right - left, 0))}" y="0" height="{_HEIGHT}"'
         inner.append(mark("rect", where, f"{moment(at)}: {told_here}", "touch"))
-    table = Table.thinned(["Time", *names], [[moment(at), *map(shown, values)] for at, values in ordered])
+    table = Table.thinned(["Time", *names], ordered, lambda point: [moment(point[0]), *map(shown, point[1])])
     legend = [(number + 1, name) for number, name in enumerate(names)] if len(names) > 1 else []
     return Picture(title, told, canvas(title, told, _HEIGHT, inner), table, legend)
 

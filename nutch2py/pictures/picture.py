@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
+from typing import TypeVar
 
 from nutch2py.pictures.words import cut, legible
 
+T = TypeVar("T")
 ROWS = 50
 """Rows of a table beside a drawing; of more, so many are shown that lie evenly."""
 LONGEST = 300
@@ -24,12 +26,12 @@ class Table:
     of: int = 0
 
     @classmethod
-    def thinned(cls, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-        """Return a table of at most :data:`ROWS` rows, the last one among them."""
-        if len(rows) <= ROWS:
-            return cls(heads, rows)
-        chosen = [rows[round(number * (len(rows) - 1) / (ROWS - 1))] for number in range(ROWS)]
-        return cls(heads, chosen, len(rows))
+    def thinned(cls, heads: Sequence[str], things: Sequence[T], cells: Callable[[T], Sequence[str]]) -> Table:
+        """Return a table of at most :data:`ROWS` things, the last one among them; ``cells``: the row of one."""
+        if len(things) <= ROWS:
+            return cls(heads, [*map(cells, things)])
+        chosen = (things[round(number * (len(things) - 1) / (ROWS - 1))] for number in range(ROWS))
+        return cls(heads, [*map(cells, chosen)], len(things))
 
     def html(self, caption: str) -> str:
         """Return the table; ``caption`` names it for who does not see it."""
@@ -51,6 +53,8 @@ def _cells(row: Sequence[str]) -> str:
 class Picture:
     """``drawing``: SVG, "" when there is nothing to draw: then ``told`` says why. ``legend``: names by colour.
 
+    ``tall``: it needs twice the height of most.
+
     Colours are classes ``c1`` to ``c4``: the accent, a lighter one, grey, and that of trouble.
     """
 
@@ -59,6 +63,7 @@ class Picture:
     drawing: str = ""
     table: Table = field(default_factory=lambda: Table((), ()))
     legend: Sequence[tuple[int, str]] = ()
+    tall: bool = False
 
     def html(self) -> str:
         """Return the figure: caption, legend, drawing, and the table of the values, folded."""

@@ -56,7 +56,7 @@ def stacks(
             )
             inner.append(mark("rect", where, f"{bar.name}: {full(part)} {names[number]}", f"c{colours[number]}"))
     inner += below(thinned([((place + 0.5) * width, cut(bar.name, 12)) for place, bar in enumerate(drawn)]), _HEIGHT)
-    table = Table.thinned(["", *names], [[bar.name, *map(full, bar.parts)] for bar in bars])
+    table = Table.thinned(["", *names], bars, lambda bar: [bar.name, *map(full, bar.parts)])
     legend = [(colours[number], name) for number, name in enumerate(names) if totals[number]]
     return Picture(title, told, canvas(title, told, _HEIGHT, inner), table, legend)
 
@@ -106,8 +106,10 @@ def histogram(
     if not math.isinf(drawn[-1].high):
         bounds.append((len(drawn) / slots, shown(drawn[-1].high)))
     inner += below(thinned(bounds), _HEIGHT)
-    rows = [[_between(bucket, shown), full(bucket.number)] for bucket in drawn]
-    return Picture(title, told, canvas(title, told, _HEIGHT, inner), Table.thinned(["From – to below", what], rows))
+    table = Table.thinned(
+        ["From – to below", what], drawn, lambda bucket: [_between(bucket, shown), full(bucket.number)]
+    )
+    return Picture(title, told, canvas(title, told, _HEIGHT, inner), table)
 
 
 def _between(bucket: Bucket, shown: Callable[[float], str]) -> str:

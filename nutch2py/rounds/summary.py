@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from nutch2py.fetcher.answer import FailureKind
+from nutch2py.jobs.tally import Tally
 from nutch2py.rounds.plan import Plan, Stay
 from nutch2py.rounds.running import End
 from nutch2py.rounds.seeds import GATE
-from nutch2py.rounds.tally import Tally
 from nutch2py.rounds.view import duration
 
 
@@ -66,6 +66,9 @@ def summary(tally: Tally, plan: Plan, end: End, place: Sequence[str]) -> Iterato
         yield "Search it:"
         yield f"  {command_line(place, 'search', 'WORDS')}"
         yield f"  {command_line(place, 'serve')}"
+    if tally.rounds:
+        yield "See how it went, in pictures:"
+        yield f"  {command_line(place, 'report', '-o', 'crawl.html')}"
 
 
 def _left_out(tally: Tally) -> Iterator[str]:

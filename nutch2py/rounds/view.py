@@ -7,8 +7,8 @@ import shutil
 import time
 from typing import TextIO
 
+from nutch2py.jobs.tally import Tally
 from nutch2py.reporting import Progress
-from nutch2py.rounds.tally import Tally
 
 _REDRAWN = 0.2  # seconds between two pictures
 _PLAIN = 30.0  # seconds between two lines about one job

@@ -1,4 +1,4 @@
-"""What the jobs of a crawl have counted, summed over its rounds."""
+"""What jobs of a crawl have counted, summed: over the rounds of a command, or over entries of its log."""
 
 from __future__ import annotations
 

@@ -1,0 +1,131 @@
+"""``nutch2py report``: the state of a crawl in one file that needs nothing else, or as JSON."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from nutch2py.errors import InputError
+from nutch2py.joblog.entry import JobEntry
+from nutch2py.joblog.figures import Figures, Spread
+from nutch2py.joblog.overview import Overview
+from nutch2py.pictures.picture import style
+from nutch2py.pictures.words import moment
+from nutch2py.room import drawings
+from nutch2py.room.rounds import Round, rounds_of
+from nutch2py.room.sentences import at_a_glance
+from nutch2py.room.templates import render, sheet
+
+if TYPE_CHECKING:
+    from nutch2py.crawl_reader import CrawlReader
+
+ENTRIES = 2000
+"""Newest entries of the job log that pictures are drawn from."""
+
+
+@dataclass
+class State:
+    """What is known of a crawl without looking at its rows. ``entries``: the newest first."""
+
+    name: str
+    made: int
+    figures: Figures | None
+    overview: Overview | None
+    entries: list[JobEntry]
+
+    @classmethod
+    def of(cls, crawl: CrawlReader) -> State:
+        """Read it."""
+        name = crawl.conf.get_trimmed("storage.crawl.id")
+        made = int(time.time() * 1000)
+        return cls(name, made, crawl.figures(), crawl.overview(), crawl.jobs(ENTRIES))
+
+    @cached_property
+    def rounds(self) -> list[Round]:
+        """The rounds, the oldest first."""
+        return rounds_of(self.entries)
+
+
+def html(state: State) -> str:
+    """Return the report as a whole document."""
+    rounds = state.rounds
+    pictures = [
+        drawings.pages_over_time(state.entries, state.figures),
+        drawings.outcomes(rounds),
+        drawings.errors(state.entries),
+        drawings.hosts(state.overview),
+        *drawings.spreads(state.overview),
+    ]
+    return render(
+        "report.html",
+        crawl=state.name,
+        made=moment(state.made),
+        style=style() + sheet("room.css"),
+        sentences=[*at_a_glance(state.figures, state.overview, rounds, state.entries)],
+        pictures=pictures,
+        wide=[drawings.work(state.entries), drawings.links(state.overview)],
+        rounds=rounds[-30:][::-1],
+        looked=None if state.overview is None else moment(state.overview.made),
+    )
+
+
+def as_json(state: State) -> dict[str, Any]:
+    """Return the same as values: sentences, figures, overview, rounds and jobs."""
+    return {
+        "crawl": state.name,
+        "made": state.made,
+        "sentences": [*at_a_glance(state.figures, state.overview, state.rounds, state.entries)],
+        "figures": state.figures,
+        "overview": state.overview,
+        "rounds": [_round(each) for each in state.rounds],
+        "jobs": state.entries,
+    }
+
+
+def _round(each: Round) -> dict[str, Any]:
+    tally = each.tally
+    links, new = tally.links
+    return {
+        "number": each.number,
+        "batch": each.batch_id,
+        "begun": each.begun,
+        "ended": each.ended,
+        "running": each.running,
+        "generated": each.generated,
+        "fetched": tally.good,
+        "redirected": tally.moved,
+        "gone": tally.gone,
+        "failed": tally.failed,
+        "bytes": tally.bytes,
+        "links": links,
+        "new": new,
+    }
+
+
+def json_text(state: State) -> str:
+    """Return :func:`as_json` as one line."""
+    return orjson.dumps(as_json(state), default=_plain).decode()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Spread):
+        return value._asdict()
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def write(state: State, path: Path) -> None:
+    """Write the report; a file that is there is replaced when the new one is whole."""
+    if path.is_dir():
+        raise InputError(f"cannot write {path}: it is a folder: name a file that you can write")
+    beside = path.with_name(f".{path.name}.new")
+    try:
+        beside.write_text(html(state), encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise InputError(f"cannot write {path}: {error.strerror}: name a file that you can write") from error

@@ -1,0 +1,98 @@
+"""The entries of the job log, put together: what belongs to a round, how fast a job is, how far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from nutch2py.joblog.entry import JobEntry, JobState
+from nutch2py.jobs.tally import Tally
+from nutch2py.mapreduce.driver import JobResult
+
+GENERATE = "generate"
+BAD = frozenset({JobState.FAILED, JobState.KILLED, JobState.STOPPED})
+
+
+@dataclass
+class Round:
+    """What jobs did to one batch: ``number`` from 1 on among those that are known, ``entries`` as they began."""
+
+    number: int
+    batch_id: str
+    entries: list[JobEntry] = field(default_factory=list)
+
+    @property
+    def begun(self) -> int:
+        """When the first of its jobs began, ms since 1970."""
+        return self.entries[0].begun
+
+    @property
+    def ended(self) -> int:
+        """The last sign of life of its jobs, ms since 1970."""
+        return max(map(end_of, self.entries))
+
+    @property
+    def running(self) -> bool:
+        """Whether one of its jobs runs."""
+        return any(entry.state == JobState.RUNNING for entry in self.entries)
+
+    @property
+    def bad(self) -> bool:
+        """Whether one of its jobs has not come to its end."""
+        return any(entry.state in BAD for entry in self.entries)
+
+    @cached_property
+    def tally(self) -> Tally:
+        """What its jobs have counted; no entry is added once this was asked for."""
+        return tally_of(self.entries)
+
+    @property
+    def generated(self) -> int:
+        """How many rows generate chose."""
+        return self.tally.sums.count("generator", "generated")
+
+
+def rounds_of(entries: Sequence[JobEntry]) -> list[Round]:
+    """Return the rounds that entries tell of, the oldest first.
+
+    What was done to ``-all`` belongs to the batch that was made last before it; jobs of no batch to no round.
+    """
+    rounds: dict[str, Round] = {}
+    last = ""
+    for entry in sorted(entries, key=lambda entry: entry.id):
+        if not entry.batch_id:
+            continue
+        if entry.job == GENERATE:
+            last = entry.batch_id
+        name = last or entry.batch_id if entry.batch_id.startswith("-") else entry.batch_id
+        if name not in rounds:
+            rounds[name] = Round(len(rounds) + 1, name)
+        rounds[name].entries.append(entry)
+    return [*rounds.values()]
+
+
+def tally_of(entries: Sequence[JobEntry]) -> Tally:
+    """Return the sums of what jobs have counted."""
+    tally = Tally()
+    for entry in entries:
+        tally.add(JobResult({group: dict(names) for group, names in entry.counters.items()}))
+    return tally
+
+
+def end_of(entry: JobEntry) -> int:
+    """Return when a job ended, or its last sign of life, ms since 1970."""
+    return max(entry.seen if entry.ended is None else entry.ended, entry.begun)
+
+
+def rate(entry: JobEntry) -> float:
+    """Return rows a second, over all of the job's time so far; 0 when it has done none."""
+    return 1000 * entry.done / max(end_of(entry) - entry.begun, 1000) if entry.done else 0.0
+
+
+def left(entry: JobEntry) -> int | None:
+    """Return the milliseconds that a running job still needs at its rate, None when nothing tells."""
+    speed = rate(entry)
+    if entry.state != JobState.RUNNING or entry.expected is None or not speed or entry.done >= entry.expected:
+        return None
+    return round(1000 * (entry.expected - entry.done) / speed)

@@ -1,0 +1,153 @@
+"""The report: one file that needs nothing else, honest about what is not known, safe whatever names a crawl has."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+import pytest
+
+from nutch2py.cli import main
+from nutch2py.conf import Configuration
+from nutch2py.fetcher.answer import FailureKind
+from nutch2py.joblog.entry import JobState
+from nutch2py.joblog.overview import Edge, HostFigures, Overview
+from nutch2py.room import drawings
+from nutch2py.room.report import State, html, write
+from nutch2py.room.rounds import left, rate, rounds_of
+from nutch2py.room.sentences import at_a_glance
+from tests.jobs.rows import put
+from tests.pictures.chrome import OVERLAPS, VIEWS, axe, chrome, faults, opened, save, too_wide
+from tests.pictures.samples import HOSTILE
+from tests.room.simulated import BEGAN, MINUTE, entries, entry, overview
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+__all__ = ["axe", "chrome"]
+MADE = BEGAN + 10_000 * MINUTE
+
+
+def simulated(count: int = 120) -> State:
+    made = entries(count)
+    return State("news", MADE, made[1].figures, overview(), made)
+
+
+def hostile() -> State:
+    """Return a crawl whose every field means harm."""
+    made = [
+        replace(each, batch_id=bad, message=bad, host=bad, user=bad, job=bad[:40] or "fetch")
+        for each, bad in zip(entries(40), HOSTILE * 5, strict=False)
+    ]
+    seen = Overview(
+        MADE,
+        tuple(HostFigures(bad, 9, 4, 1, {bad: 3}) for bad in HOSTILE),
+        8,
+        tuple(Edge(bad, other, 7) for bad in HOSTILE for other in HOSTILE),
+        {HOSTILE[0]: overview().histograms["depth"]},
+    )
+    return State(HOSTILE[0], MADE, made[1].figures, seen, made)
+
+
+NOTHING = State("", MADE, None, None, [])
+
+
+@pytest.mark.parametrize(("made", "name"), [(simulated, "much"), (hostile, "hostile"), (lambda: NOTHING, "nothing")])
+@pytest.mark.parametrize("number", range(2))
+def test_as_a_browser_shows_it(chrome: Browser, axe: str, tmp_path: Path, number: int, made: object, name: str) -> None:
+    assert callable(made)
+    size, scheme = VIEWS[number if name == "hostile" else 3 * number]
+    path = tmp_path / "report.html"
+    write(made(), path)
+    with opened(chrome, size, scheme) as page:
+        page.goto(path.as_uri())
+        save(page, f"report-{name}-{size}-{scheme}", os.environ.get("NUTCH2PY_SCREENSHOTS"))
+        assert page.evaluate(OVERLAPS) == []
+        assert too_wide(page) == 0
+        assert faults(page, axe) == []
+        assert "ran" not in page.title().split()
+        assert page.complaints == []  # type: ignore[attr-defined]
+        assert page.asked == [path.as_uri()]  # type: ignore[attr-defined]
+
+
+def test_the_sentences_and_the_values_say_the_same(
+    conf: Configuration, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(conf, {f"http://a.test/{number}": {"status": 2 if number else 1} for number in range(4)})
+    store = f"storage.data.store={conf.get('storage.data.store')}"
+    target = tmp_path / "out.html"
+    target.write_text("an older one")
+    assert main(["report", "-o", str(target), "-D", store]) == 0
+    assert capsys.readouterr().out == f"report: {target}\n"
+    assert main(["report", "-json", "-D", store]) == 0
+    told = orjson.loads(capsys.readouterr().out)
+    assert told["figures"]["rows"] == 4
+    assert told["sentences"][0] == "4 pages, 75 % fetched."
+    shown = target.read_text("utf-8")
+    assert all(f"<p>{sentence}</p>" in shown for sentence in told["sentences"])
+    assert not list(tmp_path.glob(".out*"))
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ([], 255, "nothing says where the report goes: name a file with -o, or print it with -json"),
+        (["-o", "none/report.html"], 3, "No such file or directory: name a file that you can write"),
+        (["-o", "."], 3, "it is a folder: name a file that you can write"),
+    ],
+)
+def test_where_no_report_can_go(
+    conf: Configuration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    words: list[str], code: int, said: str,
+) -> None:  # fmt: skip
+    put(conf, {"http://a.test/": {}})
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", *words, "-D", f"storage.data.store={conf.get('storage.data.store')}"]) == code
+    assert capsys.readouterr().err.rstrip().endswith(said)
+
+
+def test_a_crawl_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "-json", "-D", f"storage.data.store=embedded:{tmp_path}/none"]) == 4
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_not_known_is_said_with_the_command_that_finds_it_out() -> None:
+    shown = html(NOTHING)
+    assert "<svg" not in shown
+    for said in (drawings.NO_LOG, drawings.NO_OVERVIEW, "nutch2py readdb -stats counts them"):
+        assert said in shown
+
+
+def test_rounds_are_put_together() -> None:
+    jobs = [
+        entry("inject", "", BEGAN, 1),
+        entry("generate", "b1", BEGAN + MINUTE, 1, counters={"generator": {"generated": 7}}),
+        entry("fetch", "-all", BEGAN + 2 * MINUTE, 1, counters={"FetcherStatus": {"SUCCESS": 5, "EXCEPTION": 2}}),
+        entry("parse", "b1", BEGAN + 3 * MINUTE, 1, state=JobState.KILLED, ended=None),
+        entry("pagerank", "", BEGAN + 4 * MINUTE, 1),
+        entry("generate", "b2", BEGAN + 5 * MINUTE, 1),
+        entry("fetch", "b2", BEGAN + 6 * MINUTE, 1, state=JobState.RUNNING, ended=None, done=60, expected=180),
+    ]
+    first, second = rounds_of(jobs[::-1])
+    assert [each.job for each in first.entries] == ["generate", "fetch", "parse"]
+    assert (first.number, first.generated, first.tally.good, first.tally.failed, first.bad) == (1, 7, 5, 2, True)
+    assert (second.number, second.running, second.begun, second.ended) == (
+        2,
+        True,
+        BEGAN + 5 * MINUTE,
+        BEGAN + 7 * MINUTE,
+    )
+    assert (rate(jobs[-1]), left(jobs[-1]), left(jobs[1])) == (1.0, 120_000, None)
+    told = [*at_a_glance(None, None, [first, second], jobs[::-1])]
+    assert told[1] == "2 rounds in 6 min: 5 fetched, 2 failed."
+    assert told[2].startswith("Running now: fetch of batch b2, since ")
+    assert told[2].endswith(": 60 of 180 rows, 1 a second, about 2 min left.")
+    assert [*at_a_glance(None, None, [], [jobs[3]])][1].startswith("The last job, parse of batch b1, was killed at ")
+
+
+def test_every_kind_of_failure_and_every_state_has_its_words_and_colour() -> None:
+    assert set(drawings._ERRORS) == {*FailureKind, "http"}
+    assert set(drawings.STATES) == set(JobState)
