@@ -44,6 +44,7 @@ _PORT = Range(1, 65535)
 
 _NAMES: Mapping[Range, str] = {
     _SEVERAL: """
+        rest.jobs.running
         hbase.thrift.timeout hbase.thrift.connect.timeout hbase.thrift.scan.rows hbase.thrift.write.rows
         gora.buffer.read.limit gora.buffer.write.limit mapreduce.task.timeout
         db.fetch.interval.default db.fetch.interval.max db.signature.text_profile.min_token_len
@@ -58,6 +59,7 @@ _NAMES: Mapping[Range, str] = {
         solr.commit.size elastic.max.bulk.docs elastic.max.bulk.size hbase.indexer.commit.size plugin.failures.minimum
     """,
     _ANY_COUNT: """
+        rest.jobs.keep
         hbase.thrift.gateway.rest hbase.thrift.idle
         mapreduce.job.maps mapreduce.job.reduces db.fetch.retry.max db.update.max.inlinks
         fetcher.threads.slow fetcher.threads.start.delay fetcher.follow.outlinks.num.links
@@ -82,6 +84,7 @@ _NAMES: Mapping[Range, str] = {
         db.max.outlinks.per.page db.max.outlink.length partition.url.seed http.url.limit hbase.client.keyvalue.maxsize
     """,
     _BYTES: """
+        rest.body.max.bytes rest.audit.max.bytes
         storage.buffer.write.bytes storage.embedded.map.size storage.import.line.bytes hbase.thrift.scan.bytes
         hbase.thrift.write.bytes fetcher.warc.size browser.bytes.limit browser.context.bytes http.robots.cache.bytes
         parser.unpack.max.bytes parser.structured.max.bytes sitemap.size.max
@@ -89,6 +92,7 @@ _NAMES: Mapping[Range, str] = {
     Range(0, LONG): "crawl.gen.delay hostdb.recheck.interval pagerank.memory.limit",
     _BYTES_OR_NONE: "http.content.limit file.content.limit ftp.content.limit sitemap.content.limit",
     _SECONDS: """
+        rest.requests.per.second
         fetcher.server.delay fetcher.server.min.delay fetcher.min.crawl.delay fetcher.exceptions.per.queue.delay
         fetcher.threads.slow.after
         fetcher.exceptions.per.queue.clear.after fetcher.throughput.threshold.check.after index.lock.timeout

@@ -308,6 +308,7 @@ PRINTERS = {
     "commands/checking.py",
     "commands/indexing.py",
     "commands/looking.py",
+    "commands/serving.py",
     "commands/watching.py",
     "commands/whole.py",
     "jobs/checkers.py",

@@ -107,6 +107,8 @@ def test_no_test_kills_in_a_way_that_does_not_notice() -> None:
         "tests.rounds.test_crawl: process.send_signal",  # at a page under way; its exit code is looked at
         *["tests.scrapy_projects.test_hostile_projects: spider.send_signal"] * 2,
         "tests.scrapy_projects.test_tutorial: spider.send_signal",  # at a page that is under way: its server knows
+        "tests.server.test_serve: process.send_signal",  # of the server, whose exit code and last line are looked at
+        "tests.server.test_serve: process.kill",
         "tests.soak.soaking: process.kill",  # that of a process which may have ended
         "tests.test_crawl_process: os.kill",  # the process itself, which goes on
         "tests.test_scripts: os.kill",  # of a script, whose exit code is looked at

@@ -157,6 +157,7 @@ SLEEPERS = {
     "nutch2py.mapreduce.hadoop": "YARN collects logs some seconds after the end of a job",
     "nutch2py.mapreduce.progress": "watches the driver",
     "nutch2py.mapreduce.runners": "gives tasks time to end",
+    "nutch2py.rest.children": "lets the kernel end processes that were killed",
     "nutch2py.table.hbase.admin": "waits until a table that another is making is enabled",
 }
 """Who sleeps, and for what."""

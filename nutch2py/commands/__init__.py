@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from nutch2py.commands import checking, crawling, indexing, looking, watching, whole
+from nutch2py.commands import checking, crawling, indexing, looking, serving, watching, whole
 from nutch2py.commands import reading as tables
 from nutch2py.commands.command import Arguments, Command, CommandParser
 
 __all__ = ["COMMANDS", "Arguments", "Command", "command_parser"]
 
-_ROOMS = (whole, crawling, indexing, tables, watching, checking, looking)
+_ROOMS = (whole, crawling, indexing, tables, watching, checking, serving, looking)
 COMMANDS: dict[str, Command] = {name: command for room in _ROOMS for name, command in room.COMMANDS.items()}
 
 

@@ -160,21 +160,6 @@ def _evaluate(args: Arguments, conf: Configuration) -> int:
     return run_evaluation(conf, Path(args.queries), Path(args.judgements), args.results, args.json, unjudged)
 
 
-def _serve_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-port", "--port", type=whole_number, metavar="N", help="port (serve.port, 8080)")
-    parser.add_argument("-host", "--host", metavar="ADDRESS", help="address (serve.host, 127.0.0.1)")
-
-
-def _serve(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.server.serve import serve
-
-    if args.port is not None:
-        conf.set("serve.port", args.port)
-    if args.host:
-        conf.set("serve.host", args.host)
-    return serve(conf)
-
-
 COMMANDS: dict[str, Command] = {
     "pagerank": Command("compute the PageRank of every page", _pagerank_options, _pagerank),
     "index": Command("index the pages of a batch", _index_options, _index),
@@ -188,5 +173,4 @@ COMMANDS: dict[str, Command] = {
     "solrclean": Command("clean an index in Solr (old name)", _solrclean_options, _solrclean),
     "search": Command("search the embedded index", _search_options, _search),
     "evaluate": Command("measure search results by judgements", _evaluate_options, _evaluate),
-    "serve": Command("serve a search page", _serve_options, _serve),
 }

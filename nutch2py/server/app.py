@@ -15,6 +15,11 @@ from starlette.responses import Response
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import IndexingError, InputError, NutchError
+from nutch2py.rest.gatekeeper import Gatekeeper
+from nutch2py.rest.office import Office
+from nutch2py.rest.operation import refused
+from nutch2py.rest.refusal import Refusal
+from nutch2py.rest.routes import routes
 from nutch2py.server.guard import Guard
 from nutch2py.server.protocol import STOPPING
 from nutch2py.server.searching import SearchPages, said
@@ -22,9 +27,9 @@ from nutch2py.server.searching import SearchPages, said
 
 def application(conf: Configuration, local: bool = True) -> Starlette:
     """Return the application over the crawl of ``conf``; ``local``: it is served on loopback alone."""
-    search = SearchPages(conf)
+    search, gatekeeper = SearchPages(conf), Gatekeeper(Office(conf, local))
     made = Starlette(
-        routes=search.routes(),
+        routes=[*search.routes(), *routes(gatekeeper)],
         middleware=[Middleware(Guard, local=local)],
         exception_handlers={
             HTTPException: _refused,
@@ -36,7 +41,7 @@ def application(conf: Configuration, local: bool = True) -> Starlette:
         lifespan=_lifespan,
     )
     made.router.redirect_slashes = False
-    made.state.search = search
+    made.state.search, made.state.gatekeeper = search, gatekeeper
     return made
 
 
@@ -45,9 +50,11 @@ async def _lifespan(_: Starlette) -> AsyncIterator[dict[str, object]]:
     yield {STOPPING: asyncio.Event()}
 
 
-def _refused(_: Request, error: Exception) -> Response:
+def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
+    if request.url.path.startswith("/api/"):
+        return refused(Refusal(status, status.phrase, error.headers))
     text = "There is no such page." if status == HTTPStatus.NOT_FOUND else f"{status.phrase}."
     answer = said(status, status.phrase.capitalize(), text)
     answer.headers.update(error.headers or {})

@@ -15,11 +15,11 @@ from starlette.routing import BaseRoute, Route
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import InputError
+from nutch2py.rest.threads import Threads
 from nutch2py.search.search_backends import FACETS, Backend, backend
 from nutch2py.server import pages
 from nutch2py.server.cached import HEADERS as SANDBOX
 from nutch2py.server.cached import cached_page
-from nutch2py.server.threads import Threads
 
 _MAX_ROWS = 100
 _MAX_ARGUMENTS = 50

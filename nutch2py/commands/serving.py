@@ -1,0 +1,51 @@
+"""The server, and the tokens of those who may use it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from nutch2py.commands.command import Arguments, Command, whole_number
+
+if TYPE_CHECKING:
+    from nutch2py.conf import Configuration
+
+_ROLES = ("read", "run", "admin")
+
+
+def _serve_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-port", "--port", type=whole_number, metavar="N", help="port (serve.port, 8080)")
+    parser.add_argument("-host", "--host", metavar="ADDRESS", help="address (serve.host, 127.0.0.1)")
+
+
+def _serve(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.server.serve import serve
+
+    if args.port is not None:
+        conf.set("serve.port", args.port)
+    if args.host:
+        conf.set("serve.host", args.host)
+    return serve(conf)
+
+
+def _token_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="whose token it is; one of the same name is replaced")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("-role", "--role", choices=_ROLES, default="read", help="what it may do (default: read)")
+    what.add_argument("-remove", "--remove", action="store_true", help="take the token of this name out")
+
+
+def _token(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.rest.tokens import Role, add_token, remove_token
+
+    if args.remove:
+        remove_token(conf, args.name)
+    else:
+        print(add_token(conf, args.name, Role.named(args.role)))
+    return 0
+
+
+COMMANDS: dict[str, Command] = {
+    "serve": Command("serve the search page and the REST interface", _serve_options, _serve),
+    "token": Command("make a token for the REST interface", _token_options, _token),
+}

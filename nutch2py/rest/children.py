@@ -1,0 +1,299 @@
+"""Jobs as child processes: each in a session and a folder of its own, found again by whatever server comes next.
+
+The folder holds what was asked for, the configuration (no property stands on a command line), the output and the exit
+code, which a shell writes when the command has ended. The processes of a job hold a file of it locked, and the kernel
+lets go of it however they end: so whether a job runs is no matter of process ids, which are given anew.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from enum import StrEnum
+from http import HTTPStatus
+from pathlib import Path
+
+from msgspec import Struct, field, structs
+
+from nutch2py.conf import Configuration
+from nutch2py.rest.child_folder import prepare
+from nutch2py.rest.kinds import SEEDS
+from nutch2py.rest.refusal import Refusal, not_found
+from nutch2py.rest.state import checked_name, held, made, read, write
+
+_SHELL = """trap : INT TERM HUP
+echo $$ >session
+cd "$BASE" || exit
+sh -c 'echo $$ >"$JOB/pid"; exec "$@"' sh "$@" >"$JOB/output" 2>&1 </dev/null
+code=$?
+echo $code >"$JOB/exit.part" && mv "$JOB/exit.part" "$JOB/exit"
+"""
+"""Runs a command and writes down how it ended. Ctrl-C ends the command, not the shell."""
+
+NOTHING_TO_DO, INTERRUPTED = 1, (130, 143)
+_TAIL = 4096  # bytes of the output in which the reason of a failure is looked for
+
+
+class ChildState(StrEnum):
+    """How a job is, or how it ended."""
+
+    RUNNING = "running"
+    STOPPING = "stopping"  # it was sent an interrupt, and has not ended
+    KILLING = "killing"
+    FINISHED = "finished"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    KILLED = "killed"  # or it ended without a word, as when the machine went down
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has not ended."""
+        return self in (ChildState.RUNNING, ChildState.STOPPING, ChildState.KILLING)
+
+
+class Spec(Struct, rename="camel", frozen=True, kw_only=True):
+    """What a job is: ``words`` of the command; ``by``: whose token, or which schedule, asked for it."""
+
+    id: str
+    job: str
+    crawl_id: str
+    configuration: str
+    words: list[str]
+    properties: dict[str, str] = field(default_factory=dict)
+    args: dict[str, str] = field(default_factory=dict)
+    by: str = ""
+    schedule: str = ""
+    begun: int = 0
+
+
+class Child(Spec, rename="camel", frozen=True, kw_only=True):
+    """A job as it is. Times are ms since 1970; ``exit_code``: of the command, None when there is none (yet)."""
+
+    state: ChildState
+    pid: int | None = None
+    ended: int | None = None
+    exit_code: int | None = None
+    message: str = ""
+
+
+class Children:
+    """The jobs of a server, in ``<rest.folder>/jobs``.
+
+    ``running``: how many may run at a time; ``keep``: how many that have ended are remembered.
+    """
+
+    def __init__(self, folder: Path, running: int, keep: int) -> None:
+        self.folder = folder / "jobs"
+        self._running, self._keep = running, keep
+        self._lock = threading.Lock()
+        self._ended: dict[str, Child] = {}
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, spec: Spec, conf: Configuration, seeds: list[str] | None = None) -> Child:
+        """Run a job; Refusal when too many run. ``conf``: what it is to work with; ``seeds``: lines of its seed file.
+
+        The id of ``spec`` is given here.
+        """
+        made(self.folder)
+        with self._lock, held(self.folder / ".lock"):
+            alive = sum(child.state.alive for child in self._all())
+            if alive >= self._running:
+                told = f"{alive} jobs run, which is as many as may (rest.jobs.running)"
+                raise Refusal(HTTPStatus.TOO_MANY_REQUESTS, told, {"Retry-After": "10"})
+            begun = time.time_ns() // 1_000_000
+            spec = structs.replace(spec, id=f"{begun:013d}-{secrets.token_hex(3)}", begun=begun)
+            folder = made(self.folder / spec.id)
+            prepare(folder, conf, seeds)
+            write(folder / "job.json", spec)
+            self._processes[spec.id] = _run(folder, conf, spec.words)
+        self.forget()
+        return self.get(spec.id)
+
+    def get(self, job_id: str) -> Child:
+        """Return a job; Refusal when there is none of this id."""
+        child = self._read(checked_name(job_id, "job"))
+        if child is None:
+            raise not_found(f"job {job_id}")
+        return child
+
+    def all(self) -> list[Child]:
+        """Return all jobs, the newest first."""
+        return list(self._all())
+
+    def _all(self) -> Iterator[Child]:
+        names = sorted((path.name for path in self.folder.glob("[0-9]*")), reverse=True)
+        return (child for name in names if (child := self._read(name)) is not None)
+
+    def _read(self, job_id: str) -> Child | None:
+        if (ended := self._ended.get(job_id)) is not None:
+            return ended
+        folder = self.folder / job_id
+        process = self._processes.get(job_id)
+        if process is not None:
+            process.poll()  # else it would stay in the table of processes
+        spec = read(folder / "job.json", Spec)
+        if spec is None:
+            return None
+        child = _child(folder, spec)
+        if not child.state.alive:
+            self._ended[job_id] = child
+            self._processes.pop(job_id, None)
+        return child
+
+    def stop(self, job_id: str) -> Child:
+        """Interrupt a job, as Ctrl-C does: it ends when it is at a good place. One that has ended is left."""
+        child = self.get(job_id)
+        if child.state == ChildState.RUNNING:
+            folder = self.folder / job_id
+            (folder / "asked").write_text("stop")
+            with suppress(OSError, ValueError):
+                os.killpg(self._session(job_id), signal.SIGINT)
+        return self.get(job_id)
+
+    def abort(self, job_id: str) -> Child:
+        """Kill all processes of a job. The next command on the crawl goes on where it was."""
+        child = self.get(job_id)
+        if child.state.alive:
+            folder = self.folder / job_id
+            (folder / "asked").write_text("abort")
+            for _ in range(200):
+                with suppress(OSError, ValueError):
+                    _kill_session(self._session(job_id))
+                if not _alive(folder) or not self.get(job_id).state.alive:
+                    break
+                time.sleep(0.02)  # for the kernel, or a process that has begun meanwhile
+        return self.get(job_id)
+
+    def _session(self, job_id: str) -> int:
+        process = self._processes.get(job_id)
+        return _number(self.folder / job_id / "session") if process is None else process.pid
+
+    def delete(self, job_id: str) -> None:
+        """Forget a job that has ended."""
+        child = self.get(job_id)
+        if child.state.alive:
+            raise Refusal(HTTPStatus.CONFLICT, f"the job {job_id} runs: stop or abort it first")
+        self._ended.pop(job_id, None)
+        shutil.rmtree(self.folder / job_id, ignore_errors=True)
+
+    def forget(self) -> None:
+        """Forget the oldest jobs that have ended, beyond as many as are kept."""
+        ended = [child for child in self._all() if not child.state.alive]
+        for child in ended[self._keep :]:
+            self.delete(child.id)
+
+    def output(self, job_id: str, offset: int, limit: int) -> tuple[bytes, int]:
+        """Return what a job has printed: at most ``limit`` bytes from ``offset`` on; and how many bytes there are."""
+        self.get(job_id)
+        try:
+            with (self.folder / job_id / "output").open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                file.seek(min(offset, size))
+                return file.read(limit), size
+        except FileNotFoundError:
+            return b"", 0
+
+
+def _run(folder: Path, conf: Configuration, words: list[str]) -> subprocess.Popen[bytes]:
+    """Start the processes of a job, which hold its lock."""
+    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        given = [str(folder / SEEDS) if word == SEEDS else word for word in words]
+        command = [sys.executable, "-m", "nutch2py", *given, "--conf", str(folder / "conf")]
+        surroundings = {**os.environ, "JOB": str(folder), "BASE": str(conf.base), "PYTHONUNBUFFERED": "1"}
+        return subprocess.Popen(
+            ["sh", "-c", _SHELL, "sh", *command],
+            cwd=folder, env=surroundings, pass_fds=[lock], start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+    finally:
+        os.close(lock)
+
+
+def _child(folder: Path, spec: Spec) -> Child:
+    """Return how a job is. Whether it runs is looked at first: what it left behind is whole when it does not."""
+    alive = _alive(folder)
+    asked = _text(folder / "asked")
+    given = {name: getattr(spec, name) for name in spec.__struct_fields__}
+    with suppress(ValueError):
+        given["pid"] = _number(folder / "pid")
+    if alive:
+        return Child(state={"stop": ChildState.STOPPING, "abort": ChildState.KILLING}.get(asked, ChildState.RUNNING),
+                     **given)  # fmt: skip
+    code = int(_text(folder / "exit") or -1)
+    if code < 0:
+        ended = max((path.stat().st_mtime_ns for path in folder.iterdir()), default=0) // 1_000_000
+        state = ChildState.STOPPED if asked == "stop" else ChildState.KILLED
+        return Child(state=state, ended=ended, message=f"it was {state}", **given)
+    ended = (folder / "exit").stat().st_mtime_ns // 1_000_000
+    state = ChildState.FAILED
+    if code in (0, NOTHING_TO_DO):
+        state = ChildState.FINISHED
+    elif code in INTERRUPTED:
+        state = ChildState.STOPPED
+    message = "" if code == 0 else _last_line(folder / "output")
+    return Child(state=state, ended=ended, exit_code=code, message=message, **given)
+
+
+def _alive(folder: Path) -> bool:
+    """Tell whether a process holds the lock of a job."""
+    try:
+        lock = os.open(folder / "lock", os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+def _kill_session(session: int) -> None:
+    """Kill all processes of a session; where the system does not list them, its first group."""
+    found = [int(path.name) for path in Path("/proc").glob("[0-9]*") if _session_of(path) == session]
+    for pid in found:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    if not found:
+        os.killpg(session, signal.SIGKILL)
+
+
+def _session_of(process: Path) -> int:
+    try:
+        return int((process / "stat").read_text().rpartition(")")[2].split()[3])
+    except (OSError, IndexError, ValueError):
+        return -1
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def _number(path: Path) -> int:
+    return int(_text(path))
+
+
+def _last_line(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
+            lines = file.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    told = [line for line in lines if line.startswith("nutch2py: ")] or [line for line in lines if line.strip()]
+    return told[-1].removeprefix("nutch2py: ")[:1000] if told else ""

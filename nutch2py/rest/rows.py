@@ -1,0 +1,102 @@
+"""Rows of a crawl as JSON: the names of fields are those of Nutch 2's schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from nutch2py.cells import ParseStatus, ProtocolStatus
+from nutch2py.conf import Configuration
+from nutch2py.errors import InputError
+from nutch2py.jobs.readdb_text import bytes_text
+from nutch2py.record import Field, MapField
+from nutch2py.table import KeyRange, Query, open_store, prefix_range
+from nutch2py.url.keys import name_of_key, reverse_host, reverse_url
+from nutch2py.webpage import WebPage
+
+FIELDS: dict[str, Field[Any]] = {field.name: field for field in WebPage.FIELDS.values()}
+LARGE = frozenset({"content", "text"})
+"""Fields that are read only when they are named."""
+_MOST = 200_000
+"""Characters of a value; what is longer is cut."""
+_MOST_CHARACTERS = 8 << 20
+"""Of the rows of an answer, about; what comes after them is asked for with ``next``."""
+
+
+class Rows(Struct, kw_only=True, frozen=True):
+    """Rows, each with its ``url``. ``next``: the key to go on from, None behind the last row."""
+
+    rows: list[dict[str, Any]]
+    next: str | None
+
+
+def key_range(host: str, start: str, stop: str) -> KeyRange:
+    """Return the keys of a host, or from ``start`` up to ``stop``, which is left out."""
+    if not host:
+        return KeyRange(start, stop)
+    if start or stop:
+        raise InputError("host is a range of keys: give host, or start and stop")
+    try:
+        return prefix_range(f"{host if host.startswith('[') else reverse_host(host)}:")
+    except ValueError as error:
+        raise InputError(f"{host!r:.100} is no host: {error}") from error
+
+
+def one_row(conf: Configuration, url: str, fields: frozenset[Field[Any]]) -> Rows:
+    """Return the row of a URL, if there is one."""
+    try:
+        key = reverse_url(url)
+    except ValueError as error:
+        raise InputError(f"{url!r:.100} is not a URL: {error}") from error
+    page = open_store(conf, WebPage).get(key, fields)
+    return Rows(rows=[] if page is None else [row(key, page, fields)], next=None)
+
+
+def some_rows(conf: Configuration, keys: KeyRange, fields: frozenset[Field[Any]], limit: int) -> Rows:
+    """Return the first rows of a range."""
+    found: list[dict[str, Any]] = []
+    size = 0
+    for key, page in open_store(conf, WebPage).scan(Query(fields, keys)):
+        if len(found) == limit or size > _MOST_CHARACTERS:
+            return Rows(rows=found, next=key)
+        found.append(row(key, page, fields))
+        size += len(str(found[-1]))
+    return Rows(rows=found, next=None)
+
+
+def chosen(names: Iterable[str]) -> frozenset[Field[Any]]:
+    """Return the fields of some names; those that are not large when there is none."""
+    names = [name for name in names if name]
+    unknown = sorted(set(names) - FIELDS.keys())
+    if unknown:
+        raise InputError(f"a row has no field {unknown[0]!r:.50}: {', '.join(FIELDS)}")
+    return frozenset(FIELDS[name] for name in names or FIELDS.keys() - LARGE)
+
+
+def row(key: str, page: WebPage, fields: Iterable[Field[Any]]) -> dict[str, Any]:
+    """Return the URL of a row, and its fields that are set."""
+    values = {field.name: _shown(field, page) for field in sorted(fields, key=lambda each: each.name)}
+    shown = {name: value for name, value in values.items() if value not in (None, {})}
+    return {"url": _plain(name_of_key(key)), **shown}
+
+
+def _shown(field: Field[Any], page: WebPage) -> Any:
+    value = field.__get__(page, WebPage)
+    if isinstance(field, MapField):
+        found: Mapping[str, Any] = dict(value.items())
+        return {key: _plain(each) for key, each in found.items()}
+    return value.hex() if field.name in ("signature", "prevSignature") and value else _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        value = bytes_text(value)
+    if isinstance(value, ProtocolStatus | ParseStatus):
+        return {name: _plain(getattr(value, name)) for name in value._fields}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()[:_MOST]
+    return value

@@ -1,0 +1,141 @@
+"""Who asks: tokens with roles, from a file that holds only their checksums."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import os
+import secrets
+import threading
+import time
+from enum import IntEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError, InputError
+from nutch2py.rest.state import checked_name, held
+
+_PREFIX = "n2p_"
+
+
+class Role(IntEnum):
+    """What a token may do; each role may what those below it may."""
+
+    NOBODY = 0
+    READ = 1
+    RUN = 2
+    ADMIN = 3
+
+    @classmethod
+    def named(cls, name: str) -> Role:
+        """Return a role by its name."""
+        found = {"read": cls.READ, "run": cls.RUN, "admin": cls.ADMIN}.get(name)
+        if found is None:
+            raise InputError(f"{name!r:.50} is no role: write read, run or admin")
+        return found
+
+
+class Caller(NamedTuple):
+    """Who asks, and with which role."""
+
+    name: str
+    role: Role
+
+
+class Tokens:
+    """The file of ``rest.tokens.file``, read again when it has changed; without one there are no tokens."""
+
+    def __init__(self, conf: Configuration) -> None:
+        named = conf.get_trimmed("rest.tokens.file")
+        self.path: Path | None = conf.absolute(named) if named else None
+        self._lock = threading.Lock()
+        self._stamp: tuple[int, int, int] | None = None
+        self._callers: dict[str, Caller] = {}
+        if self.path is not None:
+            self._read()
+
+    def caller(self, authorization: str) -> Caller | None:
+        """Return whose token stands in a header ``Authorization`` (Bearer, or Basic with it as the password)."""
+        scheme, _, rest = authorization.partition(" ")
+        token = rest.strip()
+        if scheme.lower() == "basic":
+            try:
+                token = base64.b64decode(token, validate=True).decode().partition(":")[2]
+            except (binascii.Error, UnicodeDecodeError, ValueError):
+                return None
+        elif scheme.lower() != "bearer":
+            return None
+        return self._read().get(_digest(token))
+
+    def _read(self) -> dict[str, Caller]:
+        assert self.path is not None
+        with self._lock:
+            try:
+                found = self.path.stat()
+                stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+                if stamp != self._stamp:
+                    self._callers, self._stamp = _parsed(self.path), stamp
+            except OSError as error:
+                raise ConfigurationError(
+                    f"cannot read the tokens in {self.path}: {error.strerror}: make one with nutch2py token NAME, "
+                    "or correct rest.tokens.file"
+                ) from error
+            return self._callers
+
+
+def _parsed(path: Path) -> dict[str, Caller]:
+    callers = {}
+    for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1):
+        parts = line.split()
+        if not parts or line.startswith("#"):
+            continue
+        if len(parts) < 3 or len(parts[2]) != 64:
+            raise ConfigurationError(f"{path} line {number} is no token: write name, role and checksum")
+        callers[parts[2]] = Caller(parts[0], Role.named(parts[1]))
+    return callers
+
+
+def _digest(token: str) -> str:
+    """Return the checksum of a token. Tokens are of 256 random bits, so that a slow one would add nothing."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def add_token(conf: Configuration, name: str, role: Role) -> str:
+    """Put a new token into the file, in the place of one of the same name; return it: it stands nowhere else."""
+    checked_name(name, "token")
+    path = _file(conf)
+    token = _PREFIX + secrets.token_urlsafe(32)
+    line = f"{name} {role.name.lower()} {_digest(token)} {time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())}"
+    _change(path, name, [line])
+    return token
+
+
+def remove_token(conf: Configuration, name: str) -> None:
+    """Take a token out of the file; raise InputError when there is none of that name."""
+    if not _change(_file(conf), name, []):
+        raise InputError(f"there is no token {name}")
+
+
+def _file(conf: Configuration) -> Path:
+    named = conf.get_trimmed("rest.tokens.file")
+    if not named:
+        raise ConfigurationError("rest.tokens.file is not set: name the file of tokens, in nutch-site.xml or with -D")
+    return conf.absolute(named)
+
+
+def _change(path: Path, name: str, lines: list[str]) -> bool:
+    """Replace the lines of a name; tell whether there were any."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with held(path.with_name(f"{path.name}.lock")):
+            before = path.read_text("utf-8").splitlines() if path.exists() else []
+            kept = [line for line in before if line.split()[:1] != [name]]
+            part = path.with_name(f"{path.name}.part")
+            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123
+                file.writelines(f"{line}\n" for line in [*kept, *lines])
+            part.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
+    return len(kept) < len(before)

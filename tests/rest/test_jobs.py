@@ -1,0 +1,136 @@
+"""Jobs over REST: a whole crawl, stop and abort, a restart of the server; what the next command then finds."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from nutch2py import Crawl, WebPage
+from tests.jobs.crawl import site
+from tests.rest.conftest import Client, running, settings
+
+
+def test_a_crawl_from_seeds_to_search(client: Client) -> None:
+    with site() as url:
+        status, seeds = client.ask("POST", "/api/v1/seeds", {"id": "mine", "urls": [f"{url}/7"]})
+        assert (status, seeds["id"]) == (201, "mine")
+        job = client.done(job="inject", seedList="mine", crawlId="c")
+        assert job["words"] == ["inject", "seeds.txt"]
+        client.done(job="generate", topN=20, batchId="round", crawlId="c")
+        assert [batch["id"] for batch in client.get("/api/v1/batches?crawlId=c")] == ["round"]
+        for step in ("fetch", "parse", "updatedb", "index"):
+            client.done(job=step, batchId="round", crawlId="c")
+        counted = client.done(job="readdb", crawlId="c")
+    output = client.get(f"/api/v1/jobs/{counted['id']}/output")
+    assert (output["more"], "status_fetched" in output["text"]) == (False, True)
+    figures = client.get("/api/v1/statistics?crawlId=c")["figures"]
+    assert figures["status"]["status_fetched"] == 1
+    found = client.get("/api/v1/rows?crawlId=c&limit=2")
+    assert len(found["rows"]) == 2
+    later = client.get(f"/api/v1/rows?crawlId=c&limit=1000&start={found['next']}")
+    assert (len(later["rows"]) + 2, later["next"]) == (figures["rows"], None)
+    (first,) = client.get(f"/api/v1/rows?crawlId=c&url={url}/7&fields=status,outlinks")["rows"]
+    assert (first["status"], first["url"]) == (2, f"{url}/7")
+    assert client.get("/api/v1/jobs?crawlId=other") == []
+
+
+def test_a_whole_crawl_is_one_job(client: Client) -> None:
+    with site() as url:
+        job = client.done(job="crawl", seeds=[f"{url}/7"], pages=10)
+    assert job["exitCode"] == 0
+    text = client.get(f"/api/v1/jobs/{job['id']}/output")["text"]
+    assert "pages fetched" in text
+    assert client.ask("GET", "/search.json?q=Text")[1]["total"] > 0
+
+
+JOBS = [
+    ("generate", {"topN": 5, "batchId": "b2"}),
+    ("fetch", {"batchId": "b1"}),
+    ("parse", {"batchId": "b1"}),
+    ("updatedb", {"batchId": "b1"}),
+    ("index", {"batchId": "b1"}),
+]
+
+
+def test_a_job_that_is_aborted_is_taken_up_by_the_next_command(client: Client) -> None:
+    states = []
+    with site() as url:
+        client.done(job="inject", seeds=[f"{url}/{n}" for n in range(30)])
+        client.done(job="generate", batchId="b1", topN=5)
+        for job, arguments in JOBS:
+            begun = client.begin(job=job, **arguments)
+            output = f"/api/v1/jobs/{begun['id']}/output"
+            while (found := client.get(output))["more"] and not found["text"]:
+                threading.Event().wait(0.02)  # it is to be amid its work
+            status, aborted = client.ask("POST", f"/api/v1/jobs/{begun['id']}/abort")
+            states.append(aborted["state"])
+            assert (status, aborted["state"] in ("killed", "finished")) == (200, True), aborted
+            done = client.done(job=job, **arguments)
+            assert done["exitCode"] == 0 or aborted["state"] == "finished", done
+    assert "killed" in states
+    with Crawl(settings(client.server.app.state.gatekeeper.office.folder.parent)) as crawl:
+        assert sum(page.status == 2 for _, page in crawl.pages(fields={WebPage.status})) > 2
+        assert crawl.check() == 0
+
+
+def test_a_job_that_is_stopped_says_so(client: Client) -> None:
+    job = client.begin(job="crawl", seeds=["http://192.0.2.1/"], properties={"fetcher.threads.fetch": "1"})
+    status, stopped = client.ask("POST", f"/api/v1/jobs/{job['id']}/stop")
+    assert status == 200
+    assert stopped["state"] in ("stopping", "stopped")
+    client.until(job["id"], "stopped")
+    assert client.ask("POST", f"/api/v1/jobs/{job['id']}/abort")[1]["state"] == "stopped"  # it is left
+    assert client.ask("DELETE", f"/api/v1/jobs/{job['id']}")[0] == 200
+    assert client.ask("GET", f"/api/v1/jobs/{job['id']}")[0] == 404
+
+
+def test_a_job_outlives_the_server(tmp_path: Path) -> None:
+    conf = settings(tmp_path)
+    with running(conf) as first:
+        job = Client(first).begin(job="crawl", seeds=["http://192.0.2.1/"], properties={"fetcher.threads.fetch": "1"})
+        Client(first).until(job["id"], "running")
+    with running(conf) as second:
+        client = Client(second)
+        assert client.get(f"/api/v1/jobs/{job['id']}")["state"] == "running"
+        assert client.ask("POST", f"/api/v1/jobs/{job['id']}/abort")[1]["state"] == "killed"
+
+
+def test_no_more_jobs_run_than_may(tmp_path: Path) -> None:
+    with running(settings(tmp_path, rest_jobs_running="1", rest_jobs_keep="1")) as server:
+        client = Client(server)
+        held = client.begin(job="crawl", seeds=["http://192.0.2.1/"])
+        status, told = client.ask("POST", "/api/v1/jobs", {"job": "checktable"})
+        assert (status, "rest.jobs.running" in told["error"]) == (429, True)
+        assert client.ask("DELETE", f"/api/v1/jobs/{held['id']}")[0] == 409
+        client.ask("POST", f"/api/v1/jobs/{held['id']}/abort")
+        for _ in range(2):
+            failed = client.begin(job="checktable")
+            assert "inject seeds first" in client.until(failed["id"], "failed")["message"]
+        assert len(client.get("/api/v1/jobs")) <= 2
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"job": "shell"},
+        {"job": "fetch"},
+        {"job": "fetch", "batchId": "-warc"},
+        {"job": "fetch", "batchId": "b", "warc": "/tmp"},
+        {"job": "generate", "batchId": "--conf=/etc"},
+        {"job": "generate", "topN": -1},
+        {"job": "generate", "topN": "1"},
+        {"job": "generate", "crawlId": "../../etc"},
+        {"job": "generate", "configuration": "../x"},
+        {"job": "inject"},
+        {"job": "inject", "seeds": ["/etc/passwd"]},
+        {"job": "crawl", "seeds": ["http://a/\nfile:///etc/passwd"]},
+        {"job": "crawl", "seeds": []},
+        {"job": "generate", "properties": {"fetcher.threads.fetch": "many"}},
+    ],
+    ids=str,
+)
+def test_what_is_no_job_is_refused(client: Client, request_: dict[str, object]) -> None:
+    assert client.ask("POST", "/api/v1/jobs", request_)[0] == 400
+    assert client.get("/api/v1/jobs") == []

@@ -1,0 +1,38 @@
+"""The OpenAPI document: whole, told to people, and kept: what is sent by it is answered without a failure."""
+
+from __future__ import annotations
+
+import re
+
+from nutch2py.rest.api import OPERATIONS
+from tests.conftest import ROOT
+from tests.rest.conftest import Client
+
+
+def test_every_operation_is_in_the_document(client: Client) -> None:
+    found = client.get("/api/openapi.json")
+    described = {(method.upper(), path) for path, methods in found["paths"].items() for method in methods}
+    assert described == {(one.method, re.sub(r":\w+}", "}", one.path)) for one in OPERATIONS}
+    referred = set(re.findall(r"#/components/schemas/([^\"']+)", str(found)))
+    assert referred <= found["components"]["schemas"].keys()
+    named = [each["operationId"] for methods in found["paths"].values() for each in methods.values()]
+    assert len(named) == len(set(named))
+
+
+def test_every_operation_is_on_the_pages_for_people(client: Client) -> None:
+    shown, told = client.get("/api/docs"), (ROOT / "docs" / "rest.md").read_text("utf-8")
+    for one in OPERATIONS:
+        assert one.path in shown
+        assert f"| {one.method} | `{one.path}` | {one.role.name.lower()} |" in told
+
+
+def test_an_unknown_path_of_the_interface_is_told_as_json(client: Client) -> None:
+    assert client.ask("GET", "/api/v1/nothing") == (404, {"error": "Not Found", "status": 404})
+    assert client.ask("PATCH", "/api/v1/jobs")[0] == 405
+
+
+def test_metrics_count_requests(client: Client) -> None:
+    client.get("/api/v1/jobs")
+    text = client.get("/metrics")
+    assert 'nutch2py_requests_total{method="GET",path="/api/v1/jobs",status="200"} 1' in text
+    assert 'nutch2py_jobs{state="running"} 0' in text
