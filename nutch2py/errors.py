@@ -2,7 +2,7 @@
 
 Exit codes of every command: 0 done; 1 nothing to do (``generate``: no URL is due; a batch that is not there); 255
 (Nutch's -1) wrong usage, or the job failed. The numbers between name the cause, so that a script can tell them apart;
-130 is Ctrl-C, 143 SIGTERM.
+130 is Ctrl-C, 143 SIGTERM, 141 a reader of the output that is gone.
 """
 
 from __future__ import annotations

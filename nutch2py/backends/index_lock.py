@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nutch2py.disk import disk_trouble
-from nutch2py.errors import IndexingError
+from nutch2py.errors import IndexingError, LockedError
 
 _PAUSE = 0.02
 
@@ -19,7 +19,7 @@ def exclusive(path: Path, timeout: float, what: str) -> Iterator[None]:
     """Hold the lock file ``path`` (created when missing), waiting at most ``timeout`` seconds for it.
 
     The operating system frees it when the holder dies, by kill -9 too. ``what`` names the index in the error:
-    :class:`IndexingError` when the time is over or the file cannot be made.
+    :class:`LockedError` when the time is over, :class:`IndexingError` when the file cannot be made.
     """
     import fcntl
 
@@ -36,7 +36,7 @@ def exclusive(path: Path, timeout: float, what: str) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() >= deadline:
-                    raise IndexingError(
+                    raise LockedError(
                         f"{what} has been locked by another process for {timeout:g} s: wait for it to end, "
                         "or raise index.lock.timeout"
                     ) from None

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import ConfigurationError, InputError, NutchError, RunnerError
+from nutch2py.errors import ConfigurationError, InputError, LockedError, NutchError, RunnerError
 from nutch2py.mapreduce import guard
 from nutch2py.mapreduce.hadoop_words import INSTALLATION, refusal
 from nutch2py.mapreduce.progress import TASK_ERROR, decode_error
@@ -159,14 +159,14 @@ class Hadoop(NamedTuple):
         """Delete what our folder on HDFS holds but the archive of ``manifest``; return the names.
 
         That is archives of earlier versions, and inputs of jobs whose driver died. While one of our jobs runs, nothing
-        is deleted: its tasks may need either.
+        is deleted, as its tasks may need either: LockedError.
         """
         listed = self._run("YARN", self.yarn, "application", "-list")
         if listed.returncode:
             raise self._failure("cannot ask YARN which jobs run", listed, RunnerError)
         running = _RUNNING.search(listed.stdout)
         if running is not None:
-            raise InputError(f"{running[1].decode()} runs and may need what is on HDFS: clean when no job does")
+            raise LockedError(f"{running[1].decode()} runs and may need what is on HDFS: clean when no job does")
         self.make_folder()
         found = self.fs("-ls", "-C", self.folder, expect=f"cannot list {self.folder}").stdout.decode("utf-8", "replace")
         names = [line.rpartition("/")[2] for line in found.splitlines() if line.strip()]

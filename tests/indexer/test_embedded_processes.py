@@ -8,7 +8,7 @@ import pytest
 
 from nutch2py.backends.index_folder import IndexFolder
 from nutch2py.conf import Configuration
-from nutch2py.errors import IndexingError
+from nutch2py.errors import IndexingError, LockedError
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.search.search import search
 from nutch2py.search.searcher import EmbeddedSearcher
@@ -98,7 +98,7 @@ def test_a_writer_waits_for_the_lock_only_so_long(conf):
     writer = EmbeddedIndexWriter(conf)
     writer.open(conf, {})
     writer.write(doc("a", content="word"))
-    with pytest.raises(IndexingError, match=r"locked by another process .* raise index\.lock\.timeout"):
+    with pytest.raises(LockedError, match=r"locked by another process .* raise index\.lock\.timeout"):
         writer.commit()
     assert strike(holder)
     writer.commit()  # nothing gathered is lost by the failure

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import ConfigurationError, InputError, NutchError, RunnerError, StoreError
+from nutch2py.errors import ConfigurationError, InputError, LockedError, NutchError, RunnerError, StoreError
 from nutch2py.jobs.index import IndexerJob, IndexParameters
 from nutch2py.mapreduce import guard
 from nutch2py.mapreduce import package_archive as archive
@@ -250,7 +250,7 @@ def test_packages_stay_while_a_job_runs(conf: Configuration, tmp_path: Path) -> 
     listed = r"printf 'Total: 1\napplication_1_0007\tnutch2py web FetcherJob 1-1\tMAPREDUCE\n'"
     conf.set("mapreduce.hadoop.home", fake_installation(tmp_path, application=listed, fs="exit 9"))
     manifest = archive.Manifest("1", "3.11", "linux", "", {}, {})
-    with pytest.raises(InputError, match="application_1_0007 runs and may need"):
+    with pytest.raises(LockedError, match="application_1_0007 runs and may need"):
         Hadoop.find(conf).clean(manifest)
     conf.set("mapreduce.hadoop.home", fake_installation(tmp_path, application="echo away >&2; exit 1"))
     with pytest.raises(RunnerError, match="cannot ask YARN which jobs run: away"):
