@@ -83,6 +83,7 @@ LONG = {
         ),
         "tasks of updatedb on YARN are killed, and drivers of every job on the other runners",
     ),
+    "rounds/test_going_on.py::test_wherever_it_was_stopped": "its last round and all that comes after it are",
     "parser/formats/test_growth.py::test_documents_of_half_a_megabyte": "those of 32 KB are measured",
     "parser/test_real_trees.py::test_every_page_link_and_character[linux-doc-6.1]": "three other packages are read",
 }

@@ -42,7 +42,7 @@ def _crawl_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _crawl(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.errors import NothingFetchedError
+    from nutch2py.errors import NothingFetchedError, NutchError
     from nutch2py.rounds.plan import Plan, Stay
     from nutch2py.rounds.running import Rounds
     from nutch2py.rounds.summary import summary
@@ -63,11 +63,16 @@ def _crawl(args: Arguments, conf: Configuration) -> int:
         view.close()
         print(f"Stopped after {rounds.tally.in_a_line()}: the same command goes on where it was.")
         raise
+    except NutchError:
+        view.close()
+        if rounds.tally.rounds or rounds.tally.good:
+            print(f"Ended after {rounds.tally.in_a_line()}: the same command goes on where it was.")
+        raise
     finally:
         view.close()
     for line in summary(rounds.tally, plan, rounds.end, place):
         print(line)
-    if rounds.tally.good:
+    if rounds.tally.good or rounds.went_on:
         return 0
     if not rounds.tally.rounds:
         print("No URL is due: all that is known was fetched, and waits for its time (readdb -stats).")

@@ -8,6 +8,7 @@ Two jobs exclude each other when both work on the same thing, unless both share 
   is there. Two who do so would lose each other's changes.
 - ``choice``: which rows are due and free.
 - ``index``: those who send documents of a batch share it; who decides over all of it has it alone.
+- ``rounds``: which job of a whole crawl comes next; the command ``crawl`` has it for all of its jobs.
 - ``ranks``, ``duplicates``, ``hosts``: what pagerank, dedup and updatehostdb write.
 
 Cells that none of these names are written by one job only, and changed one by one: a fetch of a batch and an updatedb
@@ -22,6 +23,7 @@ from typing import NamedTuple
 from nutch2py.mapreduce.parameters import ALL, REINDEX
 
 TABLE, VALUES, CHOICE, INDEX = "table", "values", "choice", "index"
+ROUNDS = "rounds"
 RANKS, DUPLICATES, HOSTS = "ranks", "duplicates", "hosts"
 _BATCH = "batch "
 _EVERY = "batch *"
@@ -51,6 +53,7 @@ class Work(NamedTuple):
         return self._replace(alone=self.alone | {*things})
 
 
+CRAWL = Work("crawl", frozenset({ROUNDS}))  # from its first job to its last, each of which has a lock of its own
 ALLOW = Work("crawl", frozenset({CHOICE}))  # what crawl itself does to rows
 INJECT = Work("inject", frozenset({VALUES}))
 GENERATE = Work("generate", frozenset({CHOICE}), of_batch=True)

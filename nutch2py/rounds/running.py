@@ -14,8 +14,10 @@ from nutch2py.errors import NothingFetchedError
 from nutch2py.jobs.allowed import allow_again
 from nutch2py.jobs.batch_report import FETCHED, INTERRUPTED, PARSED
 from nutch2py.jobs.batchlist import State
+from nutch2py.jobs.whole_crawl import WholeCrawl, whole_crawl
 from nutch2py.mapreduce.driver import JobResult, stoppable
 from nutch2py.mapreduce.parameters import REINDEX
+from nutch2py.reporting import Reporter, reporting_to
 from nutch2py.rounds.plan import ROUND_URLS, Plan, Stay
 from nutch2py.rounds.seeds import Seed, seeds_of, with_troubles
 from nutch2py.url.parts import domain_of, host_of
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=JobResult)
 _MOVED = (ProtocolStatusCode.MOVED, ProtocolStatusCode.TEMP_MOVED)
 _MOST_MOVES = 5  # of a seed, from site to site
-_ROUND_BEGUN = (State.GENERATED, INTERRUPTED, FETCHED, PARSED)
+_BEGUN = (State.GENERATED, INTERRUPTED, FETCHED, PARSED, State.UPDATED)
 
 
 class End(StrEnum):
@@ -45,17 +47,22 @@ class Rounds:
     def __init__(self, conf: Configuration, plan: Plan, view: View, *, index: bool = True) -> None:
         self._plan, self._view, self._index = plan, view, index
         self._crawl = Crawl(conf, on_line=view.line, on_warning=view.warning, on_progress=view.progress)
+        self._reporter = Reporter(view.line, view.warning, view.progress)
         self.conf = self._crawl.conf
         self.tally = view.tally
         self.seeds: list[Seed] = []
         self.end = End.DONE
+        self._whole: WholeCrawl
         self._unasked: list[Seed] = []
+        self.went_on = False
+        """Whether pages that an earlier run had fetched were parsed, indexed or ranked."""
         self._requested = self._moves = 0
 
     def run(self) -> None:
         """Crawl until nothing is due, or a limit of the plan is met.
 
-        Raise NothingFetchedError when nothing can be fetched of any seed, before anything is made.
+        Raise NothingFetchedError when nothing can be fetched of any seed, before anything is made; LockedError beside
+        another crawl.
         """
         plan, conf = self._plan, self.conf
         plan.configure(conf)
@@ -66,11 +73,13 @@ class Rounds:
         for seed in troubles:
             self._view.warning(seed.trouble)
         self._unasked = [*self.seeds]
-        with self._crawl, stoppable():
+        with self._crawl, stoppable(), reporting_to(self._reporter), whole_crawl(conf) as self._whole:
             self._inject(self.seeds)
+            self._follow_moved_seeds()  # those that an earlier run has met: what is begun may lead there
             self._finish_what_was_begun()
             if count := allow_again(conf):
                 self._view.say(f"{count:,} pages that were refused for their addresses are allowed now, and due")
+            self._follow_moved_seeds()
             while self._round():
                 self._follow_moved_seeds()
             self._rank()
@@ -80,25 +89,41 @@ class Rounds:
         self._crawl.inject([seed.line for seed in seeds])
 
     def _finish_what_was_begun(self) -> None:
-        """Take up the batches that a crawl which was stopped has left."""
+        """Take up the batches that a crawl which was stopped has left; what is fetched of them is of this run."""
         for batch in self._crawl.batches():
-            if batch.state not in _ROUND_BEGUN:
+            if batch.state not in _BEGUN or (batch.state == State.UPDATED and not self._index):
                 continue
             self._view.say(f"going on with batch {batch.batch_id} ({batch.state})")
+            self.went_on |= batch.state in (FETCHED, PARSED, State.UPDATED)
             if batch.state == INTERRUPTED:
-                self._do("generate", partial(self._crawl.generate, top_n=ROUND_URLS, batch_id=batch.batch_id))
-            self._work_on(batch.batch_id, max(batch.count, 0))
+                if self._left() > 0:
+                    self._work_on_new(batch.batch_id)
+            elif batch.state == State.UPDATED:
+                self._whole.note_unranked()
+                self._do("index", partial(self._crawl.index, batch.batch_id), max(batch.count, 0))
+            else:
+                if batch.state != PARSED:
+                    fetched = batch.done or 0 if batch.state == FETCHED else 0
+                    self._requested += max(batch.count - fetched, 0)
+                self._work_on(batch.batch_id, max(batch.count, 0))
 
     def _round(self) -> bool:
         """Run a round; return whether another may follow."""
-        left = None if self._plan.pages is None else self._plan.pages - self._requested
-        if left is not None and left <= 0:
+        if self._left() <= 0:
             self.end = End.PAGES
             return False
         if self._seconds_left() <= 0:
             self.end = End.TIME
             return False
-        made = self._do("generate", lambda: self._crawl.generate(top_n=min(left or ROUND_URLS, ROUND_URLS)))
+        return self._work_on_new()
+
+    def _left(self) -> int:
+        """Return how many URLs a batch may have: so many of the plan's pages are left, or a round's."""
+        return ROUND_URLS if self._plan.pages is None else min(self._plan.pages - self._requested, ROUND_URLS)
+
+    def _work_on_new(self, batch_id: str = "") -> bool:
+        """Make a batch, one that was interrupted anew, and work on it; return whether any URL is due."""
+        made = self._do("generate", lambda: self._crawl.generate(top_n=self._left(), batch_id=batch_id))
         self.tally.left = made.group("generator")
         if not made.urls:
             return False
@@ -109,6 +134,7 @@ class Rounds:
     def _work_on(self, batch_id: str, urls: int) -> None:
         """Fetch a batch, and all that follows."""
         crawl = self._crawl
+        self._whole.note_unranked()
         seconds, pages = self.tally.seconds, self.tally.good
         if self._plan.minutes is not None:
             self.conf.set("fetcher.timelimit.mins", max(1, math.ceil(self._seconds_left() / 60)))
@@ -130,12 +156,12 @@ class Rounds:
         normalizers = URLNormalizers(self.conf, "fetcher")
         place = domain_of if self._plan.stay == Stay.DOMAIN else host_of
         known = {seed.url for seed in self.seeds}
-        found: list[Seed] = []
+        found: dict[str, Seed] = {}
         waiting, self._unasked = self._unasked, []
         for seed in waiting:
-            page = self._crawl.page(seed.url, {WebPage.protocol_status})
+            page = self._crawl.page(seed.url, {WebPage.protocol_status, WebPage.fetch_time})
             status = None if page is None else page.protocol_status
-            if page is not None and status is None:
+            if status is None and (page is not None or seed.url in found):
                 self._unasked.append(seed)  # its turn is yet to come
             if status is None or status.code not in _MOVED or not status.args:
                 continue
@@ -146,17 +172,18 @@ class Rounds:
                 continue  # a link like any other
             self._moves += 1
             known.add(target)
-            found.append(Seed(target, target))
+            found[target] = Seed(target, target)
+            waiting.append(found[target])  # which may have been fetched by an earlier run, and lead further
             self._view.say(f"{seed.url} leads to {target}: that is crawled, too")
         if found:
-            self.seeds += found
-            self._unasked += found
-            self._inject(found)
+            self.seeds += found.values()
+            self._inject([*found.values()])
 
     def _rank(self) -> None:
-        """Rank all pages, leave out duplicates, and tell the index."""
-        if not self.tally.rounds:
+        """Rank all pages, leave out duplicates, and tell the index, unless nothing was fetched since that was done."""
+        if not self._whole.unranked():
             return
+        self._whole.check()
         self._view.begin("pagerank")
         self._crawl.pagerank()
         self._do("dedup", self._crawl.dedup)
@@ -164,8 +191,11 @@ class Rounds:
             result = self._do("index", lambda: self._crawl.index(REINDEX))
             self.tally.documents = result.count("IndexerStatus", "added")
             self._do("clean", self._crawl.clean)
+        self._whole.ranked()
+        self.went_on |= not self.tally.rounds
 
     def _do(self, job: str, work: Callable[[], T], urls: int = 0) -> T:
+        self._whole.check()
         self._view.begin(job, urls)
         result = work()
         self.tally.add(result)
