@@ -51,9 +51,11 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _print(name: str, outcome: Outcome) -> None:
+    beside = f", beside it {' then '.join(map(str, outcome.beside))}" if outcome.beside else ""
     end = "passes" if outcome.code == 0 else f"exit {outcome.code}, run again: exit {outcome.again}"
     print(
-        f"| {name} | {outcome.way} | {outcome.seconds:g} s | {outcome.away:.0f} s | {outcome.after:.1f} s | {end} | "
+        f"| {name} | {outcome.way} | {outcome.seconds:g} s | {outcome.away:.0f} s | {outcome.after:.1f} s "
+        f"| {end}{beside} | "
         f"{'right' if outcome.right else 'WRONG'} |"
     )
     for line in outcome.said:

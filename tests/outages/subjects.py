@@ -6,8 +6,10 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,8 +19,11 @@ from tests.backends.solr_server import SolrServer
 from tests.jobs.stages import JOBS, Crawl, Stages, on_hbase, state
 from tests.mapreduce.hadoop_cluster import Cluster
 from tests.outages.proxy import Proxy
+from tests.processes import alive, wait_until
 from tests.services import Service
 from tests.table.hbase_server import Server as HBaseServer
+
+_SESSION = 90  # seconds, HBase's default on a cluster
 
 
 class Trial(NamedTuple):
@@ -31,6 +36,8 @@ class Trial(NamedTuple):
     runner: str = "inline"
     at_work: Callable[[], object] = lambda: True
     """Tells whether the moment has come from which its service may go."""
+    beside: Trial | None = None
+    """Another job, which is started when the service is gone; when the first excludes it, it is run again after it."""
 
 
 class Subject(ABC):
@@ -120,6 +127,65 @@ class OfZooKeeper(OfTable):
         self._proxy.restart()
 
 
+class OfServersZooKeeper(OfZooKeeper):
+    """HBase's ZooKeeper, as master, region server and gateway see it; as on a cluster, it gives them up after 90 s.
+
+    It goes on by itself: of servers that were away for longer it ends the sessions, whereupon they end themselves.
+    """
+
+    def start(self) -> None:
+        self.server.start("master")  # who chooses the ports
+        self.server.stop("master")
+        self._proxy.start(self.server.port("zookeeper"))
+        through = {"ZOOKEEPER_PORT": str(self._proxy.port), "ZOOKEEPER_SESSION": str(_SESSION * 1000)}
+        self.server.environment = {**self.server.environment, **through}
+        self.server.start("master", "gateway")
+
+    def stop(self) -> None:
+        self._gone = time.monotonic()
+        super().stop()
+
+    def kill(self) -> None:
+        self._gone = time.monotonic()
+        super().kill()
+
+    def go_on(self) -> None:
+        super().go_on()
+        self._revive()
+
+    def restart(self) -> None:
+        super().restart()
+        self._revive()
+
+    def _revive(self) -> None:
+        """Start HBase anew, as who watches over it does, when it has ended."""
+        if time.monotonic() - self._gone > _SESSION:
+            master = int((self.server.folder / "run" / "master.pid").read_text())
+            wait_until(lambda: not alive(master))
+        self.server.start("master", "gateway")
+
+
+class OfTwoJobs(OfTable):
+    """HBase or a gateway of it, under a job, and under inject, which is started when it is gone."""
+
+    def __init__(self, part: str, job: str) -> None:
+        super().__init__(part)
+        self._job = job
+
+    def trial(self, stages: Stages, folder: Path) -> Trial:
+        stage, _ = stages(self._job)
+        seeds = folder.with_name(f"{folder.name}-seeds.txt")
+        seeds.write_text("".join(f"http://127.0.0.9/{number}\n" for number in range(40)))
+        inject = ["inject", str(seeds)]
+        whole = stage.copy(folder.with_name(f"{folder.name}-whole"))
+        for words in (JOBS[self._job], inject):
+            whole.run(words)
+        crawl = on_hbase(stage, self.server, folder)
+        second = Crawl(folder / "beside", seeds, **crawl.settings)
+        beside = Trial(second, inject, lambda: None, None)
+        return Trial(crawl, JOBS[self._job], lambda: state(crawl.conf), state(whole.conf), beside=beside)
+
+
 class OfIndex(Subject):
     """Solr or OpenSearch, under index, which sends one document at a time."""
 
@@ -193,6 +259,12 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "gateway": lambda: OfTable("gateway"),
     "hbase": lambda: OfTable("master"),
     "zookeeper": OfZooKeeper,
+    "zookeeper-of-servers": OfServersZooKeeper,
+    **{
+        f"{part} of two jobs, {job}": partial(OfTwoJobs, "master" if part == "hbase" else part, job)
+        for part in ("gateway", "hbase")
+        for job in ("fetch", "updatedb")
+    },
     "solr": lambda: OfIndex(SolrServer()),
     "opensearch": lambda: OfIndex(OpenSearchServer()),
     "resourcemanager": lambda: OfYarn("resourcemanager"),

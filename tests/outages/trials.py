@@ -6,10 +6,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from nutch2py.errors import LockedError
 from tests.jobs.stages import Stages
 from tests.kills import strike
 from tests.outages.subjects import Subject, Trial
@@ -35,11 +36,13 @@ class Outcome(NamedTuple):
     again: int | None
     right: bool
     said: list[str]
+    beside: tuple[int, ...] = ()
+    """The exit codes of the job beside it, which is run again when the first had excluded it."""
 
     @property
     def well(self) -> bool:
         """Whether nothing was lost."""
-        return self.right and 0 in (self.code, self.again)
+        return self.right and 0 in (self.code, self.again) and not any(self.beside[-1:])
 
 
 def run(subject: Subject, stages: Stages, way: str, seconds: float, folder: Path) -> Outcome:
@@ -53,12 +56,14 @@ def run(subject: Subject, stages: Stages, way: str, seconds: float, folder: Path
 
 def _try(subject: Subject, trial: Trial, way: str, seconds: float, share: float) -> Outcome | None:
     """Take the service away ``share`` seconds after the job is at work; None when the job needed it no more."""
-    with _running(trial) as process:
+    with ExitStack() as running:
+        process = running.enter_context(_running(trial))
         wait_until(lambda: trial.at_work() or process.poll() is not None)
         with suppress(subprocess.TimeoutExpired):
             process.wait(share)
         (subject.stop if way == "stop" else subject.kill)()
         gone = time.monotonic()
+        second = running.enter_context(_running(trial.beside)) if trial.beside is not None else None
         try:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(seconds)
@@ -70,13 +75,18 @@ def _try(subject: Subject, trial: Trial, way: str, seconds: float, share: float)
             return None
         code = process.wait(_LONGEST)
         ended = time.monotonic()
-    said = [line for line in trial.crawl.said.splitlines() if line.startswith(("WARN", "ERROR", "nutch2py", "error"))]
+        beside = [] if second is None else [second.wait(_LONGEST)]
+    told = trial.crawl.said + (trial.beside.crawl.said if trial.beside is not None else "")
+    said = [line for line in told.splitlines() if line.startswith(("WARN", "ERROR", "nutch2py", "error"))]
     again = None
     if code:
         with _running(trial) as retry:
             again = retry.wait(_LONGEST)
+    if trial.beside is not None and beside[-1] == LockedError.exit_code:
+        with _running(trial.beside) as retry:
+            beside.append(retry.wait(_LONGEST))
     right = trial.left() == trial.expected
-    return Outcome(way, seconds, back - gone, ended - back, code, again, right, said)
+    return Outcome(way, seconds, back - gone, ended - back, code, again, right, said, tuple(beside))
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from nutch2py import Crawl
 from nutch2py.cli import main
 from nutch2py.conf import Configuration
 from nutch2py.jobs.batchlist import BatchLists, State
+from nutch2py.jobs.lock_report import unlock
 from nutch2py.table import Query
 from tests.jobs.stages import state
 from tests.processes import HEEDING, wait_until
@@ -222,3 +223,22 @@ def test_what_was_not_indexed_is_when_an_index_is_named(
     assert main([*words, "-index", "none"]) == 1
     assert main(words) == 0
     assert "1 documents in the index" in capsys.readouterr().out
+
+
+def test_a_crawl_that_has_lost_its_lock_begins_no_further_job(
+    site: ScriptedSite, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parse = Crawl.parse
+
+    def robbed(crawl: Crawl, *words: Any, **named: Any) -> Any:
+        unlock(crawl.conf, every=True, force=True)
+        return parse(crawl, *words, **named)
+
+    monkeypatch.setattr(Crawl, "parse", robbed)
+    site.on("/", page(text="harbour"))
+    words = ["crawl", site.url("/"), *OPTIONS]
+    assert main([*words, "-D", "crawl.lock.lease=0.001"]) == 6
+    assert "another has taken its place" in capsys.readouterr().err
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    assert [batch.state for batch in Crawl(configuration(folder)).batches()] == ["parsed"]

@@ -24,7 +24,14 @@ class Server(Service):
     def java(self, source, *arguments):
         """Run a Java program of one file as a client of this HBase."""
         classes = f"{ROOT / 'services' / 'hbase'}:{self.folder.parent / 'lib'}/*"
-        values = {"zookeeper.port": self.port("zookeeper"), "scanner.timeout": 60_000, "data": self.folder}
+        zookeeper = self.port("zookeeper")
+        values = {
+            "zookeeper.port": zookeeper,
+            "zookeeper.address": f"127.0.0.1:{zookeeper}",
+            "zookeeper.session": 10_000,
+            "scanner.timeout": 60_000,
+            "data": self.folder,
+        }
         options = [f"-Dnutch2py.{name}={value}" for name, value in values.items()]
         command = ["java", *options, "-XX:TieredStopAtLevel=1", "-cp", classes, str(source), *arguments]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
