@@ -1,4 +1,4 @@
-"""Who is refused because another is at work ends with the exit code that says so: what waits and tries again can tell."""
+"""Who is refused because another is at work ends with the exit code that says so: a script can tell."""
 
 from __future__ import annotations
 

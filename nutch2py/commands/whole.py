@@ -91,6 +91,10 @@ def _place(args: Arguments, conf: Configuration) -> list[str]:
     if args.data is not None:
         if not args.data:
             raise UsageError("-data names no folder: write -data DIR")
+        if "://" in args.data or args.data.startswith("embedded:"):
+            raise UsageError(
+                f"-data {args.data} is no folder: for another store, write -D storage.data.store={args.data}"
+            )
         option("storage.data.store", f"embedded:{args.data}")
     if args.index not in (None, "none", "embedded"):
         if not args.index.startswith(("http://", "https://")):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 _PIECE = 65536  # bytes
@@ -13,14 +14,15 @@ class Proxy:
     """Passes on what comes to its ``port`` to a port of this machine, in threads of its own, from :meth:`start` on."""
 
     def __init__(self) -> None:
-        self.port = self._target = 0
+        self.port = 0
+        self._target: Callable[[], int] = int
         self._listener: socket.socket | None = None
         self._open: set[socket.socket] = set()
         self._passing = threading.Event()
         self._passing.set()
 
-    def start(self, target: int) -> None:
-        """Begin to listen; again at the same port when it was killed."""
+    def start(self, target: Callable[[], int]) -> None:
+        """Begin to listen; again at the same port when it was killed. ``target`` gives the port when it is needed."""
         self._target = target
         self._listener = socket.create_server(("127.0.0.1", self.port))
         self.port = self._listener.getsockname()[1]
@@ -52,7 +54,7 @@ class Proxy:
             while True:
                 client, _ = listener.accept()
                 try:
-                    server = socket.create_connection(("127.0.0.1", self._target))
+                    server = socket.create_connection(("127.0.0.1", self._target()))
                 except OSError:
                     client.close()
                     continue

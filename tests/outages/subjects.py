@@ -110,9 +110,12 @@ class OfZooKeeper(OfTable):
 
     def start(self) -> None:
         self.server.start("master")
-        self._proxy.start(self.server.port("zookeeper"))
+        self._proxy.start(self._port)
         self.server.environment = {**self.server.environment, "ZOOKEEPER_PORT": str(self._proxy.port)}
         self.server.start("gateway")
+
+    def _port(self) -> int:
+        return int(self.server.port("zookeeper"))
 
     def stop(self) -> None:
         self._proxy.stop()
@@ -134,9 +137,7 @@ class OfServersZooKeeper(OfZooKeeper):
     """
 
     def start(self) -> None:
-        self.server.start("master")  # who chooses the ports
-        self.server.stop("master")
-        self._proxy.start(self.server.port("zookeeper"))
+        self._proxy.start(self._port)
         through = {"ZOOKEEPER_PORT": str(self._proxy.port), "ZOOKEEPER_SESSION": str(_SESSION * 1000)}
         self.server.environment = {**self.server.environment, **through}
         self.server.start("master", "gateway")

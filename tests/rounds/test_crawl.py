@@ -89,6 +89,15 @@ def test_what_cannot_be_fetched_is_told_before_anything_is_made(
         (["https://a.test/", "-pages", "0"], "-pages 0 would fetch nothing"),
         (["https://a.test/", "-stay", "here"], "invalid choice: 'here'"),
         (["https://a.test/", "-data", ""], "-data names no folder"),
+        (
+            ["https://a.test/", "-data", "hbase://h"],
+            "-data hbase://h is no folder: for another store, write -D storage.",
+        ),
+        (["https://a.test/", "-data", "embedded:d"], "-data embedded:d is no folder"),
+        (
+            ["http://127.0.0.1:9/", *OPTIONS, "-data", "/dev/null"],
+            "cannot open webpage in /dev/null (Not a directory): see that its folder is one or can be made, or name",
+        ),
         (["https://a.test/", "-index", "solr"], "the URL of a Solr collection"),
         ([], "required: URL"),
     ],

@@ -95,6 +95,11 @@ def explained(where: str) -> Iterator[None]:
                 f"no space left for {where}, or its disk fails ({error}): free some space; nothing of this group was "
                 "written"
             ) from error
+        if isinstance(error, OSError):  # nothing is there, a file is, or its name is too long
+            raise StoreError(
+                f"cannot open {where} ({error.strerror}): see that its folder is one or can be made, or name another "
+                "in storage.data.store"
+            ) from error
         raise StoreError(f"the table {where} fails: {error}") from error
 
 
