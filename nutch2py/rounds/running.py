@@ -74,7 +74,7 @@ class Rounds:
             self._view.warning(seed.trouble)
         self._unasked = [*self.seeds]
         with self._crawl, stoppable(), reporting_to(self._reporter), whole_crawl(conf) as self._whole:
-            self._inject(self.seeds)
+            self._inject_seeds()
             self._follow_moved_seeds()  # those that an earlier run has met: what is begun may lead there
             self._finish_what_was_begun()
             if count := allow_again(conf):
@@ -84,9 +84,18 @@ class Rounds:
                 self._follow_moved_seeds()
             self._rank()
 
-    def _inject(self, seeds: list[Seed]) -> None:
+    def _inject_seeds(self) -> None:
+        made = self._inject(self.seeds)
+        refused = made.count("injector", "urls_filtered")
+        if refused:
+            told = f"{refused:,} of {len(self.seeds):,} seeds are refused by the URL filters (see filterchecker)"
+            if not made.count("injector", "urls_injected"):
+                raise NothingFetchedError(f"nothing can be fetched: {told}")
+            self._view.warning(told)
+
+    def _inject(self, seeds: list[Seed]) -> JobResult:
         self._plan.keep_below(self.conf, [seed.url for seed in self.seeds])
-        self._crawl.inject([seed.line for seed in seeds])
+        return self._crawl.inject([seed.line for seed in seeds])
 
     def _finish_what_was_begun(self) -> None:
         """Take up the batches that a crawl which was stopped has left; what is fetched of them is of this run."""

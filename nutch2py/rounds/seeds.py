@@ -20,8 +20,7 @@ from nutch2py.url.url_normalizers import URLNormalizers
 GATE = "http.filter.ipaddress.exclude"
 _HOME = ("localhost", "127.", "[::1]", "10.", "192.168.")
 """What begins hosts that hardly ever have a certificate: without a scheme they are asked by http."""
-
-
+_WITH_HOST = ("http", "https", "ftp")
 _MOST_ASKED = 100  # hosts
 
 
@@ -44,7 +43,7 @@ def seeds_of(words: Iterable[str], conf: Configuration) -> list[Seed]:
         for line in _lines(word, conf):
             for seed in parse_seed_line(line):
                 url = normalizers.normalize(seed.url)
-                if url is None:
+                if url is None or (urlsplit(url).scheme in _WITH_HOST and not host_of(url)):
                     raise InputError(f"{word} is not the URL of a page: write it as https://www.example.org/")
                 found[url] = Seed(line, url)
     if not found:
@@ -79,7 +78,7 @@ def with_troubles(seeds: list[Seed], conf: Configuration) -> list[Seed]:
 
 async def _asked(seeds: list[Seed], names: Names, gate: AddressGate) -> list[Seed]:
     try:
-        hosts = {host_of(seed.url) for seed in seeds if urlsplit(seed.url).scheme in ("http", "https", "ftp")}
+        hosts = {host_of(seed.url) for seed in seeds if urlsplit(seed.url).scheme in _WITH_HOST}
         if len(hosts) > _MOST_ASKED:
             return seeds  # a list of somebody's, of which some are always gone: the first round tells
         told = await asyncio.gather(*(_trouble(host, names, gate) for host in hosts))

@@ -81,11 +81,22 @@ def test_what_cannot_be_fetched_is_told_before_anything_is_made(
     assert [*folder.iterdir()] == []
 
 
+def test_seeds_that_filters_refuse_are_told(
+    site: ScriptedSite, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.on("/", page())
+    assert main(["crawl", site.url("/a.gif"), *OPTIONS]) == 9
+    assert "nothing can be fetched: 1 of 1 seeds are refused by the URL filters" in capsys.readouterr().err
+    assert main(["crawl", site.url("/a.gif"), site.url("/"), *OPTIONS]) == 0
+    assert "WARN 1 of 2 seeds are refused by the URL filters" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         (["nowhere/else.txt.d/../x y"], "neither a URL nor a file"),
         (["./seeds"], "neither a URL nor a file"),
+        (["http://"], "http:// is not the URL of a page"),
         (["https://a.test/", "-pages", "0"], "-pages 0 would fetch nothing"),
         (["https://a.test/", "-stay", "here"], "invalid choice: 'here'"),
         (["https://a.test/", "-data", ""], "-data names no folder"),
