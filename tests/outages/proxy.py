@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -15,6 +16,8 @@ class Proxy:
 
     def __init__(self) -> None:
         self.port = 0
+        self.since = 0.0
+        """When it went away, by :func:`time.monotonic`."""
         self._target: Callable[[], int] = int
         self._listener: socket.socket | None = None
         self._open: set[socket.socket] = set()
@@ -30,6 +33,7 @@ class Proxy:
 
     def stop(self) -> None:
         """Be silent: connections are taken and stay, nothing is passed on."""
+        self.since = time.monotonic()
         self._passing.clear()
 
     def go_on(self) -> None:
@@ -38,6 +42,7 @@ class Proxy:
 
     def kill(self) -> None:
         """End all connections, and refuse new ones."""
+        self.since = time.monotonic()
         assert self._listener is not None
         for connection in (self._listener, *self._open):
             with suppress(OSError):

@@ -87,10 +87,19 @@ class Subject(ABC):
 
 
 class OfTable(Subject):
-    """HBase or a gateway of it, under updatedb, which reads and writes every row of the batch."""
+    """HBase or a gateway of it, under updatedb, which reads and writes every row of the batch.
+
+    ZooKeeper gives its servers up after 90 s, as on a cluster, and not after the 10 s of an HBase in one process.
+    """
+
+    server: HBaseServer
 
     def __init__(self, part: str) -> None:
         super().__init__(HBaseServer(), part)
+        self._set(ZOOKEEPER_SESSION=str(_SESSION * 1000))
+
+    def _set(self, **environment: str) -> None:
+        self.server.environment = {**self.server.environment, **environment}
 
     def trial(self, stages: Stages, folder: Path) -> Trial:
         stage, expected = stages("updatedb")
@@ -101,7 +110,6 @@ class OfTable(Subject):
 class OfZooKeeper(OfTable):
     """HBase's ZooKeeper, as its gateway sees it: through a proxy that goes away. HBase itself has it in its process."""
 
-    server: HBaseServer
     needed = False
 
     def __init__(self) -> None:
@@ -111,7 +119,7 @@ class OfZooKeeper(OfTable):
     def start(self) -> None:
         self.server.start("master")
         self._proxy.start(self._port)
-        self.server.environment = {**self.server.environment, "ZOOKEEPER_PORT": str(self._proxy.port)}
+        self._set(ZOOKEEPER_PORT=str(self._proxy.port))
         self.server.start("gateway")
 
     def _port(self) -> int:
@@ -131,24 +139,15 @@ class OfZooKeeper(OfTable):
 
 
 class OfServersZooKeeper(OfZooKeeper):
-    """HBase's ZooKeeper, as master, region server and gateway see it; as on a cluster, it gives them up after 90 s.
+    """HBase's ZooKeeper, as master, region server and gateway see it.
 
     It goes on by itself: of servers that were away for longer it ends the sessions, whereupon they end themselves.
     """
 
     def start(self) -> None:
         self._proxy.start(self._port)
-        through = {"ZOOKEEPER_PORT": str(self._proxy.port), "ZOOKEEPER_SESSION": str(_SESSION * 1000)}
-        self.server.environment = {**self.server.environment, **through}
+        self._set(ZOOKEEPER_PORT=str(self._proxy.port))
         self.server.start("master", "gateway")
-
-    def stop(self) -> None:
-        self._gone = time.monotonic()
-        super().stop()
-
-    def kill(self) -> None:
-        self._gone = time.monotonic()
-        super().kill()
 
     def go_on(self) -> None:
         super().go_on()
@@ -160,7 +159,7 @@ class OfServersZooKeeper(OfZooKeeper):
 
     def _revive(self) -> None:
         """Start HBase anew, as who watches over it does, when it has ended."""
-        if time.monotonic() - self._gone > _SESSION:
+        if time.monotonic() - self._proxy.since > _SESSION:
             master = int((self.server.folder / "run" / "master.pid").read_text())
             wait_until(lambda: not alive(master))
         self.server.start("master", "gateway")
