@@ -106,6 +106,7 @@ _NAMES: Mapping[Range, str] = {
         http.time.limit parser.timeout sitemap.parser.timeout fetcher.max.retry.after fetcher.max.trouble.per.queue
         parser.domain.seconds
     """,
+    Range(0, 1_000_000, True): "joblog.keep",
     Range(0.001, 600, False): "crawl.lock.lease",  # so long a job waits for one that has died on another machine
     Range(1, INT, False): "db.fetch.schedule.adaptive.min_interval db.fetch.schedule.adaptive.max_interval",
     Range(0, 1000, False): "db.fetch.schedule.adaptive.inc_rate",  # a second to a week in two fetches

@@ -181,6 +181,18 @@ def _unlock(args: Arguments, conf: Configuration) -> int:
     return 0
 
 
+def _jobs_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-topN", "--top-n", type=whole_number, default=20, metavar="N", help="the newest N (20)")
+    parser.add_argument("-id", "--id", default="", metavar="id", help="all that is known of one job")
+    parser.add_argument("-json", "--json", action="store_true", help="one JSON object a line")
+
+
+def _jobs(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.jobs.job_report import print_job, print_jobs
+
+    return print_job(conf, args.id, args.json) if args.id else print_jobs(conf, args.top_n, args.json)
+
+
 def _readlinkdb_options(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("-url", "--url", metavar="url", help="print who links to a page, with the anchors")
@@ -288,6 +300,7 @@ COMMANDS: dict[str, Command] = {
     "exporttable": Command("write the table's cells to a file", _exporttable_options, _exporttable),
     "importtable": Command("read cells from a file into the table", _file_options, _importtable),
     "dueindex": Command("make the index of what is due, with which generate is fast", _dueindex_options, _dueindex),
+    "jobs": Command("print the job log: which jobs ran or run, and how they ended", _jobs_options, _jobs),
     "unlock": Command("free the lock of a job that died", _unlock_options, _unlock),
     "checktable": Command("look for damage in the crawl's tables", lambda _: None, _checktable),
 }

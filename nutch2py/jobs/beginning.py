@@ -9,14 +9,17 @@ tables of a mistyped name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
 from typing import NamedTuple
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import LockedError, StoreError, UnknownBatchError
+from nutch2py.joblog.ledger import Ledger, keeping
 from nutch2py.jobs.batchlist import BatchLists, BatchState, State
 from nutch2py.jobs.journal import finish
 from nutch2py.jobs.locks import Objection, holding
+from nutch2py.jobs.snapshot import snapshot
 from nutch2py.jobs.works import READ, UPDATEDB, Work, meet
 from nutch2py.mapreduce.driver import stoppable
 from nutch2py.mapreduce.parameters import ALL, REINDEX, BatchParameters
@@ -57,7 +60,7 @@ def begin(
     row carries is an :class:`UnknownBatchError`, which is given, not raised, to a ``lenient`` job. ``-all`` and
     ``-reindex`` are known always. Raises :class:`nutch2py.errors.LockedError` when another job is at work on what
     ``work`` names, or one to which there is an ``objection`` (:func:`nutch2py.jobs.locks.holding`); who only reads
-    (:data:`nutch2py.jobs.works.READ`) takes no lock.
+    (:data:`nutch2py.jobs.works.READ`) takes no lock. The job has its entry in the job log, except for ``READ`` itself.
     """
     conf.check_numbers()
     if mark is not None:
@@ -67,14 +70,23 @@ def begin(
         store.create()
     else:
         check_crawl(store)
-    if work is READ:
+    if work.only_reads:
         _recover(conf, lists, lists.states(), READ)
-        yield CrawlTables(store, lists)
+        with nullcontext() if work is READ else keeping(Ledger(conf, work.name, quiet=True)):
+            yield CrawlTables(store, lists)
         return
     lists.store.create()
     if batch_id:
         work = work.on(batch_id)
-    with stoppable(), holding(conf, lists, work, objection=objection) as held:  # else SIGTERM would leave the lock
+    with ExitStack() as stack:
+        ledger = Ledger(conf, work.name, batch_id)
+        stack.enter_context(stoppable())  # else SIGTERM would leave the lock
+        try:
+            held = stack.enter_context(holding(conf, lists, work, objection=objection))
+        except LockedError as error:
+            ledger.ends(error)
+            raise
+        stack.enter_context(keeping(ledger, held.token, partial(snapshot, store)))
         _recover(conf, lists, held.states, work)
         unknown = None
         if mark is not None and batch_id not in (ALL, REINDEX) and not _is_known(store, lists, batch_id, mark):

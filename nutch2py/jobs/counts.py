@@ -11,7 +11,7 @@ from nutch2py.conf import Configuration
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
 from nutch2py.jobs.readdb_text import protocol_status_name
-from nutch2py.jobs.works import READ
+from nutch2py.jobs.works import reader
 from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import JobParameters
@@ -24,6 +24,7 @@ from nutch2py.webpage import CrawlStatus, WebPage
 
 UNFETCHED = "UNFETCHED"
 _FETCHED_NAMES = ("FETCHED", "NOT_FETCHED")
+_COMMANDS = {"domains": "domainstats", "protocol": "protocolstats", "completion": "crawlcomplete"}
 _HELD = 50_000  # names that a task holds before it gives them on
 _GOOD = (CrawlStatus.FETCHED, CrawlStatus.NOTMODIFIED)
 
@@ -88,7 +89,7 @@ class CountingJob(TableJob[CountParameters]):
 
 def count_rows(conf: Configuration, title: str, kind: str, place: str = "") -> dict[str, int]:
     """Return numbers of rows by name, in the order of names; ``title``: the job's name in the log."""
-    with begin(conf, READ) as tables:
+    with begin(conf, reader(_COMMANDS[kind])) as tables:
         store = tables.store
         splits = range_splits(store, Query(CountingJob.fields), map_tasks(conf))
         parameters = CountParameters(kind=kind, place=place)

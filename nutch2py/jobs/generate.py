@@ -21,6 +21,7 @@ import orjson
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, UsageError
+from nutch2py.joblog.ledger import note
 from nutch2py.jobs.batchlist import UNLISTED, BatchLists, BatchState, StaleMarks, State, put_entry
 from nutch2py.jobs.beginning import CrawlTables, begin
 from nutch2py.jobs.due_rows import DueReader, splits_of
@@ -377,6 +378,7 @@ def make_batch(
             batches.set_state(batch_id, State.GENERATED, UNLISTED if foreign else count)
         else:
             batches.forget(batch_id)
+            note(exit_code=1)
         log.finished()
         log.line(f"generated batch id: {batch_id} containing {count} URLs")
         return GenerateResult(result.counters, batch_id=batch_id, urls=count)

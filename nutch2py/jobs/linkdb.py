@@ -12,7 +12,7 @@ import orjson
 from nutch2py.conf import Configuration
 from nutch2py.errors import UsageError
 from nutch2py.jobs.beginning import begin
-from nutch2py.jobs.works import READ
+from nutch2py.jobs.works import READ, reader
 from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import SEVERAL, JobParameters
@@ -69,7 +69,7 @@ def print_inlinks(conf: Configuration, url: str, as_json: bool = False) -> int:
 
 def most_linked(conf: Configuration, top: int) -> list[tuple[str, int]]:
     """Return the URLs with the most inlinks, and how many those are: the most first, equal ones by row key."""
-    with begin(conf, READ) as tables:
+    with begin(conf, reader("readlinkdb")) as tables:
         store = tables.store
         splits = range_splits(store, Query(_FIELDS), map_tasks(conf))
         result = run_job(

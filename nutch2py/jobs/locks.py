@@ -13,15 +13,11 @@ from __future__ import annotations
 
 import os
 import secrets
-import socket
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from functools import cache
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -40,6 +36,7 @@ from nutch2py.mapreduce.held import (
     decode_row,
     encode_holders,
 )
+from nutch2py.mapreduce.processes import Process, started
 from nutch2py.reporting import say, warn
 from nutch2py.table.clock import now_ms
 from nutch2py.webpage import BatchEntry
@@ -293,16 +290,17 @@ def free(lists: BatchLists, tokens: Collection[str]) -> None:
 def _myself(conf: Configuration, work: Work) -> Holder:
     lease = conf.get_float("crawl.lock.lease", 60.0)
     now = now_ms()
+    mine = Process.own()
     return Holder(
         token=secrets.token_hex(8),
         job=work.name,
         batch=work.batch,
         alone=sorted(work.alone),
         shared=sorted(work.shared),
-        host=socket.gethostname(),
-        machine=_machine(),
-        pid=os.getpid(),
-        started=_started(os.getpid()),
+        host=mine.host,
+        machine=mine.machine,
+        pid=mine.pid,
+        started=mine.started,
         since=now,
         seen=now,
         beat=0,
@@ -310,51 +308,18 @@ def _myself(conf: Configuration, work: Work) -> Holder:
     )
 
 
+def _process(holder: Holder) -> Process:
+    return Process(holder.host, holder.machine, holder.pid, holder.started)
+
+
 def _is_here(holder: Holder) -> bool:
     """Tell whether a holder's process would be seen from this one."""
-    return (holder.host, holder.machine) == (socket.gethostname(), _machine())
+    return _process(holder).is_here()
 
 
 def _gone(holder: Holder) -> bool:
     """Tell whether a process of this host is surely gone."""
-    if not _is_here(holder):
-        return False
-    if holder.pid == os.getpid():
-        return holder.started != _started(holder.pid) or holder.token not in SIGHTINGS
-    try:
-        os.kill(holder.pid, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:  # another user's
-        pass
-    return _started(holder.pid) not in ("", holder.started)
-
-
-@cache
-def _machine() -> str:
-    """Return what tells this machine, since it was started, and this space of process ids from others of its name."""
-    parts = []
-    with suppress(OSError):
-        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
-    with suppress(OSError):
-        parts.append(os.readlink("/proc/self/ns/pid"))  # noqa: PTH115 - it leads to no path
-    return " ".join(parts)
-
-
-def _started(pid: int) -> str:
-    """Return when a process was started, in the system's own words; ``dead`` for one that only waits to be buried.
-
-    Empty when the system does not say so.
-    """
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return "" if Path("/proc/self/stat").exists() else _started_by_ps(pid)
-    return "dead" if fields[0] in "ZX" else fields[19]
-
-
-def _started_by_ps(pid: int) -> str:
-    with suppress(OSError):
-        told = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, check=False)
-        return told.stdout.decode("ascii", "replace").strip()
-    return ""
+    process = _process(holder)
+    if process.is_here() and holder.pid == os.getpid():
+        return holder.started != started(holder.pid) or holder.token not in SIGHTINGS
+    return process.is_gone()

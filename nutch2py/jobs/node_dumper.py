@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from nutch2py.conf import Configuration
 from nutch2py.disk import new_file
 from nutch2py.jobs.beginning import begin
-from nutch2py.jobs.works import READ
+from nutch2py.jobs.works import reader
 from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import SEVERAL, JobParameters
@@ -84,7 +84,7 @@ class NodeDumperJob(TableJob[NodeParameters]):
 
 def greatest(conf: Configuration, asked: NodeParameters) -> list[tuple[str, float]]:
     """Return (URL, host or domain; value), the greatest first, equal ones by row key or name."""
-    with begin(conf, READ) as tables:
+    with begin(conf, reader("nodedumper")) as tables:
         store = tables.store
         splits = range_splits(store, Query(frozenset({_FIELD[asked.value]})), map_tasks(conf))
         result = run_job(NodeDumperJob, conf, splits, asked, title="NodeDumper", expected=store.row_estimate())

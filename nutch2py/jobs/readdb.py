@@ -16,6 +16,7 @@ from nutch2py.cells import CellError
 from nutch2py.conf import Configuration
 from nutch2py.disk import disk_trouble
 from nutch2py.errors import InputError, StoreError, UsageError
+from nutch2py.joblog.ledger import note
 from nutch2py.jobs.batch_report import age_text, open_batches
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import clock
@@ -23,7 +24,8 @@ from nutch2py.jobs.node_dumper import NodeParameters, greatest
 from nutch2py.jobs.readdb_markdown import MarkdownReader
 from nutch2py.jobs.readdb_stats import StatsCollector
 from nutch2py.jobs.readdb_text import float_text, page_fields, page_text
-from nutch2py.jobs.works import READ
+from nutch2py.jobs.snapshot import figures_of
+from nutch2py.jobs.works import READ, reader
 from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import JobParameters
@@ -31,6 +33,7 @@ from nutch2py.mapreduce.splits import range_splits
 from nutch2py.record import Field
 from nutch2py.reporting import say
 from nutch2py.table import DataStore, Query
+from nutch2py.table.clock import now_ms
 from nutch2py.url.keys import name_of_key, reverse_url
 from nutch2py.webpage import WebPage
 
@@ -112,12 +115,14 @@ def collect_stats(conf: Configuration, sort: bool, exact: bool = False) -> Stats
         figures = index.figures()
         if not figures.unreadable:
             return StatsCollector.of_figures(figures)
-    splits = range_splits(store, Query(StatsJob.fields), map_tasks(conf))
-    parameters = StatsParameters(sort=sort)
-    result = run_job(StatsJob, conf, splits, parameters, title="WebTableReader", expected=store.row_estimate())
     stats = StatsCollector(sort)
-    for _, counts in result.output:
-        stats.merge(StatsCollector.from_json(counts))
+    with begin(conf, reader("readdb")):
+        splits = range_splits(store, Query(StatsJob.fields), map_tasks(conf))
+        parameters = StatsParameters(sort=sort)
+        result = run_job(StatsJob, conf, splits, parameters, title="WebTableReader", expected=store.row_estimate())
+        for _, counts in result.output:
+            stats.merge(StatsCollector.from_json(counts))
+        note(figures=figures_of(stats, now_ms()))
     return stats
 
 
@@ -186,7 +191,8 @@ def dump(conf: Configuration, folder: Path, regex: str, shown: Shown, markdown: 
     splits = range_splits(store, query, map_tasks(conf))
     rows = store.row_estimate()
     try:
-        result = run_job(DumpJob, conf, splits, parameters, title="WebTable dump", expected=rows, output=folder)
+        with begin(conf, reader("readdb")):
+            result = run_job(DumpJob, conf, splits, parameters, title="WebTable dump", expected=rows, output=folder)
     except BaseException:  # a part of a dump looks like a whole one, and would be in the way of the next
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -9,7 +9,7 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import InputError, NoRightError, StoreError, UsageError
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.seeds import parse_seed_line, seed_files
-from nutch2py.jobs.works import COPYTABLE, IMPORTTABLE, READ
+from nutch2py.jobs.works import COPYTABLE, IMPORTTABLE, READ, reader
 from nutch2py.mapreduce.held import HOLDING
 from nutch2py.record import Record
 from nutch2py.reporting import say, warn
@@ -51,7 +51,7 @@ def export_to(conf: Configuration, path: Path, salvage: bool = False) -> int:
         rows = export_rows(damaged.salvage(troubles.note), path)
         say(f"exporttable: {rows} rows of {damaged.name} to {path}, {troubles.count} troubles")
         return rows
-    with begin(conf, READ) as tables:
+    with begin(conf, reader("exporttable")) as tables:
         store = tables.store
         rows = export_table(store, path)
         say(f"exporttable: {rows} rows of {store.name} to {path}")
@@ -112,7 +112,7 @@ def check_tables(conf: Configuration) -> int:
 
 def due_index(conf: Configuration, *, check: bool = False, drop: bool = False) -> int:
     """Make, check or drop the index of what is due, and the figures; say what was done, return how many troubles."""
-    with begin(conf, READ) as tables:
+    with begin(conf, READ if check else reader("dueindex")) as tables:
         store = tables.store
         index = store.due_index()
         if drop:

@@ -6,22 +6,21 @@ from nutch2py.conf import Configuration
 from nutch2py.joblog.entry import JobEntry
 from nutch2py.joblog.figures import Figures
 from nutch2py.joblog.overview import Overview
+from nutch2py.joblog.stored import read_entries, read_entry
 from nutch2py.jobs.beginning import check_crawl
 from nutch2py.jobs.snapshot import snapshot
 from nutch2py.table import DataStore, open_store
-from nutch2py.webpage import WebPage
+from nutch2py.webpage import BatchEntry, WebPage
 
 
 def logged_jobs(conf: Configuration, limit: int, before: str | None) -> list[JobEntry]:
     """Return the newest entries, ``limit`` at most, of those before the entry ``before``."""
-    _pages(conf)
-    return []
+    return read_entries(_log(conf), limit, before)
 
 
 def logged_job(conf: Configuration, entry_id: str) -> JobEntry | None:
     """Return one entry, None when there is none."""
-    _pages(conf)
-    return None
+    return read_entry(_log(conf), entry_id)
 
 
 def figures(conf: Configuration) -> Figures | None:
@@ -33,6 +32,11 @@ def overview(conf: Configuration) -> Overview | None:
     """Return what jobs have seen of the crawl as a whole."""
     _pages(conf)
     return None
+
+
+def _log(conf: Configuration) -> DataStore[BatchEntry]:
+    _pages(conf)
+    return open_store(conf, BatchEntry)
 
 
 def _pages(conf: Configuration) -> DataStore[WebPage]:

@@ -18,7 +18,7 @@ from nutch2py.disk import new_file
 from nutch2py.errors import UsageError
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.readdb_text import status_text
-from nutch2py.jobs.works import READ
+from nutch2py.jobs.works import reader
 from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import JobParameters
@@ -76,7 +76,7 @@ def export_graph(conf: Configuration, path: Path, form: str = "graphml", *, host
     """
     if form not in FORMATS:
         raise UsageError(f"-format {form} is none of {', '.join(FORMATS)}")
-    with begin(conf, READ) as tables, new_file(path) as raw:
+    with begin(conf, reader("webgraph")) as tables, new_file(path) as raw:
         out = io.TextIOWrapper(raw, "utf-8", "backslashreplace", newline="\n")
         write = _hosts if hosts else _pages
         nodes, edges = write(conf, tables.store, out, form == "graphml")

@@ -48,6 +48,11 @@ class Work(NamedTuple):
         thing = _EVERY if batch_id in (ALL, REINDEX) else _BATCH + batch_id
         return self._replace(batch=batch_id, alone=self.alone | {thing})
 
+    @property
+    def only_reads(self) -> bool:
+        """Whether nothing is changed, so that no lock is needed."""
+        return not (self.alone or self.shared)
+
     def also(self, *things: str) -> Work:
         """Return the work that has other things alone, too."""
         return self._replace(alone=self.alone | {*things})
@@ -73,6 +78,11 @@ IMPORTTABLE = Work("importtable", frozenset({TABLE}), shared=frozenset())
 COPYTABLE = Work("copytable", frozenset({TABLE}), shared=frozenset())  # its target; of its source it only reads
 READ = Work("a reader", shared=frozenset())
 """Who only reads takes no lock: every job leaves each row whole at any time."""
+
+
+def reader(name: str) -> Work:
+    """Return the work of a command that reads many rows, and so has an entry in the job log."""
+    return Work(name, shared=frozenset())
 
 
 def touches_batch(things: Iterable[str], batch_id: str) -> bool:

@@ -23,6 +23,7 @@ from nutch2py.mapreduce.memory import keep_little
 from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.progress import ProgressMonitor
 from nutch2py.mapreduce.splits import Split, encode_split, with_content
+from nutch2py.mapreduce.steps import ACCOUNT
 from nutch2py.mapreduce.workfolder import work_folder
 from nutch2py.plugin_guard import FAILURES, PAGES, Limits
 from nutch2py.table.opening import open_store, store_location
@@ -149,7 +150,7 @@ def run_job(
         (work / "splits").write_bytes(b"".join(encode_split(split) + b"\n" for split in splits))
         logging.getLogger("mrjob").setLevel(logging.CRITICAL)
         job = job_class(args=[*arguments, str(work / "splits")])
-        with monitor, stoppable(), job.make_runner() as mrjob:
+        with _accounted(monitor, expected), monitor, stoppable(), job.make_runner() as mrjob:
             if launch is not None:
                 launch.set_up(mrjob, reducers or reduce_tasks(conf), monitor)
             else:
@@ -157,7 +158,22 @@ def run_job(
             result = _run(conf, job, mrjob, monitor, output)
         if file.lock:
             learn_clock(batches)
+        if (account := ACCOUNT.get()) is not None:
+            account.step_ends(result.counters)
         return result
+
+
+@contextmanager
+def _accounted(monitor: ProgressMonitor, expected: int | None) -> Iterator[None]:
+    """Let who keeps the job's account, if anybody does, see how far the step of the block is."""
+    account = ACCOUNT.get()
+    if account is not None:
+        account.step_begins(monitor.rows, expected)
+    try:
+        yield
+    finally:
+        if account is not None:
+            account.step_is_over()
 
 
 def _run(

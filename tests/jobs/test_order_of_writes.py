@@ -122,6 +122,7 @@ def test_an_update_that_leaves_anything_is_finished_by_the_next_job(
     small: Configuration, monkeypatch: pytest.MonkeyPatch, batch_id: str
 ) -> None:
     """Killed at any write, also of those with which it tidies up: what is left of it stands for a later update."""
+    small.set("joblog.keep", "0")  # whose writes are none of the update's
     small.set("storage.buffer.write.bytes", "1000000")  # what tidies up writes by itself all the same
     lists = BatchLists(small)
     write = EmbeddedBatch._write

@@ -14,6 +14,7 @@ from urllib.request import urlopen
 
 from nutch2py.backends.index_folder import IndexFolder
 from nutch2py.conf import Configuration
+from nutch2py.joblog.stored import PREFIX
 from nutch2py.jobs.batchlist import BatchLists
 from nutch2py.mapreduce.held import LOCKS, decode_holders
 from nutch2py.search.searcher import EmbeddedSearcher
@@ -146,7 +147,7 @@ class Ground(ABC):
                 seen.listed.setdefault(batch, set()).add(entry.key or "")
             elif kind == "u" and entry.data:
                 seen.notes[f"{batch} {name}"] = json.loads(entry.data)
-            else:
+            elif not key.startswith(PREFIX):
                 seen.others.append(key)
 
     @abstractmethod

@@ -19,6 +19,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -39,8 +40,10 @@ POINTS = {
         ("_Collection", "commit", "commit"),
     ],
     "nutch2py.parser.child": [("_Work", "do", "parse")],
+    "nutch2py.joblog.ledger": [("Ledger", "_write", "log")],
 }
-"""Module -> (class, method, name of the point)."""
+"""Module -> (class, method, name of the point). A write of the job log is one point; the store's own is none then."""
+_INSIDE = threading.local()
 
 
 class _Striker:
@@ -97,8 +100,14 @@ class _Striker:
 def _watched(method: Callable[..., Any], name: str, striker: _Striker) -> Callable[..., Any]:
     @functools.wraps(method)
     def run(*arguments: Any, **named: Any) -> Any:
+        if getattr(_INSIDE, "log", False):
+            return method(*arguments, **named)
         striker.reach(f"{name} before")
-        result = method(*arguments, **named)
+        _INSIDE.log = name == "log"
+        try:
+            result = method(*arguments, **named)
+        finally:
+            _INSIDE.log = False
         striker.reach(f"{name} after")
         return result
 
