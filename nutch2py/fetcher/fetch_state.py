@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from nutch2py.cells import ProtocolStatus
 from nutch2py.fetcher.answer import Answer
+from nutch2py.fetcher.distribution import SIZES, TIMES, Distribution
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.queues import FetchItem, FetchItemQueues
 
@@ -23,7 +24,7 @@ class FetchReport:
     (``HitByTimeLimit-QueueFeeder``, ``HitByTimeLimit-Queues``, ``hitByThrougputThreshold``,
     ``AboveExceptionThresholdInQueue``, ``AboveMaxRetryAfter``, ``AboveMaxPagesInQueue``, ``AboveMaxTroubleInQueue``,
     ``robots_defer_visits_dropped``) and failures by kind (``exception_timeout``,
-    …). ``elapsed``: seconds. ``bytes``: of content.
+    …). ``elapsed``: seconds. ``bytes``: of content. ``times``, ``sizes``: of the answers, in ms and bytes.
     """
 
     pages: int = 0
@@ -31,6 +32,8 @@ class FetchReport:
     bytes: int = 0
     elapsed: float = 0.0
     counters: Counter[str] = field(default_factory=Counter)
+    times: Distribution = field(default_factory=lambda: Distribution(TIMES))
+    sizes: Distribution = field(default_factory=lambda: Distribution(SIZES))
 
     @property
     def hit_by_time_limit(self) -> int:

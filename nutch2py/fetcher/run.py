@@ -343,6 +343,9 @@ class FetchRun:
             status = protocol_status(item.url, answer)
             report.pages += 1
             report.bytes += len(answer.content)
+            if answer.failure is None:
+                report.times.add(answer.elapsed)
+                report.sizes.add(len(answer.content))
             report.counters[Code(status.code).name] += 1
             if answer.failure is not None:
                 report.counters[f"exception_{answer.failure.kind.value}"] += 1

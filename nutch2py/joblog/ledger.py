@@ -21,6 +21,7 @@ from nutch2py.disk import disk_trouble
 from nutch2py.errors import NutchError, StoreError
 from nutch2py.joblog.entry import JobEntry, JobState
 from nutch2py.joblog.figures import Figures
+from nutch2py.joblog.publishing import publish
 from nutch2py.joblog.stored import AT_WORK, Stored, encode, forget_old, key_of
 from nutch2py.mapreduce.processes import Process
 from nutch2py.mapreduce.steps import ACCOUNT
@@ -157,6 +158,13 @@ class Ledger:
             with self._trying():
                 forget_old(self._store, self._keep)
         self._store.close()
+
+    def publish(self) -> None:
+        """Write and send the metrics of the crawl, when the job has ended and given its lock back."""
+        if self._store is not None:
+            with self._trying():
+                publish(self._conf, self._store)
+                self._store.close()
 
     def _outcome(self, error: BaseException | None) -> tuple[JobState, int, str]:
         if error is None:

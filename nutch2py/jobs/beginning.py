@@ -80,6 +80,7 @@ def begin(
         work = work.on(batch_id)
     with ExitStack() as stack:
         ledger = Ledger(conf, work.name, batch_id)
+        stack.callback(ledger.publish)
         stack.enter_context(stoppable())  # else SIGTERM would leave the lock
         try:
             held = stack.enter_context(holding(conf, lists, work, objection=objection))

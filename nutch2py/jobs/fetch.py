@@ -150,6 +150,9 @@ class FetcherJob(TableJob[FetchParameters]):
             for name, amount in report.counters.items():
                 self.count("FetcherStatus", name, amount)
             self.count("FetcherStatus", "bytes_downloaded", report.bytes)
+            for group, spread in (("fetch_time_ms", report.times), ("fetch_size_bytes", report.sizes)):
+                for name, amount in spread.counts.items():
+                    self.count(group, name, amount)
         yield from ()
 
     def _done(self, item: FetchItem) -> None:

@@ -1,0 +1,152 @@
+"""Metrics for Prometheus: what a crawl gives out, in a file and to a gateway, and what rules and dashboard ask for."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import yaml
+
+from nutch2py import Crawl
+from nutch2py.fetcher.distribution import MORE, SUM, TIMES, Distribution
+from nutch2py.joblog.entry import JobEntry, JobState
+from nutch2py.joblog.figures import Figures, Spread
+from nutch2py.joblog.metrics import exposition
+from tests.conftest import ROOT
+from tests.jobs.crawl import properties, seeds, site
+
+_SAMPLE = re.compile(r'(nutch2py_\w+)\{((?:\w+="(?:[^"\\\n]|\\["\\n])*",?)+)\} (\S+)')
+ENTRY = JobEntry("0000000000009-000001", "fetch", "c", "b", JobState.FINISHED, 1000, 3500, 3500, "h", 1, "u", 0)
+
+
+class Told:
+    def __init__(self, *entries: JobEntry, figures: Figures | None = None) -> None:
+        self._entries, self._figures = [*entries], figures
+
+    def jobs(self, limit: int = 100) -> list[JobEntry]:
+        return self._entries[:limit]
+
+    def figures(self) -> Figures | None:
+        return self._figures
+
+
+def samples(text: str) -> dict[str, float]:
+    """Return the samples by name and labels; every line must be one that Prometheus reads."""
+    found: dict[str, float] = {}
+    typed: set[str] = set()
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            name = line.split()[2]
+            assert name not in typed, "the samples of a metric stand together"
+            typed.add(name)
+        elif not line.startswith("# HELP "):
+            match = _SAMPLE.fullmatch(line)
+            assert match, line
+            assert re.sub("_(bucket|sum|count)$", "", match[1]) in typed or match[1] in typed
+            assert f"{match[1]}{{{match[2]}}}" not in found
+            found[f"{match[1]}{{{match[2]}}}"] = float(match[3])
+    return found
+
+
+def families(text: str) -> set[str]:
+    return set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
+
+
+def test_what_is_told_of_jobs() -> None:
+    spread = Distribution(TIMES)
+    for value in (5, 10, 11, 99_999):
+        spread.add(value)
+    assert spread.counts == {"10": 2, "30": 1, MORE: 1, SUM: 100_025}
+    counters = {"FetcherStatus": {'a "quoted"\\\nname': 3}, "fetch_time_ms": dict(spread.counts)}
+    done = replace(ENTRY, counters=counters, cpu_ms=1500, peak_bytes=1 << 20, done=7)
+    running = replace(ENTRY, id="0000000000010-000001", state=JobState.RUNNING, ended=None, exit_code=None, expected=9)
+    killed = replace(ENTRY, job="parse", state=JobState.KILLED, ended=None, exit_code=None)
+    figures = Figures(1000, 5, {"status_fetched": 5}, score=Spread(0.0, 0.5, 1.0), due=2)
+    told = samples(exposition(Told(running, done, killed, figures=figures)))
+    assert told['nutch2py_job_last_duration_seconds{crawl="c",job="fetch"}'] == 2.5
+    assert told['nutch2py_job_last_exit_code{crawl="c",job="parse"}'] == -1
+    assert told['nutch2py_job_running_rows_expected{crawl="c",job="fetch",batch="b",id="0000000000010-000001"}'] == 9
+    counted = r'nutch2py_job_last_counter{crawl="c",job="fetch",group="FetcherStatus",name="a \"quoted\"\\\nname"}'
+    assert told[counted] == 3
+    buckets = [told[f'nutch2py_fetch_answer_seconds_bucket{{crawl="c",le="{le}"}}'] for le in ("0.01", "0.03", "+Inf")]
+    assert buckets == [2, 3, 4]
+    assert told['nutch2py_fetch_answer_seconds_sum{crawl="c"}'] == pytest.approx(100.025)
+    assert told['nutch2py_table_rows_due{crawl="c"}'] == 2
+    assert told['nutch2py_table_score{crawl="c",of="mean"}'] == 0.5
+    assert exposition(Told()) == ""
+
+
+@contextmanager
+def gateway() -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Give a Pushgateway's address, and what was put there."""
+    put: list[tuple[str, str]] = []
+
+    class Gateway(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            put.append((self.path, self.rfile.read(int(self.headers["Content-Length"])).decode()))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Gateway)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", put
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_rules_dashboard_and_page_name_what_a_crawl_gives_out(tmp_path: Path) -> None:
+    settings = {**properties(), "metrics.file": str(tmp_path / "${storage.crawl.id}.prom")}
+    with site() as url, gateway() as (address, put), Crawl(f"embedded:{tmp_path}", settings, crawl_id="c") as crawl:
+        crawl.inject(seeds(url))
+        batch = crawl.generate(batch_id="b").batch_id
+        crawl.fetch(batch)
+        crawl.conf.set("metrics.push.url", address)
+        crawl.parse(batch)
+        text = (tmp_path / "c.prom").read_text()
+        assert put == [("/metrics/job/nutch2py/crawl/c", text)]
+        assert stat.S_IMODE((tmp_path / "c.prom").stat().st_mode) == 0o644
+        assert not [*tmp_path.glob(".*.prom*")]
+        assert samples(text)['nutch2py_job_last_rows{crawl="c",job="parse"}'] == 20
+        fetched = samples(text)['nutch2py_fetch_answer_seconds_count{crawl="c"}']
+        assert fetched == samples(text)['nutch2py_fetch_answer_bytes_bucket{crawl="c",le="+Inf"}'] > 15
+        assert families(exposition(crawl)) == families(text)
+    at_work = Told(replace(ENTRY, state=JobState.RUNNING, ended=None, expected=9))
+    given = families(text) | families(exposition(at_work))
+    page = (ROOT / "docs" / "watching.md").read_text()
+    assert set(re.findall(r"^\| `(nutch2py_\w+)` \|", page, re.MULTILINE)) == given
+    folder = ROOT / "docs" / "monitoring"
+    rules, dashboard = (folder / "nutch2py.rules.yml").read_text(), (folder / "nutch2py-dashboard.json").read_text()
+    asked = {name.removesuffix("_bucket") for name in re.findall(r"\bnutch2py_\w+", rules + dashboard)}
+    assert asked <= given
+    assert len(asked) > 10
+    assert {rule["alert"] for rule in yaml.safe_load(rules)["groups"][0]["rules"]} >= {"CrawlJobFailed"}
+    assert len(json.loads(dashboard)["panels"]) == 10
+
+
+def test_what_cannot_be_given_out_is_a_warning(tmp_path: Path) -> None:
+    warnings: list[str] = []
+    settings = {
+        **properties(),
+        "metrics.file": str(tmp_path / "none" / "m.prom"),
+        "metrics.push.url": "http://me:s3cret@127.0.0.1:9/",
+    }
+    with Crawl(f"embedded:{tmp_path}", settings, on_warning=warnings.append) as crawl:
+        crawl.inject(["http://127.0.0.1:9/"])
+    assert len(warnings) == 2
+    assert "cannot be written to" in warnings[0]
+    assert warnings[1].startswith("the metrics cannot be sent to http://127.0.0.1:9/ (ConnectionError)")
