@@ -7,8 +7,8 @@
 #   gateway-framed  one with framed transport and compact protocol
 #   thrift2         gateway of the second Thrift interface: tables made with split regions
 # Memory: HBASE_MEMORY, GATEWAY_MEMORY (a JVM's -Xmx). JVM_OPTIONS replaces the options that make a JVM start fast; set
-# it empty for a server that runs for long. ZOOKEEPER_PORT: where a part that is started looks for ZooKeeper, if it is not
-# where it is: a proxy's. ZOOKEEPER_SESSION, in ms: when ZooKeeper gives HBase's servers up (10000). SCANNER_TIMEOUT and SOCKET_TIMEOUT, in ms: see docs/stores/hbase.md.
+# it empty for a server that runs for long. ZOOKEEPER_HOST: where a part that is started looks for ZooKeeper, at the same
+# port: a proxy's address. ZOOKEEPER_SESSION, in ms: when ZooKeeper gives HBase's servers up (10000). SCANNER_TIMEOUT and SOCKET_TIMEOUT, in ms: see docs/stores/hbase.md.
 
 # read by scripts/services
 # shellcheck disable=SC2034
@@ -43,7 +43,7 @@ _java() {
     "-Dlog4j2.configurationFile=$root/services/hbase/log4j2.properties"
     "-Dnutch2py.data=$data"
     "-Dnutch2py.zookeeper.port=$zookeeper_port"
-    "-Dnutch2py.zookeeper.address=127.0.0.1:${ZOOKEEPER_PORT:-$zookeeper_port}"
+    "-Dnutch2py.zookeeper.host=${ZOOKEEPER_HOST:-127.0.0.1}"
     "-Dnutch2py.zookeeper.session=${ZOOKEEPER_SESSION:-10000}"
     "-Dnutch2py.master.port=$master_port"
     "-Dnutch2py.regionserver.port=$regionserver_port"

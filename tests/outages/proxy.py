@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 
 _PIECE = 65536  # bytes
@@ -14,20 +13,20 @@ _PIECE = 65536  # bytes
 class Proxy:
     """Passes on what comes to its ``port`` to a port of this machine, in threads of its own, from :meth:`start` on."""
 
-    def __init__(self) -> None:
-        self.port = 0
+    def __init__(self, address: str = "127.0.0.1", port: int = 0) -> None:
+        self.address, self.port = address, port
         self.since = 0.0
         """When it went away, by :func:`time.monotonic`."""
-        self._target: Callable[[], int] = int
+        self._target = 0
         self._listener: socket.socket | None = None
         self._open: set[socket.socket] = set()
         self._passing = threading.Event()
         self._passing.set()
 
-    def start(self, target: Callable[[], int]) -> None:
-        """Begin to listen; again at the same port when it was killed. ``target`` gives the port when it is needed."""
+    def start(self, target: int) -> None:
+        """Begin to listen; again at the same port when it was killed."""
         self._target = target
-        self._listener = socket.create_server(("127.0.0.1", self.port))
+        self._listener = socket.create_server((self.address, self.port))
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, args=[self._listener], daemon=True).start()
 
@@ -59,7 +58,7 @@ class Proxy:
             while True:
                 client, _ = listener.accept()
                 try:
-                    server = socket.create_connection(("127.0.0.1", self._target()))
+                    server = socket.create_connection(("127.0.0.1", self._target))
                 except OSError:
                     client.close()
                     continue

@@ -118,12 +118,11 @@ class OfZooKeeper(OfTable):
 
     def start(self) -> None:
         self.server.start("master")
-        self._proxy.start(self._port)
-        self._set(ZOOKEEPER_PORT=str(self._proxy.port))
+        port = int(self.server.port("zookeeper"))
+        self._proxy = Proxy("127.0.0.2", port)  # it has to have the same port
+        self._proxy.start(port)
+        self._set(ZOOKEEPER_HOST=self._proxy.address)
         self.server.start("gateway")
-
-    def _port(self) -> int:
-        return int(self.server.port("zookeeper"))
 
     def stop(self) -> None:
         self._proxy.stop()
@@ -145,8 +144,8 @@ class OfServersZooKeeper(OfZooKeeper):
     """
 
     def start(self) -> None:
-        self._proxy.start(self._port)
-        self._set(ZOOKEEPER_PORT=str(self._proxy.port))
+        super().start()
+        self.server.stop("master", "gateway")
         self.server.start("master", "gateway")
 
     def go_on(self) -> None:

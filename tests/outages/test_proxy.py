@@ -29,7 +29,7 @@ def test_silent_gone_and_back() -> None:
     proxy = Proxy()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=_echo, args=[listener], daemon=True).start()
-        proxy.start(lambda: int(listener.getsockname()[1]))
+        proxy.start(listener.getsockname()[1])
         where = ("127.0.0.1", proxy.port)
         with socket.create_connection(where) as client:
             client.sendall(b"one")

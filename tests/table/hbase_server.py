@@ -24,10 +24,9 @@ class Server(Service):
     def java(self, source, *arguments):
         """Run a Java program of one file as a client of this HBase."""
         classes = f"{ROOT / 'services' / 'hbase'}:{self.folder.parent / 'lib'}/*"
-        zookeeper = self.port("zookeeper")
         values = {
-            "zookeeper.port": zookeeper,
-            "zookeeper.address": f"127.0.0.1:{zookeeper}",
+            "zookeeper.port": self.port("zookeeper"),
+            "zookeeper.host": "127.0.0.1",
             "zookeeper.session": 10_000,
             "scanner.timeout": 60_000,
             "data": self.folder,
