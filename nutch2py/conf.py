@@ -235,8 +235,13 @@ class Configuration:
         return [part.strip() for part in re.split(f"[{re.escape(separators)}]", value) if part.strip()]
 
     def set(self, name: str, value: str | float | bool) -> None:
-        """Set a property; booleans become ``true``/``false``."""
-        self._properties[name] = str(value).lower() if isinstance(value, bool) else str(value)
+        """Set a property; booleans become ``true``/``false``. ConfigurationError for text that is not UTF-8."""
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:  # a word of the command line in other letters
+            raise ConfigurationError(f"what sets {name} is not UTF-8 ({text!a}): write it in UTF-8") from error
+        self._properties[name] = text
         self._origins.pop(name, None)
 
     def set_default(self, name: str, value: str) -> None:

@@ -49,8 +49,12 @@ class View:
             self._print(text)
 
     def _print(self, text: str) -> None:
-        self._stream.write(f"{text}\n")
-        self._stream.flush()
+        try:
+            self._stream.write(f"{text}\n")
+            self._stream.flush()
+        except OSError as error:
+            error.filename = error.filename or "standard output"  # said to whom it ends
+            raise
 
     def warning(self, message: str) -> None:
         """Take a warning."""

@@ -81,6 +81,15 @@ def test_what_cannot_be_fetched_is_told_before_anything_is_made(
     assert [*folder.iterdir()] == []
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_output_that_nobody_can_write_is_named(site: ScriptedSite, folder: Path) -> None:
+    site.on("/", page())
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "nutch2py.cli", "crawl", site.url("/"), *OPTIONS]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, "no space is left for standard output" in done.stderr) == (4, True), done.stderr
+
+
 def test_seeds_that_filters_refuse_are_told(
     site: ScriptedSite, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -105,6 +114,9 @@ def test_seeds_that_filters_refuse_are_told(
             "-data hbase://h is no folder: for another store, write -D storage.",
         ),
         (["https://a.test/", "-data", "embedded:d"], "-data embedded:d is no folder"),
+        (["https://a.test/", "-data", "\udcff"], r"what sets storage.data.store is not UTF-8 ('embedded:\udcff')"),
+        (["https://a.test/", "-index", "http://\udcff"], "what sets solr.server.url is not UTF-8"),
+        (["https://a.test/", "-crawlId", "\udcff"], "what sets storage.crawl.id is not UTF-8"),
         (
             ["http://127.0.0.1:9/", *OPTIONS, "-data", "/dev/null"],
             "cannot open webpage in /dev/null (Not a directory): see that its folder is one or can be made, or name",
