@@ -67,6 +67,8 @@ def _try(subject: Subject, trial: Trial, way: str, seconds: float, share: float)
         try:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(seconds)
+            if not subject.needed:  # whose own clients are to miss it for all of the time
+                time.sleep(max(0.0, gone + seconds - time.monotonic()))
         finally:
             early = process.poll()
             (subject.go_on if way == "stop" else subject.restart)()
