@@ -151,12 +151,15 @@ class CrawlReader:
         with self._reporting():
             return collect_stats(self.conf, by_host, exact)
 
-    def batches(self) -> list[BatchReport]:
-        """Return the batches that are open, in the order of their ids: how far each is, and who is at work on it."""
+    def batches(self, *, count: bool = True) -> list[BatchReport]:
+        """Return the batches that are open, in the order of their ids: how far each is, and who is at work on it.
+
+        Without ``count`` no row of them is read: the state is then that of the batch's own record, ``done`` None.
+        """
         from nutch2py.jobs.batch_report import open_batches
 
         with self._reporting():
-            return open_batches(self.conf)
+            return open_batches(self.conf, count)
 
     def jobs(self, limit: int = 100, before: str | None = None) -> list[JobEntry]:
         """Return the entries of the job log, the newest first: ``limit`` at most, ``before`` the entry of this id."""

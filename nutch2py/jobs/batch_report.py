@@ -30,7 +30,8 @@ class BatchReport(BatchState):
     ``state``: what was done last with any of its rows: ``generating``, ``interrupted`` (a generate that died),
     ``generated``, ``fetched``, ``parsed``, ``applying``, ``updated``, or ``seen`` (made elsewhere). ``time``: when it
     was made or updated, ms since 1970. ``count``: its rows, -1 when no list tells. ``done``: how many of them are as
-    far as the state says, None when no list tells. ``age``: seconds since ``time``. ``at_work``: jobs at work on it.
+    far as the state says, None when no list tells, or nobody counted. ``age``: seconds since ``time``. ``at_work``:
+    jobs at work on it.
     """
 
     done: int | None
@@ -38,22 +39,24 @@ class BatchReport(BatchState):
     at_work: tuple[str, ...]
 
 
-def open_batches(conf: Configuration) -> list[BatchReport]:
-    """Return the batches that are open; reads the marks of the rows of each that has a list."""
+def open_batches(conf: Configuration, count: bool = True) -> list[BatchReport]:
+    """Return the batches that are open; ``count``: reads the marks of the rows of each that has a list."""
     with begin(conf, READ) as tables:
         if not tables.lists.store.exists():
             return []
         data, states = tables.lists.jobs_and_states()
         holders = at_work(decode_holders(data))
-        return [_report(tables.store, tables.lists, state, holders) for state in states]
+        return [_report(tables.store, tables.lists, state, holders, count) for state in states]
 
 
-def _report(store: DataStore[WebPage], lists: BatchLists, state: BatchState, holders: list[Holder]) -> BatchReport:
+def _report(
+    store: DataStore[WebPage], lists: BatchLists, state: BatchState, holders: list[Holder], count: bool
+) -> BatchReport:
     ours = [holder for holder in holders if touches_batch(holder.alone, state.batch_id)]
     name, done = state.state, None
     if state.state == State.GENERATING and not ours:
         name = INTERRUPTED
-    elif state.state in (State.GENERATED, State.UPDATED) and lists.complete(state.batch_id):
+    elif count and state.state in (State.GENERATED, State.UPDATED) and lists.complete(state.batch_id):
         name, done = _progress(store, lists, state)
     work = tuple(f"{holder.job} on {holder.host} ({holder.pid})" for holder in ours)
     age = max(0, now_ms() - state.time) // 1000

@@ -39,11 +39,11 @@ class State:
     entries: list[JobEntry]
 
     @classmethod
-    def of(cls, crawl: CrawlReader) -> State:
-        """Read it."""
+    def of(cls, crawl: CrawlReader, entries: int = ENTRIES) -> State:
+        """Read it, with so many of the newest entries of the log."""
         name = crawl.conf.get_trimmed("storage.crawl.id")
         made = int(time.time() * 1000)
-        return cls(name, made, crawl.figures(), crawl.overview(), crawl.jobs(ENTRIES))
+        return cls(name, made, crawl.figures(), crawl.overview(), crawl.jobs(entries))
 
     @cached_property
     def rounds(self) -> list[Round]:

@@ -20,6 +20,7 @@ from nutch2py.rest.office import Office
 from nutch2py.rest.operation import refused
 from nutch2py.rest.refusal import Refusal
 from nutch2py.rest.routes import routes
+from nutch2py.room.routes import routes as room
 from nutch2py.server.guard import Guard
 from nutch2py.server.protocol import STOPPING
 from nutch2py.server.searching import SearchPages, said
@@ -29,7 +30,7 @@ def application(conf: Configuration, local: bool = True) -> Starlette:
     """Return the application over the crawl of ``conf``; ``local``: it is served on loopback alone."""
     search, gatekeeper = SearchPages(conf), Gatekeeper(Office(conf, local))
     made = Starlette(
-        routes=[*search.routes(), *routes(gatekeeper)],
+        routes=[*search.routes(), *room(gatekeeper), *routes(gatekeeper)],
         middleware=[Middleware(Guard, local=local)],
         exception_handlers={
             HTTPException: _refused,

@@ -50,7 +50,8 @@ def _header(query: str) -> str:
 def home(documents: int) -> str:
     """Return the page without a query."""
     noun = "document" if documents == 1 else "documents"
-    count = f'<p class="count">{documents:,} {noun}</p><p class="count">{_HINT}</p>'
+    room = '<p class="count"><a href="/crawl">Control room</a></p>'
+    count = f'<p class="count">{documents:,} {noun}</p><p class="count">{_HINT}</p>{room}'
     return document("nutch2py search", f'<main class="home"><h1>nutch2py</h1>{_form("", focus=True)}{count}</main>')
 
 

@@ -32,6 +32,7 @@ def _environment() -> Environment:
         "moment": words.moment,
         "share": words.share,
         "cut": words.cut,
+        "named": _named,
         "picture": _picture,
     }
     made.globals["link"] = link
@@ -41,6 +42,11 @@ def _environment() -> Environment:
 def _shown(value: Any) -> Any:
     """Return what is put into a page: all characters of text can be seen."""
     return words.legible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _named(text: str, width: int) -> str:
+    """Return what a link is called: something, even of a name that is empty."""
+    return words.cut(text, width) if text.strip() else "(no name)"
 
 
 def _picture(picture: Picture) -> Markup:
