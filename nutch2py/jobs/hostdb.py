@@ -18,8 +18,10 @@ from nutch2py.cells import encode_text
 from nutch2py.conf import Configuration
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.overview import OverviewPart, keep_overview
 from nutch2py.jobs.readdb_text import bytes_text
 from nutch2py.jobs.seeds import seed_files
+from nutch2py.jobs.spreads import FIELDS, Spreads
 from nutch2py.jobs.works import UPDATEHOSTDB
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
@@ -70,8 +72,31 @@ class HostInjectorJob(TableJob[JobParameters]):
         yield from ()
 
 
+class _Seen:
+    """What is seen of a host: its rows by status, its links by host, and how its pages' numbers spread."""
+
+    def __init__(self, depth: bool = False) -> None:
+        self.status: Counter[int] = Counter()
+        self.inlinks: Counter[str] = Counter()
+        self.outlinks: Counter[str] = Counter()
+        self.spreads = Spreads(depth)
+
+    def to_json(self) -> list[Any]:
+        """Return it in a form that JSON carries."""
+        return [[*self.status.items()], self.inlinks, self.outlinks, self.spreads.to_json()]
+
+    def merge(self, told: list[Any]) -> None:
+        """Add what a task has seen."""
+        status, inlinks, outlinks, spreads = told
+        for code, count in status:
+            self.status[code] += count
+        self.inlinks.update(inlinks)
+        self.outlinks.update(outlinks)
+        self.spreads.merge(spreads)
+
+
 class HostDbUpdateJob(TableJob[HostDbParameters]):
-    """Rows, by host, to counts."""
+    """Rows, by host, to counts; each reducer puts out its part of the overview."""
 
     def prepare(self) -> None:
         """Read whether links are counted."""
@@ -81,48 +106,42 @@ class HostDbUpdateJob(TableJob[HostDbParameters]):
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
         """Yield the counts of each host's rows; rows of one host lie side by side."""
         for host, rows in groupby(pages, key=lambda row: host_of_key(row[0])):
-            total = fetched = 0
-            inlinks: Counter[str] = Counter()
-            outlinks: Counter[str] = Counter()
+            seen = _Seen(self.links)
             for _, page in rows:
-                total += 1
-                fetched += page.status == CrawlStatus.FETCHED
+                seen.status[page.status] += 1
+                seen.spreads.add(page)
                 if self.links:
-                    inlinks.update(_hosts(page.inlinks))
-                    outlinks.update(_hosts(page.outlinks))
-            yield host, [total, fetched, inlinks, outlinks]
+                    seen.inlinks.update(_hosts(page.inlinks))
+                    seen.outlinks.update(_hosts(page.outlinks))
+            yield host, seen.to_json()
 
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[Pair]:
         """Write the counts of each host; settings stay, links are replaced when they are counted."""
+        part = OverviewPart(self.links)
         with open_store(self.conf, Host).batch() as batch:
             for host, parts in groups:
-                total = fetched = 0
-                inlinks: Counter[str] = Counter()
-                outlinks: Counter[str] = Counter()
-                for pages, good, sources, targets in parts:
-                    total += pages
-                    fetched += good
-                    inlinks.update(sources)
-                    outlinks.update(targets)
+                seen = _Seen()
+                for told in parts:
+                    seen.merge(told)
                 record = Host({}, frozenset())
-                record.metadata[PAGES] = str(total).encode()
-                if fetched:
+                record.metadata[PAGES] = str(seen.status.total()).encode()
+                if fetched := seen.status[CrawlStatus.FETCHED]:
                     record.metadata[FETCHED] = str(fetched).encode()
                 else:
                     record.metadata.pop(FETCHED)
                 if self.links:
-                    record.inlinks = {name: str(count) for name, count in inlinks.items()}
-                    record.outlinks = {name: str(count) for name, count in outlinks.items()}
+                    record.inlinks = {name: str(count) for name, count in seen.inlinks.items()}
+                    record.outlinks = {name: str(count) for name, count in seen.outlinks.items()}
                 batch.put(host, record)
                 self.count("updatehostdb", "hosts")
-        yield from ()
+                part.add(unreverse_host(host), seen.status, seen.inlinks, seen.outlinks)
+                part.spreads.merge(seen.spreads.to_json())
+        yield "overview", part.to_json()
 
 
 def host_fields(links: bool) -> frozenset[Any]:
     """Return what updatehostdb reads of a row; the fetch interval, so that rows without a status count, too."""
-    return frozenset(
-        {WebPage.status, WebPage.fetch_interval} | ({WebPage.inlinks, WebPage.outlinks} if links else set())
-    )
+    return FIELDS | {WebPage.status} | ({WebPage.inlinks, WebPage.outlinks, WebPage.markers} if links else frozenset())
 
 
 def _hosts(urls: Any) -> Iterator[str]:
@@ -157,6 +176,7 @@ def updatehostdb(conf: Configuration, links: bool) -> JobResult:
         asked = HostDbParameters(links=links)
         result = run_job(HostDbUpdateJob, conf, splits, asked, title="HostDbUpdateJob", expected=rows)
         log.line(f"{result.count('updatehostdb', 'hosts')} hosts")
+        keep_overview(conf, links, [told for _, told in result.output])
         log.finished()
         return result
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import StoreError
 from nutch2py.indexer.filters.index_pagerank import MEAN_ROW
+from nutch2py.joblog.kept import keep_part
+from nutch2py.joblog.overview import Overview
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
 from nutch2py.jobs.pagerank_mapreduce import MapReduceRanks
 from nutch2py.jobs.pagerank_memory import TooLargeError, read_graph, write_ranks
+from nutch2py.jobs.spreads import BOUNDS, histogram
 from nutch2py.jobs.works import PAGERANK, PAGERANK_SCORES
 from nutch2py.mapreduce.driver import runner_name
 from nutch2py.scoring.rank_model import Change, PageRankModel, choice
 from nutch2py.scoring.rank_model import pagerank as compute
 from nutch2py.table import open_store
+from nutch2py.table.clock import now_ms
 from nutch2py.webpage import BatchEntry, WebPage
 
 
@@ -82,6 +86,7 @@ def _in_memory(conf: Configuration, log: JobLog, check: Callable[[], None]) -> P
     ranks, done, change = compute(graph, PageRankModel.of(conf), iterations, tolerance, _reporter(log))
     written = write_ranks(store, known, ranks, conf.get_bool("pagerank.update.score"), check)
     mean = float(ranks.mean()) if graph.pages else 0.0
+    _keep_spread(conf, ranks)
     return PageRankResult("memory", graph.pages, graph.links, done, change, written, mean)
 
 
@@ -101,6 +106,17 @@ def _by_mapreduce(conf: Configuration, log: JobLog) -> PageRankResult:
     written = runs.write()
     runs.clear()
     return PageRankResult("mapreduce", runs.pages, runs.links, done, last, written, runs.mean)
+
+
+def _keep_spread(conf: Configuration, ranks: Any) -> None:
+    """Keep how the ranks spread for the overview."""
+    import numpy as np
+
+    bounds = BOUNDS["pagerank"]
+    places = np.maximum(np.searchsorted(bounds, ranks, side="right") - 1, 0)
+    counts = dict(enumerate(np.bincount(places, minlength=len(bounds)).tolist()))
+    seen = Overview(now_ms(), histograms={"pagerank": histogram(bounds, counts)})
+    keep_part(open_store(conf, BatchEntry), "ranks", seen)
 
 
 def _keep_mean(conf: Configuration, mean: float) -> None:

@@ -16,7 +16,9 @@ from nutch2py.cells import CellError
 from nutch2py.conf import Configuration
 from nutch2py.disk import disk_trouble
 from nutch2py.errors import InputError, StoreError, UsageError
+from nutch2py.joblog.kept import keep_figures, keep_part
 from nutch2py.joblog.ledger import note
+from nutch2py.joblog.overview import Overview
 from nutch2py.jobs.batch_report import age_text, open_batches
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import clock
@@ -25,6 +27,8 @@ from nutch2py.jobs.readdb_markdown import MarkdownReader
 from nutch2py.jobs.readdb_stats import StatsCollector
 from nutch2py.jobs.readdb_text import float_text, page_fields, page_text
 from nutch2py.jobs.snapshot import figures_of
+from nutch2py.jobs.spreads import FIELDS as SPREAD
+from nutch2py.jobs.spreads import Spreads
 from nutch2py.jobs.works import READ, reader
 from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
@@ -61,14 +65,16 @@ class StatsJob(TableJob[StatsParameters]):
     """Rows to counts: one collector a map task."""
 
     reduce_steps = 0
-    fields = StatsCollector.FIELDS
+    fields = StatsCollector.FIELDS | SPREAD
 
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
         """Yield the counts of a split."""
-        stats = StatsCollector(self.parameters.sort)
+        stats, spreads = StatsCollector(self.parameters.sort), Spreads()
         for key, page in pages:
             stats.add(key, page)
+            spreads.add(page)
         yield "stats", stats.to_json()
+        yield "spreads", spreads.to_json()
 
 
 class DumpJob(TableJob[DumpParameters]):
@@ -115,14 +121,21 @@ def collect_stats(conf: Configuration, sort: bool, exact: bool = False) -> Stats
         figures = index.figures()
         if not figures.unreadable:
             return StatsCollector.of_figures(figures)
-    stats = StatsCollector(sort)
-    with begin(conf, reader("readdb")):
+    stats, spreads = StatsCollector(sort), Spreads()
+    with begin(conf, reader("readdb")) as tables:
         splits = range_splits(store, Query(StatsJob.fields), map_tasks(conf))
         parameters = StatsParameters(sort=sort)
         result = run_job(StatsJob, conf, splits, parameters, title="WebTableReader", expected=store.row_estimate())
-        for _, counts in result.output:
-            stats.merge(StatsCollector.from_json(counts))
-        note(figures=figures_of(stats, now_ms()))
+        for kind, counts in result.output:
+            if kind == "spreads":
+                spreads.merge(counts)
+            else:
+                stats.merge(StatsCollector.from_json(counts))
+        found = figures_of(stats, now_ms())
+        note(figures=found)
+        if tables.lists.store.exists():  # who reads makes no table
+            keep_figures(tables.lists.store, found)
+            keep_part(tables.lists.store, "pages", Overview(found.made, histograms=spreads.histograms()))
     return stats
 
 

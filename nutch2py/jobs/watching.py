@@ -5,6 +5,7 @@ from __future__ import annotations
 from nutch2py.conf import Configuration
 from nutch2py.joblog.entry import JobEntry
 from nutch2py.joblog.figures import Figures
+from nutch2py.joblog.kept import kept_figures, kept_overview
 from nutch2py.joblog.overview import Overview
 from nutch2py.joblog.stored import read_entries, read_entry
 from nutch2py.jobs.beginning import check_crawl
@@ -25,13 +26,12 @@ def logged_job(conf: Configuration, entry_id: str) -> JobEntry | None:
 
 def figures(conf: Configuration) -> Figures | None:
     """Return the figures of the table."""
-    return snapshot(_pages(conf))
+    return snapshot(_pages(conf)) or kept_figures(_log(conf))
 
 
 def overview(conf: Configuration) -> Overview | None:
     """Return what jobs have seen of the crawl as a whole."""
-    _pages(conf)
-    return None
+    return kept_overview(_log(conf))
 
 
 def _log(conf: Configuration) -> DataStore[BatchEntry]:

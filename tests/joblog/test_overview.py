@@ -1,0 +1,122 @@
+"""The overview: what updatehostdb, readdb -stats and pagerank have seen of a crawl as a whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from nutch2py import Crawl
+from nutch2py.conf import Configuration
+from nutch2py.joblog.kept import FIGURES, PARTS, keep_part, kept_overview
+from nutch2py.joblog.overview import MOST_EDGES, MOST_HOSTS, Edge, Histogram, HostFigures, Overview
+from nutch2py.jobs.overview import OverviewPart, keep_overview
+from nutch2py.jobs.spreads import BOUNDS, Spreads, histogram
+from nutch2py.table import open_store
+from nutch2py.webpage import BatchEntry, CrawlStatus, Mark, WebPage
+from tests.jobs.crawl import properties
+
+
+def _page(url: str, status: int, score: float, links: tuple[str, ...] = ()) -> tuple[str, WebPage]:
+    from nutch2py.url.keys import reverse_url
+
+    page = WebPage()
+    page.status, page.score, page.fetch_interval = status, score, 86400
+    page.markers = {Mark.DISTANCE: str(len(links))}
+    page.outlinks = dict.fromkeys(links, "")
+    return reverse_url(url), page
+
+
+@pytest.mark.parametrize("runner", ["inline", "local"])
+def test_what_jobs_have_seen(tmp_path: Path, runner: str) -> None:
+    settings = {**properties(runner), "mapreduce.job.reduces": "2"}
+    with Crawl(f"embedded:{tmp_path / 'crawldata'}", settings) as crawl:
+        crawl.inject(["http://a.example/", "http://b.example/"])
+        with open_store(crawl.conf, WebPage).batch() as batch:
+            for key, page in (
+                _page("http://a.example/1", CrawlStatus.FETCHED, 0.5, ("http://b.example/", "http://a.example/")),
+                _page("http://a.example/2", CrawlStatus.GONE, 2.0, ("http://b.example/",)),
+                _page("http://b.example/1", CrawlStatus.RETRY, 2.0),
+            ):
+                batch.put(key, page)
+        assert crawl.overview() is None
+        crawl.updatehostdb()
+        seen = crawl.overview()
+        assert seen is not None
+        assert (seen.all_hosts, seen.edges, "depth" in seen.histograms) == (2, (), False)
+        assert seen.hosts == (
+            HostFigures("a.example", 3, 1, 1, {"null": 1, "status_fetched": 1, "status_gone": 1}),
+            HostFigures("b.example", 2, 0, 1, {"null": 1, "status_retry": 1}),
+        )
+        assert seen.histograms["score"] == Histogram((0.3, 1.0), (1, 4))
+        assert sum(seen.histograms["interval"].counts) == 5
+        crawl.updatehostdb(links=True)
+        seen = crawl.overview()
+        assert seen is not None
+        assert seen.edges == (Edge("a.example", "b.example", 2),)
+        assert [(each.inlinks, each.outlinks) for each in seen.hosts] == [(0, 2), (0, 0)]  # inlinks are not noted yet
+        assert seen.histograms["depth"] == Histogram((0.0, 1.0, 2.0), (3, 1, 1))
+        assert "pagerank" not in seen.histograms
+        crawl.pagerank()
+        ranked = crawl.overview()
+        assert ranked is not None
+        assert sum(ranked.histograms["pagerank"].counts) > 0
+        assert (ranked.hosts, ranked.edges) == (seen.hosts, seen.edges)
+        crawl.stats(exact=True)
+        figures = crawl.jobs(limit=1)[0].figures
+        assert figures is not None
+        assert (figures.rows, figures.due) == (5, None)
+        crawl.due_index(drop=True)  # as in HBase, which keeps no figures
+        assert crawl.figures() == figures
+
+
+def test_it_is_bounded(tmp_path: Path) -> None:
+    conf = Configuration.load(overrides={"storage.data.store": f"embedded:{tmp_path}"})
+    parts = [OverviewPart(links=True), OverviewPart(links=True)]
+    for number in range(2 * MOST_HOSTS):
+        links = Counter({f"t{to}.example": number + to for to in range(60)})
+        parts[number % 2].add(f"h{number:03d}.example", Counter({2: number + 1}), Counter(), links)
+    keep_overview(conf, True, [part.to_json() for part in parts])
+    store = open_store(conf, BatchEntry)
+    seen = kept_overview(store)
+    assert seen is not None
+    assert (len(seen.hosts), len(seen.edges), seen.all_hosts) == (MOST_HOSTS, MOST_EDGES, 2 * MOST_HOSTS)
+    assert [each.rows for each in seen.hosts] == [*range(2 * MOST_HOSTS, MOST_HOSTS, -1)]
+    everything = sorted((n + to for n in range(2 * MOST_HOSTS) for to in range(60)), reverse=True)
+    assert [each.links for each in seen.edges] == everything[:MOST_EDGES]
+    row = store.get(f"{PARTS}hosts")
+    assert row is not None
+    assert len(row.data or b"") < 50_000
+
+
+def test_bytes_of_another_program(tmp_path: Path) -> None:
+    conf = Configuration.load(overrides={"storage.data.store": f"embedded:{tmp_path}"})
+    for record in (WebPage, BatchEntry):
+        open_store(conf, record).create()
+    store = open_store(conf, BatchEntry)
+    keep_part(store, "hosts", Overview(5, all_hosts=1))
+    with store.batch() as batch:
+        for key in (f"{PARTS}links", f"{PARTS}\U0001f577", FIGURES):
+            row = BatchEntry()
+            row.data = b'{"made": "today"}'
+            batch.put(key, row)
+    assert kept_overview(store) == Overview(5)
+    with Crawl(conf, {"storage.embedded.due.index": False}) as crawl:
+        assert crawl.figures() is None
+
+
+def test_buckets() -> None:
+    spreads = Spreads(depth=True)
+    for score, depth in ((-1.0, "-3"), (float("nan"), "x"), (1e30, "9" * 30), (0.0, ""), (1e-6, "7")):
+        page = WebPage()
+        page.score, page.markers = score, {Mark.DISTANCE: depth}
+        spreads.add(page)
+    told = spreads.to_json()
+    other = Spreads()
+    other.merge(told)
+    assert other.histograms()["score"].counts[0] == 3
+    assert sum(other.histograms()["score"].counts) == 5
+    assert sum(other.histograms()["depth"].counts) == 2
+    assert histogram((0.0, 1.0), {}) == Histogram((0.0,), (0,))
+    assert all([*bounds] == sorted(set(bounds)) for bounds in BOUNDS.values())
