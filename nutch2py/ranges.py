@@ -122,7 +122,7 @@ _NAMES: Mapping[Range, str] = {
     _POWER: "indexer.score.power index.weight.power",
     Range(-1, 100): "encodingdetector.charset.min.confidence",
     Range(0, 7): "deduplication.simhash.threshold",
-    Range(0, 65535): "serve.port",
+    Range(0, 65535): "serve.port nutchserver.port",
     Range(64, INT): "browser.memory.limit",
     Range(1, 100): "browser.screenshot.quality",
     Range(100, 10_000): "browser.width browser.height",

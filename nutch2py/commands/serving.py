@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from nutch2py.conf import Configuration
 
 _ROLES = ("read", "run", "admin")
+_LEVELS = ("ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF")
 
 
 def _serve_options(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +27,30 @@ def _serve(args: Arguments, conf: Configuration) -> int:
     if args.host:
         conf.set("serve.host", args.host)
     return serve(conf)
+
+
+def _nutchserver_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-port", "--port", type=whole_number, metavar="N", help="port (nutchserver.port, 8081)")
+    parser.add_argument("-host", "--host", metavar="ADDRESS", help="address (nutchserver.host, 127.0.0.1)")
+    parser.add_argument("-log", "--log", choices=_LEVELS, metavar="LEVEL", help="log requests: DEBUG, INFO, …")
+    parser.add_argument(
+        "-stop", "--stop", nargs="?", const="false", choices=("true", "false"), metavar="force",
+        help="stop the server that runs; true: although jobs run, which go on",
+    )  # fmt: skip
+
+
+def _nutchserver(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.server.serve import nutchserver, stop_nutchserver
+
+    if args.port is not None:
+        conf.set("nutchserver.port", args.port)
+    if args.host:
+        conf.set("nutchserver.host", args.host)
+    if args.stop is not None:
+        return stop_nutchserver(conf, args.stop == "true")
+    if args.log:
+        conf.set("nutchserver.log", args.log)
+    return nutchserver(conf)
 
 
 def _token_options(parser: argparse.ArgumentParser) -> None:
@@ -47,5 +72,6 @@ def _token(args: Arguments, conf: Configuration) -> int:
 
 COMMANDS: dict[str, Command] = {
     "serve": Command("serve the search page and the REST interface", _serve_options, _serve),
+    "nutchserver": Command("serve REST with Nutch 2's paths at its port", _nutchserver_options, _nutchserver),
     "token": Command("make a token for the REST interface", _token_options, _token),
 }

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from http import HTTPStatus
 from itertools import islice
+
+from msgspec import structs
 
 from nutch2py.conf import Configuration
 from nutch2py.joblog.entry import JobEntry
@@ -28,6 +31,7 @@ from nutch2py.rest.kinds import AnyRequest
 from nutch2py.rest.operation import Call, Operation
 from nutch2py.rest.refusal import not_found
 from nutch2py.rest.rows import Rows, chosen, key_range, one_row, some_rows
+from nutch2py.rest.schedules import NewSchedule, Schedule, following
 from nutch2py.rest.seed_lists import NewSeedList, SeedList
 from nutch2py.rest.settable import check
 from nutch2py.rest.tokens import Role
@@ -143,6 +147,30 @@ def _set_property(call: Call) -> Value:
     return _property(call)
 
 
+def _schedules(call: Call) -> list[Schedule]:
+    return [_timed(each) for each in call.office.schedules.all()]
+
+
+def _timed(schedule: Schedule) -> Schedule:
+    due = following(schedule.cron, datetime.now(UTC)) if schedule.enabled else None
+    return structs.replace(schedule, next=None if due is None else int(due.timestamp() * 1000))
+
+
+def _put_schedule(call: Call) -> Schedule:
+    new: NewSchedule = call.body
+    call.office.judge(new.job, call.caller)
+    return _timed(call.office.schedules.put(new, call.caller.name))
+
+
+def _schedule(call: Call) -> Schedule:
+    return _timed(call.office.schedules.get(call.path["id"]))
+
+
+def _delete_schedule(call: Call) -> Deleted:
+    call.office.schedules.delete(call.path["id"])
+    return Deleted(id=call.path["id"])
+
+
 def _batches(call: Call) -> list[Batch]:
     asked: OfCrawl = call.query
     with call.office.reader(asked.crawl_id, asked.configuration) as reader:
@@ -187,6 +215,12 @@ OPERATIONS: list[Operation] = [
     Operation("POST", f"{_V1}/jobs/{{id}}/abort", Role.RUN, "Kill the processes of a job", _abort, Child, changes=True),
     Operation("GET", f"{_V1}/jobs/{{id}}/output", Role.READ, "What a job has printed", _output, Output,
               query=OutputAsked),
+    Operation("GET", f"{_V1}/schedules", Role.READ, "Schedules", _schedules, list[Schedule]),
+    Operation("POST", f"{_V1}/schedules", Role.RUN, "Store a schedule, or replace one", _put_schedule, Schedule,
+              NewSchedule, status=HTTPStatus.CREATED, changes=True),
+    Operation("GET", f"{_V1}/schedules/{{id}}", Role.READ, "A schedule", _schedule, Schedule),
+    Operation("DELETE", f"{_V1}/schedules/{{id}}", Role.RUN, "Delete a schedule", _delete_schedule, Deleted,
+              changes=True),
     Operation("GET", f"{_V1}/seeds", Role.READ, "Lists of seeds", _seed_lists, list[SeedList]),
     Operation("POST", f"{_V1}/seeds", Role.RUN, "Store a list of seeds", _put_seeds, SeedList, NewSeedList,
               status=HTTPStatus.CREATED, changes=True),

@@ -40,6 +40,8 @@ echo $code >"$JOB/exit.part" && mv "$JOB/exit.part" "$JOB/exit"
 """Runs a command and writes down how it ended. Ctrl-C ends the command, not the shell."""
 
 NOTHING_TO_DO, INTERRUPTED = 1, (130, 143)
+_PROCESSES: dict[str, subprocess.Popen[bytes]] = {}
+"""Shells that are children of this process, by the ids of their jobs: they are, whichever server asks."""
 _TAIL = 4096  # bytes of the output in which the reason of a failure is looked for
 
 
@@ -96,7 +98,6 @@ class Children:
         self._running, self._keep = running, keep
         self._lock = threading.Lock()
         self._ended: dict[str, Child] = {}
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, spec: Spec, conf: Configuration, seeds: list[str] | None = None) -> Child:
         """Run a job; Refusal when too many run. ``conf``: what it is to work with; ``seeds``: lines of its seed file.
@@ -114,7 +115,7 @@ class Children:
             folder = made(self.folder / spec.id)
             prepare(folder, conf, seeds)
             write(folder / "job.json", spec)
-            self._processes[spec.id] = _run(folder, conf, spec.words)
+            _PROCESSES[spec.id] = _run(folder, conf, spec.words)
         self.forget()
         return self.get(spec.id)
 
@@ -137,7 +138,7 @@ class Children:
         if (ended := self._ended.get(job_id)) is not None:
             return ended
         folder = self.folder / job_id
-        process = self._processes.get(job_id)
+        process = _PROCESSES.get(job_id)
         if process is not None:
             process.poll()  # else it would stay in the table of processes
         spec = read(folder / "job.json", Spec)
@@ -146,13 +147,13 @@ class Children:
         child = _child(folder, spec)
         if not child.state.alive:
             self._ended[job_id] = child
-            self._processes.pop(job_id, None)
+            _PROCESSES.pop(job_id, None)
         return child
 
     def stop(self, job_id: str) -> Child:
         """Interrupt a job, as Ctrl-C does: it ends when it is at a good place. One that has ended is left."""
         child = self.get(job_id)
-        if child.state == ChildState.RUNNING:
+        if child.state in (ChildState.RUNNING, ChildState.STOPPING):
             folder = self.folder / job_id
             (folder / "asked").write_text("stop")
             with suppress(OSError, ValueError):
@@ -174,7 +175,7 @@ class Children:
         return self.get(job_id)
 
     def _session(self, job_id: str) -> int:
-        process = self._processes.get(job_id)
+        process = _PROCESSES.get(job_id)
         return _number(self.folder / job_id / "session") if process is None else process.pid
 
     def delete(self, job_id: str) -> None:

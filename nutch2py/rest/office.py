@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 
@@ -20,6 +19,7 @@ from nutch2py.rest.configurations import Configurations
 from nutch2py.rest.kinds import Request, Seeded
 from nutch2py.rest.metrics import Metrics
 from nutch2py.rest.refusal import Refusal, not_found
+from nutch2py.rest.schedules import Clock, Schedules
 from nutch2py.rest.seed_lists import SeedLists
 from nutch2py.rest.settable import applied, check
 from nutch2py.rest.state import state_folder
@@ -40,11 +40,12 @@ class Office:
         self.configurations = Configurations(folder, conf)
         self.seeds = SeedLists(folder)
         self.children = Children(folder, conf.get_int("rest.jobs.running", 8), conf.get_int("rest.jobs.keep", 1000))
+        self.schedules = Schedules(folder)
+        self.clock = Clock(self.schedules, self.children, self._on_time)
         self.audit = Audit(folder / "audit.log", conf.get_int("rest.audit.max.bytes", 64 << 20))
         self.metrics = Metrics()
         self.begun = time.time_ns() // 1_000_000
-        self.stopping = threading.Event()
-        self.stop_server = lambda: None
+        self.stop_server: Callable[[], None] = lambda: None
 
     def caller(self, authorization: str) -> Caller | None:
         """Return who asks; None when that is not known."""
@@ -74,15 +75,25 @@ class Office:
         """Return what reads a crawl that is there; it is closed by the caller."""
         return CrawlReader(self.crawl_conf(crawl_id, configuration))
 
-    def start(self, request: Request, caller: Caller, schedule: str = "", allowed: bool = False) -> Child:
-        """Begin a job; ``allowed``: its properties were judged when it was scheduled."""
+    def start(self, request: Request, caller: Caller, schedule: str = "", allowed: bool = False,
+              args: Mapping[str, str] | None = None) -> Child:  # fmt: skip
+        """Begin a job; ``allowed``: it was judged when it was scheduled; ``args``: as Nutch 2 tells them."""
         if not allowed:
             self.judge(request, caller)
         conf = self.conf_of(request.crawl_id, request.configuration, request.properties)
         spec = Spec(id="", job=str(request.__struct_config__.tag), crawl_id=request.crawl_id,
                     configuration=request.configuration, words=request.words(), by=caller.name,
-                    schedule=schedule)  # fmt: skip
+                    schedule=schedule, args=dict(args or {}))  # fmt: skip
         return self.children.start(spec, conf, self._seeds(request))
+
+    def _on_time(self, request: Request, by: str, schedule: str) -> Child:
+        try:
+            child = self.start(request, Caller(by, Role.RUN), schedule, allowed=True)
+        except NutchError as error:
+            self.audit.note(by, "", "SCHEDULE", schedule, 0, str(error))
+            raise
+        self.audit.note(by, "", "SCHEDULE", schedule, int(HTTPStatus.CREATED), child.id)
+        return child
 
     def judge(self, request: Request, caller: Caller) -> None:
         """Raise an error of what a request may not ask for."""

@@ -5,6 +5,7 @@ Routes and the OpenAPI document are made of the same operations, so that neither
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from nutch2py.rest.gatekeeper import Gatekeeper
 from nutch2py.rest.office import Office
 from nutch2py.rest.refusal import Refusal
 from nutch2py.rest.tokens import Caller, Role
+
+_LOG = logging.getLogger("nutch2py.rest")
 
 
 @dataclass(frozen=True)
@@ -56,13 +59,14 @@ class Operation:
     media: str = "application/json"
     form: bool = False
 
-    def route(self, gatekeeper: Gatekeeper) -> Route:
-        """Return what answers."""
+    def routes(self, gatekeeper: Gatekeeper) -> list[Route]:
+        """Return what answers; Nutch 2's paths may end in a slash, as clients of it write them."""
 
         async def endpoint(request: Request) -> Response:
             return await self._answered(gatekeeper, request)
 
-        return Route(self.path, endpoint, methods=[self.method])
+        paths = [self.path] if self.path.startswith("/api") else [self.path, f"{self.path}/"]
+        return [Route(path, endpoint, methods=[self.method]) for path in paths]
 
     async def _answered(self, gatekeeper: Gatekeeper, request: Request) -> Response:
         office, begun, who = gatekeeper.office, time.monotonic(), ""
@@ -79,6 +83,7 @@ class Operation:
             answer, what = refused(error), str(error)
         method, status = request.method, answer.status_code
         office.metrics.count(method, self.path, status, time.monotonic() - begun)
+        _LOG.info("%s %s %d %s", method, request.url.path, status, who)
         if self.changes or status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS):
             address = request.client.host if request.client else ""
             await gatekeeper.threads.run(office.audit.note, who, address, method, request.url.path, status, what)

@@ -6,13 +6,17 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from nutch2py.rest.api import OPERATIONS
+from nutch2py.rest import api, nutch2
+from nutch2py.rest.events import Events
 from nutch2py.rest.gatekeeper import Gatekeeper
 from nutch2py.rest.openapi import document, page
 
+OPERATIONS = [*api.OPERATIONS, *nutch2.OPERATIONS]
+"""All operations: our own paths, and those of Nutch 2."""
 
-def routes(gatekeeper: Gatekeeper) -> list[BaseRoute]:
-    """Return the paths."""
+
+def routes(gatekeeper: Gatekeeper, stopping: str) -> list[BaseRoute]:
+    """Return the paths; ``stopping`` is as :class:`Events` has it."""
     described, shown = document(OPERATIONS), page(OPERATIONS)
 
     async def openapi(_: Request) -> Response:
@@ -21,5 +25,6 @@ def routes(gatekeeper: Gatekeeper) -> list[BaseRoute]:
     async def docs(_: Request) -> Response:
         return HTMLResponse(shown)
 
-    found: list[BaseRoute] = [one.route(gatekeeper) for one in OPERATIONS]
+    found: list[BaseRoute] = [route for one in OPERATIONS for route in one.routes(gatekeeper)]
+    found.append(Route("/api/events", Events(gatekeeper, stopping).answer))
     return [*found, Route("/api/openapi.json", openapi), Route("/api/docs", docs)]

@@ -54,11 +54,15 @@ def one_row(conf: Configuration, url: str, fields: frozenset[Field[Any]]) -> Row
     return Rows(rows=[] if page is None else [row(key, page, fields)], next=None)
 
 
-def some_rows(conf: Configuration, keys: KeyRange, fields: frozenset[Field[Any]], limit: int) -> Rows:
-    """Return the first rows of a range."""
+def some_rows(
+    conf: Configuration, keys: KeyRange, fields: frozenset[Field[Any]], limit: int, batch_id: str = ""
+) -> Rows:
+    """Return the first rows of a range, with ``batch_id`` those that a batch was the last to have."""
     found: list[dict[str, Any]] = []
     size = 0
-    for key, page in open_store(conf, WebPage).scan(Query(fields, keys)):
+    for key, page in open_store(conf, WebPage).scan(Query(fields | {WebPage.batch_id}, keys)):
+        if batch_id and page.batch_id != batch_id:
+            continue
         if len(found) == limit or size > _MOST_CHARACTERS:
             return Rows(rows=found, next=key)
         found.append(row(key, page, fields))

@@ -30,7 +30,7 @@ def application(conf: Configuration, local: bool = True) -> Starlette:
     """Return the application over the crawl of ``conf``; ``local``: it is served on loopback alone."""
     search, gatekeeper = SearchPages(conf), Gatekeeper(Office(conf, local))
     made = Starlette(
-        routes=[*search.routes(), *room(gatekeeper), *routes(gatekeeper)],
+        routes=[*search.routes(), *room(gatekeeper), *routes(gatekeeper, STOPPING)],
         middleware=[Middleware(Guard, local=local)],
         exception_handlers={
             HTTPException: _refused,
@@ -47,8 +47,13 @@ def application(conf: Configuration, local: bool = True) -> Starlette:
 
 
 @asynccontextmanager
-async def _lifespan(_: Starlette) -> AsyncIterator[dict[str, object]]:
-    yield {STOPPING: asyncio.Event()}
+async def _lifespan(app: Starlette) -> AsyncIterator[dict[str, object]]:
+    clock = app.state.gatekeeper.office.clock
+    clock.begin()
+    try:
+        yield {STOPPING: asyncio.Event()}
+    finally:
+        await asyncio.to_thread(clock.end)
 
 
 def _refused(request: Request, error: Exception) -> Response:

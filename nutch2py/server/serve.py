@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import socket
+from contextlib import suppress
+from http import HTTPStatus
 
 import uvicorn
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import ConfigurationError
+from nutch2py.errors import ConfigurationError, InputError, NutchError
 from nutch2py.reporting import warn
 from nutch2py.server.app import application
 from nutch2py.server.guard import is_loopback
@@ -24,7 +27,12 @@ class Server:
         self._socket = _listening(address, named)
         self.address: tuple[str, int] = self._socket.getsockname()[:2]
         self.local = is_loopback(self.address[0])
-        self.app = application(conf, self.local)
+        try:
+            self.app = application(conf, self.local)
+        except NutchError:
+            self.close()
+            raise
+        self.app.state.gatekeeper.office.stop_server = self.stop
         self._uvicorn = uvicorn.Server(configured(self.app))
 
     @property
@@ -66,15 +74,63 @@ def _listening(address: tuple[str, int], named: str) -> socket.socket:
 
 def serve(conf: Configuration) -> int:
     """Serve until Ctrl-C."""
-    port = conf.get_int("serve.port", 8080)
-    if not 0 <= port <= 65535:
-        raise ConfigurationError(f"serve.port is {port}: write a number from 0 to 65535")
-    server = Server(conf, (conf.get_trimmed("serve.host", "127.0.0.1"), port))
+    server = _server(conf, "serve", 8080)
     if not server.local:
         warn("serve.host is not loopback: whoever reaches this address can search and see cached pages")
-    print(f"serve: {server.url}", flush=True)
+        if not conf.get_trimmed("rest.tokens.file"):
+            warn("the REST interface answers nobody at this address: rest.tokens.file is not set")
+    return _until_interrupted(server, "serve")
+
+
+def nutchserver(conf: Configuration) -> int:
+    """Serve until Ctrl-C or GET /admin/stop, as Nutch 2's server does; on loopback only, unless there are tokens."""
+    level = conf.get_trimmed("nutchserver.log", "OFF")
+    if level in ("ALL", "TRACE", "DEBUG", "INFO"):
+        logging.basicConfig(format="%(asctime)s %(message)s")
+        logging.getLogger("nutch2py.rest").setLevel(logging.INFO)
+    server = _server(conf, "nutchserver", 8081)
+    if not server.local and not conf.get_trimmed("rest.tokens.file"):
+        server.close()
+        raise ConfigurationError("nutchserver.host is not loopback: set rest.tokens.file, as nutch2py token fills it")
+    return _until_interrupted(server, "nutchserver")
+
+
+def stop_nutchserver(conf: Configuration, force: bool) -> int:
+    """Ask the server of nutchserver.host and nutchserver.port to stop; 1 when it does not, for jobs run."""
+    import requests
+
+    host = conf.get_trimmed("nutchserver.host", "127.0.0.1")
+    port = conf.get_int("nutchserver.port", 8081)
+    named = f"[{host}]" if ":" in host else host
+    token = conf.get_trimmed("rest.token")
+    session = requests.Session()
+    session.trust_env = False  # no proxy: it is ours
     try:
+        with session.get(
+            f"http://{named}:{port}/admin/stop",
+            params={"force": str(force).lower()},
+            headers={"Authorization": f"Bearer {token}"} if token else {},
+            timeout=30,
+        ) as answer:
+            text, status = answer.text, answer.status_code
+    except requests.RequestException as error:
+        raise InputError(f"no server answers at {host} port {port}: name it with -host and -port") from error
+    if status != HTTPStatus.OK:
+        raise InputError(f"the server at {host} port {port} answers {status}: {text.strip()[:300]}")
+    print(text)
+    return 0 if text.startswith("Stopping") else 1
+
+
+def _server(conf: Configuration, named: str, default: int) -> Server:
+    port = conf.get_int(f"{named}.port", default)
+    if not 0 <= port <= 65535:
+        raise ConfigurationError(f"{named}.port is {port}: write a number from 0 to 65535")
+    return Server(conf, (conf.get_trimmed(f"{named}.host", "127.0.0.1"), port), named)
+
+
+def _until_interrupted(server: Server, named: str) -> int:
+    print(f"{named}: {server.url}", flush=True)
+    with suppress(KeyboardInterrupt):
         server.run()
-    except KeyboardInterrupt:
-        print("serve: stopped")
+    print(f"{named}: stopped")
     return 0

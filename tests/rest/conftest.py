@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -65,6 +66,14 @@ class Client:
         job = self.until(self.begin(**request)["id"], "finished", "failed", "killed", "stopped")
         assert job["state"] == "finished", job
         return job
+
+
+@pytest.fixture(autouse=True)
+def heeding() -> Iterator[None]:
+    """Let jobs hear an interrupt although these tests may run in the background of a shell, where none is heard."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

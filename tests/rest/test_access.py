@@ -12,7 +12,7 @@ import pytest
 
 from nutch2py.cli import main
 from nutch2py.conf import Configuration
-from nutch2py.rest.api import OPERATIONS
+from nutch2py.rest.routes import OPERATIONS
 from nutch2py.rest.settable import SETTABLE
 from nutch2py.rest.tokens import Role
 from tests.rest.conftest import Client, running, settings

@@ -107,7 +107,7 @@ def test_no_more_jobs_run_than_may(tmp_path: Path) -> None:
         client.ask("POST", f"/api/v1/jobs/{held['id']}/abort")
         for _ in range(2):
             failed = client.begin(job="checktable")
-            assert "inject seeds first" in client.until(failed["id"], "failed")["message"]
+            assert "there is no table" in client.until(failed["id"], "failed")["message"]
         assert len(client.get("/api/v1/jobs")) <= 2
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nutch2py.rest.api import OPERATIONS
+from nutch2py.rest.routes import OPERATIONS
 from tests.conftest import ROOT
 from tests.rest.conftest import Client
 

@@ -1,0 +1,163 @@
+"""Jobs by the clock: stored with their cron expressions, and begun by one process at a time. Times are UTC."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from http import HTTPStatus
+from pathlib import Path
+from typing import Annotated
+
+from cronsim import CronSim, CronSimError
+from msgspec import Meta, Struct
+
+from nutch2py.errors import InputError, NutchError
+from nutch2py.reporting import warn
+from nutch2py.rest.children import Child, Children
+from nutch2py.rest.kinds import AnyRequest, Name, Request
+from nutch2py.rest.refusal import Refusal, not_found
+from nutch2py.rest.state import checked_name, made, read, write
+
+_MOST = 1000
+_EVERY = 1.0  # seconds between two looks at the clock
+
+
+class NewSchedule(Struct, forbid_unknown_fields=True, rename="camel", kw_only=True, frozen=True):
+    """A job that is to begin whenever a cron expression says: minute, hour, day of month, month, day of week."""
+
+    id: Name | None = None
+    cron: Annotated[str, Meta(max_length=200)]
+    job: AnyRequest
+    enabled: bool = True
+
+
+class Schedule(Struct, rename="camel", kw_only=True, frozen=True):
+    """A stored schedule; ``by``: whose token stored it; ``next``: when it begins, ms since 1970, None for never."""
+
+    id: str
+    cron: str
+    job: AnyRequest
+    enabled: bool
+    by: str
+    next: int | None = None
+
+
+class Schedules:
+    """The schedules of a server, in ``<rest.folder>/schedules``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "schedules"
+
+    def all(self) -> list[Schedule]:
+        """Return all schedules, without the times when they begin next."""
+        return [found for path in sorted(self.folder.glob("[!.]*.json")) if (found := read(path, Schedule))]
+
+    def get(self, schedule_id: str) -> Schedule:
+        """Return a schedule; Refusal when there is none of this id."""
+        found = read(self._path(schedule_id), Schedule)
+        if found is None:
+            raise not_found(f"schedule {schedule_id}")
+        return found
+
+    def put(self, new: NewSchedule, by: str) -> Schedule:
+        """Store a schedule, in the place of one with its id."""
+        if following(new.cron, datetime.now(UTC)) is None:
+            raise InputError(f"{new.cron!r} is never")
+        made(self.folder)
+        stored = Schedule(id=new.id or f"schedule-{secrets.token_hex(6)}", cron=new.cron, job=new.job,
+                          enabled=new.enabled, by=by)  # fmt: skip
+        if len(self.all()) >= _MOST and not self._path(stored.id).exists():
+            raise Refusal(HTTPStatus.CONFLICT, f"there are {_MOST:,} schedules: delete some")
+        write(self._path(stored.id), stored)
+        return stored
+
+    def delete(self, schedule_id: str) -> None:
+        """Delete a schedule; a job that it has begun goes on."""
+        self.get(schedule_id)
+        self._path(schedule_id).unlink(missing_ok=True)
+
+    def _path(self, schedule_id: str) -> Path:
+        return self.folder / f"{checked_name(schedule_id, 'schedule')}.json"
+
+
+def following(cron: str, moment: datetime) -> datetime | None:
+    """Return the next time of a cron expression after a moment, None when there is none; InputError for no expression.
+
+    >>> following("30 4 * * *", datetime(2026, 1, 1, tzinfo=UTC)).isoformat()
+    '2026-01-01T04:30:00+00:00'
+    """
+    try:
+        return next(CronSim(cron, moment), None)
+    except CronSimError as error:
+        told = "write minute, hour, day of month, month and day of week, as in 30 4 * * 1"
+        raise InputError(f"{cron!r} is no cron expression ({error}): {told}") from error
+
+
+class Clock:
+    """Begins the jobs of schedules, in a thread, as long as no other process does for the same folder."""
+
+    def __init__(self, schedules: Schedules, children: Children, start: Callable[[Request, str, str], Child]) -> None:
+        """``start``: begins the job of a request, for whose token, by which schedule."""
+        self._schedules, self._children, self._start = schedules, children, start
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="schedules", daemon=True)
+        self._since: dict[str, datetime] = {}
+        self._began = datetime.now(UTC)
+
+    def begin(self) -> None:
+        """Begin to look at the clock."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """Look no more."""
+        self._ended.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        lock: int | None = None
+        try:
+            while not self._ended.wait(_EVERY):
+                try:
+                    if lock is None and self._schedules.folder.is_dir():
+                        lock = only(self._schedules.folder / ".clock")
+                    if lock is not None:
+                        self.tick(datetime.now(UTC))
+                except (OSError, NutchError) as error:
+                    warn(f"schedules: {error}")
+        finally:
+            if lock is not None:
+                os.close(lock)
+
+    def tick(self, moment: datetime) -> list[Child]:
+        """Begin what is due at a moment. What was due while no server ran is not made up for, as with cron."""
+        begun = []
+        for schedule in self._schedules.all():
+            since = self._since.get(schedule.id, self._began)
+            due = following(schedule.cron, since)
+            if due is None or due > moment:
+                continue
+            self._since[schedule.id] = moment
+            if schedule.enabled and not self._runs(schedule.id):
+                with suppress(Refusal):  # too many jobs run: the next time is another
+                    begun.append(self._start(schedule.job, schedule.by, schedule.id))
+        return begun
+
+    def _runs(self, schedule_id: str) -> bool:
+        return any(child.schedule == schedule_id and child.state.alive for child in self._children.all())
+
+
+def only(path: Path) -> int | None:
+    """Return what shows that this process is the only one, None when it is not."""
+    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    return lock
