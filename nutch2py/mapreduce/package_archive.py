@@ -31,7 +31,7 @@ from nutch2py.version import __version__
 DEFAULT_PATH = "~/.cache/nutch2py/package.tar.gz"
 OF_THE_NODE = frozenset({"pyspark", "playwright"})
 """Libraries that do not travel: Spark is the cluster's, and a browser is the node's, with what drives it."""
-OF_THE_CLIENT = frozenset({"starlette", "uvicorn", "h11", "anyio", "jinja2", "markupsafe"})
+OF_THE_CLIENT = frozenset({"starlette", "uvicorn", "h11", "anyio", "cronsim", "jinja2", "markupsafe"})
 """Libraries of the server, which no task needs."""
 _MANIFEST = "manifest.json"
 _PROPERTY_FILES = ("nutch-default.xml", "nutch-site.xml")
