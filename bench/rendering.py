@@ -2,7 +2,7 @@
 
 A site in a process of its own serves a small application, whose text comes by a request of its script. Printed for each
 tenth of the pages: pages per second and per CPU second of the task with its browser, the memory of all its processes at
-once, their number, and browsers started so far.
+once (each shared page of it in shares: PSS), and the number of processes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from nutch2py.browser.chromium import family, memory
+from nutch2py.browser.chromium import family
 from nutch2py.browser.renderer import open_renderer
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
@@ -74,6 +74,15 @@ def kind_of(pid: int) -> str:
     return {"node": "driver", "chromium": "browser"}.get(name, "task")
 
 
+def share(pid: int) -> int:
+    """Return the bytes of a process, what it shares divided among those that share it (PSS); 0 when it is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:")), 0)
+
+
 class Watch:
     """Takes pages in, and says how it goes at each tenth."""
 
@@ -111,7 +120,7 @@ class Watch:
             print(
                 f"{self._done:>7,} pages, {self._right:,} right: {self._each / (now - self._began):6.2f} pages/s, "
                 f"{self._each / max(0.01, total - self._before):6.2f} pages/CPU s, "
-                f"{sum(map(memory, below)) >> 20:,} MB, {len(below)} processes",
+                f"{sum(map(share, below)) >> 20:,} MB, {len(below)} processes",
                 flush=True,
             )
             self._before, self._began = total, now

@@ -148,7 +148,7 @@ SLEEPERS = {
     "nutch2py.outages": "waits for services, for all others",
     "nutch2py.backends.index_lock": "waits for a process that writes the same index",
     "nutch2py.browser.page": "looks whether a page has come to rest",
-    "nutch2py.browser.pool": "looks at the memory of the browser's processes",
+    "nutch2py.browser.running": "looks at the memory of the browser's processes",
     "nutch2py.fetcher.manners": "waits for the turn of a queue",
     "nutch2py.fetcher.monitor": "tells how a fetch goes",
     "nutch2py.fetcher.names": "lets a moment pass before it asks for a name again",

@@ -161,6 +161,13 @@ def _below(pid: int) -> Iterator[int]:
             yield from _below(child)
 
 
+def parent(pid: int | None) -> int | None:
+    """Return the process that started one; None when that is gone, or the system does not say."""
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+    return None
+
+
 def shows_pages(pid: int) -> bool:
     """Tell whether a process of the browser shows pages."""
     with suppress(OSError):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from nutch2py.browser.lane import Lane
-from nutch2py.browser.pool import Tab, later
 from nutch2py.browser.rules import Wait
+from nutch2py.browser.running import BrowserLostError, Tab, later
 from nutch2py.browser.scripts import WORLD, has, quiet, scroll, snapshot
 from nutch2py.browser.settings import BrowserSettings
 from nutch2py.fetcher.answer import Answer, Rendered
@@ -23,7 +23,9 @@ _GRACE = 10.0  # seconds to take down what there is at the end of a page's time,
 _QUIET = 0.5  # seconds in which nothing happens in a page at rest
 _TRIES, _TRY_AGAIN = 8, 0.25  # of taking a document down that is being loaded, and seconds between them
 _SCROLL_WAIT = 1.5  # seconds for something to come of scrolling
-_BODY_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive"})
+_NOT_SHOWN = frozenset(
+    {"content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive", "content-disposition"}
+)  # of the body as it was sent, and what would make a download of it
 _HSTS = frozenset({"strict-transport-security", "alt-svc"})  # nothing that lasts beyond the page
 _LIMITS = {"requests": "browser.requests.limit", "bytes": "browser.bytes.limit"}
 
@@ -60,7 +62,8 @@ class Showing:
         self._met: list[str] = []
         self._moved = ""
         self._loads = self._asked = 0
-        self._crashed = False
+        self._crashed = self._shown = False
+        self._death: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._under_way: set[Request] = set()
         self._frame = ""
         self._page: Page
@@ -75,15 +78,22 @@ class Showing:
                 await self._until_ended(self._load(waits))
         except TimeoutError:
             self._meet("browser.time.limit")
-        self._check()
+            self._tab.running.late += 1
+        else:
+            self._tab.running.late = 0
+        await self._check()
         if self._moved:
             return Taken(self._answer.content, Rendered(self._url, received=self._answer.content, moved=self._moved))
-        try:
-            async with asyncio.timeout(max(_GRACE, limits.seconds / 3)):
-                return await self._snapshot()
-        except TimeoutError:
-            self._check()
-            raise PageError("browser.time.limit", f"no document within {limits.seconds:g} s") from None
+        if self._shown:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(_GRACE, limits.seconds / 3)):
+                    return await self._snapshot()
+            await self._check()
+        elif not self._met:
+            raise PageError("", "the browser does not show it")
+        if not await self._tab.running.answers():
+            raise BrowserLostError("as it hung")
+        raise PageError("browser.time.limit", f"no document within {limits.seconds:g} s")
 
     async def close(self) -> None:
         """Close the page; a tab is not used again when that takes long, or when the page was cut off.
@@ -91,6 +101,7 @@ class Showing:
         Chromium goes on for a while with requests that such a page has queued: they would count as the next page's.
         """
         self._lane.on_limit = _nothing
+        self._tab.running.on_crash.pop(self._frame, None)
         if self._lane.over:
             self._tab.spoiled = True
         if self._tab.running.gone():
@@ -104,12 +115,15 @@ class Showing:
         except Exception:  # noqa: BLE001 - it hangs, has crashed, or was never there
             self._tab.spoiled = True
 
-    def _check(self) -> None:
+    async def _check(self) -> None:
         """Raise PageError when the page cannot be taken down."""
         if self._crashed:
             self._tab.spoiled = True
             running = self._tab.running
-            if running.overgrown > 0:
+            with suppress(TimeoutError):  # how its process ended is told after that it did
+                async with asyncio.timeout(_GRACE):
+                    await asyncio.shield(self._death)
+            if running.overgrown > 0 and self._death.done() and self._death.result() == "killed":
                 running.overgrown -= 1
                 megabytes = self._settings.limits.memory >> 20
                 raise PageError("browser.memory.limit", f"the page took more than {megabytes} MB")
@@ -128,6 +142,13 @@ class Showing:
     def _crash(self, *_: object) -> None:
         self._crashed = True
         self._end()
+
+    def _died(self, how: str) -> None:
+        if not self._death.done():
+            self._death.set_result(how)
+
+    def _show(self, *_: object) -> None:
+        self._shown = True
 
     def _over(self) -> None:
         for event, heard in (
@@ -160,6 +181,7 @@ class Showing:
         page = self._page = await context.new_page()
         self._session = await context.new_cdp_session(page)
         self._lane.on_limit = self._over
+        page.once("framenavigated", self._show)
         page.on("crash", self._crash)
         page.on("dialog", lambda dialog: later(dialog.dismiss()))
         page.on("popup", lambda popup: later(popup.close()))
@@ -169,6 +191,7 @@ class Showing:
         self._session.on("Fetch.requestPaused", self._on_paused)
         tree = await self._session.send("Page.getFrameTree")
         self._frame = tree["frameTree"]["frame"]["id"]
+        self._tab.running.on_crash[self._frame] = self._died  # the target of a page has the id of its main frame
         kinds = ["Document", *self._refused]
         patterns = [{"urlPattern": "*"}] if settings.robots else [{"resourceType": kind} for kind in kinds]
         await self._session.send("Fetch.enable", {"patterns": patterns})
@@ -234,7 +257,7 @@ class Showing:
         headers = [
             {"name": name, "value": value}
             for name, value in self._answer.fields()
-            if name.lower() not in _BODY_HEADERS | _HSTS
+            if name.lower() not in _NOT_SHOWN | _HSTS
         ]
         body = b64encode(self._answer.content).decode("ascii")
         return {"requestId": event["requestId"], "responseCode": 200, "responseHeaders": headers, "body": body}
@@ -317,14 +340,14 @@ class Showing:
                 found = await self._found(snapshot(limit + 1))
                 break
             except Error:  # it is just being loaded anew, it has crashed or closed, or the browser is gone: events tell
-                self._check()
+                await self._check()
                 if self._page.is_closed():
                     raise PageError("", "the page closed itself") from None
                 await asyncio.sleep(_TRY_AGAIN)
-                self._check()
+                await self._check()
         else:
             raise PageError("", "the browser lost the page")
-        self._check()
+        await self._check()
         content = b"\xef\xbb\xbf" + found["html"].encode("utf-8", "replace")
         size = max(len(content), int(found["size"]))
         content = content[:limit]

@@ -7,25 +7,18 @@ after so many pages, or when it has grown, crashed or hung, the whole browser is
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterable
+import os
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from nutch2py.browser import chromium
 from nutch2py.browser.lane import Lane
 from nutch2py.browser.proxy import WARM_UP, GatedProxy
-from nutch2py.browser.scripts import BEFORE_ALL
+from nutch2py.browser.running import CLOSE, Running, Tab, later
 from nutch2py.browser.settings import BrowserSettings
 from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher.http_settings import HttpSettings
-
-if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext
-
-_T = TypeVar("_T")
-_LOOK = 0.5  # seconds between two looks at what processes take
-_GONE = 0.05  # seconds between two looks whether what was killed has ended
-_CLOSE = 5.0  # seconds that anything of the browser has to close
 
 
 def require_playwright() -> None:
@@ -36,108 +29,6 @@ def require_playwright() -> None:
         raise ConfigurationError(
             "protocol-browser needs the package playwright: pip install 'nutch2py[browser]'"
         ) from error
-
-
-class BrowserLostError(Exception):
-    """The browser has ended while something of it was waited for."""
-
-
-class Tab:
-    """A context while it shows a page. ``spoiled``: it is not to be used again."""
-
-    def __init__(self, running: Running, context: BrowserContext, lane: Lane) -> None:
-        self.running, self.context, self.lane = running, context, lane
-        self.pages = 0
-        self.spoiled = False
-
-
-class Running:
-    """One Chromium. ``pages`` it has shown, ``active`` ones now. ``dead``: it is gone. ``old``: to be replaced.
-
-    ``ended``: it is being closed. ``overgrown``: processes that were killed because of their memory, and whose page
-    does not know it yet.
-    """
-
-    def __init__(self, settings: BrowserSettings, home: chromium.Home, browser: Any) -> None:
-        self._settings, self._home, self._browser = settings, home, browser
-        self.pages = self.active = self.overgrown = 0
-        self.dead = self.old = self.ended = False
-        self.idle: list[Tab] = []
-        self.pid = chromium.browser_process(home)
-        self._end = asyncio.get_running_loop().create_future()
-        browser.on("disconnected", self._on_end)
-        self._watcher = asyncio.ensure_future(self._watch())
-
-    def _on_end(self, *_: object) -> None:
-        self.dead = self.old = True
-        if not self._end.done():
-            self._end.set_result(None)
-
-    async def unless_gone(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Do something with the browser; BrowserLostError when it ends amid: not every answer is then given up."""
-        task = asyncio.ensure_future(work)
-        try:
-            await asyncio.wait((task, self._end), return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                return task.result()
-            raise BrowserLostError("amid a page")
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-    def gone(self) -> bool:
-        """Tell whether the browser has ended, also where nobody is left who would say so: its driver has ended, too."""
-        if not self.dead and self.pid is not None and chromium.browser_process(self._home) is None:
-            self._on_end()
-        return self.dead
-
-    async def context(self, http: HttpSettings, headers: dict[str, str]) -> BrowserContext:
-        """Make a context: nothing of other pages, no downloads, no permissions, no service workers."""
-        settings = self._settings
-        context: BrowserContext = await self._browser.new_context(
-            user_agent=http.user_agent(),
-            extra_http_headers=headers,
-            viewport={"width": settings.width, "height": settings.height},
-            service_workers="block",
-            accept_downloads=False,
-            permissions=[],
-            ignore_https_errors=not http.check_certificates,
-        )
-        await context.add_init_script(BEFORE_ALL)
-        return context
-
-    async def _watch(self) -> None:
-        """End processes that take more memory than a page may; replace a browser that has grown as much itself."""
-        limit = self._settings.limits.memory
-        while self.pid is not None and not self.gone():
-            await asyncio.sleep(_LOOK)
-            if self.active:
-                for pid in chromium.family(self.pid):
-                    if chromium.memory(pid) > limit:
-                        self.overgrown += chromium.shows_pages(pid)
-                        chromium.kill(pid)  # the browser starts those anew that serve all pages
-                if chromium.memory(self.pid) > limit:
-                    self.old = True
-
-    async def close(self) -> None:
-        """End the browser with all its processes, gently if it can be, and delete its folder."""
-        dead = self.gone()
-        self._on_end()
-        self._watcher.cancel()
-        try:
-            if not dead:
-                with suppress(Exception):  # it may hang
-                    async with asyncio.timeout(_CLOSE):
-                        await self._browser.close()
-        finally:
-            try:
-                async with asyncio.timeout(_CLOSE):
-                    while self.pid is not None and chromium.kill_group(self.pid):
-                        await asyncio.sleep(_GONE)
-            except TimeoutError:
-                pass  # one that even the kernel cannot end, for a disk that does not answer
-            finally:
-                self._home.remove()
 
 
 class Pool:
@@ -151,6 +42,7 @@ class Pool:
         self._free = asyncio.Semaphore(settings.tabs)
         self._starting = asyncio.Lock()
         self._playwright: Any = None
+        self._driver: int | None = None
         self._current: Running | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self.started = 0
@@ -168,8 +60,7 @@ class Pool:
             running.pages += 1
             tab = None
             try:
-                async with asyncio.timeout(self._settings.limits.start):
-                    tab = running.idle.pop() if running.idle else await running.unless_gone(self._new(running))
+                tab = running.idle.pop() if running.idle else await self._in_time(running)
                 tab.pages += 1
                 tab.lane.begin()
                 yield tab
@@ -184,8 +75,10 @@ class Pool:
         """Return the browser; a new one at first, and where the one before is worn out or gone."""
         async with self._starting:
             running = self._current
-            if running is not None and (running.gone() or running.old or running.pages >= self._settings.restart):
+            if running is not None and running.worn:
                 running.old, self._current = True, None
+                if running.hung:
+                    await self._stop_driver()  # it may be the one that hangs
                 if not running.active:
                     self._end(running)
             if self._current is None:
@@ -208,7 +101,7 @@ class Pool:
             while True:
                 try:
                     async with asyncio.timeout(2 * settings.limits.start):
-                        browser = await self._launch(home)
+                        running = await self._launch(home)
                     break
                 except (Error, TimeoutError) as error:
                     if tried:
@@ -219,16 +112,17 @@ class Pool:
             home.remove()
             raise
         self.started += 1
-        return Running(settings, home, browser)
+        self._driver = running.driver
+        return running
 
-    async def _launch(self, home: chromium.Home) -> Any:
+    async def _launch(self, home: chromium.Home) -> Running:
         """Start the driver, where there is none, and with it a browser."""
         from playwright.async_api import async_playwright
 
         settings = self._settings
         if self._playwright is None:
             self._playwright = await async_playwright().start()
-        return await self._playwright.chromium.launch(
+        browser = await self._playwright.chromium.launch(
             executable_path=str(home.script),
             headless=True,
             chromium_sandbox=settings.sandbox,
@@ -240,13 +134,34 @@ class Pool:
             handle_sigterm=False,
             handle_sighup=False,
         )
+        running = Running(settings, home, browser)
+        try:
+            await running.listen()
+        except BaseException:
+            await running.close()
+            raise
+        return running
 
     async def _stop_driver(self) -> None:
-        driver, self._playwright = self._playwright, None
-        if driver is not None:
-            with suppress(Exception):
-                async with asyncio.timeout(_CLOSE):
-                    await driver.stop()
+        """Stop the driver, if it can be, else end it."""
+        playwright, self._playwright = self._playwright, None
+        driver, self._driver = self._driver, None
+        if playwright is not None:
+            try:
+                async with asyncio.timeout(CLOSE):
+                    await playwright.stop()
+            except Exception:  # noqa: BLE001 - it hangs, or was there no more
+                if driver is not None and chromium.parent(driver) == os.getpid():
+                    chromium.kill(driver)
+
+    async def _in_time(self, running: Running) -> Tab:
+        """Make a context in the time that a browser has to start; one that takes longer is asked whether it hangs."""
+        try:
+            async with asyncio.timeout(self._settings.limits.start):
+                return await running.unless_gone(self._new(running))
+        except TimeoutError:
+            await running.answers()
+            raise
 
     async def _new(self, running: Running) -> Tab:
         """Make a context, and have it learn its login: the proxy asks for it once, whatever is asked for later.
@@ -280,8 +195,9 @@ class Pool:
         except BaseException:
             self._proxy.dismiss(lane)
             if context is not None:
-                with suppress(Exception):
-                    await context.close()
+                with suppress(Exception):  # it may hang
+                    async with asyncio.timeout(CLOSE):
+                        await context.close()
             running.old = True
             raise
         return Tab(running, context, lane)
@@ -293,7 +209,7 @@ class Pool:
         worn = tab.pages >= settings.pages or tab.lane.total >= settings.received
         if not (running.old or tab.spoiled or worn):
             try:
-                async with asyncio.timeout(_CLOSE):
+                async with asyncio.timeout(CLOSE):
                     await tab.context.clear_cookies()
                 running.idle.append(tab)
                 return
@@ -303,10 +219,11 @@ class Pool:
         if running.dead:
             return
         try:
-            async with asyncio.timeout(_CLOSE):
+            async with asyncio.timeout(CLOSE):
                 await tab.context.close()
         except Exception:  # noqa: BLE001 - it hangs, or the browser is gone
             running.old = True
+            await running.answers()
 
     def _end(self, running: Running) -> None:
         if running.ended:
@@ -328,22 +245,6 @@ class Pool:
         await self._stop_driver()
         if self._proxy.port:
             await self._proxy.close()
-
-
-_sending: set[asyncio.Future[Any]] = set()
-
-
-def later(sent: Any) -> None:
-    """Send a message whose answer nobody waits for; the page that it belongs to may be gone by then."""
-    task = asyncio.ensure_future(sent)
-    _sending.add(task)
-    task.add_done_callback(_done)
-
-
-def _done(task: asyncio.Future[Any]) -> None:
-    _sending.discard(task)
-    if not task.cancelled():
-        task.exception()
 
 
 def _no_start(text: str, settings: BrowserSettings) -> str:

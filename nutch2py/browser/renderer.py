@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 
 from nutch2py.browser import settings as properties
 from nutch2py.browser.page import PageError, Showing
-from nutch2py.browser.pool import BrowserLostError, Pool
+from nutch2py.browser.pool import Pool
 from nutch2py.browser.rules import BrowserRules, Choice, Way
+from nutch2py.browser.running import BrowserLostError
 from nutch2py.browser.settings import BrowserSettings
 from nutch2py.browser.shell import signs_of
 from nutch2py.conf import Configuration

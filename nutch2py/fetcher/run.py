@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
 
 from nutch2py.cells import ProtocolStatus
 from nutch2py.conf import Configuration
@@ -38,6 +39,8 @@ from nutch2py.webpage import ProtocolStatusCode as Code
 
 _BATCH = 100  # finished pages stored at a time
 _FLUSH = 1.0  # seconds after which fewer are stored
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def _etag(page: WebPage) -> str:
@@ -321,20 +324,25 @@ class FetchRun:
 
     async def _follow(self, item: FetchItem, status: ProtocolStatus) -> None:
         """Put the target of a redirect into its own queue, so that it is fetched in this run, as politely as any."""
-        self._looking_up += 1
         try:
-            target = await self._loop.run_in_executor(self._io, self._target_of, item, status)
-        finally:
-            self._looking_up -= 1
-        if target is not None:
+            target = await self._look_up(self._store.target_of, item, status)
+        except PluginError:  # the page itself meets it when it is stored
+            return
+        if target is None:
+            return
+        await self._keys.prepare((target.url,))  # its address names its queue with byIP
+        if problem := await self._look_up(self._feeder.assign, target):
+            self._refuse(target, problem)
+        else:
             self.queues.add(target)
 
-    def _target_of(self, item: FetchItem, status: ProtocolStatus) -> FetchItem | None:
+    async def _look_up(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call what reads the table in its thread."""
+        self._looking_up += 1
         try:
-            target = self._store.target_of(item, status)
-        except PluginError:  # the page itself meets it when it is stored
-            return None
-        return None if target is None or self._feeder.assign(target) else target
+            return await self._loop.run_in_executor(self._io, partial(function, *args, **kwargs))
+        finally:
+            self._looking_up -= 1
 
     def _finish(self, item: FetchItem, answer: Answer | None, status: ProtocolStatus | None = None) -> ProtocolStatus:
         """Count a page that is done and hand it to the thread that stores it."""

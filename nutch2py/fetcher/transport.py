@@ -11,6 +11,7 @@ import asyncio
 import socket
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from contextvars import ContextVar
 from email.utils import formatdate
 from importlib import import_module
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 from nutch2py.errors import ConfigurationError, causes_of
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
 from nutch2py.fetcher.asked import CODING, TRUNCATED, Asked, Manners, headers_of
+from nutch2py.fetcher.blocking import LoopWatch
 from nutch2py.fetcher.carrier import HANDLERS, PYCURL, Carrier
 from nutch2py.fetcher.collector import calm_collector
 from nutch2py.fetcher.gate import AddressExcludedError, AddressGate
@@ -296,7 +298,8 @@ async def _crawl(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, 
     runner = AsyncCrawlerRunner(scrapy_settings(http, carrier))
     crawler = runner.create_crawler(FetcherSpider)
     try:
-        await _until_closed(asyncio.ensure_future(runner.crawl(crawler)), ended, carrier.time_limit)
+        with LoopWatch() if carrier.whole else nullcontext():
+            await _until_closed(asyncio.ensure_future(runner.crawl(crawler)), ended, carrier.time_limit)
     except Exception as error:
         if began or not carrier.whole:
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -37,7 +38,7 @@ HOSTILE = {
     "/deep": b"<p>seen</p><script>let at = document.body; for (let n = 0; n < 20000; n++) {"
     b" const made = document.createElement('b'); at.append(made); at = made; }</script>",
     "/frames": b"""<p>seen</p><script>for (let n = 0; n < 1000; n++) {
-        const made = document.createElement('iframe'); made.src = '/tick?' + n; document.body.append(made);
+        const made = document.createElement('iframe'); made.src = '/frame?' + n; document.body.append(made);
         }</script>""",
     "/blank": b"""<p>seen</p><script>for (let n = 0; n < 300; n++) {
         document.body.append(document.createElement('iframe')); window.open('about:blank'); }</script>""",
@@ -63,8 +64,12 @@ HOSTILE = {
             const put = asked.result.transaction('all', 'readwrite').objectStore('all').put(
                 crypto.getRandomValues(new Uint8Array(65536)).buffer.transfer(32 << 20), n++);
             put.onsuccess = () => { if (n < 100) on(); }; }; on(); }</script>""",
-    "/workers": b"""<p>seen</p><script>const code = URL.createObjectURL(new Blob(['for (;;);']));
-        for (let n = 0; n < 50; n++) new Worker(code)</script>""",
+    "/workers": b"""<p>seen</p><div id=root></div><script>
+        const code = URL.createObjectURL(new Blob(['for (;;); postMessage(1)']));
+        for (let n = 0; n < 40; n++) new Worker(code).onmessage = () => { root.textContent = 'done'; }</script>""",
+    "/asking-workers": b"""<p>seen</p><div id=root></div><script>const code = URL.createObjectURL(new Blob([
+        `onmessage = async ({data}) => { for (let n = 0; ; n++) await fetch(data + n).catch(() => 0) }`]));
+        for (let n = 0; n < 4; n++) new Worker(code).postMessage(location.origin + `/work?${n}.`)</script>""",
     "/tampered": b"<p>seen</p><script>document.__proto__ = null; Node.prototype.cloneNode = null;"
     b"Object.defineProperty(document.documentElement, 'outerHTML', {get() { for (;;); }});"
     b"Promise.prototype.then = () => { for (;;); }; JSON.stringify = Array.prototype.push = null;</script>",
@@ -86,7 +91,7 @@ EXPECTED: dict[str, tuple[Code | None, str]] = {
     "/windows": (RENDERED, ""),
     "/dialogs": (RENDERED, ""),
     "/download": (MOVED, ""),
-    "/frames": (None, ""),  # by its requests or its time: a thousand frames take a browser some seconds
+    "/frames": (RENDERED, "browser.requests.limit"),
     "/blank": (RENDERED, ""),
     "/leave": (RENDERED, ""),
     "/alerts": (RENDERED, "browser.time.limit"),
@@ -96,7 +101,8 @@ EXPECTED: dict[str, tuple[Code | None, str]] = {
     "/refresh": (FAILED, "browser.loads.limit"),
     "/closing": (RENDERED, ""),
     "/store": (RENDERED, ""),
-    "/workers": (None, ""),  # fifty loops leave little to take it down with
+    "/workers": (RENDERED, "browser.time.limit"),
+    "/asking-workers": (RENDERED, "browser.requests.limit"),
 }
 SHORT = list(EXPECTED)[: list(EXPECTED).index("/tampered") + 1]
 
@@ -135,7 +141,8 @@ def test_every_hostile_page_ends_in_a_status_and_honest_ones_are_unharmed(
 ) -> None:
     """What a busy machine has not done in time says so in its status, and is tried again with more time."""
     many = HOSTILE["/many"] if len(paths) > len(SHORT) else HOSTILE["/many"].replace(b"10000", b"1000")
-    site.on("/tick", Reply(body=b"{}"))
+    for path in ("/tick", "/frame", "/work"):
+        site.on(path, Reply(body=b"{}"))
     site.on("/big", Reply(body=b"x" * 1_000_000, content_type="application/octet-stream"))
     for path in paths:
         site.on(path, Reply(body=many if path == "/many" else HOSTILE[path]))
@@ -151,7 +158,8 @@ def test_every_hostile_page_ends_in_a_status_and_honest_ones_are_unharmed(
             continue
         render(
             *map(site.url, left),
-            rules="url /honest/ render selector=#root:not(:empty)\nurl /memory render delay=60\nall render",
+            rules="url /honest/ render selector=#root:not(:empty)\nurl /memory render delay=60\n"
+            "url /(asking-)?workers render selector=#root:not(:empty)\nall render",
             browser_time_limit=str(limit),
             browser_idle_limit="3",
             browser_requests_limit="50",
@@ -160,7 +168,8 @@ def test_every_hostile_page_ends_in_a_status_and_honest_ones_are_unharmed(
             fetcher_threads_per_queue="4",
         )
         asked = [seen.path for seen in site.seen]
-        assert sum(path.startswith("/tick?") for path in asked) <= 2 * 50  # twice, if its browser was lost to another
+        for path in ("/tick?", "/frame?", "/work?"):
+            assert sum(each.startswith(path) for each in asked) <= 2 * 50  # twice, if its browser was lost to another
         assert asked.count("/reload") <= 6
         assert not [path for path in asked if path.startswith("/away?")]
         wrong = {path: status for path in left if (status := wrong_of(path, render.pages[site.url(path)]))}
@@ -228,13 +237,50 @@ def test_a_driver_that_is_killed_is_replaced(
     assert not any(home.path.exists() for home in homes)
 
 
+def hung_browsers(homes: list[chromium.Home]) -> list[int]:
+    return [pid for home in homes if (pid := chromium.browser_process(home)) is not None]
+
+
+@pytest.mark.parametrize("kind", ["driver", "browser"])
+def test_what_hangs_is_replaced(
+    site: ScriptedSite, render: Render, homes: list[chromium.Home], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Nothing says that it has ended, as it has not: the page's time ends, no answer comes, others take its place."""
+    stopped: list[int] = []
+
+    def memory(pid: int) -> int:
+        if not stopped and site.gets("/shown"):
+            stopped.extend(driver() if kind == "driver" else hung_browsers(homes))
+            for each in stopped:
+                os.kill(each, signal.SIGSTOP)
+        return 0
+
+    monkeypatch.setattr(chromium, "memory", memory)
+    urls = []
+    site.on("/shown", Reply(body=b"x"))
+    for number in range(4):
+        site.on(f"/{number}", Reply(body=HONEST.replace(b"<script>", b"<script>fetch('/shown');")))
+        urls.append(site.url(f"/{number}"))
+    try:
+        render(*urls, rules="all render selector=#root:not(:empty)", browser_time_limit="30")
+    finally:
+        left = list(filter(alive, stopped))
+        for each in left:
+            chromium.kill(each)
+    assert (len(stopped), left) == (1, [])
+    assert len(homes) >= 2
+    assert [b"honest workwork" in (render.pages[url].content or b"") for url in urls] == [True] * 4
+    assert driver() == []
+    assert not any(home.path.exists() for home in homes)
+
+
 COOKIE = b"<p id=at><script>at.append('made ' + (document.cookie || 'new')); document.cookie = 'a=b'</script>"
 
 
 def test_browsers_and_contexts_are_renewed(
     site: ScriptedSite, render: Render, homes: list[chromium.Home], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "_CLOSE", 60.0)  # what closes late is replaced, which is not what is counted here
+    monkeypatch.setattr(pool, "CLOSE", 60.0)  # what closes late is replaced, which is not what is counted here
     monkeypatch.setattr(page, "_GRACE", 60.0)
     urls = []
     for number in range(6):

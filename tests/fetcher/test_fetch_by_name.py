@@ -11,6 +11,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from nutch2py.url.resolve import Resolver
+from nutch2py.webpage import CrawlStatus
 from nutch2py.webpage import ProtocolStatusCode as Code
 from tests.fetcher.conftest import Crawl
 from tests.site.name_server import NameServer, name_server
@@ -148,5 +149,29 @@ def test_queues_by_address_ask_these_servers_and_keep_nobody_waiting(
     assert "unknown host none.test" in str(by_name.pages[urls[2]].protocol_status)
     pages = sorted((seen for seen in site.seen if seen.path == "/p"), key=lambda seen: seen.began)
     assert {seen.host.partition(":")[0] for seen in pages} == {"plain.test", "slow-100.test", "slow-200.test"}
+    for earlier, later in itertools.pairwise(pages):
+        assert later.began - earlier.ended >= 0.25
+
+
+def test_queues_by_address_ask_these_servers_for_targets_of_redirects_too(
+    site: ScriptedSite, by_name: Crawl, dns: NameServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A target of the same address waits as any page of it does; one without an address says so in its row."""
+
+    def blocking(_: Resolver, host: str) -> str:
+        raise AssertionError(f"{host} is asked of the system")
+
+    monkeypatch.setattr(Resolver, "_resolve", blocking)
+    site.on("/p", Reply(body=b"<p>words"))
+    targets = {name: site.url("/p", name) for name in ("slow-100.test", "none.test")}
+    for path, target in zip(("/moved", "/lost"), targets.values(), strict=True):
+        site.on(path, Reply(302, headers=[("Location", target)]))
+    urls = [site.url(path, "plain.test") for path in ("/moved", "/lost")]
+    by_name(*urls, fetcher_queue_mode="byIP", fetcher_server_delay="0.3", http_redirect_max="2")
+    assert [by_name.pages[url].status for url in urls] == [CrawlStatus.REDIR_TEMP] * 2
+    assert by_name.pages[targets["slow-100.test"]].status == CrawlStatus.FETCHED
+    assert "unknown host none.test" in str(by_name.pages[targets["none.test"]].protocol_status)
+    pages = sorted((seen for seen in site.seen if seen.path != "/robots.txt"), key=lambda seen: seen.began)
+    assert len(pages) == 3
     for earlier, later in itertools.pairwise(pages):
         assert later.began - earlier.ended >= 0.25

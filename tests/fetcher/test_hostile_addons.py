@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,6 +15,8 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.settings import BaseSettings
 
 from nutch2py.errors import ConfigurationError
+from nutch2py.fetcher import blocking
+from nutch2py.reporting import Reporter, reporting_to
 from nutch2py.webpage import CrawlStatus
 from tests.fetcher.conftest import Crawl
 from tests.site.server import Reply, ScriptedSite
@@ -143,6 +146,39 @@ def test_what_an_add_on_began_by_itself_does_not_keep_the_fetch(site: ScriptedSi
         fetcher_scrapy_time_limit="0.5",
     )
     assert page.status == CrawlStatus.FETCHED
+
+
+class Sleeps:
+    """Sleeps where everything is fetched, or beside it."""
+
+    how = "blocking"
+
+    async def process_request(self, request: Request) -> None:
+        if self.how == "blocking":
+            await self._wait(1.0)
+        elif self.how == "thread":
+            await asyncio.to_thread(time.sleep, 1.0)
+        else:
+            await asyncio.sleep(1.0)
+
+    async def _wait(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+@pytest.mark.parametrize("how", ["blocking", "thread", "awaiting"])
+def test_an_add_on_that_sleeps_is_named(
+    site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """It stops everything, so that nothing else could say why."""
+    monkeypatch.setattr(Sleeps, "how", how)
+    monkeypatch.setattr(blocking, "_LOOK", 0.02)
+    site.on("/p", Reply(body=PAGE))
+    warnings: list[str] = []
+    with reporting_to(Reporter(warning=warnings.append)):
+        crawl(site.url("/p"), fetcher_scrapy_middlewares=f"{HERE}.Sleeps")
+    assert crawl.pages[site.url("/p")].status == CrawlStatus.FETCHED
+    named = [line for line in warnings if line.startswith(f"{HERE}.Sleeps.process_request ({__file__}:")]
+    assert (named, len(warnings)) == (warnings, 1 if how == "blocking" else 0)
 
 
 class NeverStops:
