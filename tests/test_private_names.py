@@ -75,7 +75,7 @@ INHERITED = {
 
 One that the foreign class no longer knows is missing from what is found, and the comparison fails.
 """
-DOCUMENTED = {"_asdict", "_exit", "_fields", "_replace"}
+DOCUMENTED = {"_asdict", "_current_frames", "_exit", "_fields", "_replace"}
 """Names of the standard library that begin with an underscore and are no secret."""
 
 

@@ -52,10 +52,10 @@ class Pool:
         return self._proxy.blocks(host)
 
     @asynccontextmanager
-    async def tab(self) -> AsyncIterator[Tab]:
-        """Give a tab for one page; its lane has begun."""
+    async def tab(self, *, alone: bool = False) -> AsyncIterator[Tab]:
+        """Give a tab for one page; its lane has begun. ``alone``: in a browser that shows this page only."""
         async with self._free:
-            running = await self._ready()
+            running = await (self._another() if alone else self._ready())
             running.active += 1
             running.pages += 1
             tab = None
@@ -84,6 +84,13 @@ class Pool:
             if self._current is None:
                 self._current = await self._start()
             return self._current
+
+    async def _another(self) -> Running:
+        """Return a browser that no other page gets."""
+        async with self._starting:
+            running = await self._start()
+            running.old = True
+            return running
 
     async def _start(self) -> Running:
         """Start a browser; once more with another driver where the one before was there already, and may have died."""

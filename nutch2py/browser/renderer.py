@@ -23,7 +23,7 @@ from nutch2py.parser.mime import content_type
 from nutch2py.url.rule_files import read_rules_file
 
 HTML = frozenset({"text/html", "application/xhtml+xml"})
-_TRIES = 2  # of a page whose browser was lost to another one
+_TRIES = 3  # of a page whose browser was lost to another one; the last in a browser of its own
 
 
 def open_renderer(conf: Configuration, *, every: bool = False) -> OpenRenderer | None:
@@ -90,9 +90,9 @@ class BrowserRenderer:
             return self._pool.blocks(urlsplit(asked).hostname or "") or await permitted(asked)
 
         limit, reason = self._http.content_limit, ""
-        for _ in range(_TRIES):
+        for left in reversed(range(_TRIES)):
             try:
-                async with self._pool.tab() as tab:
+                async with self._pool.tab(alone=not left) as tab:
                     showing = Showing(tab, self._settings, url, answer, limit, may)
                     try:
                         taken = await tab.running.unless_gone(showing.take(choice.waits))

@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 _LOOK = 0.5  # seconds between two looks at what processes take
 _GONE = 0.05  # seconds between two looks whether what was killed has ended
 CLOSE = 5.0  # seconds that anything of the browser has to close
-_ANSWER = 10.0  # seconds that a browser has to say that it is there
+_ANSWER = 30.0  # seconds that a browser has to say that it is there, on a machine that is busy with others
 _MOST_LATE = 5  # pages in a row that met their time: it may be that of the browser which hangs
 
 
@@ -80,7 +80,7 @@ class Running:
             await asyncio.wait((task, self._end), return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
-            raise BrowserLostError("amid a page")
+            raise BrowserLostError("as it hung" if self.hung else "amid a page")
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

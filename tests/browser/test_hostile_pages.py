@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.browser import chromium, page, pool
+from nutch2py.browser import chromium, page, pool, running
 from nutch2py.browser.settings import BrowserSettings
 from nutch2py.cells import ProtocolStatus
 from nutch2py.webpage import ProtocolStatusCode as Code
@@ -74,6 +74,7 @@ HOSTILE = {
     b"Object.defineProperty(document.documentElement, 'outerHTML', {get() { for (;;); }});"
     b"Promise.prototype.then = () => { for (;;); }; JSON.stringify = Array.prototype.push = null;</script>",
 }
+CLOCKS = ("browser.time.limit", "browser.idle.limit")
 RENDERED, FAILED, MOVED = Code.SUCCESS, Code.EXCEPTION, Code.TEMP_MOVED
 EXPECTED: dict[str, tuple[Code | None, str]] = {
     "/loop": (RENDERED, "browser.time.limit"),
@@ -161,7 +162,7 @@ def test_every_hostile_page_ends_in_a_status_and_honest_ones_are_unharmed(
             rules="url /honest/ render selector=#root:not(:empty)\nurl /memory render delay=60\n"
             "url /(asking-)?workers render selector=#root:not(:empty)\nall render",
             browser_time_limit=str(limit),
-            browser_idle_limit="3",
+            browser_idle_limit=str(limit // 2),
             browser_requests_limit="50",
             browser_bytes_limit="8000000",
             browser_memory_limit="512",
@@ -169,11 +170,12 @@ def test_every_hostile_page_ends_in_a_status_and_honest_ones_are_unharmed(
         )
         asked = [seen.path for seen in site.seen]
         for path in ("/tick?", "/frame?", "/work?"):
-            assert sum(each.startswith(path) for each in asked) <= 2 * 50  # twice, if its browser was lost to another
-        assert asked.count("/reload") <= 6
+            assert sum(each.startswith(path) for each in asked) <= 3 * 50  # again, if its browser was lost to another
+        assert asked.count("/reload") <= 3 * 6
         assert not [path for path in asked if path.startswith("/away?")]
         wrong = {path: status for path in left if (status := wrong_of(path, render.pages[site.url(path)]))}
-        assert {path: said for path, said in wrong.items() if "browser.time.limit" not in " ".join(said.args)} == {}
+        in_time = {path: said for path, said in wrong.items() if not any(map(" ".join(said.args).count, CLOCKS))}
+        assert in_time == {}
         left = list(wrong)
     assert left == []
     assert len(render.pages[site.url("/huge")].content or b"") == 1_048_576
@@ -182,27 +184,38 @@ def test_every_hostile_page_ends_in_a_status_and_honest_ones_are_unharmed(
         assert (asking.count(b"refused "), asking.count(b"granted ")) == (7, 0)
 
 
+HELD = b"""<div id=root></div><script>fetch('/shown'); const ask = async () => {
+    const told = await (await fetch('/go')).text();
+    if (told == 'go') root.textContent = 'honest ' + 'work'.repeat(2); else setTimeout(ask, 200); }; ask()</script>"""
+
+
+@pytest.mark.parametrize("times", [1, 2])
 def test_a_browser_that_is_killed_is_replaced(
-    site: ScriptedSite, render: Render, homes: list[chromium.Home], monkeypatch: pytest.MonkeyPatch
+    site: ScriptedSite, render: Render, homes: list[chromium.Home], monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    """The browser's own process dies amid a page: another browser renders it."""
-    killed: list[int] = []
+    """The browser's own process dies amid two pages: another renders them, and one for each after the second time."""
+    killed: set[int] = set()
 
     def memory(pid: int) -> int:
         """Kill the browser in place of looking at a page's process."""
-        if not killed:
-            killed.extend(filter(None, map(chromium.browser_process, homes)))
-            for each in killed:
+        for each in set(filter(None, map(chromium.browser_process, homes[:times]))) - killed:
+            if site.gets("/shown") >= 2 * (1 + len(killed)):  # it shows both
+                killed.add(each)
                 chromium.kill(each)
+                site.on("/go", Reply(body=b"go" if len(killed) == times else b"stay"))
         return 0
 
     monkeypatch.setattr(chromium, "memory", memory)
-    site.on("/", Reply(body=HONEST))
-    page = render(site.url("/"), rules="all render selector=#root:not(:empty)")
-    assert len(homes) == 2
-    assert len(killed) == 1
-    assert b"honest workwork" in (page.content or b"")
-    assert render.report.counters["rendered"] == 1
+    site.on("/shown", Reply(body=b"x"))
+    site.on("/go", Reply(body=b"stay"))
+    urls = [site.url("/1"), site.url("/2", "b.test")]
+    for path in ("/1", "/2"):
+        site.on(path, Reply(body=HELD))
+    render(*urls, rules="all render selector=#root:not(:empty)")
+    assert len(homes) == (2 if times == 1 else 4)
+    assert len(killed) == times
+    assert [b"honest workwork" in (render.pages[url].content or b"") for url in urls] == [True, True]
+    assert render.report.counters["rendered"] == 2
 
 
 def driver() -> list[int]:
@@ -246,6 +259,7 @@ def test_what_hangs_is_replaced(
     site: ScriptedSite, render: Render, homes: list[chromium.Home], monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """Nothing says that it has ended, as it has not: the page's time ends, no answer comes, others take its place."""
+    monkeypatch.setattr(running, "_ANSWER", 10.0)
     stopped: list[int] = []
 
     def memory(pid: int) -> int:
@@ -253,13 +267,15 @@ def test_what_hangs_is_replaced(
             stopped.extend(driver() if kind == "driver" else hung_browsers(homes))
             for each in stopped:
                 os.kill(each, signal.SIGSTOP)
+            site.on("/go", Reply(body=b"go"))
         return 0
 
     monkeypatch.setattr(chromium, "memory", memory)
     urls = []
     site.on("/shown", Reply(body=b"x"))
+    site.on("/go", Reply(body=b"stay"))
     for number in range(4):
-        site.on(f"/{number}", Reply(body=HONEST.replace(b"<script>", b"<script>fetch('/shown');")))
+        site.on(f"/{number}", Reply(body=HELD))
         urls.append(site.url(f"/{number}"))
     try:
         render(*urls, rules="all render selector=#root:not(:empty)", browser_time_limit="30")
