@@ -88,8 +88,9 @@ def test_no_test_kills_in_a_way_that_does_not_notice() -> None:
     ]
     assert found == [
         # of the browser, and of the task that has one: whether another is there, or none is left, is looked at
-        "tests.browser.test_hostile_pages: task.kill",
+        *["tests.browser.test_hostile_pages: chromium.kill", "tests.browser.test_hostile_pages: task.kill"],
         *["tests.browser.test_hostile_pages: chromium.kill"] * 2,
+        "tests.browser.test_hostile_pages: os.kill",
         *["tests.browser.test_starting: task.send_signal", "tests.browser.test_starting: task.kill"],
         "tests.browser.test_starting: chromium.kill",
         *["tests.kill.points: os.killpg", *["tests.kill.points: os.kill"] * 3],  # which note where they strike

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from nutch2py.browser.lane import Lane
 from nutch2py.browser.rules import Wait
-from nutch2py.browser.running import BrowserLostError, Tab, later
+from nutch2py.browser.running import BrowserHungError, Tab, later
 from nutch2py.browser.scripts import WORLD, has, quiet, scroll, snapshot
 from nutch2py.browser.settings import BrowserSettings
 from nutch2py.fetcher.answer import Answer, Rendered
@@ -92,7 +92,7 @@ class Showing:
         elif not self._met:
             raise PageError("", "the browser does not show it")
         if not await self._tab.running.answers():
-            raise BrowserLostError("as it hung")
+            raise BrowserHungError("as it hung")
         raise PageError("browser.time.limit", f"no document within {limits.seconds:g} s")
 
     async def close(self) -> None:
@@ -351,6 +351,8 @@ class Showing:
         content = b"\xef\xbb\xbf" + found["html"].encode("utf-8", "replace")
         size = max(len(content), int(found["size"]))
         content = content[:limit]
+        if found["url"].startswith("chrome-error:"):
+            raise PageError("", "the browser does not show it")
         url = found["url"] if found["url"].startswith(("http://", "https://")) else self._url
         rendered = Rendered(url, tuple(self._met), self._answer.content, "", size, await self._screenshot())
         return Taken(content, rendered)

@@ -10,7 +10,7 @@ from nutch2py.browser import settings as properties
 from nutch2py.browser.page import PageError, Showing
 from nutch2py.browser.pool import Pool
 from nutch2py.browser.rules import BrowserRules, Choice, Way
-from nutch2py.browser.running import BrowserLostError
+from nutch2py.browser.running import BrowserHungError, BrowserLostError
 from nutch2py.browser.settings import BrowserSettings
 from nutch2py.browser.shell import signs_of
 from nutch2py.conf import Configuration
@@ -89,7 +89,7 @@ class BrowserRenderer:
             """Ask no robots.txt of a host that the proxy asks nothing of."""
             return self._pool.blocks(urlsplit(asked).hostname or "") or await permitted(asked)
 
-        limit, reason = self._http.content_limit, ""
+        limit, hung, reason = self._http.content_limit, False, ""
         for left in reversed(range(_TRIES)):
             try:
                 async with self._pool.tab(alone=not left) as tab:
@@ -107,14 +107,15 @@ class BrowserRenderer:
                 return replace(answer, failure=Failure(FailureKind.BROWSER, text), content=b"")
             except (BrowserLostError, Error, TimeoutError) as error:
                 # it or its driver is gone, or hangs: another one tries
-                reason = str(error).partition("\n")[0][:200]
+                hung, reason = isinstance(error, BrowserHungError), str(error).partition("\n")[0][:200]
                 continue
             for met in taken.rendered.limits:
                 self.counters[f"rendered_until_{met}"] += 1
             content = taken.content if taken.rendered.size <= limit or limit < 0 else taken.content[:limit]
             cut = "length" if 0 <= limit < taken.rendered.size else ""
             return replace(answer, content=content, truncated=cut, rendered=taken.rendered)
-        text = f"protocol-browser: the browser was lost {reason}".rstrip()
+        limit_met = "browser.time.limit" if hung else "protocol-browser"  # with this page alone in it
+        text = f"{limit_met}: the browser was lost {reason}".rstrip()
         return replace(answer, failure=Failure(FailureKind.BROWSER, text), content=b"")
 
     async def close(self) -> None:

@@ -28,6 +28,10 @@ class BrowserLostError(Exception):
     """The browser has ended while something of it was waited for."""
 
 
+class BrowserHungError(BrowserLostError):
+    """It was given up, as it answered nothing any more."""
+
+
 class Tab:
     """A context while it shows a page. ``spoiled``: it is not to be used again."""
 
@@ -80,7 +84,7 @@ class Running:
             await asyncio.wait((task, self._end), return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
-            raise BrowserLostError("as it hung" if self.hung else "amid a page")
+            raise BrowserHungError("as it hung") if self.hung else BrowserLostError("amid a page")
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

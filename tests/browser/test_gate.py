@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.browser import pool
+from nutch2py.browser import running
 from nutch2py.browser.lane import Lane
 from nutch2py.browser.proxy import GatedProxy
 from nutch2py.conf import Configuration
@@ -76,7 +76,7 @@ def test_nothing_of_a_page_reaches_what_the_gate_excludes(
     site: ScriptedSite, render: Render, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without: str
 ) -> None:
     if without:  # then an option of Chromium alone is between WebRTC and the canary
-        monkeypatch.setattr(pool, "BEFORE_ALL", "")
+        monkeypatch.setattr(running, "BEFORE_ALL", "")
     hosts = tmp_path / "hosts.txt"
     hosts.write_text("127.0.0.1 a.test\n127.0.0.2 inside.test\n", encoding="utf-8")
     with Canary() as canary:
