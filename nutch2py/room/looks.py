@@ -14,7 +14,9 @@ from nutch2py.joblog.entry import JobEntry, JobState
 from nutch2py.jobs.hostdb import FETCHED, PAGES
 from nutch2py.pictures.words import full
 from nutch2py.record import Field
+from nutch2py.rest.children import Children
 from nutch2py.room import drawings, page_words
+from nutch2py.room.answers import Look
 from nutch2py.room.report import State
 from nutch2py.room.rounds import end_of, left, rate, rounds_of
 from nutch2py.room.sentences import at_a_glance
@@ -29,14 +31,6 @@ _LINKS = 100
 _TOP = 20
 _OF_PAGE: frozenset[Field[Any]] = frozenset({WebPage.status, WebPage.fetch_time, WebPage.score, WebPage.title})
 _OF_HOST: frozenset[Field[Any]] = frozenset({Host.metadata})
-
-
-class Look(NamedTuple):
-    """A page: its template, its title, and what is put into it."""
-
-    template: str
-    title: str
-    values: dict[str, Any]
 
 
 class NotThereError(Exception):
@@ -62,10 +56,10 @@ def _at_work(entries: list[JobEntry]) -> list[Running]:
 
 
 class Looks:
-    """Reads what a page shows. ``reader`` gives a crawl to read from."""
+    """Reads what a page shows. ``reader`` gives a crawl to read from; ``children``: jobs that were begun here."""
 
-    def __init__(self, reader: Callable[[], CrawlReader]) -> None:
-        self._reader = reader
+    def __init__(self, reader: Callable[[], CrawlReader], children: Children) -> None:
+        self._reader, self._children = reader, children
 
     def crawl(self, _: dict[str, str]) -> Look:
         """Show the crawl at a glance."""
@@ -82,6 +76,7 @@ class Looks:
             "crawl": state.name,
             "sentences": [*at_a_glance(state.figures, state.overview, rounds, state.entries)],
             "running": _at_work(state.entries),
+            "children": [child for child in self._children.all() if child.state.alive],
             "jobs": state.entries[:8],
             "batches": batches[-10:][::-1],
             "all_batches": len(batches),

@@ -10,38 +10,31 @@ from typing import Any
 
 from anyio import to_thread
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from nutch2py.crawl_reader import CrawlReader
-from nutch2py.errors import InputError
+from nutch2py.errors import InputError, StoreError
 from nutch2py.pictures.picture import style
 from nutch2py.rest.gatekeeper import Gatekeeper
 from nutch2py.rest.refusal import Refusal
 from nutch2py.rest.tokens import Role
-from nutch2py.room.looks import Look, Looks, NotThereError
-from nutch2py.room.templates import render, sheet
+from nutch2py.room import deeds
+from nutch2py.room.answers import HEADERS, Look, answer, refused
+from nutch2py.room.looks import Looks, NotThereError
+from nutch2py.room.templates import sheet
 from nutch2py.room.watch import Watch
 
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    "Cache-Control": "no-store",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
-"""Sent with every page: one script of ours, nothing from anywhere else."""
 _BEAT = 15.0
 """Seconds after which a stream of events says that it lives, so that what lies between keeps it open."""
 _LONGEST = 10_000
 """Characters of an argument, such as a URL."""
-_TABS = (("", "Crawl"), ("/jobs", "Jobs"), ("/rounds", "Rounds"), ("/hosts", "Hosts"), ("/page", "Page"))
 
 
 def routes(gatekeeper: Gatekeeper) -> list[BaseRoute]:
     """Return the paths of the control room, all below ``/crawl``; who reads them needs the role ``read``."""
     reader = partial(CrawlReader, gatekeeper.office.conf)
-    looks, watch = Looks(reader), Watch(reader)
+    looks, watch = Looks(reader, gatekeeper.office.children), Watch(reader)
     pages: dict[str, Callable[[dict[str, str]], Look]] = {
         "/crawl": looks.crawl,
         "/crawl/jobs": looks.jobs,
@@ -56,6 +49,7 @@ def routes(gatekeeper: Gatekeeper) -> list[BaseRoute]:
         *found,
         Route("/crawl/room.css", partial(_file, style() + sheet("room.css"), "text/css; charset=utf-8")),
         Route("/crawl/room.js", partial(_file, sheet("room.js"), "text/javascript; charset=utf-8")),
+        *deeds.routes(gatekeeper),
         Route("/crawl/events", partial(_events, gatekeeper, watch)),
     ]
 
@@ -65,43 +59,36 @@ def _endpoint(
 ) -> Callable[[Request], Response]:
     def endpoint(request: Request) -> Response:
         try:
-            gatekeeper.admitted(request, Role.READ, changes=False)
+            caller = gatekeeper.admitted(request, Role.READ, changes=False)
         except Refusal as error:
-            return _refused(path, error)
+            return refused(path, error)
         arguments = {name: value[: _LONGEST + 1] for name, value in request.query_params.items()}
         if any(len(value) > _LONGEST for value in arguments.values()):
             raise InputError(f"An argument has at most {_LONGEST:,} characters.")
+        may_run = caller.role >= Role.RUN
         try:
-            seen = look(arguments)
+            return answer(path, look(arguments), may_run=may_run)
         except NotThereError as error:
-            return _page(path, Look("message.html", "Not there", {"text": str(error)}), HTTPStatus.NOT_FOUND)
-        return _page(path, seen)
+            return answer(path, Look("message.html", "Not there", {"text": str(error)}), HTTPStatus.NOT_FOUND)
+        except StoreError:
+            try:
+                gatekeeper.office.crawl_conf("", "default")
+            except Refusal:
+                return answer(path, Look("none.html", "No crawl yet", {}), HTTPStatus.NOT_FOUND, may_run)
+            raise
 
     return endpoint
-
-
-def _page(path: str, seen: Look, status: int = HTTPStatus.OK) -> Response:
-    here = path.removeprefix("/crawl")
-    within = {"/job": "/jobs", "/host": "/hosts"}.get(here, here)
-    body = render(seen.template, title=seen.title, tabs=_TABS, here=within, **seen.values)
-    return HTMLResponse(body.encode("utf-8", "replace"), status, HEADERS)
 
 
 async def _file(text: str, kind: str, _: Request) -> Response:
     return Response(text, headers={**HEADERS, "Content-Type": kind, "Cache-Control": "max-age=60"})
 
 
-def _refused(path: str, error: Refusal) -> Response:
-    answer = _page(path, Look("message.html", "Not allowed", {"text": str(error)}), error.status)
-    answer.headers.update(error.headers or {})
-    return answer
-
-
 async def _events(gatekeeper: Gatekeeper, watch: Watch, request: Request) -> Response:
     try:
         gatekeeper.admitted(request, Role.READ, changes=False)
     except Refusal as error:
-        return _refused("/crawl/events", error)
+        return refused("/crawl/events", error)
     headers = {**HEADERS, "Content-Type": "text/event-stream; charset=utf-8"}
     return StreamingResponse(_stream(watch, request), headers=headers)
 
