@@ -1,0 +1,92 @@
+"""Requests that are made of the OpenAPI document, right and wrong: none makes the server fail."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from nutch2py import Crawl
+from nutch2py.rest.openapi import document
+from nutch2py.rest.routes import OPERATIONS
+from tests.rest.conftest import Client
+
+DOCUMENT = json.loads(json.dumps(document(OPERATIONS)))
+TEXT = st.text(max_size=20) | st.sampled_from(
+    ["", "default", "..", "a", "-all", "0", "true", "http://a.test/", "\x00", "${x}"]
+)
+ANYTHING = st.none() | st.booleans() | st.integers() | st.floats() | TEXT | st.lists(TEXT, max_size=2)
+NEVER = {"/admin/stop"}
+"""What would end the server."""
+
+
+def values(schema: dict[str, Any], depth: int = 0) -> st.SearchStrategy[Any]:
+    """Return values that a schema allows, more or less, and now and then any other."""
+    if "$ref" in schema:
+        return values(DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]], depth)
+    if depth > 4:
+        return ANYTHING
+    several = schema.get("anyOf") or schema.get("oneOf")
+    if several:
+        return st.one_of([values(each, depth + 1) for each in several])
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    right: st.SearchStrategy[Any] = TEXT
+    match schema.get("type"):
+        case "integer" | "number":
+            right = st.integers(schema.get("minimum", -5), min(schema.get("maximum", 2**31), 2**31))
+        case "boolean":
+            right = st.booleans()
+        case "array":
+            right = st.lists(values(schema.get("items", {}), depth + 1), max_size=2)
+        case "object":
+            properties = {name: values(each, depth + 1) for name, each in schema.get("properties", {}).items()}
+            needed = {name: each for name, each in properties.items() if name in schema.get("required", ())}
+            others = {name: each for name, each in properties.items() if name not in needed}
+            right = st.fixed_dictionaries(needed, optional=others)
+    return right | ANYTHING if depth else right
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> tuple[str, str, Any]:
+    """Give method, path with query, and body."""
+    path = draw(st.sampled_from(sorted(DOCUMENT["paths"].keys() - NEVER)))
+    method = draw(st.sampled_from(sorted(DOCUMENT["paths"][path])))
+    described = DOCUMENT["paths"][path][method]
+    query = {}
+    for parameter in described["parameters"]:
+        if parameter["in"] == "path":
+            text = str(draw(TEXT)).encode("utf-8", "replace").decode()
+            path = path.replace(f"{{{parameter['name']}}}", quote(text or "a", safe=""))
+        elif draw(st.booleans()):
+            query[parameter["name"]] = str(draw(values(parameter["schema"], 1))).encode("utf-8", "replace")
+    schemas = described.get("requestBody", {}).get("content", {})
+    body = draw(values(schemas["application/json"]["schema"])) if schemas else None
+    if isinstance(body, dict) and body.get("job") == "crawl":
+        body["job"] = "inject"  # which ends by itself
+    return method.upper(), f"{path}?{urlencode(query)}" if query else path, body
+
+
+def test_no_request_makes_the_server_fail(client: Client) -> None:
+    keeper = client.server.app.state.gatekeeper
+    with Crawl(keeper.office.conf) as crawl:
+        crawl.inject(["http://a.test/"])
+    keeper._rate._per_second = 0.0
+    keeper.office.children._running = 0  # jobs are refused, after all else was looked at
+    statuses: set[int] = set()
+
+    @settings(max_examples=200, deadline=None, derandomize=True, database=None,
+              suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])  # fmt: skip
+    @given(requests())
+    def ask(request: tuple[str, str, Any]) -> None:
+        method, path, body = request
+        sent = None if body is None else json.dumps(body).encode()
+        status, answer = client.ask(method, path, sent, **({"Content-Type": "application/json"} if sent else {}))
+        statuses.add(status)
+        assert status < 500, (request, answer)
+
+    ask()
+    assert {200, 400, 404} <= statuses
