@@ -18,6 +18,7 @@ import pytest
 from nutch2py import Crawl
 from nutch2py.cli import main
 from nutch2py.conf import Configuration
+from nutch2py.joblog.stored import PREFIX
 from nutch2py.jobs.batchlist import BatchLists, State
 from nutch2py.jobs.lock_report import unlock
 from nutch2py.table import Query
@@ -96,7 +97,7 @@ def left(folder: Path) -> dict[str, Any]:
     for number, each in enumerate(ids):
         text = text.replace(each.decode(), f"batch {number}")
     lists = BatchLists(conf)
-    others = {key: entry.state for key, entry in lists.store.scan(Query(None))}
+    others = {key: entry.state for key, entry in lists.store.scan(Query(None)) if not key.startswith(PREFIX)}
     return {"crawl": re.sub(r"('(?:tstamp|date|lastModified)': )[^,}]*", r"\1", text), "derived": others}
 
 
