@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nutch2py import log_file
 from nutch2py.commands import COMMANDS, command_parser
 from nutch2py.commands.command import did_you_mean
 from nutch2py.commands.old_names import command_of
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from nutch2py.conf import Configuration
 
 
-_WITH_VALUE = frozenset({"-D", "--conf", "-r", "--runner", "-crawlId", "--crawl-id"})
+_WITH_VALUE = frozenset({"-D", "--conf", "-r", "--runner", "-crawlId", "--crawl-id", "--log-file", "--log-format"})
 """Options that may stand before the command, and have a word behind them."""
 
 
@@ -109,8 +110,14 @@ def _run(argv: Sequence[str], secrets: list[str]) -> int:
         args = command_parser(name).parse_args(["--help" if word == "-help" else word for word in rest])
     except SystemExit:  # the help was printed
         return 0
+    if args.log_file is not None:
+        try:
+            log_file.open_log(Path(args.log_file), args.log_format)
+        except OSError as error:
+            raise UsageError(f"--log-file {args.log_file} cannot be written: {error.strerror}") from error
     conf = _configuration(args)
     secrets += conf.secrets()
+    log_file.hide(secrets)
     return COMMANDS[name].run(args, conf)
 
 
@@ -162,6 +169,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(concealed(traceback.format_exc(), secrets), end="", file=sys.stderr)
         return _explain(error, secrets)
     finally:
+        if log_file.PLACE in os.environ and any(word.startswith("--log-file") for word in words):
+            log_file.close_log()
         _close_streams()
 
 
@@ -173,6 +182,7 @@ def _explain(error: Exception, secrets: list[str]) -> int:
 
 
 def _told(error: Exception, secrets: list[str]) -> int:
+    log_file.note("ERROR", concealed(str(error) or type(error).__name__, secrets))
     if isinstance(error, NutchError):
         print(f"nutch2py: {concealed(str(error), secrets)}", file=sys.stderr)
         return error.exit_code

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from threading import RLock
 from typing import NamedTuple
 
+from nutch2py import log_file
+
 
 class Progress(NamedTuple):
     """How far a job is: ``rows`` done, of about ``expected`` (None: not known), ``seconds`` after its beginning.
@@ -85,6 +87,7 @@ def reporting_to(taken: Reporter | None) -> Iterator[None]:
 
 def say(text: str) -> None:
     """Say a line of a job's log: on standard output, unless somebody takes it."""
+    log_file.note("INFO", text)
     taken = _reporter.get()
     if taken is None:
         try:
@@ -99,6 +102,7 @@ def say(text: str) -> None:
 
 def warn(message: str) -> None:
     """Warn the user: on standard error, unless somebody takes it."""
+    log_file.note("WARNING", message)
     taken = _reporter.get()
     if taken is None:
         with suppress(OSError):  # a disk that takes no warnings is no reason to stop

@@ -23,5 +23,9 @@ def command_parser(name: str) -> CommandParser:
     shared.add_argument("--conf", metavar="DIR", help="configuration folder laid over the defaults (NUTCH_CONF_DIR)")
     runners = ("inline", "local", "hadoop", "spark")
     shared.add_argument("-r", "--runner", metavar="RUNNER", choices=runners, help="inline, local, hadoop or spark")
+    shared.add_argument(
+        "--log-file", metavar="FILE", help="write what is said to a file, too, with time, job and batch"
+    )
+    shared.add_argument("--log-format", choices=("text", "json"), default="text", help="of that file: text or json")
     shared.add_argument("--debug", action="store_true", help="show the traceback of a failure")
     return parser

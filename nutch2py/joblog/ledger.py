@@ -23,6 +23,7 @@ from nutch2py.joblog.entry import JobEntry, JobState
 from nutch2py.joblog.figures import Figures
 from nutch2py.joblog.publishing import publish
 from nutch2py.joblog.stored import AT_WORK, Stored, encode, forget_old, key_of
+from nutch2py.log_file import working
 from nutch2py.mapreduce.processes import Process
 from nutch2py.mapreduce.steps import ACCOUNT
 from nutch2py.reporting import adopt, reporter, warn
@@ -75,6 +76,11 @@ class Ledger:
         self._warned = False
         self.exit_code = 0
         self.figures: Figures | None = None
+
+    @property
+    def work(self) -> tuple[str, str]:
+        """The job and its batch."""
+        return self._name, self._batch
 
     # the steps of the job
 
@@ -240,7 +246,8 @@ def keeping(ledger: Ledger, token: str = "", figures: Callable[[], Figures | Non
     ledger.begins(token)
     before = ACCOUNT.set(ledger)
     try:
-        yield ledger
+        with working(*ledger.work):
+            yield ledger
     except BaseException as error:
         ledger.ends(error, figures)
         raise

@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
 import msgspec
 
+from nutch2py import log_file
 from nutch2py.conf import Configuration
 from nutch2py.disk import temporary_trouble
 from nutch2py.errors import NutchError
@@ -265,6 +266,8 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
     def _reporting(self) -> Iterator[None]:
         """Tell the driver why the task fails: it sees no exception of another process."""
         self.store.clock.see(self.file.clock)
+        if self.file.runner == "local":  # a process of its own
+            log_file.listen(self.conf.secrets())
         try:
             yield
         except Exception as error:

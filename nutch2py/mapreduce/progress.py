@@ -19,7 +19,7 @@ from typing import Self, TextIO
 
 import orjson
 
-from nutch2py import errors
+from nutch2py import errors, log_file
 from nutch2py.errors import NutchError
 from nutch2py.outages import tries
 from nutch2py.plugin_guard import PluginError
@@ -181,6 +181,7 @@ class ProgressMonitor:
                 self._say((complete + newline).decode("utf-8", "replace"))
 
     def _say(self, text: str) -> None:
+        log_file.note("INFO", text)
         if self._taken is None:
             self._erase()
             self._out.write(text)

@@ -1,0 +1,101 @@
+"""The log file of a command (``--log-file``): what jobs say, warnings and failures, each with time, level, job, batch.
+
+The terminal shows what it always does. Every process that a command starts on this machine appends to the same file, a
+line at a time: it finds it in its environment. What plug-ins log by Python's logging, from WARNING on, is there, too.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from nutch2py.secrets import concealed
+
+PLACE, WORK = "NUTCH2PY_LOG_FILE", "NUTCH2PY_LOG_WORK"
+"""Variables of the environment: format and path, between them a colon; job and batch, between them a tab."""
+FORMATS = ("text", "json")
+_LONGEST = 8000  # characters: so that a line is one write
+_secrets: set[str] = set()
+
+
+def open_log(path: Path, form: str) -> None:
+    """Let this process and those that it starts write to a file; OSError when that cannot be written."""
+    os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600))
+    os.environ[PLACE] = f"{form}:{path.absolute()}"
+    listen()
+
+
+def close_log() -> None:
+    """Let this process write no more."""
+    os.environ.pop(PLACE, None)
+    os.environ.pop(WORK, None)
+    logging.getLogger().removeHandler(_HANDLER)
+
+
+def hide(secrets: Iterable[str]) -> None:
+    """Let what is written not show these values."""
+    _secrets.update(secrets)
+
+
+def listen(secrets: Iterable[str] = ()) -> None:
+    """Take what is logged by Python's logging in this process, if there is a log file."""
+    hide(secrets)
+    if PLACE in os.environ and _HANDLER not in logging.getLogger().handlers:
+        logging.getLogger().addHandler(_HANDLER)
+
+
+@contextmanager
+def working(job: str, batch: str) -> Iterator[None]:
+    """Let the lines of the block be those of a job."""
+    before = os.environ.get(WORK)
+    if PLACE in os.environ:
+        os.environ[WORK] = f"{job}\t{batch}"
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(WORK, None)
+        elif PLACE in os.environ:
+            os.environ[WORK] = before
+
+
+def note(level: str, text: str) -> None:
+    """Write lines, each with its head, if there is a log file; a disk that takes none is no reason to stop."""
+    place = os.environ.get(PLACE)
+    if not place:
+        return
+    form, _, path = place.partition(":")
+    job, _, batch = os.environ.get(WORK, "").partition("\t")
+    now = time.time()
+    moment = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now * 1000) % 1000:03d}Z"
+    lines = [line[:_LONGEST] for line in concealed(text, _secrets).splitlines() if line.strip()]
+    if form == "json":
+        told = [
+            json.dumps({"time": moment, "level": level, "job": job, "batch": batch, "message": line}) for line in lines
+        ]
+    else:
+        told = [f"{moment} {level} {job or '-'} {batch or '-'} {line}" for line in lines]
+    with suppress(OSError):
+        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            for line in told:
+                os.write(file, f"{line}\n".encode("utf-8", "backslashreplace"))
+        finally:
+            os.close(file)
+
+
+class _Handler(logging.Handler):
+    """Gives what Python's logging takes to the log file."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record; one that cannot be formatted is left out, as logging itself would do."""
+        with suppress(Exception):
+            note(record.levelname, f"{record.name}: {self.format(record)}")
+
+
+_HANDLER = _Handler(logging.WARNING)

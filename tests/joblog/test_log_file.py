@@ -1,0 +1,69 @@
+"""--log-file: what jobs and their tasks say, with time, level, job and batch, and without secrets."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nutch2py import log_file
+from nutch2py.cli import main
+
+SECRET = "s3cret-of-solr"
+
+
+def test_each_line_has_its_head(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "log"
+    (tmp_path / "seeds").write_text("http://127.0.0.1:9/\nno url\n")
+    where = ["-D", f"storage.data.store=embedded:{tmp_path / 'crawldata'}", "-D", f"solr.auth.password={SECRET}"]
+    assert main(["--log-file", str(file), "inject", str(tmp_path / "seeds"), *where]) == 0
+    shown = capsys.readouterr()
+    lines = file.read_text().splitlines()
+    head = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (INFO|WARNING|ERROR) (\S+) (\S+) (.*)")
+    found = [head.fullmatch(line) for line in lines]
+    assert all(found)
+    assert [each[4] for each in found if each] == shown.out.splitlines()
+    assert {each[2] for each in found if each} == {"-", "inject"}  # a task says what is wrong with a seed
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert main(["parse", f"none-{SECRET}", "--log-file", str(file), "--log-format", "json", *where]) == 1
+    told = [json.loads(line) for line in file.read_text().splitlines()[len(lines) :]]
+    assert told[-1]["level"] == "ERROR"
+    assert told[-1]["message"].startswith("there is no batch none-********")
+    assert SECRET not in file.read_text()
+    assert log_file.PLACE not in os.environ
+    assert main(["version", "--log-file", str(tmp_path)]) == 255
+
+
+def test_tasks_in_processes_of_their_own(tmp_path: Path) -> None:
+    """What a plug-in logs by Python's logging in a task of local comes to the file, with job and batch, masked."""
+    file = tmp_path / "log"
+    code = (
+        "import logging\\n"
+        "from nutch2py import log_file\\n"
+        f"log_file.listen(['{SECRET}'])\\n"
+        f"logging.getLogger('loud').warning('with the {SECRET}')\\n"
+        "logging.getLogger('loud').info('not this')\\n"
+    ).replace("\\n", "\n")
+    log_file.open_log(file, "json")
+    try:
+        with log_file.working("fetch", "b"):
+            subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+        log_file.note("INFO", "afterwards\n\n")
+        logging.getLogger("of.this.process").error("an error")
+    finally:
+        log_file.close_log()
+    told = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [[each[name] for name in ("level", "job", "batch", "message")] for each in told] == [
+        ["WARNING", "fetch", "b", "loud: with the ********"],
+        ["INFO", "", "", "afterwards"],
+        ["ERROR", "", "", "of.this.process: an error"],
+    ]
+    log_file.note("INFO", "nowhere")
+    assert len(file.read_text().splitlines()) == 3
