@@ -145,7 +145,9 @@ def links(overview: Overview | None) -> Picture:
     """Return which hosts link to which."""
     edges = [Edge(each.source, each.target, each.links) for each in overview.edges] if overview else []
     sizes = {each.host: each.rows for each in overview.hosts} if overview else {}
-    none = "No links between hosts have been counted yet: nutch2py updatehostdb -linkDb does."
+    counted = any(each.inlinks is not None for each in overview.hosts) if overview else False
+    yet = "No links between hosts have been counted yet: nutch2py updatehostdb -linkDb does."
+    none = "No host links to another." if counted else yet
     return graph("Links between hosts", edges, sizes, none)
 
 

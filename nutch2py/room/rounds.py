@@ -56,7 +56,8 @@ class Round:
 def rounds_of(entries: Sequence[JobEntry]) -> list[Round]:
     """Return the rounds that entries tell of, the oldest first.
 
-    What was done to ``-all`` belongs to the batch that was made last before it; jobs of no batch to no round.
+    What was done to ``-all`` belongs to the batch that was made last before it; jobs of no batch to no round. A
+    generate that found nothing due makes no round.
     """
     rounds: dict[str, Round] = {}
     last = ""
@@ -67,9 +68,21 @@ def rounds_of(entries: Sequence[JobEntry]) -> list[Round]:
             last = entry.batch_id
         name = last or entry.batch_id if entry.batch_id.startswith("-") else entry.batch_id
         if name not in rounds:
-            rounds[name] = Round(len(rounds) + 1, name)
+            rounds[name] = Round(0, name)
         rounds[name].entries.append(entry)
-    return [*rounds.values()]
+    found = [each for each in rounds.values() if _is_one(each.entries)]
+    for number, each in enumerate(found, 1):
+        each.number = number
+    return found
+
+
+def _is_one(entries: Sequence[JobEntry]) -> bool:
+    """Tell whether jobs are a round: rows were chosen, or more than a generate was done to the batch itself."""
+    for entry in entries:
+        empty = entry.state == JobState.FINISHED and not entry.counters.get("generator", {}).get("generated")
+        if not entry.batch_id.startswith("-") and not (entry.job == GENERATE and empty):
+            return True
+    return False
 
 
 def tally_of(entries: Sequence[JobEntry]) -> Tally:

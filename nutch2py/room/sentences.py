@@ -24,7 +24,8 @@ def at_a_glance(
         yield f"{full(figures.rows)} page{_s(figures.rows)}{of}, {share(good, figures.rows)} fetched."
         if figures.due is not None:
             least = "At least " if figures.due >= MOST_DUE else ""
-            yield f"{least}{full(figures.due)} {'is' if figures.due == 1 else 'are'} due now."
+            number = full(figures.due) if figures.due else "None"
+            yield f"{least}{number} {'is' if figures.due <= 1 else 'are'} due now."
     if rounds:
         yield _of_rounds(rounds)
     if entries:

@@ -128,7 +128,7 @@ def test_rounds_are_put_together() -> None:
         entry("fetch", "-all", BEGAN + 2 * MINUTE, 1, counters={"FetcherStatus": {"SUCCESS": 5, "EXCEPTION": 2}}),
         entry("parse", "b1", BEGAN + 3 * MINUTE, 1, state=JobState.KILLED, ended=None),
         entry("pagerank", "", BEGAN + 4 * MINUTE, 1),
-        entry("generate", "b2", BEGAN + 5 * MINUTE, 1),
+        entry("generate", "b2", BEGAN + 5 * MINUTE, 1, counters={"generator": {"generated": 180}}),
         entry("fetch", "b2", BEGAN + 6 * MINUTE, 1, state=JobState.RUNNING, ended=None, done=60, expected=180),
     ]
     first, second = rounds_of(jobs[::-1])
@@ -146,6 +146,18 @@ def test_rounds_are_put_together() -> None:
     assert told[2].startswith("Running now: fetch of batch b2, since ")
     assert told[2].endswith(": 60 of 180 rows, 1 a second, about 2 min left.")
     assert [*at_a_glance(None, None, [], [jobs[3]])][1].startswith("The last job, parse of batch b1, was killed at ")
+
+
+def test_a_generate_that_finds_nothing_makes_no_round() -> None:
+    jobs = [entry("generate", "b1", BEGAN, 1), entry("index", "-all", BEGAN + MINUTE, 1)]
+    assert rounds_of(jobs) == []
+    failed = entry("generate", "b2", BEGAN, 1, state=JobState.FAILED)
+    assert [each.number for each in rounds_of([*jobs, failed])] == [1]
+
+
+def test_a_single_host_links_to_no_other() -> None:
+    seen = Overview(MADE, (HostFigures("a.test", 3, 3, 0, {"status_fetched": 3}, 0, 0),), 1)
+    assert drawings.links(seen).told == "No host links to another."
 
 
 def test_every_kind_of_failure_and_every_state_has_its_words_and_colour() -> None:
