@@ -229,7 +229,11 @@ def run(
     told(f"faults: {', '.join(names)}")
     folder = Path(tempfile.mkdtemp(prefix="nutch2py-kill-"))
     harness = Harness(seed, options, folder, told, package, shared, whole, started or {})
-    summary = harness.run(numbers, stop_at_first, others)
+    try:
+        summary = harness.run(numbers, stop_at_first, others)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     if summary.failed and keep:
         told(f"what failed is in {folder}")
     else:

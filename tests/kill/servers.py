@@ -57,13 +57,12 @@ class RealServers:
             self._start_hadoop(folder, stack)
 
     def _start_hadoop(self, folder: Path, stack: ExitStack) -> None:
-        from nutch2py.cli import main
-        from tests.mapreduce.hadoop_cluster import Cluster
+        from tests.mapreduce.hadoop_cluster import Cluster, make_package
         from tests.services import running
 
         package = folder / "package"
         package.mkdir()
-        assert main(["package", str(package / "package.tar.gz")]) == 0
+        make_package(package / "package.tar.gz")
         self.hadoop = stack.enter_context(running(Cluster(package)))
         of_cluster = self.hadoop.settings
         of_cluster.pop("urlfilter.regex.file")  # the commands have no configuration folder of their own

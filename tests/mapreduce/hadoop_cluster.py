@@ -65,6 +65,14 @@ class Cluster(Service):
         return found
 
 
+def make_package(path: Path) -> None:
+    """Make a package by the command; Ctrl-C, of which that makes an exit code, ends the caller, too."""
+    code = main(["package", str(path)])
+    if code == 130:
+        raise KeyboardInterrupt
+    assert code == 0
+
+
 @pytest.fixture(scope="session")
 def package_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a folder with a package, made through the command line, and ``conf``, the configuration folder in it."""

@@ -13,11 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nutch2py.cli import main
 from tests.backends.opensearch_server import OpenSearchServer
 from tests.backends.solr_server import SolrServer
 from tests.jobs.stages import JOBS, Crawl, Stages, on_hbase, state
-from tests.mapreduce.hadoop_cluster import Cluster
+from tests.mapreduce.hadoop_cluster import Cluster, make_package
 from tests.outages.proxy import Proxy
 from tests.processes import alive, wait_until
 from tests.services import Service
@@ -230,7 +229,7 @@ class OfYarn(Subject):
         super().__init__(Cluster(Path(tempfile.mkdtemp(prefix="outages-package-"))), part)
 
     def start(self) -> None:
-        assert main(["package", str(self.server.package)]) == 0
+        make_package(self.server.package)
         self.server.start("namenode", "datanode", "resourcemanager", "nodemanager")
 
     def trial(self, stages: Stages, folder: Path) -> Trial:
