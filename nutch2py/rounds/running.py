@@ -196,6 +196,7 @@ class Rounds:
         self._view.begin("pagerank")
         self._crawl.pagerank()
         self._do("dedup", self._crawl.dedup)
+        self._do("updatehostdb", lambda: self._crawl.updatehostdb(links=True))  # what the report tells of hosts
         if self._index:
             result = self._do("index", lambda: self._crawl.index(REINDEX))
             self.tally.documents = result.count("IndexerStatus", "added")

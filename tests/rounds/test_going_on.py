@@ -27,7 +27,7 @@ from tests.processes import HEEDING, wait_until
 from tests.rounds.test_crawl import OPTIONS, SETTINGS, in_table, page
 from tests.site.server import Reply, ScriptedSite
 
-JOBS = ("inject", "generate", "fetch", "parse", "updatedb", "index", "pagerank", "dedup", "clean")
+JOBS = ("inject", "generate", "fetch", "parse", "updatedb", "index", "pagerank", "dedup", "updatehostdb", "clean")
 _BATCH = re.compile(rb"\b\d{10}-\d+\b")
 
 
@@ -119,7 +119,7 @@ def stopped_at(
     (folder / "whole").mkdir()
     assert watch.run(words, folder / "whole", folder) == 0
     whole, jobs = left(folder / "whole"), watch.jobs
-    assert jobs[-4:] == ["pagerank", "dedup", "index", "clean"]
+    assert jobs[-5:] == ["pagerank", "dedup", "updatehostdb", "index", "clean"]
     assert whole["derived"].keys() == {"run/jobs", "m/pagerank"}
     for place in places(jobs):
         assert watch.run(words, folder / str(place)) == 0, (place, jobs[place])
