@@ -27,6 +27,7 @@ LOOKED_UP = {
     ("mapreduce/driver.py", "explain"): "runners of mrjob, ours and those of the package",
     ("mapreduce/held.py", "CLOCK_BOOTTIME"): "a clock that only Linux has",
     ("rest/operation.py", "id"): "answers, of which some have an id that the audit log names",
+    ("room/routes.py", "stopping"): "an event that the server puts into the state, and a test's application does not",
     ("table/embedded/content.py", "compressor"): "a value of this thread that is made at its first use",
     ("table/embedded/content.py", "decompressor"): "a value of this thread that is made at its first use",
     ("table/embedded/schema.py", "name"): "schemas of avro, of which only some have a name",

@@ -26,6 +26,7 @@ def test_which_properties_are_secret():
         "elastic.password",
         "ftp.password",
         "http.proxy.password",
+        "rest.token",
         "restapi.auth.ssl.keypass",
         "restapi.auth.ssl.storepass",
         "restapi.auth.users",
@@ -39,6 +40,7 @@ def test_which_properties_are_secret():
 HARMLESS = [
     "db.signature.text_profile.min_token_len",
     "http.auth.file",
+    "rest.tokens.file",
     "restapi.auth",
     "restapi.auth.ssl.storepath",
     "solr.auth",
