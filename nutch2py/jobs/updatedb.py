@@ -110,6 +110,10 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
             except ValueError:
                 self.count("updatedb", "malformed_keys")
                 continue
+            if Mark.FETCH not in page.markers:  # what it has to give it gives when it is fetched
+                self.count("updatedb", "pages_not_fetched")
+                yield key, _PAGE
+                continue
             links, total = _links_of(page)
             self.failures.pages += 1
             try:
@@ -262,6 +266,8 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
         Also one that fails at something else, or it would give the same again. To nobody, as what links bring is on its
         way; a filter that minds having nobody to give to has the page's links before it, as on the map side.
         """
+        if Mark.FETCH not in page.markers:
+            return
         scoring = self.scoring.without(giving.failed) if giving.failed else self.scoring
         links, total = _links_of(page) if giving.links else ([], 0)
         try:

@@ -208,6 +208,23 @@ class TestRowsOfTheBatch:
         assert dict(page.markers) == {}
         assert (page.fetch_time, page.status) == (5, CrawlStatus.UNFETCHED)
 
+    @pytest.mark.parametrize("outlinks", [{}, {B: "b", C: "c"}], ids=["never fetched", "of an earlier fetch"])
+    def test_a_page_that_was_not_fetched_keeps_its_cash_until_it_is(
+        self, conf: Configuration, outlinks: dict[str, str]
+    ) -> None:
+        cash = {MetadataKey.CASH: encode_float(0.5)}
+        marks = {Mark.GENERATE: BATCH}
+        put(conf, {A: {"marks": marks, "metadata": cash, "outlinks": outlinks, "score": 0.5, "fetch_interval": 9}})
+        updatedb(conf, BATCH)
+        rows = pages(conf)
+        assert rows.keys() == {A}
+        assert decode_float(rows[A].metadata[MetadataKey.CASH]) == 0.5
+        put(conf, {A: {**fetched({B: "b", C: "c"}, "next"), "metadata": cash}})
+        updatedb(conf, "next")
+        rows = pages(conf)
+        assert decode_float(rows[A].metadata[MetadataKey.CASH]) == 0.0
+        assert [rows[url].score for url in (B, C)] == [0.25, 0.25]
+
     def test_rows_of_other_batches_wait(self, conf: Configuration) -> None:
         put(conf, {A: fetched({}), B: fetched({C: "c"}, "other")})
         updatedb(conf, BATCH)
