@@ -91,8 +91,9 @@ class Outage:
             self._began = now
         left = self._began + self.seconds - now
         if left <= 0:
-            with _lock:
-                _told.pop(self.service, None)
+            if self.seconds > 0:  # who does not wait says nothing, and ends nobody's waiting
+                with _lock:
+                    _told.pop(self.service, None)
             return False
         if self.seconds - left >= _WORTH_SAYING or (not at_once and self._wait >= _WORTH_SAYING):
             begins(self.service, why, self.seconds, self.setting, self._began)

@@ -113,6 +113,16 @@ def test_threads_that_meet_the_same_outage_say_it_once(clock: Clock, told: list[
     assert max(map(len, told)) < 250
 
 
+def test_who_does_not_wait_ends_nobodys_waiting(clock: Clock, told: list[str]) -> None:
+    waits = Outage("Solr at http://s", 600, "solr.server.url")
+    while not told:
+        assert waits.failed("connection refused")
+    assert meet(clock, 1, 0) == (False, 0)  # as the job log does, which is only kept beside the job
+    assert meet(clock, 0, 600)[0]
+    assert len(told) == 2
+    assert "answers again" in told[1]
+
+
 def test_a_client_that_waits_by_itself_is_told_alike(told: list[str]) -> None:
     begins("YARN", "connect to server: h:8032", 60)
     begins("YARN", "connect to server: h:8032", 60)
