@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from nutch2py.fetcher.answer import FailureKind
+from nutch2py.fetcher.distribution import MORE
 from nutch2py.joblog.entry import JobEntry, JobState
 from nutch2py.joblog.figures import Figures
 from nutch2py.joblog.overview import Histogram, Overview
@@ -64,13 +65,18 @@ def _days(seconds: float) -> str:
 
 
 _HISTOGRAMS: dict[str, _Kind] = {
-    "response_time": _Kind("Time to fetch a page", span),
-    "size": _Kind("Size of pages", size),
     "depth": _Kind("Links from a seed", full),
     "score": _Kind("Score"),
     "pagerank": _Kind("PageRank"),
     "interval": _Kind("Time between two fetches", _days),
 }
+
+
+_ANSWERS = (
+    ("fetch_time_ms", "Time to an answer", span),
+    ("fetch_size_bytes", "Size of an answer", size),
+)
+"""Groups of counters with a distribution (:mod:`nutch2py.fetcher.distribution`), and how they are drawn."""
 
 
 def part(status: Mapping[str, int], names: Sequence[str]) -> int:
@@ -112,6 +118,21 @@ def errors(entries: Sequence[JobEntry]) -> Picture:
 
 def _listed(counts: Mapping[str, int]) -> Iterator[tuple[str, list[float]]]:
     return ((name, [float(count)]) for name, count in counts.items() if count)
+
+
+def answers(entries: Sequence[JobEntry]) -> list[Picture]:
+    """Return how long the answers of fetches took, and how many bytes they had, of all that the entries tell of."""
+    return [_answers(entries, *each) for each in _ANSWERS]
+
+
+def _answers(entries: Sequence[JobEntry], group: str, title: str, shown: Callable[[float], str]) -> Picture:
+    counts: Counter[str] = Counter()
+    for entry in entries:
+        counts.update(entry.counters.get(group, {}))
+    bounds = sorted(int(name) for name in counts if name.isdigit())
+    ends = [*zip([0, *bounds], [*bounds, math.inf], [*map(str, bounds), MORE], strict=True)]
+    buckets = [Bucket(low, high, counts[name]) for low, high, name in ends]
+    return histogram(title, buckets, "No fetch that was logged has had an answer.", shown, "answers")
 
 
 def work(entries: Sequence[JobEntry]) -> Picture:

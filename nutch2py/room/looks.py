@@ -71,6 +71,7 @@ class Looks:
             drawings.pages_over_time(state.entries, state.figures),
             drawings.outcomes(rounds),
             drawings.errors(state.entries),
+            *drawings.answers(state.entries),
         ]
         values = {
             "crawl": state.name,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from nutch2py.errors import InputError
+from nutch2py.disk import new_file
 from nutch2py.joblog.entry import JobEntry
 from nutch2py.joblog.figures import Figures, Spread
 from nutch2py.joblog.overview import Overview
@@ -58,6 +58,7 @@ def html(state: State) -> str:
         drawings.pages_over_time(state.entries, state.figures),
         drawings.outcomes(rounds),
         drawings.errors(state.entries),
+        *drawings.answers(state.entries),
         drawings.hosts(state.overview),
         *drawings.spreads(state.overview),
     ]
@@ -120,12 +121,6 @@ def _plain(value: object) -> object:
 
 def write(state: State, path: Path) -> None:
     """Write the report; a file that is there is replaced when the new one is whole."""
-    if path.is_dir():
-        raise InputError(f"cannot write {path}: it is a folder: name a file that you can write")
-    beside = path.with_name(f".{path.name}.new")
-    try:
-        beside.write_text(html(state), encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise InputError(f"cannot write {path}: {error.strerror}: name a file that you can write") from error
+    text = html(state).encode()
+    with new_file(path) as out:
+        out.write(text)

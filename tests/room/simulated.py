@@ -6,6 +6,7 @@ import math
 import random
 from typing import Any
 
+from nutch2py.fetcher.distribution import SIZES, TIMES, Distribution
 from nutch2py.joblog.entry import JobEntry, JobState
 from nutch2py.joblog.figures import Figures, Spread
 from nutch2py.joblog.overview import Edge, Histogram, HostFigures, Overview
@@ -79,13 +80,23 @@ def counters(job: str, chance: random.Random) -> dict[str, dict[str, int]]:
                                       "TEMP_MOVED": some(1200), "NOTFOUND": some(1400), "ROBOTS_DENIED": some(300),
                                       "EXCEPTION": sum(failed.values()) + some(80),
                                       "bytes_downloaded": some(2_400_000_000),
-                                      **failed}}  # fmt: skip
+                                      **failed},
+                    "fetch_time_ms": spread(TIMES, 42_000, 4, chance),
+                    "fetch_size_bytes": spread(SIZES, 42_000, 3, chance)}  # fmt: skip
         case "updatedb":
             return {"updatedb": {"links": some(900_000), "rows_new": some(300_000)}}
         case "parse":
             return {"ParserStatus": {"success": some(41_000), "failed": some(300)}}
         case _:
             return {"IndexerStatus": {"added": some(40_000)}}
+
+
+def spread(bounds: tuple[int, ...], count: int, middle: int, chance: random.Random) -> dict[str, int]:
+    """Return what a fetch counts of so many answers."""
+    of = Distribution(bounds)
+    for _ in range(100):
+        of.add(round(bounds[middle] * chance.lognormvariate(0, 1.5)))
+    return {name: number * count // 100 for name, number in of.counts.items()}
 
 
 def overview(hosts: int = 200, edges: int = 500) -> Overview:
@@ -110,8 +121,6 @@ def overview(hosts: int = 200, edges: int = 500) -> Overview:
         "pagerank": _bell(tuple(0.1 * 2**n for n in range(14)), 2_500_000, 2, 6),
         "depth": _bell(tuple(range(11)), 3_400_000, 4, 5),
         "interval": _bell(tuple(86400.0 * 2**n for n in range(8)), 6_000_000, 5, 1),
-        "response_time": _bell(tuple(4.0 * 2**n for n in range(14)), 2_000_000, 6, 7),
-        "size": _bell(tuple(256.0 * 2**n for n in range(16)), 2_000_000, 7, 8),
     }
     return Overview(
         BEGAN, tuple(figures_of), 184_311, tuple(Edge(names[a], names[b], n) for (a, b), n in heavy), spreads

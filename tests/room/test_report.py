@@ -95,8 +95,8 @@ def test_the_sentences_and_the_values_say_the_same(
     ("words", "code", "said"),
     [
         ([], 255, "nothing says where the report goes: name a file with -o, or print it with -json"),
-        (["-o", "none/report.html"], 3, "No such file or directory: name a file that you can write"),
-        (["-o", "."], 3, "it is a folder: name a file that you can write"),
+        (["-o", "none/report.html"], 4, "No such file or directory: name a file that you can write"),
+        (["-o", "."], 4, "it is a folder: name a file that you can write"),
     ],
 )
 def test_where_no_report_can_go(
