@@ -114,4 +114,5 @@ def test_no_test_kills_in_a_way_that_does_not_notice() -> None:
         "tests.test_crawl_process: os.kill",  # the process itself, which goes on
         "tests.test_image: server.send_signal",  # of a server that is only asked to end
         "tests.test_scripts: os.kill",  # of a script, whose exit code is looked at
+        "tests.test_services: crawl.send_signal",  # at a page that is under way: its server knows
     ]

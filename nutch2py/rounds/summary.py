@@ -51,12 +51,11 @@ _FAILURE = {
 def summary(tally: Tally, plan: Plan, end: End, place: Sequence[str]) -> Iterator[str]:
     """Yield the lines. ``place``: the options by which later commands find the crawl and its index."""
     links, new = tally.links
-    rounds = f"{tally.rounds} round{'s' if tally.rounds != 1 else ''}"
     size = f" ({_size(tally.bytes)})" if tally.bytes else ""
-    took = f"{rounds}, {duration(tally.seconds)}"
-    yield f"{tally.good:,} pages fetched{size} in {took}; {tally.documents:,} documents in the index."
+    took = f"{_some(tally.rounds, 'round')}, {duration(tally.seconds)}"
+    yield f"{_some(tally.good, 'page')} fetched{size} in {took}; {_some(tally.documents, 'document')} in the index."
     if links:
-        yield f"{links:,} links were found on them, to {new:,} pages that were not known."
+        yield f"Links found on them: {links:,}, to {_some(new, 'page')} not known before."
     left_out = [*_left_out(tally)]
     if left_out:
         yield "Left out:"
@@ -100,6 +99,10 @@ def _not_reached(tally: Tally, plan: Plan, end: End) -> Iterator[str]:
 
 def _line(count: int, reason: Reason) -> str:
     return f"  {count:>7,} {reason.what}" + (f" ({reason.repair})" if reason.repair else "")
+
+
+def _some(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _size(count: int) -> str:

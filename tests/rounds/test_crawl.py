@@ -63,7 +63,7 @@ def test_a_site_is_crawled_and_searched_by_what_the_summary_says(
     assert site.url("/a") in capsys.readouterr().out
     command = next(line for line in said.splitlines() if "nutch2py report" in line).split()
     assert main(command[1:]) == 0
-    assert re.search("<p>[0-9]+ pages, [0-9]+ % fetched", Path(command[-1]).read_text("utf-8"))
+    assert re.search("<p>[0-9]+ pages of 1 host, [0-9]+ % fetched", Path(command[-1]).read_text("utf-8"))
 
 
 @pytest.mark.parametrize(

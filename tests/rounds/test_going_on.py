@@ -223,7 +223,7 @@ def test_what_was_not_indexed_is_when_an_index_is_named(
     assert main([*words, "-index", "none"]) == 0
     assert main([*words, "-index", "none"]) == 1
     assert main(words) == 0
-    assert "1 documents in the index" in capsys.readouterr().out
+    assert "1 document in the index" in capsys.readouterr().out
 
 
 def test_a_crawl_that_has_lost_its_lock_begins_no_further_job(
