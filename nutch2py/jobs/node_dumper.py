@@ -31,7 +31,7 @@ _HELD = 50_000  # names that a task holds before it gives them on
 class NodeParameters(JobParameters):
     """``value``: inlinks, outlinks or scores. ``top``: how many. ``group``: host, domain or ""; ``add``: sum or max."""
 
-    value: str
+    value: str = "scores"
     top: int
     group: str = ""
     add: str = "sum"

@@ -8,7 +8,7 @@ import pytest
 from nutch2py.backends.index_lock import exclusive
 from nutch2py.conf import Configuration, data_folder
 from nutch2py.document import NutchDocument
-from nutch2py.errors import ConfigurationError, IndexingError
+from nutch2py.errors import ConfigurationError, IndexingError, LockedError
 from nutch2py.indexer.field_mapping import FieldMapping
 from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.indexer.writers.appendfile import AppendFile
@@ -167,7 +167,7 @@ def test_a_lock_is_waited_for_only_so_long_and_dies_with_its_holder(tmp_path):
     holder.start()
     assert ours.recv()
     with (
-        pytest.raises(IndexingError, match=r"the file has been locked .* raise index\.lock\.timeout"),
+        pytest.raises(LockedError, match=r"the file has been locked .* raise index\.lock\.timeout"),
         exclusive(path, 0.05, "the file"),
     ):
         pass

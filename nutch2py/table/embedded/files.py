@@ -97,8 +97,8 @@ def explained(where: str) -> Iterator[None]:
             ) from error
         if isinstance(error, OSError):  # nothing is there, a file is, or its name is too long
             raise StoreError(
-                f"cannot open {where} ({error.strerror}): see that its folder is one or can be made, or name another "
-                "in storage.data.store"
+                f"cannot open {where} ({error.strerror or error}): see that its folder is one or can be made, or name "
+                "another in storage.data.store"
             ) from error
         raise StoreError(f"the table {where} fails: {error}") from error
 
