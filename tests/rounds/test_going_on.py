@@ -28,7 +28,7 @@ from tests.rounds.test_crawl import OPTIONS, SETTINGS, in_table, page
 from tests.site.server import Reply, ScriptedSite
 
 JOBS = ("inject", "generate", "fetch", "parse", "updatedb", "index", "pagerank", "dedup", "updatehostdb", "clean")
-_BATCH = re.compile(rb"\b\d{10}-\d+\b")
+_BATCH = re.compile(r"\b\d{10}-\d+\b")
 
 
 class Watch:
@@ -89,13 +89,13 @@ def configuration(folder: Path) -> Configuration:
 
 
 def left(folder: Path) -> dict[str, Any]:
-    """Return table, notes and documents, with the n-th batch of a crawl named so; and what else is left of it."""
+    """Return table, notes and documents, with the n-th batch that rows name called so; and what else is left of it."""
     conf = configuration(folder)
     found = state(conf)
-    ids = sorted({each for value in found.values() for each in _BATCH.findall(repr(value).encode())})
     text = repr(sorted(found.items()))
-    for number, each in enumerate(ids):
-        text = text.replace(each.decode(), f"batch {number}")
+    # in the order of the rows: two batches of one second have their ids in any order
+    for number, each in enumerate(dict.fromkeys(_BATCH.findall(text))):
+        text = text.replace(each, f"batch {number}")
     lists = BatchLists(conf)
     others = {key: entry.state for key, entry in lists.store.scan(Query(None)) if not key.startswith(PREFIX)}
     return {"crawl": re.sub(r"('(?:tstamp|date|lastModified)': )[^,}]*", r"\1", text), "derived": others}
