@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Mapping
 
+TIMES_GROUP, SIZES_GROUP = "fetch_time_ms", "fetch_size_bytes"
+"""The groups of counters in which a fetch gives them to the job log."""
 MORE, SUM = "more", "sum"
 TIMES = (10, 30, 100, 300, 1000, 3000, 10_000, 30_000)
 """Milliseconds; each is the upper bound of a bucket, included."""
@@ -24,3 +28,9 @@ class Distribution:
         """Count a value."""
         self.counts[self._names[bisect_left(self._bounds, value)]] += 1
         self.counts[SUM] += value
+
+
+def buckets(counts: Mapping[str, int]) -> list[tuple[float, int]]:
+    """Return (upper bound, number of values) of what a :class:`Distribution` counted, the last bound infinite."""
+    bounds = sorted(int(name) for name in counts if name.isdigit())
+    return [*((float(bound), counts[str(bound)]) for bound in bounds), (math.inf, counts.get(MORE, 0))]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from nutch2py.fetcher.distribution import SIZES_GROUP, SUM, TIMES_GROUP, buckets
 from nutch2py.joblog.entry import JobEntry, JobState
 from nutch2py.joblog.figures import Figures
 
@@ -57,11 +59,10 @@ RUNNING = (
     Metric("job_running_rows_expected", "About how many it will do.", lambda e: e.expected),
 )
 DISTRIBUTIONS = {
-    "fetch_answer_seconds": ("fetch_time_ms", 1 / _SECOND, "Seconds to an answer, of the newest fetch."),
-    "fetch_answer_bytes": ("fetch_size_bytes", 1.0, "Bytes of an answer, of the newest fetch."),
+    "fetch_answer_seconds": (TIMES_GROUP, 1 / _SECOND, "Seconds to an answer, of the newest fetch."),
+    "fetch_answer_bytes": (SIZES_GROUP, 1.0, "Bytes of an answer, of the newest fetch."),
 }
 """Name -> (group of the counters, factor to the unit, what it is): a histogram."""
-_INFINITE, _SUM = "more", "sum"
 
 
 class _Text:
@@ -136,12 +137,11 @@ def _distribution(
     """Write a histogram. ``counts``: by the upper bound of the bucket, ``more`` above the last, and the ``sum``."""
     text.head(name, told, "histogram")
     total = 0
-    for bound in sorted(int(each) for each in counts if each.isdigit()):
-        total += counts[str(bound)]
-        text.sample(f"{name}_bucket", {**crawl, "le": f"{bound * factor:.15g}"}, total)
-    total += counts.get(_INFINITE, 0)
-    text.sample(f"{name}_bucket", {**crawl, "le": "+Inf"}, total)
-    text.sample(f"{name}_sum", crawl, counts.get(_SUM, 0) * factor)
+    for bound, number in buckets(counts):
+        total += number
+        most = "+Inf" if math.isinf(bound) else f"{bound * factor:.15g}"
+        text.sample(f"{name}_bucket", {**crawl, "le": most}, total)
+    text.sample(f"{name}_sum", crawl, counts.get(SUM, 0) * factor)
     text.sample(f"{name}_count", crawl, total)
 
 

@@ -16,6 +16,7 @@ from zlib import crc32
 from nutch2py.browser.renderer import open_renderer
 from nutch2py.conf import Configuration
 from nutch2py.errors import UsageError
+from nutch2py.fetcher.distribution import SIZES_GROUP, TIMES_GROUP
 from nutch2py.fetcher.fetch_options import FetchOptions, deadline
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem, Rows
 from nutch2py.fetcher.http_settings import check_agent
@@ -150,7 +151,7 @@ class FetcherJob(TableJob[FetchParameters]):
             for name, amount in report.counters.items():
                 self.count("FetcherStatus", name, amount)
             self.count("FetcherStatus", "bytes_downloaded", report.bytes)
-            for group, spread in (("fetch_time_ms", report.times), ("fetch_size_bytes", report.sizes)):
+            for group, spread in ((TIMES_GROUP, report.times), (SIZES_GROUP, report.sizes)):
                 for name, amount in spread.counts.items():
                     self.count(group, name, amount)
         yield from ()

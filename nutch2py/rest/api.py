@@ -94,7 +94,7 @@ def _seed_lists(call: Call) -> list[SeedList]:
 
 
 def _put_seeds(call: Call) -> SeedList:
-    return call.office.seeds.put(call.body)
+    return call.office.seeds.store(call.body)
 
 
 def _seed_list(call: Call) -> SeedList:
@@ -159,7 +159,7 @@ def _timed(schedule: Schedule) -> Schedule:
 def _put_schedule(call: Call) -> Schedule:
     new: NewSchedule = call.body
     call.office.judge(new.job, call.caller)
-    return _timed(call.office.schedules.put(new, call.caller.name))
+    return _timed(call.office.schedules.store(new, call.caller.name))
 
 
 def _schedule(call: Call) -> Schedule:

@@ -37,7 +37,7 @@ sh -c 'echo $$ >"$JOB/pid"; exec "$@"' sh "$@" >"$JOB/output" 2>&1 </dev/null
 code=$?
 echo $code >"$JOB/exit.part" && mv "$JOB/exit.part" "$JOB/exit"
 """
-"""Runs a command and writes down how it ended. Ctrl-C ends the command, not the shell."""
+"""Runs a command and writes down how it ended. A signal to the group ends the command, not the shell."""
 
 NOTHING_TO_DO, INTERRUPTED = 1, (130, 143)
 _PROCESSES: dict[str, subprocess.Popen[bytes]] = {}
@@ -151,13 +151,16 @@ class Children:
         return child
 
     def stop(self, job_id: str) -> Child:
-        """Interrupt a job, as Ctrl-C does: it ends when it is at a good place. One that has ended is left."""
+        """Interrupt a job, as Ctrl-C does: it ends when it is at a good place. One that has ended is left.
+
+        By SIGTERM: in the background of a shell, where a server may stand, no process hears SIGINT.
+        """
         child = self.get(job_id)
         if child.state in (ChildState.RUNNING, ChildState.STOPPING):
             folder = self.folder / job_id
             (folder / "asked").write_text("stop")
             with suppress(OSError, ValueError):
-                os.killpg(self._session(job_id), signal.SIGINT)
+                os.killpg(self._session(job_id), signal.SIGTERM)
         return self.get(job_id)
 
     def abort(self, job_id: str) -> Child:

@@ -248,7 +248,7 @@ def _seed_list(call: Call, path: str) -> str:
 
 def _create_seeds(call: Call) -> str:
     form: SeedForm = call.body
-    stored = call.office.seeds.put(NewSeedList(name=form.name or "", urls=[each.url for each in form.seed_urls]))
+    stored = call.office.seeds.store(NewSeedList(name=form.name or "", urls=[each.url for each in form.seed_urls]))
     return str(call.office.seeds.folder / stored.id)
 
 

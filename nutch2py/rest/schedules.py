@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated
 
@@ -20,10 +19,9 @@ from nutch2py.errors import InputError, NutchError
 from nutch2py.reporting import warn
 from nutch2py.rest.children import Child, Children
 from nutch2py.rest.kinds import AnyRequest, Name, Request
-from nutch2py.rest.refusal import Refusal, not_found
-from nutch2py.rest.state import checked_name, made, read, write
+from nutch2py.rest.refusal import Refusal
+from nutch2py.rest.state import Shelf
 
-_MOST = 1000
 _EVERY = 1.0  # seconds between two looks at the clock
 
 
@@ -47,42 +45,20 @@ class Schedule(Struct, rename="camel", kw_only=True, frozen=True):
     next: int | None = None
 
 
-class Schedules:
-    """The schedules of a server, in ``<rest.folder>/schedules``."""
+class Schedules(Shelf[Schedule]):
+    """The schedules of a server, in ``<rest.folder>/schedules``, without the times when they begin next."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder / "schedules"
+        super().__init__(folder / "schedules", Schedule, "schedule", "schedules")
 
-    def all(self) -> list[Schedule]:
-        """Return all schedules, without the times when they begin next."""
-        return [found for path in sorted(self.folder.glob("[!.]*.json")) if (found := read(path, Schedule))]
-
-    def get(self, schedule_id: str) -> Schedule:
-        """Return a schedule; Refusal when there is none of this id."""
-        found = read(self._path(schedule_id), Schedule)
-        if found is None:
-            raise not_found(f"schedule {schedule_id}")
-        return found
-
-    def put(self, new: NewSchedule, by: str) -> Schedule:
+    def store(self, new: NewSchedule, by: str) -> Schedule:
         """Store a schedule, in the place of one with its id."""
         if following(new.cron, datetime.now(UTC)) is None:
             raise InputError(f"{new.cron!r} is never")
-        made(self.folder)
         stored = Schedule(id=new.id or f"schedule-{secrets.token_hex(6)}", cron=new.cron, job=new.job,
                           enabled=new.enabled, by=by)  # fmt: skip
-        if len(self.all()) >= _MOST and not self._path(stored.id).exists():
-            raise Refusal(HTTPStatus.CONFLICT, f"there are {_MOST:,} schedules: delete some")
-        write(self._path(stored.id), stored)
+        self.put(stored.id, stored)
         return stored
-
-    def delete(self, schedule_id: str) -> None:
-        """Delete a schedule; a job that it has begun goes on."""
-        self.get(schedule_id)
-        self._path(schedule_id).unlink(missing_ok=True)
-
-    def _path(self, schedule_id: str) -> Path:
-        return self.folder / f"{checked_name(schedule_id, 'schedule')}.json"
 
 
 def following(cron: str, moment: datetime) -> datetime | None:

@@ -8,13 +8,15 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
+from http import HTTPStatus
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import InputError
+from nutch2py.rest.refusal import Refusal, not_found
 
 T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -55,6 +57,50 @@ def read(path: Path, kind: type[T]) -> T | None:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except (OSError, msgspec.MsgspecError):
         return None
+
+
+class Shelf(Generic[T]):
+    """Values under their ids, a file each, in a folder of the server. ``what``, ``many``: the words for one and all."""
+
+    most = 1000
+
+    def __init__(self, folder: Path, kind: type[T], what: str, many: str) -> None:
+        self.folder, self._kind, self._what, self._many = folder, kind, what, many
+
+    def ids(self) -> list[str]:
+        """Return the ids."""
+        return sorted(path.stem for path in self.folder.glob("[!.]*.json"))
+
+    def all(self) -> list[T]:
+        """Return all values, in the order of their ids."""
+        return [found for each in self.ids() if (found := read(self._path(each), self._kind)) is not None]
+
+    def has(self, each: str) -> bool:
+        """Tell whether there is one of this id."""
+        return self._path(each).exists()
+
+    def get(self, each: str) -> T:
+        """Return a value; Refusal when there is none of this id."""
+        found = read(self._path(each), self._kind)
+        if found is None:
+            raise not_found(f"{self._what} {each}")
+        return found
+
+    def put(self, each: str, value: T) -> None:
+        """Store a value, in the place of one of this id; Refusal when there are too many."""
+        path = self._path(each)
+        made(self.folder)
+        if not path.exists() and len(self.ids()) >= self.most:
+            raise Refusal(HTTPStatus.CONFLICT, f"there are {self.most:,} {self._many}: delete some")
+        write(path, value)
+
+    def delete(self, each: str) -> None:
+        """Delete a value; Refusal when there is none of this id."""
+        self.get(each)
+        self._path(each).unlink(missing_ok=True)
+
+    def _path(self, each: str) -> Path:
+        return self.folder / f"{checked_name(each, self._what)}.json"
 
 
 @contextlib.contextmanager

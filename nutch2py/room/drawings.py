@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from nutch2py.fetcher.answer import FailureKind
-from nutch2py.fetcher.distribution import MORE
+from nutch2py.fetcher.distribution import SIZES_GROUP, TIMES_GROUP, buckets
 from nutch2py.joblog.entry import JobEntry, JobState
 from nutch2py.joblog.figures import Figures
 from nutch2py.joblog.overview import Histogram, Overview
@@ -73,8 +73,8 @@ _HISTOGRAMS: dict[str, _Kind] = {
 
 
 _ANSWERS = (
-    ("fetch_time_ms", "Time to an answer", span),
-    ("fetch_size_bytes", "Size of an answer", size),
+    (TIMES_GROUP, "Time to an answer", span),
+    (SIZES_GROUP, "Size of an answer", size),
 )
 """Groups of counters with a distribution (:mod:`nutch2py.fetcher.distribution`), and how they are drawn."""
 
@@ -129,10 +129,10 @@ def _answers(entries: Sequence[JobEntry], group: str, title: str, shown: Callabl
     counts: Counter[str] = Counter()
     for entry in entries:
         counts.update(entry.counters.get(group, {}))
-    bounds = sorted(int(name) for name in counts if name.isdigit())
-    ends = [*zip([0, *bounds], [*bounds, math.inf], [*map(str, bounds), MORE], strict=True)]
-    buckets = [Bucket(low, high, counts[name]) for low, high, name in ends]
-    return histogram(title, buckets, "No fetch that was logged has had an answer.", shown, "answers")
+    found = buckets(counts)
+    lows = [0.0, *(bound for bound, _ in found[:-1])]
+    spans = [Bucket(low, high, number) for low, (high, number) in zip(lows, found, strict=True)]
+    return histogram(title, spans, "No fetch that was logged has had an answer.", shown, "answers")
 
 
 def work(entries: Sequence[JobEntry]) -> Picture:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
-import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import pytest
 from nutch2py.conf import Configuration
 from nutch2py.server.serve import Server
 from tests.jobs.crawl import SETTINGS
+from tests.server.answering import answering
 
 PATIENCE = 120.0
 
@@ -68,25 +68,9 @@ class Client:
         return job
 
 
-@pytest.fixture(autouse=True)
-def heeding() -> Iterator[None]:
-    """Let jobs hear an interrupt although these tests may run in the background of a shell, where none is heard."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def running(conf: Configuration) -> Iterator[Server]:
+def running(conf: Configuration) -> AbstractContextManager[Server]:
     """Serve a configuration on a free port."""
-    server = Server(conf, ("127.0.0.1", 0))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.stop()
-        thread.join()
+    return answering(Server(conf, ("127.0.0.1", 0)))
 
 
 def settings(folder: Path, **more: str) -> Configuration:

@@ -11,13 +11,13 @@ import pytest
 from nutch2py.crawl_reader import CrawlReader
 from nutch2py.rest.tokens import Role, add_token
 from tests.pictures.chrome import axe, chrome, faults, opened, too_wide
-from tests.rest.conftest import Client, client, heeding, running, settings
+from tests.rest.conftest import Client, client, running, settings
 from tests.site.server import Reply, ScriptedSite
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-__all__ = ["axe", "chrome", "client", "heeding"]
+__all__ = ["axe", "chrome", "client"]
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,6 +29,7 @@ from tests.pictures.samples import HOSTILE
 from tests.room import test_report
 from tests.room.crawled import HOST, crawled, simulate
 from tests.room.simulated import entries
+from tests.server.answering import answering
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -45,14 +45,8 @@ PATHS = (
 @contextmanager
 def serving(conf: Configuration) -> Iterator[str]:
     """Serve the application; give the address of its first page."""
-    server = Server(conf, ("127.0.0.1", 0))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
+    with answering(Server(conf, ("127.0.0.1", 0))) as server:
         yield server.url
-    finally:
-        server.stop()
-        thread.join()
 
 
 @pytest.fixture

@@ -1,8 +1,5 @@
 """A search server over a table and an index of a few pages, one of which is malicious; on either index."""
 
-import threading
-from contextlib import contextmanager
-
 import pytest
 
 from nutch2py.conf import Configuration
@@ -12,6 +9,7 @@ from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import WebPage
 from tests.indexer.pages import doc
+from tests.server.answering import answering
 
 EVIL = (
     "<html><head><title>Evil needle</title><meta http-equiv=refresh content='0;url=http://127.0.0.1:1/'></head><body>"
@@ -69,17 +67,9 @@ class Running(Server):
         return self.app.state.search.backend
 
 
-@contextmanager
 def running(conf):
     """Serve the index and the table of ``conf``."""
-    server = Running(conf, ("127.0.0.1", 0))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.stop()
-        thread.join()
+    return answering(Running(conf, ("127.0.0.1", 0)))
 
 
 @pytest.fixture
