@@ -122,7 +122,7 @@ def serve() -> None:
     # the answers have a pipe of their own: what a library prints must not get between them
     source, sink = os.fdopen(os.dup(0), "rb", 1 << 18), os.fdopen(os.dup(1), "wb", 1 << 18)
     os.dup2(os.open(os.devnull, os.O_RDWR), 1)
-    for stop in (signal.SIGINT, signal.SIGTERM):  # what a whole group is told is for the parent, which ends this process
+    for stop in (signal.SIGINT, signal.SIGTERM):  # told to a whole group, it is for the parent, which ends this one
         signal.signal(stop, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     settings = msgspec.msgpack.decode(_next(source), type=Settings)
