@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nutch2py.conf import Configuration
 from nutch2py.mapreduce import package_archive as archive
-from nutch2py.mapreduce.hadoop import Hadoop
+from nutch2py.mapreduce.hadoop import YOUNG, Hadoop
 
 
 def package(conf: Configuration, path: Path | None = None) -> int:
@@ -26,8 +26,10 @@ def package(conf: Configuration, path: Path | None = None) -> int:
 def clean_packages(conf: Configuration) -> int:
     """Delete from HDFS the archives of other versions than that at ``mapreduce.package``, and what dead jobs left."""
     installation = Hadoop.find(conf)
-    gone = installation.clean(archive.read_manifest(archive.archive_path(conf)))
+    gone, young = installation.clean(archive.read_manifest(archive.archive_path(conf)))
     for name in gone:
         print(f"package: deleted {installation.folder}/{name}")
+    if young:
+        print(f"package: {len(young)} of the last {YOUNG / 60:.0f} minutes stay: a job may be about to use them")
     print(f"package: {len(gone)} deleted from {installation.folder}")
     return 0

@@ -42,6 +42,9 @@ _SILENCE = 60.0  # seconds that a command may take, which starts a JVM, before t
 _RUNNING = re.compile(rb"^\s*(application_\d+_\d+)\s+nutch2py ", re.MULTILINE)
 _OURS = re.compile(r"nutch2py-.*\.tar\.gz(\.\d+)?$|run_\w+Job\.")
 
+YOUNG = 3600.0
+"""Seconds for which what is on HDFS may be of a job that is being prepared, clocks that differ among them."""
+
 
 class Hadoop(NamedTuple):
     """A Hadoop installation: its commands, the jar of Hadoop streaming, and our folder on its file system.
@@ -155,11 +158,12 @@ class Hadoop(NamedTuple):
                 self.fs("-rm", "-f", "-skipTrash", f"{target}.{os.getpid()}")
         return target
 
-    def clean(self, manifest: Manifest) -> list[str]:
-        """Delete what our folder on HDFS holds but the archive of ``manifest``; return the names.
+    def clean(self, manifest: Manifest) -> tuple[list[str], list[str]]:
+        """Delete what our folder on HDFS holds but the archive of ``manifest``; return the names, and those that stay.
 
         That is archives of earlier versions, and inputs of jobs whose driver died. While one of our jobs runs, nothing
-        is deleted, as its tasks may need either: LockedError.
+        is deleted, as its tasks may need either: LockedError. What is young stays, as it may be of a job that YARN does
+        not know yet.
         """
         listed = self._run("YARN", self.yarn, "application", "-list")
         if listed.returncode:
@@ -168,13 +172,25 @@ class Hadoop(NamedTuple):
         if running is not None:
             raise LockedError(f"{running[1].decode()} runs and may need what is on HDFS: clean when no job does")
         self.make_folder()
-        found = self.fs("-ls", "-C", self.folder, expect=f"cannot list {self.folder}").stdout.decode("utf-8", "replace")
-        names = [line.rpartition("/")[2] for line in found.splitlines() if line.strip()]
-        gone = [name for name in names if _OURS.match(name) and name != _archive_name(manifest)]
+        ages = self._ages()
+        old = [name for name in ages if _OURS.match(name) and name != _archive_name(manifest)]
+        gone = [name for name in old if ages[name] >= YOUNG]
         if gone:
             paths = [f"{self.folder}/{name}" for name in gone]
             self.fs("-rm", "-r", "-f", "-skipTrash", *paths, expect=f"cannot clean {self.folder}")
-        return gone
+        return gone, [name for name in old if ages[name] < YOUNG]
+
+    def _ages(self) -> dict[str, float]:
+        """Return the names in our folder on HDFS, with the seconds since each was written."""
+        problem = f"cannot list {self.folder}"
+        found = self.fs("-ls", "-C", self.folder, expect=problem).stdout.decode("utf-8", "replace")
+        paths = [line for line in found.splitlines() if line.strip()]
+        if not paths:
+            return {}
+        # one that goes meanwhile is said on the other stream, and is none of these
+        told = self.fs("-stat", "%Y %n", *paths).stdout.decode("utf-8", "replace")
+        written = [line.partition(" ") for line in told.splitlines()]
+        return {name: time.time() - int(moment) / 1000 for moment, _, name in written}
 
     def make_folder(self) -> None:
         """Make our folder on HDFS, for us alone: jobs and archives may hold what others must not read."""

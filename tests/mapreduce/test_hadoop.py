@@ -243,7 +243,12 @@ def test_packages_of_earlier_versions_can_be_taken_off_hdfs(
     (tmp_path / "old").write_text("")
     for name in ("nutch2py-0.0.9-0123456789abcdef.tar.gz", "run_FetcherJob.me.20260101.120000.1", "notes.txt"):
         hadoop_cluster.hadoop("fs", "-put", str(tmp_path / "old"), f"{folder}/{name}")
+    hadoop_cluster.hadoop("fs", "-touch", "-m", "-t", "20260101:120000", f"{folder}/*")
+    being_prepared = f"{folder}/run_FetcherJob.me.20261122.120000.2"
+    hadoop_cluster.hadoop("fs", "-put", str(tmp_path / "old"), being_prepared)
     assert clean_packages(conf) == 0
     left = hadoop_cluster.hadoop("fs", "-ls", "-C", folder).split()
-    assert set(left) == {kept, f"{folder}/notes.txt"}
-    assert "package: 2 deleted" in capsys.readouterr().out
+    assert set(left) == {kept, being_prepared, f"{folder}/notes.txt"}
+    told = capsys.readouterr().out
+    assert "package: 1 of the last 60 minutes stay" in told
+    assert "package: 2 deleted" in told
