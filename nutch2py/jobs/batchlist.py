@@ -9,6 +9,7 @@ Keys, the batch id being percent-encoded:
 - ``l/<batch>/redirected/<row key>``: the same for a row that came into the batch while it was fetched;
 - ``u/<batch>/<row key>``: links that a parsed page no longer has (``data``, a JSON list), for updatedb to drop;
 - ``j/<batch>/…``: the journal of updatedb, see :mod:`nutch2py.jobs.journal`;
+- ``run/gate/…``: see :mod:`nutch2py.jobs.allowed`;
 - ``run/jobs``: the jobs that are at work, see :mod:`nutch2py.jobs.locks`; one scan reads it and all states;
 - ``run/unranked``: see :mod:`nutch2py.jobs.whole_crawl`;
 - ``r/…`` and ``m/…``: what pagerank keeps, see :mod:`nutch2py.jobs.pagerank_blocks`.

@@ -23,6 +23,7 @@ from nutch2py.fetcher.http_settings import check_agent
 from nutch2py.fetcher.queue_keys import BY_HOST
 from nutch2py.fetcher.queues import HostSettings
 from nutch2py.fetcher.warc import check_folder
+from nutch2py.jobs.allowed import noting_gate
 from nutch2py.jobs.batchlist import BatchLists, mark_condition, rows_of_batch
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.joblog import JobLog
@@ -267,9 +268,11 @@ def fetch(
         log.line(f"parsing: {str(parameters.parse).lower()}")
         log.line(f"resuming: {str(resume).lower()}")
         log.raw(f"FetcherJob : timelimit set for : {-1 if parameters.deadline is None else int(ends * 1000)}")
-        result = run_job(
-            FetcherJob, conf, splits, parameters, title="FetcherJob", expected=expected and 2 * expected, reducers=tasks
-        )
+        with noting_gate(conf, tables):
+            result = run_job(
+                FetcherJob, conf, splits, parameters, title="FetcherJob", expected=expected and 2 * expected,
+                reducers=tasks,
+            )  # fmt: skip
         log.line(result.summary("FetcherStatus") or "nothing to fetch")
         log.finished()
         return result

@@ -15,6 +15,7 @@ from urllib.request import urlopen
 from nutch2py.backends.index_folder import IndexFolder
 from nutch2py.conf import Configuration
 from nutch2py.joblog.stored import PREFIX
+from nutch2py.jobs.allowed import GATES
 from nutch2py.jobs.batchlist import BatchLists
 from nutch2py.mapreduce.held import LOCKS, decode_holders
 from nutch2py.search.searcher import EmbeddedSearcher
@@ -147,7 +148,7 @@ class Ground(ABC):
                 seen.listed.setdefault(batch, set()).add(entry.key or "")
             elif kind == "u" and entry.data:
                 seen.notes[f"{batch} {name}"] = json.loads(entry.data)
-            elif not key.startswith(PREFIX):
+            elif not key.startswith((PREFIX, GATES)):
                 seen.others.append(key)
 
     @abstractmethod
