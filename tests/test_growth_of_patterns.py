@@ -44,7 +44,10 @@ SHORT = {
 """Patterns that see a text of bounded length or form only, and why."""
 _OPERATORS = "is made of, or reads, what operators write"
 INLINE: dict[str, str] = {
-    "backends.analysis:?": "two sets of one character: test_inline",
+    "backends.analysis:_PAIRED_START": "two sets of one character",
+    "backends.analysis:_token": "runs of sets of characters: test_growth_of_functions has the analyzer",
+    "backends.folding:Folding": "two characters: test_growth_of_functions has the analyzer",
+    "backends.folding:_one_of": "one character",
     "backends.elastic_client:ElasticClient": "reads what OpenSSL says",
     "backends.elastic_client:addresses": _OPERATORS,
     "backends.solr_client:addresses": _OPERATORS,

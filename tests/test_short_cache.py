@@ -28,6 +28,8 @@ OURS = {
     "url/rule_files.py": "lines of the user's files",
     "url/ambiguity.py": "expressions of the user's files",
     "backends/analysis.py": "the configuration",
+    "backends/folding.py": "the text of a file of the configuration",
+    "backends/languages.py": "the codes of languages that there are rules for",
     "mapreduce/job_file.py": "a file of ours",
     "short_cache.py": "",
 }

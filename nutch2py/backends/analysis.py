@@ -1,8 +1,9 @@
-"""Text analysis for the embedded index: the same words from a page and from a query.
+"""Text analysis: the same words from a page and from a query, for every index.
 
-Words of alphabetic scripts are lower-cased, stripped of accents and of the English possessive, and English ones stemmed
-(Snowball); Chinese is segmented into words by jieba; scripts that write no spaces and have no dictionary here (Kana,
-Thai, Lao, Khmer, Burmese) are cut into pairs of characters. Full-width forms count as their ASCII ones.
+Texts are folded first (:mod:`nutch2py.backends.folding`): full width, traditional characters. Words of alphabetic
+scripts are lower-cased, reduced by the rules of the page's language (:mod:`nutch2py.backends.languages`), and stripped
+of accents; Chinese is segmented into words by jieba, Japanese, Korean and scripts that write no spaces and have no
+dictionary here (Thai, Lao, Khmer, Burmese) are cut into pairs of characters.
 
 Changing what this module produces makes indexes that exist unreadable to it: raise :data:`ANALYSIS_VERSION` then.
 """
@@ -12,23 +13,23 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from nutch2py.backends.characters import Characters
+from nutch2py.backends.folding import Folding, folding
+from nutch2py.backends.languages import STEMMED, code_of, stemmer
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from rjieba import Jieba
 
-ANALYSIS_VERSION = 1
+ANALYSIS_VERSION = 2
+"""1, that of nutch2py 0.1.0, is still spoken with its indexes: English alone, nothing folded but width."""
 
-# one character for one, so that offsets into the text stay true
-_WIDTHS = {0xFF01 + i: 0x21 + i for i in range(94)} | {0x3000: 0x20}
-_WIDE = re.compile("[\uff01-\uff5e\u3000]")
 _HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _UNSPACED = (
     "\u3041-\u3096\u3099-\u309f\u30a1-\u30ff\u31f0-\u31ff\uff66-\uff9f\u0e01-\u0e3a\u0e40-\u0e5b"
@@ -38,24 +39,28 @@ _UNSPACED = (
 _MARKS = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0903\u093a-\u094f\u0980-\u0dff"
 )
-_LETTER = rf"(?:[^\W_{_HAN}{_UNSPACED}]|[{_MARKS}])"
+_HANGUL = "\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3"
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z]+)*")
-_TOKEN = re.compile(rf"[{_HAN}]+|[{_UNSPACED}]+|{_LETTER}+(?:['’]{_LETTER}+)*")
-_HAN_START, _UNSPACED_START = re.compile(f"[{_HAN}]"), re.compile(f"[{_UNSPACED}]")
+
+
+def _token(paired: str) -> re.Pattern[str]:
+    letter = rf"(?:[^\W_{_HAN}{paired}]|[{_MARKS}])"
+    return re.compile(rf"[{_HAN}]+|[{paired}]+|{letter}+(?:['’]{letter}+)*")
+
+
+_TOKENS = {1: _token(_UNSPACED), 2: _token(_UNSPACED + _HANGUL)}
+_HAN_START = re.compile(f"[{_HAN}]")
+_PAIRED_START = {1: re.compile(f"[{_UNSPACED}]"), 2: re.compile(f"[{_UNSPACED}{_HANGUL}]")}
+_KANA = re.compile("[\u3041-\u3096\u309d-\u309f]+|[\u30a1-\u30ff\u31f0-\u31ff]+|[^\u3041-\u30ff\u31f0-\u31ff]+")
+_PARTICLE = re.compile("[\u3041-\u3096]{1,2}")  # の, から: what stands between the words of a Japanese query
+_JOSA = re.compile("(?<=..)(?:을|를|이|가|은|는|에|의|로|와|과|도)$")  # the same, at the end of a Korean word
 _ENGLISH = re.compile(r"[a-z]{3,}")
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_ELIDED = frozenset({"fr", "it"})  # l'homme, dell'uomo
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 
 _MAX_WORD = 64  # characters; longer runs are not words, and are cut so that none is lost without trace
 _MAX_CACHE = 300_000
-
-
-def fold_width(text: str) -> str:
-    """Return the text with full-width letters, digits and signs as ASCII, character for character.
-
-    >>> fold_width("Ｎｕｔｃｈ　２")
-    'Nutch 2'
-    """
-    return text.translate(_WIDTHS) if _WIDE.search(text) else text
 
 
 class Token(NamedTuple):
@@ -64,6 +69,16 @@ class Token(NamedTuple):
     start: int
     end: int
     terms: tuple[str, ...]
+
+
+Row = tuple[str, ...]
+"""Terms that stand side by side."""
+
+
+class Unit(NamedTuple):
+    """A word of a query. ``ways``: of one of them all rows have to be in a page; the first is that of English."""
+
+    ways: tuple[tuple[Row, ...], ...]
 
 
 class _Words(dict[str, str]):
@@ -85,46 +100,49 @@ class _Words(dict[str, str]):
 class Analyzer:
     """Makes terms of texts. ``user_words``: Chinese words that jieba is to keep whole.
 
-    ``characters``: Chinese is cut into single characters, to measure words by.
+    ``characters``: Chinese is cut into single characters, to measure words by. ``folds``: what counts as the same;
+    ``rules``: of which :data:`ANALYSIS_VERSION`.
 
     Making one is cheap; the dictionary (0.2 s) is loaded when the first Chinese text comes.
     """
 
-    def __init__(self, user_words: tuple[str, ...] = (), characters: bool = False) -> None:
-        self.user_words, self.characters = user_words, characters
-        self._terms = _Words(self._term_of)
+    def __init__(
+        self,
+        user_words: tuple[str, ...] = (),
+        characters: bool = False,
+        folds: Folding | None = None,
+        rules: int = ANALYSIS_VERSION,
+    ) -> None:
+        self.user_words, self.characters, self.rules = user_words, characters, rules
+        self._folds = folds or folding("")
+        self._token, self._paired_start = _TOKENS[rules], _PAIRED_START[rules]
+        self._known: dict[str, _Words] = {}
 
     @classmethod
-    def of(cls, conf: Configuration) -> Analyzer:
+    def of(cls, conf: Configuration, rules: int = ANALYSIS_VERSION) -> Analyzer:
         """Return the analyzer of a configuration: ``index.userdict.file`` names a file of words, one a line.
 
         What follows the word on its line, as frequency and kind in jieba's own files, is not read; ``#`` begins a
-        comment. ``index.chinese``: words, or characters.
+        comment. ``index.variants.file``: what counts as the same in Chinese. ``index.chinese``: words, or characters.
         """
         chinese = conf.get_trimmed("index.chinese", "words")
         if chinese not in ("words", "characters"):
             raise ConfigurationError(f"index.chinese is {chinese!r}: write words or characters")
-        name = conf.get_trimmed("index.userdict.file")
-        if not name or chinese == "characters":
-            return _analyzer((), chinese == "characters")
-        text = conf.resource_text(name)
-        if text is None:
-            path = Path(name)
-            if not path.is_file():
-                raise ConfigurationError(
-                    f"index.userdict.file: there is no file {name}: correct the name or leave it empty"
-                )
-            text = path.read_text(encoding="utf-8-sig", errors="replace")
-        words = (line.split("#")[0].split() for line in text.splitlines())
-        return _analyzer(tuple(sorted({fold_width(parts[0]) for parts in words if parts})))
+        variants = "" if rules == 1 else _text_of(conf, "index.variants.file")
+        text = "" if chinese == "characters" else _text_of(conf, "index.userdict.file")
+        parts = (line.split("#")[0].split() for line in text.splitlines())
+        fold = folding(variants).fold
+        words = tuple(sorted({fold(each[0]).text for each in parts if each}))
+        return _analyzer(words, chinese == "characters", variants, rules)
 
     @property
     def version(self) -> str:
         """What an index is stored with: texts analysed by another version give other words."""
         digest = hashlib.md5("\n".join(self.user_words).encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
+        folded = f"{self.rules}" if self.rules == 1 else f"{self.rules}+{self._folds.version}"
         if self.characters:
-            return f"{ANALYSIS_VERSION}+characters"
-        return f"{ANALYSIS_VERSION}" + (f"+{digest[:12]}" if self.user_words else "")
+            return f"{folded}+characters"
+        return folded + (f"+{digest[:12]}" if self.user_words else "")
 
     @cached_property
     def _jieba(self) -> Jieba | Characters:
@@ -137,77 +155,96 @@ class Analyzer:
             segmenter.add_word(word, 1000, "nz")
         return segmenter
 
-    @cached_property
-    def _stem(self) -> Callable[[str], list[str]]:
-        import tantivy
+    def _terms(self, code: str) -> _Words:
+        """Return the terms of alphabetic words in pages of a language."""
+        code = code if code in STEMMED and self.rules > 1 else "en"
+        try:
+            return self._known[code]
+        except KeyError:
+            made = self._known[code] = _Words(_english if code == "en" else lambda word: _reduced(word, code))
+            return made
 
-        raw, stemmer = tantivy.Tokenizer.raw(), tantivy.Filter.stemmer("english")
-        stem: Callable[[str], list[str]] = tantivy.TextAnalyzerBuilder(raw).filter(stemmer).build().analyze
-        return stem
-
-    def _term_of(self, word: str) -> str:
-        """Return the term of one word of an alphabetic script."""
-        folded = word[:_MAX_WORD].lower()
-        if not folded.isascii():
-            decomposed = unicodedata.normalize("NFKD", folded)
-            folded = unicodedata.normalize("NFC", _ACCENTS.sub("", decomposed)).replace("’", "'").replace("ß", "ss")
-            folded = "".join(folded.lower().split()) or word
-        if "'" in folded:
-            folded = folded.removesuffix("'s").replace("'", "") or folded
-        if _ENGLISH.fullmatch(folded):
-            return self._stem(folded)[0]
-        return folded
-
-    def words(self, text: str) -> list[str]:
-        """Return the terms by which a text is indexed, in order.
+    def words(self, text: str, lang: str = "en") -> list[str]:
+        """Return the terms by which a text of a page is indexed, in order. ``lang``: the page's field of that name.
 
         Of a compound Chinese word its parts come before the whole (jieba's search mode): a page with 北京奥运会
         is found by 奥运会, and by 奥运.
         """
+        code = code_of(lang)
+        known = self._terms(code)
         if text.isascii():
-            return [*map(self._terms.__getitem__, _ASCII_WORD.findall(text))]
+            return [*map(known.__getitem__, _ASCII_WORD.findall(text))]
         terms: list[str] = []
-        known = self._terms
-        for run in _TOKEN.findall(fold_width(text)):
+        for run in self._token.findall(self._folds.fold(text).text):
             if run < "\u0e01":
                 terms.append(known[run])
+            elif _HAN_START.match(run):
+                terms.extend(self._han(run, code))
+            elif self._paired_start.match(run):
+                terms.extend(pair for piece in self._pieces(run) for pair in pairs(piece))
             else:
-                terms.extend(self._run(run))
+                terms.append(known[run])
         return terms
 
-    def _run(self, run: str) -> list[str]:
-        if _HAN_START.match(run):
-            return list(self._jieba.cut_for_search(run, hmm=True))
-        if _UNSPACED_START.match(run):
+    def _han(self, run: str, code: str) -> list[str]:
+        if code == "ja" and self.rules > 1 and not self.characters:
             return pairs(run)
-        return [self._terms[run]]
+        return list(self._jieba.cut_for_search(run, hmm=True))
 
-    def query_words(self, text: str) -> list[tuple[str, ...]]:
-        """Return what a query's text asks for: words that all have to be there, each a tuple of terms in a row.
+    def query_words(self, text: str, languages: Iterable[str] = ("en",)) -> list[Unit]:
+        """Return what a query's text asks for, for pages in ``languages`` (codes): words that have to be there.
 
-        A Chinese compound is one word of one term here; a run of Kana or Thai is one word of several pairs, and so is
-        what is joined without a blank, as ``debian.org``.
+        A Chinese word is a row of one term; a run of Kana or Thai is one word of several pairs, and so is
+        what is joined without a blank, as ``debian.org``. Chinese characters are words as in Chinese pages, or pairs
+        as in Japanese ones.
         """
-        folded = fold_width(text)
-        asked: list[tuple[str, ...]] = []
-        end = -1  # of the alphabetic run before, if the next one may continue it
-        for match in _TOKEN.finditer(folded):
+        folded = self._folds.fold(text).text
+        codes = ["en", *sorted({*languages} - {"en"})]
+        units: list[Unit] = []
+        joined: list[str] = []  # alphabetic runs without blank between them
+        end = -1  # of the last one
+
+        def close() -> None:
+            if joined:
+                rows = dict.fromkeys(tuple(self._terms(code)[run] for run in joined) for code in codes if code != "ja")
+                units.append(Unit(tuple((row,) for row in rows)))
+                joined.clear()
+
+        for match in self._token.finditer(folded):
             run = match.group()
-            if _HAN_START.match(run):
-                asked.extend((word,) for word in self._jieba.cut(run, hmm=True))
-                end = -1
-            elif _UNSPACED_START.match(run):
-                asked.append(tuple(pairs(run)))
-                end = -1
+            han, paired = _HAN_START.match(run), self._paired_start.match(run)
+            between = folded[end : match.start()] if end >= 0 else " "
+            if han or paired or not between or any(c.isspace() for c in between):
+                close()
+            if han:
+                units.extend(self._han_units(run, codes))
+            elif paired:
+                units.extend(self._paired_units(run))
             else:
-                term = self._terms[run]
-                between = folded[end : match.start()] if end >= 0 else " "
-                if between and not any(c.isspace() for c in between):
-                    asked[-1] = (*asked[-1], term)
-                else:
-                    asked.append((term,))
-                end = match.end()
-        return asked
+                joined.append(run)
+            end = -1 if han or paired else match.end()
+        close()
+        said = [unit for unit in units if not self._is_particle(unit)]
+        return said or units
+
+    def _han_units(self, run: str, codes: list[str]) -> Iterator[Unit]:
+        words = tuple((word,) for word in self._jieba.cut(run, hmm=True))
+        if "ja" in codes and self.rules > 1 and not self.characters:
+            yield Unit(tuple(dict.fromkeys((words, (tuple(pairs(run)),)))))
+        else:
+            yield from (Unit(((word,),)) for word in words)
+
+    def _paired_units(self, run: str) -> Iterator[Unit]:
+        for piece in self._pieces(run):
+            yield Unit(((tuple(pairs(piece if self.rules == 1 else _JOSA.sub("", piece))),),))
+
+    def _pieces(self, run: str) -> list[str]:
+        """Return the parts of a run in Hiragana, Katakana, or others."""
+        return [run] if self.rules == 1 else _KANA.findall(run)
+
+    def _is_particle(self, unit: Unit) -> bool:
+        terms = unit.ways[0][0]
+        return self.rules > 1 and len(unit.ways[0]) == len(terms) == 1 and bool(_PARTICLE.fullmatch(terms[0]))
 
     def parts(self, word: str) -> tuple[str, ...]:
         """Return the shorter words that a Chinese compound is made of, empty when it is not of several.
@@ -219,27 +256,76 @@ class Analyzer:
         parts = [part for part in self._jieba.cut_for_search(word, hmm=True) if part != word]
         return tuple(parts) if len(parts) > 1 and "".join(parts) == word else ()
 
-    def tokens(self, text: str) -> Iterator[Token]:
+    def tokens(self, text: str, lang: str = "en") -> Iterator[Token]:
         """Yield the words of a text where they stand, for highlighting; overlapping words come longest last."""
+        code = code_of(lang)
+        known = self._terms(code)
         if text.isascii():
             for match in _ASCII_WORD.finditer(text):
-                yield Token(match.start(), match.end(), (self._terms[match.group()],))
+                yield Token(match.start(), match.end(), (known[match.group()],))
             return
-        for match in _TOKEN.finditer(fold_width(text)):
+        folded = self._folds.fold(text)
+        for match in self._token.finditer(folded.text):
             start, run = match.start(), match.group()
-            if _HAN_START.match(run):
+            if _HAN_START.match(run) and not (code == "ja" and self.rules > 1 and not self.characters):
                 for word, begin, end in self._jieba.tokenize(run, mode="search", hmm=True):
-                    yield Token(start + begin, start + end, (word,))
-            elif _UNSPACED_START.match(run):
-                for i, pair in enumerate(pairs(run)):
-                    yield Token(start + i, start + i + len(pair), (pair,))
+                    yield Token(*folded.span(start + begin, start + end), (word,))
+            elif _HAN_START.match(run) or self._paired_start.match(run):
+                for piece in [run] if _HAN_START.match(run) else self._pieces(run):
+                    for i, pair in enumerate(pairs(piece)):
+                        yield Token(*folded.span(start + i, start + i + len(pair)), (pair,))
+                    start += len(piece)
             else:
-                yield Token(start, match.end(), (self._terms[run],))
+                yield Token(*folded.span(start, match.end()), (known[run],))
+
+
+def _folded_word(word: str) -> str:
+    """Return a word in small letters, without accents."""
+    folded = word[:_MAX_WORD].lower()
+    if not folded.isascii():
+        decomposed = unicodedata.normalize("NFKD", folded)
+        folded = unicodedata.normalize("NFC", _ACCENTS.sub("", decomposed)).replace("’", "'").replace("ß", "ss")
+        folded = "".join(folded.lower().split()) or word
+    return folded
+
+
+def _english(word: str) -> str:
+    """Return the term of one word of an alphabetic script, in an English page."""
+    folded = _folded_word(word)
+    if "'" in folded:
+        folded = folded.removesuffix("'s").replace("'", "") or folded
+    return stemmer("en")(folded) if _ENGLISH.fullmatch(folded) else folded
+
+
+def _reduced(word: str, code: str) -> str:
+    """Return the term of a word in a page of another language: stemmed as it is written, then without accents."""
+    plain = unicodedata.normalize("NFKC", word[:_MAX_WORD].lower()).replace("’", "'")
+    if "'" in plain:
+        plain = (plain.rpartition("'")[2] if code in _ELIDED else plain.replace("'", "")) or plain
+    if not _WORD.fullmatch(plain):
+        return _english(plain) if plain.isascii() else _folded_word(plain)
+    return _folded_word(stemmer(code)(plain)) or _folded_word(plain)
+
+
+def _text_of(conf: Configuration, name: str) -> str:
+    """Return the text of the file that a property names, "" when it names none."""
+    given = conf.get_trimmed(name)
+    if not given:
+        return ""
+    text = conf.resource_text(given)
+    if text is None:
+        path = Path(given)
+        if not path.is_file():
+            raise ConfigurationError(f"{name}: there is no file {given}: correct the name or leave it empty")
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
+    return text
 
 
 @lru_cache(maxsize=4)
-def _analyzer(user_words: tuple[str, ...], characters: bool = False) -> Analyzer:
-    return Analyzer(user_words, characters)  # shared within a process: each holds a dictionary
+def _analyzer(user_words: tuple[str, ...], characters: bool, variants: str, rules: int) -> Analyzer:
+    return Analyzer(
+        user_words, characters, folding(variants), rules
+    )  # shared within a process: each holds a dictionary
 
 
 def pairs(run: str) -> list[str]:

@@ -24,8 +24,10 @@ from nutch2py.version import __version__
 if TYPE_CHECKING:
     import tantivy
 
-SCHEMA_VERSION = 1
-"""The layout of an index. One of another is not read: ``index -reindex`` makes it anew of the table."""
+SCHEMA_VERSION = 2
+"""The layout of an index. That of 0.1.0, 1, is read and written still, with the words of then; ``index -reindex`` makes
+one of another layout anew of the table."""
+_OLDEST = 1
 VERSION_FILE = "index.json"
 INSTEAD = "name another folder in index.embedded.path and run index -all"
 
@@ -72,11 +74,11 @@ def split_weight(weight: float) -> tuple[int, float]:
     return bucket, 2.0 ** (weight / 100.0**bucket) - 2.0
 
 
-def make_schema() -> tantivy.Schema:
+def make_schema(layout: int = SCHEMA_VERSION) -> tantivy.Schema:
     """Return tantivy's schema. ``exact`` holds ``field=value``, ``other`` the words ``field=word`` of any other field.
 
     All fields as they were sent are in ``document``, as JSON; ``weight`` and ``weight=bucket`` among ``exact`` are what
-    relevance is multiplied by (:func:`split_weight`).
+    relevance is multiplied by (:func:`split_weight`); ``date`` (from layout 2 on) is in seconds since 1970.
     """
     import tantivy
 
@@ -87,24 +89,41 @@ def make_schema() -> tantivy.Schema:
     builder.add_text_field("exact", tokenizer_name="raw", index_option="basic")
     builder.add_float_field("weight", fast=True)
     builder.add_bytes_field("document", stored=True)
+    if layout > 1:
+        builder.add_integer_field("date", fast=True)
     return builder.build()
 
 
 class IndexFolder:
-    """The index on disk. ``timeout``: seconds to wait for other writers (``index.lock.timeout``)."""
+    """The index on disk. ``timeout``: seconds to wait for other writers (``index.lock.timeout``).
 
-    def __init__(self, path: Path, analyzer: Analyzer, timeout: float = 300.0) -> None:
-        self.path, self.analyzer, self.timeout = path, analyzer, timeout
+    ``layout``: of the index that is there, or that would be made; ``analyzer`` makes the words of that one.
+    """
+
+    def __init__(self, path: Path, conf: Configuration) -> None:
+        self.path, self.timeout = path, conf.get_float("index.lock.timeout", 300.0)
+        self._conf = conf
+        found = self._found() if self.exists else None
+        old = isinstance(found, dict) and found.get("schema") == _OLDEST
+        self.layout = _OLDEST if old else SCHEMA_VERSION
+        self.analyzer = Analyzer.of(conf, rules=self.layout)
 
     @classmethod
     def of(cls, conf: Configuration) -> IndexFolder:
         """Return the folder that a configuration names."""
-        return cls(index_path(conf), Analyzer.of(conf), conf.get_float("index.lock.timeout", 300.0))
+        return cls(index_path(conf), conf)
 
     @property
     def version(self) -> dict[str, str | int]:
         """What this program writes into ``index.json``."""
-        return {"schema": SCHEMA_VERSION, "analysis": self.analyzer.version}
+        return {"schema": self.layout, "analysis": self.analyzer.version}
+
+    def _found(self) -> object:
+        """Return what ``index.json`` says, None when it says nothing that can be read."""
+        try:
+            return json.loads((self.path / VERSION_FILE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
 
     @property
     def exists(self) -> bool:
@@ -131,7 +150,7 @@ class IndexFolder:
                 f"({__version__}) has {SCHEMA_VERSION}: install the later version, name another folder in "
                 "index.embedded.path, or rebuild it with index -reindex"
             )
-        elif layout < SCHEMA_VERSION:
+        elif layout < _OLDEST:
             ours = f"this one ({__version__}) has {SCHEMA_VERSION}"
             reason = f"has layout {layout}, that of an earlier version of nutch2py; {ours}"
         else:
@@ -168,7 +187,7 @@ class IndexFolder:
         try:
             new.write_text(json.dumps(self.version), encoding="utf-8")
             new.replace(self.path / VERSION_FILE)
-            return tantivy.Index(make_schema(), str(self.path))
+            return tantivy.Index(make_schema(self.layout), str(self.path))
         except (ValueError, OSError) as error:
             raise self.unwritable(error) from error
 
@@ -197,11 +216,13 @@ class IndexFolder:
             try:
                 self.check_version()
                 self._open()
-                return False
+                if self.layout == SCHEMA_VERSION:
+                    return False
             except IndexingError as error:
                 warn(f"{error}: it is made anew now")
-                self._clear()
-                return True
+            self._clear()
+            self.layout, self.analyzer = SCHEMA_VERSION, Analyzer.of(self._conf)
+            return True
 
     def _clear(self) -> None:
         try:

@@ -1,7 +1,8 @@
 """The query language: words, "phrases", field:value, -minus, +must, AND, OR, NOT and parentheses.
 
 Whatever a person types is a query: an unbalanced quote or parenthesis is read as if it were not there, an operator
-without operands as nothing. Words that no operator joins must all match, unless ``index.search.operator`` is ``or``.
+without operands as nothing. Of words that no operator joins most must match (``index.search.minimum``), any where
+``index.search.operator`` is ``or``.
 """
 
 from __future__ import annotations
@@ -41,7 +42,13 @@ class Or(NamedTuple):
     parts: tuple[Query, ...]
 
 
-Query = Text | Not | And | Or
+class Some(NamedTuple):
+    """Words that no operator joins, in the order in which they were typed."""
+
+    parts: tuple[Text, ...]
+
+
+Query = Text | Not | And | Or | Some
 
 _LEXEME = re.compile(
     r"""\s*(?:
@@ -129,26 +136,43 @@ class _Parser:
 
     def _conjunction(self) -> Query | None:
         """Read words up to OR or a parenthesis. With ``any_word``, those without operator are one alternative each."""
+        words: list[Text] = []
+        first = 0  # how many parts stand before the words
         must: list[Query] = []
         may: list[Query] = []
-        joined = False
+        joined = must_last = False
         while self._kind() not in ("", "or", ")"):
             if self._kind() == "and":
                 self.at += 1
                 joined = True
                 if may:
                     must.append(may.pop())
+                elif words and not must_last:
+                    must.append(words.pop())
                 continue
             plus = self._kind() == "must"
             part = self._unary()
             if part is None:
                 continue
-            if joined or plus or isinstance(part, Not) or not self.any_word:
+            must_last = joined or plus or isinstance(part, Not) or not self.any_word
+            if (
+                not self.any_word
+                and not (joined or plus)
+                and isinstance(part, Text)
+                and not part.field
+                and not part.phrase
+            ):
+                first = first if words else len(must)
+                words.append(part)
+                must_last = False
+            elif must_last:
                 must.append(part)
             else:
                 may.append(part)
             joined = False
         either = _joined(Or, may)
+        if words:
+            must.insert(first, words[0] if len(words) == 1 else Some(tuple(words)))
         return _joined(And, [*must, either] if either is not None else must)
 
     def _unary(self) -> Query | None:
@@ -188,6 +212,6 @@ def wanted(query: Query | None) -> Iterator[Text]:
     """Yield the words and phrases that a document is to have, those below a minus left out."""
     if isinstance(query, Text):
         yield query
-    elif isinstance(query, (And, Or)):
+    elif isinstance(query, (And, Or, Some)):
         for part in query.parts:
             yield from wanted(part)

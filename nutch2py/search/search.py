@@ -10,6 +10,7 @@ from nutch2py.conf import Configuration
 from nutch2py.document import clean_text
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.index_writers import chosen
+from nutch2py.search.plan import NOT_NARROWED, Narrowed
 from nutch2py.search.results import MAX_ROWS, MAX_START, Hit, SearchResult
 from nutch2py.search.searcher import EmbeddedSearcher
 from nutch2py.search.snippet import Snippet, make_snippet, mark
@@ -34,7 +35,12 @@ def search_backend(conf: Configuration) -> str:
 
 
 def search(
-    conf: Configuration, query: str, start: int = 0, rows: int = 10, searcher: EmbeddedSearcher | None = None
+    conf: Configuration,
+    query: str,
+    start: int = 0,
+    rows: int = 10,
+    searcher: EmbeddedSearcher | None = None,
+    narrowed: Narrowed = NOT_NARROWED,
 ) -> SearchResult:
     """Answer a query: words, "phrases", ``field:value``, ``-minus``, AND, OR, parentheses.
 
@@ -49,33 +55,29 @@ def search(
     if not searcher.count():
         raise IndexingError(f"the index {searcher.folder.path} is empty: run nutch2py index first")
     start, rows = min(max(start, 0), MAX_START), min(max(rows, 0), MAX_ROWS)
-    total, found, terms = searcher.search(clean_text(query)[:10_000], start, rows)
-    hits = []
-    for score, fields in found:
-        url = _first(fields, "url") or _first(fields, "id")
-        hits.append(
-            Hit(
-                _first(fields, "id"),
-                url,
-                mark(searcher.analyzer, (_first(fields, "title") or url)[:500], terms),
-                _snippet(searcher.analyzer, fields, terms),
-                score,
-                fields,
-            )
-        )
+    total, found, terms = searcher.search(clean_text(query)[:10_000], start, rows, narrowed)
+    hits = [hit_of(searcher.analyzer, score, fields, terms) for score, fields in found]
     return SearchResult(query, start, total, hits, (time.perf_counter() - began) * 1000)
 
 
-def _snippet(analyzer: Analyzer, fields: dict[str, Any], terms: Iterable[str]) -> Snippet:
+def hit_of(analyzer: Analyzer, score: float, fields: dict[str, Any], terms: Iterable[str]) -> Hit:
+    """Return a document that was found, with the words marked that it was found by."""
+    url = _first(fields, "url") or _first(fields, "id")
+    lang = _first(fields, "lang") or "en"
+    title = mark(analyzer, (_first(fields, "title") or url)[:500], terms, lang)
+    return Hit(_first(fields, "id"), url, title, _snippet(analyzer, fields, terms, lang), score, fields)
+
+
+def _snippet(analyzer: Analyzer, fields: dict[str, Any], terms: Iterable[str], lang: str) -> Snippet:
     """Return words around the terms, out of the main text when they stand in it: menus say little of a page."""
     main = _first(fields, "maintext")
     if main:
-        found = make_snippet(analyzer, main, terms)
+        found = make_snippet(analyzer, main, terms, lang=lang)
         if found.marks:
             return found
-    return make_snippet(analyzer, _first(fields, "content"), terms)
+    return make_snippet(analyzer, _first(fields, "content"), terms, lang=lang)
 
 
 def _first(fields: dict[str, Any], name: str) -> str:
     value = fields.get(name, "")
-    return str(value[0] if isinstance(value, list) else value)
+    return str(value[0] if isinstance(value, list) and value else value or "")

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from nutch2py.backends.index_folder import TEXT_FIELDS
 from nutch2py.conf import Configuration
 from nutch2py.errors import IndexingError
+from nutch2py.search.plan import Narrowed
 from nutch2py.search.results import SearchResult
 from nutch2py.search.search import search, search_backend
 from nutch2py.search.searcher import EmbeddedSearcher
@@ -26,6 +27,7 @@ _LOOKED_AT = 200  # best hits whose values are offered as facets
 _MOST = 10  # values of a facet
 _FRESH = 5.0  # seconds that an open index is used before newer commits are looked for
 
+_FILTERED = {"host": "site"}  # a host is found with what is below it
 _SCHEMA = ("id", *TEXT_FIELDS, "other", "exact")  # tantivy numbers fields in the order in which a schema got them
 _TERM = re.compile(r"Term=Term\(field=(\d+), type=\w+, (.*)\)")
 
@@ -86,8 +88,7 @@ class EmbeddedBackend:
     def search(self, query: str, filters: dict[str, str], start: int, rows: int) -> SearchResult:
         """Return hits."""
         with self._lock:
-            found = search(self.conf, narrowed(query, filters, "site"), start, rows, self._open())
-        return found._replace(query=query)
+            return search(self.conf, query, start, rows, self._open(), _narrowed(filters))
 
     def count(self) -> int:
         """Return how many documents there are."""
@@ -101,16 +102,15 @@ class EmbeddedBackend:
 
     def facets(self, query: str, filters: dict[str, str]) -> Facets:
         """Return the values that the best hits have; their counts are those of all hits."""
-        asked = narrowed(query, filters, "site")
+        asked = _narrowed(filters)
         with self._lock:
             searcher = self._open()
-            _, hits, _ = searcher.search(asked, 0, _LOOKED_AT)
+            _, hits, _ = searcher.search(query, 0, _LOOKED_AT, asked)
             facets: Facets = {}
             for name in FACETS:
                 seen = Counter(value for hit in hits for value in values_of(hit.fields, name))
-                exact = "site" if name == "host" else name
                 counted = [
-                    (value, searcher.count_matching(asked, f"{exact}={value.lower()}"))
+                    (value, searcher.count_matching(query, asked.also(_FILTERED.get(name, name), value)))
                     for value, _ in seen.most_common(_MOST)
                 ]
                 facets[name] = sorted(counted, key=lambda pair: (-pair[1], pair[0]))
@@ -192,6 +192,10 @@ class SolrBackend:
         off = {"hl": "false", "facet": "false", "spellcheck": "false"}
         with self._searcher() as searcher:
             return searcher.ask(query, **{**off, **parameters})
+
+
+def _narrowed(filters: dict[str, str]) -> Narrowed:
+    return Narrowed(tuple((_FILTERED.get(name, name), value) for name, value in filters.items()))
 
 
 def _offered(name: str, flat: list[Any]) -> list[tuple[str, int]]:

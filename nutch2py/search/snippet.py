@@ -27,7 +27,7 @@ class Snippet(NamedTuple):
         return "".join([*pieces, self.text[at:]])
 
 
-def make_snippet(analyzer: Analyzer, text: str, terms: Iterable[str], length: int = 200) -> Snippet:
+def make_snippet(analyzer: Analyzer, text: str, terms: Iterable[str], length: int = 200, lang: str = "en") -> Snippet:
     """Return about ``length`` characters of ``text`` around most of ``terms``, on one line.
 
     The beginning is taken if none of them is in it.
@@ -36,7 +36,7 @@ def make_snippet(analyzer: Analyzer, text: str, terms: Iterable[str], length: in
     """
     wanted = frozenset(terms)
     looked_at = text[:_ANALYSED]
-    found = _matches(analyzer, looked_at, wanted) if wanted else []
+    found = _matches(analyzer, looked_at, wanted, lang) if wanted else []
     if not found:
         return _cut(looked_at, 0, length, ())
     best_rank, best_at = (0, 0), 0
@@ -52,14 +52,17 @@ def make_snippet(analyzer: Analyzer, text: str, terms: Iterable[str], length: in
     return _cut(looked_at, start, length + _CONTEXT, [(a, b) for a, b, _ in found])
 
 
-def mark(analyzer: Analyzer, text: str, terms: Iterable[str]) -> Snippet:
+def mark(analyzer: Analyzer, text: str, terms: Iterable[str], lang: str = "en") -> Snippet:
     """Return the whole of a short text, such as a title, with its marks."""
-    return _cut(text, 0, len(text), [(a, b) for a, b, _ in _matches(analyzer, text, frozenset(terms))])
+    return _cut(text, 0, len(text), [(a, b) for a, b, _ in _matches(analyzer, text, frozenset(terms), lang)])
 
 
-def _matches(analyzer: Analyzer, text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]]:
+def _matches(analyzer: Analyzer, text: str, wanted: frozenset[str], lang: str) -> list[tuple[int, int, str]]:
     return sorted(
-        (token.start, token.end, term) for token in analyzer.tokens(text) for term in token.terms if term in wanted
+        (token.start, token.end, term)
+        for token in analyzer.tokens(text, lang)
+        for term in token.terms
+        if term in wanted
     )
 
 

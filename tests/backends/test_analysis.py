@@ -4,19 +4,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutch2py.backends import analysis, index_folder
+from nutch2py.backends import analysis, folding, index_folder, languages
 from nutch2py.backends.analysis import Analyzer
 from nutch2py.conf import Configuration
 from nutch2py.document import clean_text
 from nutch2py.errors import ConfigurationError
+from nutch2py.search import plan, results
 from nutch2py.search import query_language as query
-from nutch2py.search import results
 from nutch2py.search.query_language import And, Not, Or, Text, parse_query, wanted
 
 ANALYZER = Analyzer()
+FOLDING = Analyzer.of(Configuration.load())
 
 
-@pytest.mark.parametrize("module", [analysis, index_folder, query, results])
+def rows(text, analyzer=ANALYZER):
+    """Return what an English query asks for."""
+    return [row for unit in analyzer.query_words(text) for row in unit.ways[0]]
+
+
+@pytest.mark.parametrize("module", [analysis, folding, languages, index_folder, plan, query, results])
 def test_examples_of_the_docstrings_hold(module):
     results = doctest.testmod(module)
     assert results.attempted > 0
@@ -32,7 +38,7 @@ def test_examples_of_the_docstrings_hold(module):
         ("Café naïve Straße", ["cafe", "naiv", "strass"]),
         ("ＮＵＴＣＨ　２", ["nutch", "2"]),
         ("привет Ёлка हिन्दी", ["привет", "елка", "हिन्दी"]),
-        ("한국어 문서", ["한국어", "문서"]),
+        ("한국어 문서를", ["한국", "국어", "문서", "서를"]),
         ("カタカナ", ["カタ", "タカ", "カナ"]),
         ("奥运 Nutch爬虫", ["奥运", "nutch", "爬虫"]),
         ("", []),
@@ -45,7 +51,7 @@ def test_words_of_a_page(text, terms):
 
 def test_chinese_is_cut_into_words_and_compounds_into_their_parts_too():
     assert ANALYZER.words("北京奥运会") == ["北京", "奥运", "奥运会"]
-    assert ANALYZER.query_words("北京奥运会") == [("北京",), ("奥运会",)]
+    assert rows("北京奥运会") == [("北京",), ("奥运会",)]
 
 
 def test_a_user_word_is_kept_whole_and_makes_another_version(tmp_path):
@@ -53,9 +59,70 @@ def test_a_user_word_is_kept_whole_and_makes_another_version(tmp_path):
     words.write_text("# ours\n博鳌亚洲论坛 1000 nz\n\n金融危机\n", encoding="utf-8")
     analyzer = Analyzer.of(Configuration({"index.userdict.file": str(words)}))
     assert analyzer.user_words == ("博鳌亚洲论坛", "金融危机")
-    assert analyzer.query_words("博鳌亚洲论坛") == [("博鳌亚洲论坛",)]
-    assert ANALYZER.query_words("博鳌亚洲论坛") != [("博鳌亚洲论坛",)]
+    assert rows("博鳌亚洲论坛", analyzer) == [("博鳌亚洲论坛",)]
+    assert rows("博鳌亚洲论坛") != [("博鳌亚洲论坛",)]
     assert analyzer.version != ANALYZER.version
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("自由軟體", "自由软件"),
+        ("網際網路", "互联网"),
+        ("部落格", "博客"),
+        ("資料庫", "数据库"),
+        ("Ｎｕｔｃｈ", "nutch"),
+        ("ﾃﾞｰﾀﾍﾞｰｽ", "データベース"),
+    ],
+)
+def test_what_means_the_same_has_the_same_words(one, other):
+    assert FOLDING.words(one) == FOLDING.words(other)
+    assert FOLDING.query_words(one) == FOLDING.query_words(other)
+
+
+def test_folding_knows_where_each_word_stood():
+    text = "我的部落格 ﾃﾞｰﾀ 與軟體"
+    found = {text[token.start : token.end] for token in FOLDING.tokens(text)}
+    assert {"部落格", "ﾃﾞｰ", "ｰﾀ", "軟體"} <= found
+
+
+@given(st.text(st.sampled_from("部落格體軟文件檔案ﾃﾞｰab 網路"), max_size=40))
+def test_folding_is_done_once_and_marks_what_is_there(text):
+    folds = folding.Folding(Configuration.load().resource_text("chinese-variants.txt"))
+    folded = folds.fold(text)
+    spans = [folded.span(i, i + 1) for i in range(len(folded.text))]
+    assert all(0 <= start < end <= len(text) for start, end in spans)
+    assert spans == sorted(spans)
+    assert folds.fold(folded.text).text == folded.text
+
+
+@pytest.mark.parametrize(
+    ("lang", "one", "other"),
+    [
+        ("de", "Häuser", "Haus"),
+        ("de", "Häuser", "hauser"),
+        ("fr", "l’homme", "hommes"),
+        ("ru", "Москвы", "Москва"),
+        ("es", "canciones", "canción"),
+        ("no", "husene", "hus"),
+    ],
+)
+def test_words_are_reduced_by_the_rules_of_the_page_s_language(lang, one, other):
+    assert ANALYZER.words(one, lang) == ANALYZER.words(other, lang)
+    (unit,) = ANALYZER.query_words(one, {lang})
+    assert (tuple(ANALYZER.words(other, lang)),) in unit.ways
+
+
+def test_japanese_is_cut_into_pairs_and_its_particles_are_not_asked_for():
+    assert ANALYZER.words("検索エンジン", "ja") == ["検索", "エン", "ンジ", "ジン"]
+    units = ANALYZER.query_words("検索のエンジン", {"ja"})
+    assert [unit.ways[-1] for unit in units] == [(("検索",),), (("エン", "ンジ", "ジン"),)]
+
+
+def test_the_words_of_0_1_0_are_still_those():
+    old = Analyzer.of(Configuration.load(), rules=1)
+    assert old.version == "1"
+    assert old.words("한국어 Häuser 軟體", "de") == ["한국어", "hauser", *old.words("軟體")]
 
 
 def test_a_missing_user_dictionary_is_named():
@@ -82,7 +149,7 @@ def test_a_page_is_found_by_its_own_words_whatever_they_are(text):
 @given(st.text(st.sampled_from("abcXYZ é漢字カナ한ไ'’-. 1"), max_size=60))
 def test_query_words_are_among_the_words_of_the_same_text(text):
     indexed = set(ANALYZER.words(text))
-    assert {term for word in ANALYZER.query_words(text) for term in word} <= indexed
+    assert {term for row in rows(text) for term in row} <= indexed
 
 
 @pytest.mark.parametrize(
@@ -133,7 +200,7 @@ def test_chinese_can_be_cut_into_characters_to_be_measured_against():
     conf = Configuration({"index.chinese": "characters"})
     analyzer = Analyzer.of(conf)
     assert analyzer.words("奥运会 Games") == ["奥", "运", "会", "game"]
-    assert analyzer.query_words("奥运会") == [("奥",), ("运",), ("会",)]
+    assert rows("奥运会", analyzer) == [("奥",), ("运",), ("会",)]
     assert [token.terms for token in analyzer.tokens("奥运")] == [("奥",), ("运",)]
     assert analyzer.version != Analyzer.of(Configuration({})).version
     with pytest.raises(ConfigurationError, match=r"index\.chinese"):

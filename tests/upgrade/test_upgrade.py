@@ -11,8 +11,12 @@ from typing import Any
 import pytest
 
 from nutch2py import Crawl
+from nutch2py.backends.index_folder import IndexFolder
 from nutch2py.cli import main
-from nutch2py.errors import IndexingError, StoreError
+from nutch2py.conf import Configuration
+from nutch2py.errors import IndexingError, InputError, StoreError
+from nutch2py.search.plan import Narrowed
+from nutch2py.search.searcher import EmbeddedSearcher
 from nutch2py.table.embedded import files, layout
 from nutch2py.table.embedded.files import STATE, VERSION, TableFiles
 from nutch2py.table.embedded.layout import Step
@@ -172,4 +176,24 @@ def test_an_index_of_another_layout_is_refused_until_it_is_made_anew(tables: Pat
         crawl.index("-reindex")
         assert crawl.search("text").total > 0
     assert any(f"has layout {number}" in text and "made anew" in text for text in warnings)
-    assert json.loads(path.read_text()) == ours
+    assert json.loads(path.read_text()) == IndexFolder(path.parent / "new", Configuration.load()).version
+
+
+def test_an_index_of_0_1_0_is_read_and_written_with_its_own_words_until_it_is_made_anew(tmp_path: Path) -> None:
+    tables = unpack("0.1.0", tmp_path)
+    path = tables / "index" / "index.json"
+    ours = json.loads(path.read_text())
+    assert ours == {"schema": 1, "analysis": "1"}
+    with Crawl(f"embedded:{tables}", SETTINGS) as crawl:
+        before = crawl.search("text").total
+        crawl.parse(WAITING)
+        crawl.updatedb(WAITING)
+        crawl.index(WAITING)
+        assert json.loads(path.read_text()) == ours
+        assert crawl.search("text").total >= before > 0
+        with pytest.raises(InputError, match="cannot sort by date: index -reindex"):
+            EmbeddedSearcher(crawl.conf).search("text", narrowed=Narrowed(newest=True))
+        crawl.index("-reindex")
+        assert json.loads(path.read_text())["schema"] == 2
+        assert crawl.search("text").total >= before
+        assert EmbeddedSearcher(crawl.conf).search("text", narrowed=Narrowed(newest=True))[0] >= before

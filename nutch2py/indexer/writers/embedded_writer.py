@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
-from nutch2py.backends.index_folder import (
-    EXACT_FIELDS,
-    MAX_WEIGHT,
-    MIN_WEIGHT,
-    TEXT_FIELDS,
-    IndexFolder,
-    split_weight,
-)
+from nutch2py.backends.index_folder import IndexFolder, make_schema, split_weight
 from nutch2py.conf import Configuration
 from nutch2py.contracts import IndexWriter
 from nutch2py.document import NutchDocument, clean_text
 from nutch2py.indexer.index_writers import no_id
+from nutch2py.indexer.search_fields import Weights, search_fields
 
 if TYPE_CHECKING:
     import tantivy
 
 _BATCH_BYTES = 24_000_000
 _HEAP = 64_000_000
-_MAX_EXACT = 1_000  # characters; a longer value is none that anybody types
-_MAX_OTHER = 20_000
-_NOT_SEARCHED = frozenset({"id", "boost", "tstamp", "content", "maintext", "rawcontent"})
 
 
 class EmbeddedIndexWriter(IndexWriter):
@@ -50,8 +39,7 @@ class EmbeddedIndexWriter(IndexWriter):
     def _configure(self, conf: Configuration) -> None:
         self.folder = IndexFolder.of(conf)
         self.batch = max(1, conf.get_int("index.embedded.batch", 4000))
-        self.weight_fields = conf.get_strings("index.weight.fields", ("boost", "pagerank"))
-        self.weight_power = conf.get_float("index.weight.power", 0.02)
+        self.weights = Weights(conf)
 
     def prepare(self, conf: Configuration, parameters: Mapping[str, str], reindex: bool) -> None:
         """Make the index when there is none; with ``reindex``, replace one that another version made."""
@@ -67,12 +55,10 @@ class EmbeddedIndexWriter(IndexWriter):
 
     def open(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         """Check that the index can be written by this version."""
-        from nutch2py.backends.index_folder import make_schema
-
         self._configure(conf)
         if self.folder.exists:
             self.folder.check_version()
-        self._schema = make_schema()
+        self._schema = make_schema(self.folder.layout)
 
     def write(self, document: NutchDocument) -> None:
         """Analyse a document and gather it; it replaces one with the same id."""
@@ -136,47 +122,25 @@ class EmbeddedIndexWriter(IndexWriter):
         return (
             f"EmbeddedIndexWriter\n\tindex.embedded.path : {self.folder.path}\n"
             f"\tindex.embedded.batch : documents committed at once ({self.batch})\n"
-            f"\tindex.weight.fields : {','.join(self.weight_fields)}\n\tindex.weight.power : {self.weight_power}\n"
+            f"\tindex.weight.fields : {','.join(self.weights.fields)}\n\tindex.weight.power : {self.weights.power}\n"
         )
 
     def _fields(self, document: NutchDocument) -> dict[str, Any]:
         import orjson
 
-        words = self.folder.analyzer.words
-        bucket, weight = split_weight(self.weight(document))
-        exact = [f"weight={bucket}"]
-        other: list[str] = []
+        found = search_fields(document, self.folder.analyzer, self.weights)
+        bucket, weight = split_weight(found.weight)
         fields: dict[str, Any] = {
             "id": _text_id(document.id),
-            "exact": exact,
-            "other": other,
+            "exact": [f"weight={bucket}", *found.exact],
+            "other": found.other,
             "weight": weight,
             "document": orjson.dumps({**document.to_json(), "id": _text_id(document.id)}),
+            **found.texts,
         }
-        for name, values in document:
-            if name in TEXT_FIELDS:
-                if name == "url":
-                    values = [unquote(value, errors="ignore")[:2000] for value in values]
-                fields[name] = [" ".join(words(value)) for value in values]
-            elif name in EXACT_FIELDS:
-                exact.extend(f"{name}={value.lower()}" for value in values if len(value) <= _MAX_EXACT)
-            elif name not in _NOT_SEARCHED:
-                other.extend(" ".join(f"{name}={word}" for word in words(value[:_MAX_OTHER])) for value in values)
-        for host in document.values("host"):
-            exact.extend(f"site={domain}" for domain in _domains(host.lower()))
+        if self.folder.layout > 1:
+            fields["date"] = found.date
         return fields
-
-    def weight(self, document: NutchDocument) -> float:
-        """Return what the relevance of a document is multiplied by."""
-        weight = 1.0
-        for name in self.weight_fields:
-            try:
-                value = float(document.get(name) or 1.0)
-            except ValueError:
-                continue
-            if not math.isnan(value):
-                weight *= min(max(value, MIN_WEIGHT), MAX_WEIGHT) ** self.weight_power
-        return min(max(weight, MIN_WEIGHT), MAX_WEIGHT)
 
 
 def _text_id(document_id: str) -> str:
@@ -186,8 +150,3 @@ def _text_id(document_id: str) -> str:
     except UnicodeEncodeError:
         return clean_text(document_id)
     return document_id
-
-
-def _domains(host: str) -> list[str]:
-    labels = host.strip(".").split(".")
-    return [".".join(labels[i:]) for i in range(len(labels))]

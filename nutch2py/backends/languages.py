@@ -1,0 +1,62 @@
+"""Languages of pages: what a word is reduced to, and which words say little.
+
+A page's words are reduced by the rules of its own language (``lang``), those of a page whose language is not known as
+English; a query's by the rules of every language that the index has, for nobody knows which one was meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+STEMMED = {
+    "ar": "arabic", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish", "fi": "finnish",
+    "fr": "french", "hu": "hungarian", "it": "italian", "nl": "dutch", "no": "norwegian", "pt": "portuguese",
+    "ro": "romanian", "ru": "russian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
+}  # fmt: skip
+"""Code of a language -> Snowball's name of its rules."""
+
+CODES = frozenset({*STEMMED, "ja"})
+"""Languages whose pages are cut by rules of their own. Of Korean and Chinese the script says enough."""
+
+_STOPPED = frozenset({"da", "de", "en", "es", "fi", "fr", "hu", "it", "nl", "no", "pt", "ru", "sv"})
+_OTHER_NAMES = {"nb": "no", "nn": "no"}
+
+
+def code_of(lang: str | None) -> str:
+    """Return the code among :data:`CODES` of a page's ``lang``; "en" for any other.
+
+    >>> code_of("de-AT"), code_of("JA"), code_of("unknown"), code_of(None)
+    ('de', 'ja', 'en', 'en')
+    """
+    code = (lang or "").strip().lower().replace("_", "-").partition("-")[0]
+    code = _OTHER_NAMES.get(code, code)
+    return code if code in CODES else "en"
+
+
+@lru_cache(maxsize=64)
+def stemmer(code: str) -> Callable[[str], str]:
+    """Return what reduces a lower-case word by the rules of a language."""
+    import tantivy
+
+    raw, rules = tantivy.Tokenizer.raw(), tantivy.Filter.stemmer(STEMMED[code])
+    stem: Callable[[str], list[str]] = tantivy.TextAnalyzerBuilder(raw).filter(rules).build().analyze
+    return lambda word: stem(word)[0]
+
+
+@lru_cache(maxsize=64)
+def _kept(code: str) -> Callable[[str], list[str]]:
+    import tantivy
+
+    raw, rules = tantivy.Tokenizer.raw(), tantivy.Filter.stopword(STEMMED[code])
+    kept: Callable[[str], list[str]] = tantivy.TextAnalyzerBuilder(raw).filter(rules).build().analyze
+    return kept
+
+
+def says_little(word: str, codes: frozenset[str]) -> bool:
+    """Tell whether a word is one of those that hold sentences together, in one of the languages.
+
+    >>> says_little("The", frozenset({"en"})), says_little("the", frozenset({"de"})), says_little("", frozenset())
+    (True, False, False)
+    """
+    return any(not _kept(code)(word.lower()) for code in codes & _STOPPED) if word else False
