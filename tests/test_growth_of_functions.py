@@ -170,6 +170,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "parse_query, any word": lambda text: parse_query(text, any_word=True),
     "tokens": lambda text: [*ANALYZER.tokens(text)],
     "snippet": lambda text: make_snippet(ANALYZER, text, ["a", "b", "中"]),
+    "snippet, words": lambda text: make_snippet(ANALYZER, text, ["a", "bol", "the"], title=text[:200]),
     "seed line": parse_seed_line,
     "line of a dump": lambda text: parse_line(text.encode()),
 }

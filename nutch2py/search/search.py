@@ -70,12 +70,13 @@ def hit_of(analyzer: Analyzer, score: float, fields: dict[str, Any], terms: Iter
 
 def _snippet(analyzer: Analyzer, fields: dict[str, Any], terms: Iterable[str], lang: str) -> Snippet:
     """Return words around the terms, out of the main text when they stand in it: menus say little of a page."""
+    title = _first(fields, "title")
     main = _first(fields, "maintext")
     if main:
-        found = make_snippet(analyzer, main, terms, lang=lang)
+        found = make_snippet(analyzer, main, terms, lang=lang, title=title)
         if found.marks:
             return found
-    return make_snippet(analyzer, _first(fields, "content"), terms, lang=lang)
+    return make_snippet(analyzer, _first(fields, "content"), terms, lang=lang, title=title)
 
 
 def _first(fields: dict[str, Any], name: str) -> str:

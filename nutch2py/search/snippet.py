@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from nutch2py.backends.analysis import Analyzer
+from nutch2py.backends.analysis import Analyzer, Token
+from nutch2py.backends.folding import fold_width
+from nutch2py.search.passages import best_passages
+from nutch2py.short_cache import short_cache
 
 _ANALYSED = 60_000  # characters of a text that are looked through (Solr's hl.maxAnalyzedChars is 51,200)
 _CONTEXT = 40
+_SHORT = 1_000  # characters: texts up to there are analysed whole
+_ACCENTED = "\u00c0-\u024f\u1e00-\u1eff"
 
 
 class Snippet(NamedTuple):
@@ -27,68 +33,90 @@ class Snippet(NamedTuple):
         return "".join([*pieces, self.text[at:]])
 
 
-def make_snippet(analyzer: Analyzer, text: str, terms: Iterable[str], length: int = 200, lang: str = "en") -> Snippet:
-    """Return about ``length`` characters of ``text`` around most of ``terms``, on one line.
+def make_snippet(
+    analyzer: Analyzer, text: str, terms: Iterable[str], length: int = 200, lang: str = "en", title: str = ""
+) -> Snippet:
+    """Return the best passages of ``text`` for ``terms``, about ``length`` characters on one line.
 
-    The beginning is taken if none of them is in it.
-
-    The best window holds the most different terms, then the most marks, then is the earliest.
+    They are whole sentences where they can be, do not say the ``title`` again, and are taken from the text's beginning
+    when none of the terms is in it. Between two passages, and where a sentence is cut, stands ``…``.
     """
     wanted = frozenset(terms)
     looked_at = text[:_ANALYSED]
     found = _matches(analyzer, looked_at, wanted, lang) if wanted else []
-    if not found:
-        return _cut(looked_at, 0, length, ())
-    best_rank, best_at = (0, 0), 0
-    last = 0
-    for first in range(len(found)):
-        while last < len(found) and found[last][1] - found[first][0] <= length:
-            last += 1
-        inside = found[first : max(last, first + 1)]
-        rank = (len({term for _, _, term in inside}), len(inside))
-        if rank > best_rank:
-            best_rank, best_at = rank, found[first][0]
-    start = max(0, best_at - _CONTEXT)
-    return _cut(looked_at, start, length + _CONTEXT, [(a, b) for a, b, _ in found])
+    passages = best_passages(looked_at, found, length + (_CONTEXT if found else 0), title)
+    pieces: list[str] = []
+    marks: list[tuple[int, int]] = []
+    size = 0
+    end = 0
+    for passage in passages:
+        between = ("…" if not _at_border(text, passage.start) else "") if not pieces else " … "
+        if pieces and not text[end : passage.start].strip():
+            between = " "
+        shown = _cut(looked_at, passage.start, passage.end, found)
+        size += len(between)
+        pieces += [between, shown.text]
+        marks += [(a + size, b + size) for a, b in shown.marks]
+        size += len(shown.text)
+        end = passage.end
+    cut = passages and not passages[-1].whole
+    return Snippet("".join([*pieces, "…" if cut else ""]), tuple(marks))
+
+
+def _at_border(text: str, start: int) -> bool:
+    """Tell whether a sentence or line may begin at ``start``."""
+    before = text[:start].rstrip(" \t\xa0")[-1:]
+    return not before or before in "\n.!?…:。！？”\"')」』）" or not text[start : start + 1].islower()
 
 
 def mark(analyzer: Analyzer, text: str, terms: Iterable[str], lang: str = "en") -> Snippet:
     """Return the whole of a short text, such as a title, with its marks."""
-    return _cut(text, 0, len(text), [(a, b) for a, b, _ in _matches(analyzer, text, frozenset(terms), lang)])
+    return _cut(text, 0, len(text), _matches(analyzer, text, frozenset(terms), lang))
 
 
 def _matches(analyzer: Analyzer, text: str, wanted: frozenset[str], lang: str) -> list[tuple[int, int, str]]:
+    """Return where the words stand, in order."""
     return sorted(
         (token.start, token.end, term)
-        for token in analyzer.tokens(text, lang)
+        for token in _tokens(analyzer, text, wanted, lang)
         for term in token.terms
         if term in wanted
     )
 
 
-def _cut(text: str, start: int, length: int, marks: Iterable[tuple[int, int]]) -> Snippet:
-    """Cut at spaces where there are some near, fold white space into one blank, and move the marks along."""
-    end = min(len(text), start + length)
-    if start > 0:
-        space = text.find(" ", start, start + _CONTEXT // 2)
-        first_mark = min((a for a, _ in marks if a >= start), default=end)
-        if 0 <= space < first_mark:
-            start = space + 1
-    if end < len(text):
-        space = text.rfind(" ", max(start, end - _CONTEXT // 2), end)
-        last_mark = max((b for _, b in marks if b <= end), default=0)
-        if space > last_mark:
-            end = space
+def _tokens(analyzer: Analyzer, text: str, wanted: frozenset[str], lang: str) -> Iterator[Token]:
+    """Yield the words of ``text`` that may be among the terms: of a long text only those that begin as one does.
+
+    Stems keep the first letters of their words; accents may stand on any of them. Everything else is analysed whole.
+    """
+    if len(text) < _SHORT or not all(term.isascii() and term.isalnum() for term in wanted):
+        yield from analyzer.tokens(text, lang)
+        return
+    for match in _beginnings(wanted).finditer(fold_width(text)):
+        start = match.start()
+        for token in analyzer.tokens(match.group(), lang):
+            yield Token(start + token.start, start + token.end, token.terms)
+
+
+@short_cache(maxsize=256, longest=2_000, size=lambda terms: sum(map(len, terms)))
+def _beginnings(wanted: frozenset[str]) -> re.Pattern[str]:
+    """Return what finds words that begin as the terms do."""
+    begun = {term[: 3 if len(term) > 4 else 2 if len(term) > 2 else 1] for term in wanted}
+    either = "|".join("".join(f"[{letter}{_ACCENTED}]" for letter in start) for start in sorted(begun))
+    return re.compile(rf"(?<![^\W_])(?:{either})[^\W_]*(?:['’][^\W_]+)*", re.IGNORECASE)
+
+
+def _cut(text: str, start: int, end: int, marks: Iterable[tuple[int, int, str]]) -> Snippet:
+    """Return ``text[start:end]`` with white space folded into one blank, and the marks moved along."""
     joined: list[tuple[int, int]] = []
-    for a, b in sorted(marks):
+    for a, b, _ in marks:
         if a >= start and b <= end:
             if joined and a <= joined[-1][1]:  # overlapping words of Chinese and pairs of Kana become one
                 joined[-1] = (joined[-1][0], max(b, joined[-1][1]))
             else:
                 joined.append((a, b))
-    prefix, suffix = ("…" if start else ""), ("…" if end < len(text) else "")
-    pieces: list[str] = [prefix]
-    size = len(prefix)
+    pieces: list[str] = []
+    size = 0
     moved: list[tuple[int, int]] = []
     at = start
     for a, b in [*joined, (end, end)]:
@@ -101,7 +129,7 @@ def _cut(text: str, start: int, length: int, marks: Iterable[tuple[int, int]]) -
             pieces.append(word)
             size += len(word)
         at = b
-    return Snippet("".join(pieces).rstrip() + suffix, tuple(moved))
+    return Snippet("".join(pieces).rstrip(), tuple(moved))
 
 
 def _folded(text: str, blank_before: bool) -> str:

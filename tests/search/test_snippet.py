@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from nutch2py.backends.analysis import Analyzer
 from nutch2py.document import clean_text
+from nutch2py.search import snippet as snippet_module
 from nutch2py.search.snippet import Snippet, make_snippet, mark
 
 ANALYZER = Analyzer()
@@ -65,3 +66,63 @@ def test_marks_lie_within_the_text_and_apart(text, length):
 @pytest.mark.parametrize("terms", [[], ["nothing"]])
 def test_no_marks_without_matches(terms):
     assert make_snippet(ANALYZER, "some text", terms).marks == ()
+
+
+CHAPTER = (
+    "Chapter\xa05.\xa0Network setup\nChapter\xa05.\xa0Network setup\n\xa0\n\xa0\nChapter\xa05.\xa0Network setup\n"
+    "Table of Contents\n5.1. The basic network infrastructure\n5.1.1. The hostname resolution\n"
+    "5.2. The network setup of desktops\nTip\nUnder systemd, networkd may be used to manage them.\n"
+    "5.1.\xa0The basic network infrastructure\nLet's review the basic network setup of the modern system. It is "
+    "described by files that administrators write, and by what the desktop asks for. Nothing else is read.\n"
+)
+
+
+def test_sentences_are_shown_and_not_the_title_again():
+    snippet = make_snippet(ANALYZER, CHAPTER, ("network", "setup"), title="Chapter\xa05.\xa0Network setup")
+    assert snippet.marked("[", "]") == (
+        "Let's review the basic [network] [setup] of the modern system. It is described by files that "
+        "administrators write, and by what the desktop asks for."
+    )
+
+
+def test_two_passages_have_the_words_that_none_has_together():
+    filler = "Here is a line that says nothing about any of it at all.\n" * 20
+    text = f"The ferry leaves from the pier at nine in the morning.\n{filler}"
+    text += "A ticket is sold by the man on the deck.\n"
+    assert shown(text, "ferri", "ticket") == (
+        "The [ferry] leaves from the pier at nine in the morning. … A [ticket] is sold by the man on the deck."
+    )
+
+
+def test_a_text_without_the_words_shows_its_first_sentence():
+    assert make_snippet(ANALYZER, CHAPTER, ["nothing"], title="Chapter 5. Network setup").text.startswith(
+        "Under systemd"
+    )
+
+
+def test_a_title_that_begins_a_sentence_stays():
+    assert make_snippet(ANALYZER, "Package managers install what is asked for. " * 20, ["packag"],
+                        title="Package managers").text.startswith("Package managers install")  # fmt: skip
+
+
+def test_chinese_sentences_end_at_their_signs():
+    text = (
+        "第一章\n"
+        + "这里没有什么。" * 30
+        + "启动管理器是启动流程的第一阶段，它检查启动配置。"
+        + "这里也没有什么。" * 30
+    )
+    assert make_snippet(ANALYZER, text, ["配置"], 30).text.startswith("启动管理器是")
+
+
+@given(
+    st.lists(
+        st.sampled_from(["Running", "RUNS", "runner's", "Café", "cafe", "ｒｕｎ", "don’t", "x2", "\n", "_run", "中文"])
+    ),
+    st.sets(st.sampled_from(["run", "runner", "cafe", "dont", "x2", "a"]), min_size=1),
+)
+def test_a_long_text_is_marked_as_a_short_one(words, terms):
+    text = " ".join(words)
+    long = text + "\n" + "." * snippet_module._SHORT
+    found = snippet_module._matches(ANALYZER, long, frozenset(terms), "en")
+    assert found == snippet_module._matches(ANALYZER, text, frozenset(terms), "en")
