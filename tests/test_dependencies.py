@@ -36,6 +36,8 @@ RUN_NOT_IMPORTED = {
     "ruff": "a command",
     "import-linter": "a command",
     "types-lxml": "for mypy",
+    "openapi-python-client": "a command",
+    "schemathesis": "a command",
 }
 """Declared packages that no line imports, and what they are for."""
 

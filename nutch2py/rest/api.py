@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from http import HTTPStatus
 from itertools import islice
@@ -9,6 +10,7 @@ from itertools import islice
 from msgspec import structs
 
 from nutch2py.conf import Configuration
+from nutch2py.errors import InputError
 from nutch2py.joblog.entry import JobEntry
 from nutch2py.rest.answers import (
     Batch,
@@ -35,6 +37,7 @@ from nutch2py.rest.schedules import NewSchedule, Schedule, following
 from nutch2py.rest.seed_lists import NewSeedList, SeedList
 from nutch2py.rest.settable import check
 from nutch2py.rest.tokens import Role
+from nutch2py.secrets import shown_value
 from nutch2py.version import __version__
 
 _V1 = "/api/v1"
@@ -152,8 +155,13 @@ def _schedules(call: Call) -> list[Schedule]:
 
 
 def _timed(schedule: Schedule) -> Schedule:
-    due = following(schedule.cron, datetime.now(UTC)) if schedule.enabled else None
-    return structs.replace(schedule, next=None if due is None else int(due.timestamp() * 1000))
+    """Return a schedule with the time when it begins next, and the secrets among its properties masked."""
+    due = None
+    with suppress(InputError):  # its file was changed by hand
+        due = following(schedule.cron, datetime.now(UTC)) if schedule.enabled else None
+    shown = {name: shown_value(name, value) for name, value in schedule.job.properties.items()}
+    job = structs.replace(schedule.job, properties=shown)
+    return structs.replace(schedule, job=job, next=None if due is None else int(due.timestamp() * 1000))
 
 
 def _put_schedule(call: Call) -> Schedule:

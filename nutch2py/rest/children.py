@@ -42,6 +42,9 @@ echo $code >"$JOB/exit.part" && mv "$JOB/exit.part" "$JOB/exit"
 NOTHING_TO_DO, INTERRUPTED = 1, (130, 143)
 _PROCESSES: dict[str, subprocess.Popen[bytes]] = {}
 """Shells that are children of this process, by the ids of their jobs: they are, whichever server asks."""
+_TRIES, _PAUSE = 200, 0.02
+_ENDING = 5.0  # seconds for a process that has let go of its lock to be gone from the table of processes
+_ABANDONED = 3600.0  # seconds after which a folder without a job in it is one that a killed server began to make
 _TAIL = 4096  # bytes of the output in which the reason of a failure is looked for
 
 
@@ -113,9 +116,13 @@ class Children:
             begun = time.time_ns() // 1_000_000
             spec = structs.replace(spec, id=f"{begun:013d}-{secrets.token_hex(3)}", begun=begun)
             folder = made(self.folder / spec.id)
-            prepare(folder, conf, seeds)
-            write(folder / "job.json", spec)
-            _PROCESSES[spec.id] = _run(folder, conf, spec.words)
+            try:
+                prepare(folder, conf, seeds)
+                write(folder / "job.json", spec)
+                _PROCESSES[spec.id] = _run(folder, conf, spec.words)
+            except BaseException:
+                shutil.rmtree(folder, ignore_errors=True)  # nothing of it has begun
+                raise
         self.forget()
         return self.get(spec.id)
 
@@ -138,16 +145,19 @@ class Children:
         if (ended := self._ended.get(job_id)) is not None:
             return ended
         folder = self.folder / job_id
-        process = _PROCESSES.get(job_id)
-        if process is not None:
-            process.poll()  # else it would stay in the table of processes
         spec = read(folder / "job.json", Spec)
         if spec is None:
             return None
-        child = _child(folder, spec)
+        try:
+            child = _child(folder, spec)
+        except FileNotFoundError:  # another server forgets it just now
+            return None
         if not child.state.alive:
             self._ended[job_id] = child
-            _PROCESSES.pop(job_id, None)
+            process = _PROCESSES.pop(job_id, None)
+            if process is not None:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_ENDING)
         return child
 
     def stop(self, job_id: str) -> Child:
@@ -158,7 +168,11 @@ class Children:
         child = self.get(job_id)
         if child.state in (ChildState.RUNNING, ChildState.STOPPING):
             folder = self.folder / job_id
-            (folder / "asked").write_text("stop")
+            _ask(folder, "stop")
+            for _ in range(_TRIES):
+                if _text(folder / "pid") or not _alive(folder):
+                    break
+                time.sleep(_PAUSE)  # it has just begun: the shell would hear the signal, and the command would not
             with suppress(OSError, ValueError):
                 os.killpg(self._session(job_id), signal.SIGTERM)
         return self.get(job_id)
@@ -168,13 +182,13 @@ class Children:
         child = self.get(job_id)
         if child.state.alive:
             folder = self.folder / job_id
-            (folder / "asked").write_text("abort")
-            for _ in range(200):
+            _ask(folder, "abort")
+            for _ in range(_TRIES):
                 with suppress(OSError, ValueError):
                     _kill_session(self._session(job_id))
                 if not _alive(folder) or not self.get(job_id).state.alive:
                     break
-                time.sleep(0.02)  # for the kernel, or a process that has begun meanwhile
+                time.sleep(_PAUSE)  # for the kernel, or a process that has begun meanwhile
         return self.get(job_id)
 
     def _session(self, job_id: str) -> int:
@@ -190,10 +204,16 @@ class Children:
         shutil.rmtree(self.folder / job_id, ignore_errors=True)
 
     def forget(self) -> None:
-        """Forget the oldest jobs that have ended, beyond as many as are kept."""
+        """Forget the oldest jobs that have ended, beyond as many as are kept, and what never became a job."""
         ended = [child for child in self._all() if not child.state.alive]
         for child in ended[self._keep :]:
-            self.delete(child.id)
+            with suppress(Refusal):  # another server was first
+                self.delete(child.id)
+        for folder in self.folder.glob("[0-9]*"):
+            with suppress(OSError):
+                old = time.time() - folder.stat().st_mtime > _ABANDONED
+                if old and not _alive(folder) and read(folder / "job.json", Spec) is None:
+                    shutil.rmtree(folder, ignore_errors=True)
 
     def output(self, job_id: str, offset: int, limit: int) -> tuple[bytes, int]:
         """Return what a job has printed: at most ``limit`` bytes from ``offset`` on; and how many bytes there are."""
@@ -234,7 +254,9 @@ def _child(folder: Path, spec: Spec) -> Child:
     if alive:
         return Child(state={"stop": ChildState.STOPPING, "abort": ChildState.KILLING}.get(asked, ChildState.RUNNING),
                      **given)  # fmt: skip
-    code = int(_text(folder / "exit") or -1)
+    code = -1
+    with suppress(ValueError):
+        code = _number(folder / "exit")
     if code < 0:
         ended = max((path.stat().st_mtime_ns for path in folder.iterdir()), default=0) // 1_000_000
         state = ChildState.STOPPED if asked == "stop" else ChildState.KILLED
@@ -281,9 +303,15 @@ def _session_of(process: Path) -> int:
         return -1
 
 
+def _ask(folder: Path, word: str) -> None:
+    """Note down what a job was asked; that there is no room for it keeps nobody from stopping one."""
+    with suppress(OSError):
+        (folder / "asked").write_text(word)
+
+
 def _text(path: Path) -> str:
     try:
-        return path.read_text().strip()
+        return path.read_text("ascii", "replace").strip()
     except OSError:
         return ""
 

@@ -12,6 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from nutch2py.rest.office import Office
 from nutch2py.rest.refusal import Refusal
+from nutch2py.rest.streams import Streams
 from nutch2py.rest.threads import Threads
 from nutch2py.rest.tokens import Caller, Role
 
@@ -28,6 +29,7 @@ class Gatekeeper:
     def __init__(self, office: Office) -> None:
         self.office = office
         self.threads = Threads(_THREADS)
+        self.streams = Streams()
         self._most_bytes = office.conf.get_int("rest.body.max.bytes", 1 << 20)
         self._rate = Rate(office.conf.get_float("rest.requests.per.second", 50.0))
 

@@ -10,17 +10,20 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64)]
-CrawlId = Annotated[str, Meta(pattern=r"^([A-Za-z0-9][A-Za-z0-9_.-]*)?$", max_length=64)]
-BatchId = Annotated[str, Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.:-]*|-all)$", max_length=200)]
-IndexedBatchId = Annotated[str, Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.:-]*|-all|-reindex)$", max_length=200)]
-NewBatchId = Annotated[str, Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.:-]*)?$", max_length=200)]
+_END = r"$(?!\n)"
+"""The end of a text: ``$`` alone stands before a last line feed, too, in Python and not in JSON Schema."""
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*" + _END, max_length=64)]
+CrawlId = Annotated[str, Meta(pattern=r"^([A-Za-z0-9][A-Za-z0-9_.-]*)?" + _END, max_length=64)]
+BatchId = Annotated[str, Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.:-]*|-all)" + _END, max_length=200)]
+IndexedBatchId = Annotated[str, Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.:-]*|-all|-reindex)" + _END, max_length=200)]
+NewBatchId = Annotated[str, Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.:-]*)?" + _END, max_length=200)]
 Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Days = Annotated[float, Meta(ge=-36_500, le=36_500)]
-Url = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9+.-]*://[^\x00-\x1f\x7f]*$", max_length=4096)]
+Url = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9+.-]*://[^\x00-\x1f\x7f]*" + _END, max_length=4096)]
 Urls = Annotated[list[Url], Meta(max_length=10_000)]
-PropertyName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,200}$")]
-PropertyValue = Annotated[str, Meta(max_length=20_000)]
+PropertyName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,200}" + _END)]
+PropertyValue = Annotated[str, Meta(pattern=r"^[^\x00-\x08\x0b-\x1f\ufffe\uffff]*" + _END, max_length=20_000)]
+"""What an XML file can hold."""
 SEEDS = "seeds.txt"
 """The file of seeds in the folder of a job; it stands for itself in the words of a job."""
 

@@ -13,6 +13,7 @@ from nutch2py.conf import Configuration
 from nutch2py.crawl_reader import CrawlReader
 from nutch2py.errors import NutchError
 from nutch2py.joblog.entry import JobEntry
+from nutch2py.reporting import warn
 from nutch2py.rest.audit import Audit
 from nutch2py.rest.children import Child, Children, Spec
 from nutch2py.rest.configurations import Configurations
@@ -50,7 +51,12 @@ class Office:
     def caller(self, authorization: str) -> Caller | None:
         """Return who asks; None when that is not known."""
         if self.tokens.path is not None:
-            return self.tokens.caller(authorization)
+            try:
+                return self.tokens.caller(authorization)
+            except NutchError as error:
+                warn(str(error))  # it names files of this machine, which are nobody's business who has no token
+                told = "the server cannot read its tokens (its own messages say why)"
+                raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, told, {"Retry-After": "10"}) from error
         if not self.local:
             told = "on another address than loopback this needs tokens: set rest.tokens.file (docs/rest.md)"
             raise Refusal(HTTPStatus.FORBIDDEN, told)

@@ -10,19 +10,23 @@ from typing import Any
 
 import msgspec
 
+from nutch2py.rest.kinds import Name, PropertyName
 from nutch2py.rest.operation import Operation, Problem
 from nutch2py.rest.tokens import Role
 from nutch2py.version import __version__
 
+_V1 = "/api/v1"
 _TEMPLATE = "#/components/schemas/{name}"
 _PART = re.compile(r"{(\w+)(?::\w+)?}")
+_PARTS: dict[str, Any] = {"id": Name, "name": PropertyName}
+"""What the parts of paths can be."""
 
 
 def document(operations: Sequence[Operation]) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of operations."""
     types = [each for one in operations for each in (one.answer, one.body) if each not in (None, str)]
     queries = [one.query for one in operations if one.query is not None]
-    wanted = [*types, *queries, Problem]
+    wanted = [*types, *queries, Problem, *_PARTS.values()]
     schemas, components = msgspec.json.schema_components(wanted, ref_template=_TEMPLATE)
     of = {id(kind): schema for kind, schema in zip(wanted, schemas, strict=True)}
     paths: dict[str, dict[str, Any]] = {}
@@ -45,14 +49,15 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
 def _described(one: Operation, of: dict[int, Any], components: dict[str, Any]) -> dict[str, Any]:
     """Return what is said of an operation."""
     parameters: list[dict[str, Any]] = [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in _PART.findall(one.path)
+        {"name": name, "in": "path", "required": True, "schema": of[id(_PARTS[name])]}
+        for name in _PART.findall(one.path)
     ]
     for name, schema in _query(one, of, components).items():
         parameters.append({"name": name, "in": "query", "required": False, "schema": schema})
     problem = {"content": {"application/json": {"schema": of[id(Problem)]}}}
     codes = [HTTPStatus.BAD_REQUEST, HTTPStatus.TOO_MANY_REQUESTS]
     if one.role > Role.NOBODY:
-        codes += [HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN]
+        codes += [HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.SERVICE_UNAVAILABLE]
     if one.role > Role.NOBODY or _PART.search(one.path):
         codes += [HTTPStatus.NOT_FOUND]
     if one.changes:
@@ -62,6 +67,7 @@ def _described(one: Operation, of: dict[int, Any], components: dict[str, Any]) -
     said: dict[str, Any] = {
         "summary": one.summary,
         "operationId": _identifier(one),
+        "tags": [_tag(one)],
         "x-role": one.role.name.lower(),
         "parameters": parameters,
         "responses": {str(int(code)): {"description": code.phrase, **problem} for code in sorted(codes)},
@@ -90,8 +96,15 @@ def _query(one: Operation, of: dict[int, Any], components: dict[str, Any]) -> di
 
 
 def _identifier(one: Operation) -> str:
-    words = re.findall(r"\w+", one.path.removeprefix("/api/v1"))
+    words = re.findall(r"\w+", one.path.removeprefix(_V1))
     return "_".join([one.method.lower(), *words])
+
+
+def _tag(one: Operation) -> str:
+    """Return what an operation is about, by which generated clients group them: ``jobs`` …, ``nutch2``, ``server``."""
+    if one.path.startswith(_V1):
+        return re.findall(r"\w+", one.path.removeprefix(_V1))[0]
+    return "server" if one.role == Role.NOBODY or one.path == "/metrics" else "nutch2"
 
 
 def page(operations: Sequence[Operation]) -> str:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 import msgspec
 from starlette.requests import Request
@@ -21,9 +21,10 @@ from starlette.routing import Route
 from nutch2py.errors import IndexingError, InputError, LockedError, NutchError, StoreError
 from nutch2py.rest.gatekeeper import Gatekeeper
 from nutch2py.rest.office import Office
-from nutch2py.rest.refusal import Refusal
+from nutch2py.rest.refusal import Refusal, storage_refusal
 from nutch2py.rest.tokens import Caller, Role
 
+_FIELDS = 20  # of a form
 _LOG = logging.getLogger("nutch2py.rest")
 
 
@@ -59,16 +60,8 @@ class Operation:
     media: str = "application/json"
     form: bool = False
 
-    def routes(self, gatekeeper: Gatekeeper) -> list[Route]:
-        """Return what answers; Nutch 2's paths may end in a slash, as clients of it write them."""
-
-        async def endpoint(request: Request) -> Response:
-            return await self._answered(gatekeeper, request)
-
-        paths = [self.path] if self.path.startswith("/api") else [self.path, f"{self.path}/"]
-        return [Route(path, endpoint, methods=[self.method]) for path in paths]
-
-    async def _answered(self, gatekeeper: Gatekeeper, request: Request) -> Response:
+    async def answered(self, gatekeeper: Gatekeeper, request: Request) -> Response:
+        """Return the answer to a request; what was refused for who asked, or changes anything, is written down."""
         office, begun, who = gatekeeper.office, time.monotonic(), ""
         what = ""
         try:
@@ -79,11 +72,11 @@ class Operation:
             result = await gatekeeper.threads.run(self.handler, call)
             what = str(getattr(result, "id", ""))
             answer = self._response(result)
-        except (NutchError, msgspec.MsgspecError) as error:
+        except (NutchError, msgspec.MsgspecError, OSError) as error:
             answer, what = refused(error), str(error)
         method, status = request.method, answer.status_code
         office.metrics.count(method, self.path, status, time.monotonic() - begun)
-        _LOG.info("%s %s %d %s", method, request.url.path, status, who)
+        _LOG.info("%s %s %d %s", method, quote(request.url.path), status, who)  # a path may hold line ends
         if self.changes or status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS):
             address = request.client.host if request.client else ""
             await gatekeeper.threads.run(office.audit.note, who, address, method, request.url.path, status, what)
@@ -104,16 +97,53 @@ class Operation:
             return None
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if self.form and kind == "application/x-www-form-urlencoded":
-            return msgspec.convert(dict(parse_qsl(body.decode("utf-8", "replace"))), self.body)
+            return msgspec.convert(_form(body), self.body)
         if kind != "application/json":
             raise Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body is to be JSON: Content-Type: application/json")
-        return msgspec.json.decode(body, type=self.body)
+        try:
+            return msgspec.json.decode(body, type=self.body)
+        except RecursionError:
+            raise InputError("the body is nested too deep") from None
 
     def _response(self, result: Any) -> Response:
         if self.answer is None:
             return Response(status_code=HTTPStatus.NO_CONTENT)
         data = result.encode("utf-8", "replace") if self.media != "application/json" else msgspec.json.encode(result)
         return Response(data, self.status, {"Cache-Control": "no-store"}, media_type=self.media)
+
+
+def paths(operations: Iterable[Operation], gatekeeper: Gatekeeper) -> list[Route]:
+    """Return what answers; Nutch 2's paths may end in a slash, as clients of it write them.
+
+    A path is one route, whatever its methods: so a method that it has not is told which it has.
+    """
+    by_path: dict[str, dict[str, Operation]] = {}
+    for one in operations:
+        by_path.setdefault(one.path, {})[one.method] = one
+    found = []
+    for path, by_method in by_path.items():
+        written = [path] if path.startswith("/api") else [path, f"{path}/"]
+        for each in written:
+            route = Route(each, _endpoint(by_method, gatekeeper), methods=[*by_method])
+            if route.methods is not None and "GET" in by_method and by_method["GET"].changes:
+                route.methods.discard("HEAD")  # which asks for nothing to be done
+            found.append(route)
+    return found
+
+
+def _endpoint(by_method: Mapping[str, Operation], gatekeeper: Gatekeeper) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        one = by_method.get(request.method) or by_method["GET"]  # for HEAD
+        return await one.answered(gatekeeper, request)
+
+    return endpoint
+
+
+def _form(body: bytes) -> dict[str, str]:
+    try:
+        return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_FIELDS))
+    except ValueError:
+        raise InputError(f"a form has at most {_FIELDS} fields") from None
 
 
 class Problem(msgspec.Struct):
@@ -126,6 +156,8 @@ class Problem(msgspec.Struct):
 def refused(error: Exception) -> Response:
     """Return the answer to a request that was not done."""
     status, headers = HTTPStatus.INTERNAL_SERVER_ERROR, {}
+    if isinstance(error, OSError):
+        error = storage_refusal(error)
     if isinstance(error, Refusal):
         status, headers = error.status, error.headers
     elif isinstance(error, LockedError):

@@ -10,6 +10,7 @@ from nutch2py.rest import api, nutch2
 from nutch2py.rest.events import Events
 from nutch2py.rest.gatekeeper import Gatekeeper
 from nutch2py.rest.openapi import document, page
+from nutch2py.rest.operation import paths
 
 OPERATIONS = [*api.OPERATIONS, *nutch2.OPERATIONS]
 """All operations: our own paths, and those of Nutch 2."""
@@ -25,6 +26,6 @@ def routes(gatekeeper: Gatekeeper, stopping: str) -> list[BaseRoute]:
     async def docs(_: Request) -> Response:
         return HTMLResponse(shown)
 
-    found: list[BaseRoute] = [route for one in OPERATIONS for route in one.routes(gatekeeper)]
+    found: list[BaseRoute] = [*paths(OPERATIONS, gatekeeper)]
     found.append(Route("/api/events", Events(gatekeeper, stopping).answer))
     return [*found, Route("/api/openapi.json", openapi), Route("/api/docs", docs)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -21,6 +22,9 @@ LARGE = frozenset({"content", "text"})
 """Fields that are read only when they are named."""
 _MOST = 200_000
 """Characters of a value; what is longer is cut."""
+SEARCHING = 10.0
+_OF_EVERY_ROW = frozenset({WebPage.batch_id, WebPage.fetch_time})
+"""Read whatever is asked for: a row without any cell of what is read is passed over."""
 _MOST_CHARACTERS = 8 << 20
 """Of the rows of an answer, about; what comes after them is asked for with ``next``."""
 
@@ -57,14 +61,18 @@ def one_row(conf: Configuration, url: str, fields: frozenset[Field[Any]]) -> Row
 def some_rows(
     conf: Configuration, keys: KeyRange, fields: frozenset[Field[Any]], limit: int, batch_id: str = ""
 ) -> Rows:
-    """Return the first rows of a range, with ``batch_id`` those that a batch was the last to have."""
+    """Return the first rows of a range, with ``batch_id`` those that a batch was the last to have.
+
+    Rows of other batches are passed over for :data:`SEARCHING` seconds, so that no request reads a whole table.
+    """
     found: list[dict[str, Any]] = []
     size = 0
-    for key, page in open_store(conf, WebPage).scan(Query(fields | {WebPage.batch_id}, keys)):
+    ends = time.monotonic() + SEARCHING
+    for key, page in open_store(conf, WebPage).scan(Query(fields | _OF_EVERY_ROW, keys)):
+        if len(found) == limit or size > _MOST_CHARACTERS or time.monotonic() > ends:
+            return Rows(rows=found, next=key)
         if batch_id and page.batch_id != batch_id:
             continue
-        if len(found) == limit or size > _MOST_CHARACTERS:
-            return Rows(rows=found, next=key)
         found.append(row(key, page, fields))
         size += len(str(found[-1]))
     return Rows(rows=found, next=None)

@@ -7,8 +7,7 @@ import os
 import secrets
 import threading
 from collections.abc import Callable
-from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -20,8 +19,10 @@ from nutch2py.reporting import warn
 from nutch2py.rest.children import Child, Children
 from nutch2py.rest.kinds import AnyRequest, Name, Request
 from nutch2py.rest.refusal import Refusal
-from nutch2py.rest.state import Shelf
+from nutch2py.rest.state import Shelf, read
 
+_PARTS = 5
+_LATER = timedelta(hours=1)  # until a damaged schedule is looked at again
 _EVERY = 1.0  # seconds between two looks at the clock
 
 
@@ -50,6 +51,23 @@ class Schedules(Shelf[Schedule]):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder / "schedules", Schedule, "schedule", "schedules")
+        self._seen: dict[str, tuple[tuple[int, int, int], Schedule]] = {}
+
+    def current(self) -> list[Schedule]:
+        """Return all schedules as :meth:`all` does, and read only those whose files have changed."""
+        seen: dict[str, tuple[tuple[int, int, int], Schedule]] = {}
+        for each in self.ids():
+            try:
+                found = self._path(each).stat()
+            except (OSError, InputError):
+                continue
+            stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+            known = self._seen.get(each)
+            schedule = known[1] if known is not None and known[0] == stamp else read(self._path(each), Schedule)
+            if schedule is not None:
+                seen[each] = (stamp, schedule)
+        self._seen = seen
+        return [schedule for _, schedule in seen.values()]
 
     def store(self, new: NewSchedule, by: str) -> Schedule:
         """Store a schedule, in the place of one with its id."""
@@ -68,6 +86,8 @@ def following(cron: str, moment: datetime) -> datetime | None:
     '2026-01-01T04:30:00+00:00'
     """
     try:
+        if len(cron.split()) != _PARTS:  # six would be seconds
+            raise CronSimError(f"{len(cron.split())} parts")
         return next(CronSim(cron, moment), None)
     except CronSimError as error:
         told = "write minute, hour, day of month, month and day of week, as in 30 4 * * 1"
@@ -111,17 +131,26 @@ class Clock:
                 os.close(lock)
 
     def tick(self, moment: datetime) -> list[Child]:
-        """Begin what is due at a moment. What was due while no server ran is not made up for, as with cron."""
+        """Begin what is due at a moment. What was due while no server ran is not made up for, as with cron.
+
+        A schedule whose file is damaged, or whose job cannot begin, keeps no other waiting.
+        """
         begun = []
-        for schedule in self._schedules.all():
+        for schedule in self._schedules.current():
             since = self._since.get(schedule.id, self._began)
-            due = following(schedule.cron, since)
-            if due is None or due > moment:
-                continue
-            self._since[schedule.id] = moment
-            if schedule.enabled and not self._runs(schedule.id):
-                with suppress(Refusal):  # too many jobs run: the next time is another
+            try:
+                due = following(schedule.cron, since)
+                if due is None or due > moment:
+                    continue
+                self._since[schedule.id] = moment
+                if schedule.enabled and not self._runs(schedule.id):
                     begun.append(self._start(schedule.job, schedule.by, schedule.id))
+            except Refusal:  # too many jobs run: the next time is another
+                continue
+            except (OSError, NutchError) as error:
+                if self._since.get(schedule.id) != moment:  # else its time was used up
+                    self._since[schedule.id] = moment + _LATER
+                warn(f"schedule {schedule.id}: {error}")
         return begun
 
     def _runs(self, schedule_id: str) -> bool:

@@ -7,6 +7,7 @@ import fcntl
 import os
 import re
 import secrets
+import stat
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import InputError
+from nutch2py.errors import ConfigurationError, InputError
 from nutch2py.rest.refusal import Refusal, not_found
 
 T = TypeVar("T")
@@ -23,22 +24,23 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 def state_folder(conf: Configuration) -> Path:
-    """Return ``rest.folder``; nothing is made."""
-    return conf.absolute(conf.get_trimmed("rest.folder", "rest"))
+    """Return ``rest.folder``; nothing is made. Raises ConfigurationError when anybody could put things into it."""
+    folder = conf.absolute(conf.get_trimmed("rest.folder", "rest"))
+    with contextlib.suppress(OSError):
+        if folder.stat().st_mode & stat.S_IWOTH:
+            raise ConfigurationError(f"anybody can write in {folder}: chmod o-w it, or name another in rest.folder")
+    return folder
 
 
 def made(folder: Path) -> Path:
     """Return a folder, which is made if need be, for its owner alone."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot make {folder}: {error.strerror}: name another in rest.folder") from error
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
 
 def checked_name(name: str, what: str) -> str:
     """Return what can be the name of a file and nothing else; raise InputError for any other."""
-    if not _NAME.fullmatch(name) or ".." in name:
+    if not _NAME.fullmatch(name):
         raise InputError(f"{name!r:.100} is no name of a {what}: use up to 64 letters, digits, '_', '-' and '.'")
     return name
 
@@ -46,16 +48,21 @@ def checked_name(name: str, what: str) -> str:
 def write(path: Path, value: object) -> None:
     """Write a value as JSON: all of it or nothing is there."""
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123
-        file.write(value if isinstance(value, bytes) else msgspec.json.encode(value))
-    part.replace(path)
+    try:
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123
+            file.write(value if isinstance(value, bytes) else msgspec.json.encode(value))
+        part.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
 
 
 def read(path: Path, kind: type[T]) -> T | None:
     """Return what :func:`write` wrote; None when nothing is there, or it is damaged."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, msgspec.MsgspecError, RecursionError):
         return None
 
 
@@ -69,7 +76,7 @@ class Shelf(Generic[T]):
 
     def ids(self) -> list[str]:
         """Return the ids."""
-        return sorted(path.stem for path in self.folder.glob("[!.]*.json"))
+        return sorted(path.stem for path in self.folder.glob("[!.]*.json") if _NAME.fullmatch(path.stem))
 
     def all(self) -> list[T]:
         """Return all values, in the order of their ids."""

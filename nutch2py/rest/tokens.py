@@ -93,7 +93,10 @@ def _parsed(path: Path) -> dict[str, Caller]:
             continue
         if len(parts) < 3 or len(parts[2]) != 64:
             raise ConfigurationError(f"{path} line {number} is no token: write name, role and checksum")
-        callers[parts[2]] = Caller(parts[0], Role.named(parts[1]))
+        try:
+            callers[parts[2]] = Caller(parts[0], Role.named(parts[1]))
+        except InputError as error:
+            raise ConfigurationError(f"{path} line {number}: {error}") from error
     return callers
 
 

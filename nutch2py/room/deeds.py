@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Route
 from nutch2py.errors import InputError, NutchError
 from nutch2py.rest.gatekeeper import Gatekeeper
 from nutch2py.rest.kinds import Crawl
-from nutch2py.rest.refusal import Refusal
+from nutch2py.rest.refusal import Refusal, storage_refusal
 from nutch2py.rest.tokens import Caller, Role
 from nutch2py.room.answers import Look, answer, refused
 
@@ -60,10 +60,11 @@ async def _done(gatekeeper: Gatekeeper, deed: Callable[[Form, Caller], str], req
             raise InputError(f"a form has at most {_FIELDS} fields") from None
         what = await gatekeeper.threads.run(deed, form, caller)
         made: Response = RedirectResponse("/crawl", HTTPStatus.SEE_OTHER)
-    except (NutchError, msgspec.ValidationError) as error:
-        what = str(error)
-        if isinstance(error, Refusal):
-            made = refused(path, error)
+    except (NutchError, msgspec.ValidationError, OSError) as error:
+        known = storage_refusal(error) if isinstance(error, OSError) else error
+        what = str(known)
+        if isinstance(known, Refusal):
+            made = refused(path, known)
         elif path == "/crawl/new":
             made = answer(path, _form(form, what), HTTPStatus.BAD_REQUEST)
         else:

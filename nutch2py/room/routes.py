@@ -10,7 +10,7 @@ from typing import Any
 
 from anyio import to_thread
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from nutch2py.crawl_reader import CrawlReader
@@ -87,10 +87,9 @@ async def _file(text: str, kind: str, _: Request) -> Response:
 async def _events(gatekeeper: Gatekeeper, watch: Watch, request: Request) -> Response:
     try:
         gatekeeper.admitted(request, Role.READ, changes=False)
+        return gatekeeper.streams.answer(_stream(watch, request), HEADERS)
     except Refusal as error:
         return refused("/crawl/events", error)
-    headers = {**HEADERS, "Content-Type": "text/event-stream; charset=utf-8"}
-    return StreamingResponse(_stream(watch, request), headers=headers)
 
 
 async def _stream(watch: Watch, request: Request) -> AsyncIterator[str]:

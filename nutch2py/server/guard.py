@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
@@ -15,6 +16,7 @@ from nutch2py.server.headers import HEADERS
 from nutch2py.server.protocol import MAX_HEAD
 
 MAX_HEADERS = 100
+_HOST = re.compile(r"(?:\[([^\[\]/?#@]*)\]|([^\[\]:/?#@]*))(?::\d*)?")
 
 
 class Guard:
@@ -64,10 +66,9 @@ def _plain(status: HTTPStatus) -> Response:
 
 
 def _host_name(header: str) -> str:
-    try:
-        return urlsplit(f"//{header}").hostname or ""
-    except ValueError:
-        return ""
+    """Return the name in a header ``Host``; "" for what is no name and port: what is read leniently hides names."""
+    found = _HOST.fullmatch(header)
+    return (found[1] or found[2]).lower() if found else ""
 
 
 def is_loopback(name: str) -> bool:

@@ -64,6 +64,10 @@ def test_who_may_only_read_changes_nothing(clients: dict[str, Client], tmp_path:
             status, _ = clients["read"].ask(method, path, body)
             assert (status == 403) == (changes or role > Role.READ), (method, path, body, status)
             assert status < 500
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    for who, refused in (("none", 401), ("read", 403)):
+        for path in ("/crawl/new", "/crawl/stop"):
+            assert clients[who].ask("POST", path, b"seeds=http%3A%2F%2Fa.test%2F&id=x", **form)[0] == refused
     assert held(tmp_path) == before
 
 

@@ -1,0 +1,117 @@
+"""A client that is generated of the OpenAPI document drives a whole crawl: what a stranger's program would do."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nutch2py.rest.openapi import document
+from nutch2py.rest.routes import OPERATIONS
+from nutch2py.rest.tokens import Role, add_token
+from tests.jobs.crawl import site
+from tests.rest.conftest import PATIENCE, running, settings
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Generate a client, and give the name of its package, which can be imported."""
+    folder = tmp_path_factory.mktemp("generated")
+    (folder / "openapi.json").write_text(json.dumps(document(OPERATIONS)))
+    (folder / "config.json").write_text(json.dumps({"post_hooks": []}))
+    words = ["generate", "--path", "openapi.json", "--config", "config.json", "--meta", "none", "--output-path"]
+    command = [sys.executable, "-m", "openapi_python_client", *words, "nutch2py_rest", "--fail-on-warning"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    sys.path.insert(0, str(folder))
+    yield "nutch2py_rest"
+    sys.path.remove(str(folder))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "nutch2py_rest"]:
+        del sys.modules[name]
+
+
+class Caller:
+    """Calls the generated functions by the ids of their operations, and makes the generated types."""
+
+    def __init__(self, package: str, url: str, token: str) -> None:
+        self._package = package
+        self._client = import_module(package).AuthenticatedClient(base_url=url, token=token)
+
+    def model(self, name: str, **fields: Any) -> Any:
+        """Return a value of a generated type."""
+        return getattr(import_module(f"{self._package}.models"), name)(**fields)
+
+    def call(self, tag: str, operation: str, *path: str, **given: Any) -> tuple[int, Any]:
+        """Return the status and the answer, of its generated type."""
+        module = import_module(f"{self._package}.api.{tag}.{operation}")
+        answer = module.sync_detailed(*path, client=self._client, **given)
+        return int(answer.status_code), answer.parsed
+
+    def done(self, job: str, **fields: Any) -> Any:
+        """Run a job to its end, and return it."""
+        kind = {"Updatedb": "UpdateDb", "Readdb": "ReadDb"}.get(job.title(), job.title())
+        tag = getattr(import_module(f"{self._package}.models"), f"{kind}Job")(job)
+        status, begun = self.call("jobs", "post_jobs", body=self.model(kind, job=tag, crawl_id="c", **fields))
+        assert status == 201, begun
+        return self.until(begun.id)
+
+    def until(self, job_id: str) -> Any:
+        """Poll a job until it has ended."""
+        ends = time.monotonic() + PATIENCE
+        while True:
+            status, job = self.call("jobs", "get_jobs_id", job_id)
+            assert status == 200, job
+            if job.state.value not in ("running", "stopping", "killing"):
+                return job
+            assert time.monotonic() < ends, job
+            threading.Event().wait(0.1)
+
+
+def test_a_generated_client_drives_a_whole_crawl(generated: str, tmp_path: Path) -> None:
+    conf = settings(tmp_path, rest_tokens_file=str(tmp_path / "tokens"))
+    token = add_token(conf, "robot", Role.RUN)
+    with running(conf) as server, site() as url:
+        caller = Caller(generated, server.url.rstrip("/"), token)
+        new = caller.model("NewSeedList", id="mine", urls=[f"{url}/7"])
+        assert caller.call("seeds", "post_seeds", body=new)[0] == 201
+        inject = caller.done("inject", seed_list="mine")
+        assert (inject.state.value, inject.exit_code) == ("finished", 0), inject
+        for batch in ("one", "two"):
+            caller.done("generate", top_n=5, batch_id=batch)
+            assert [each.id for each in caller.call("batches", "get_batches", crawl_id="c")[1]] == [batch]
+            for step in ("fetch", "parse", "updatedb", "index"):
+                ended = caller.done(step, batch_id=batch)
+                assert (ended.state.value, ended.exit_code) == ("finished", 0), ended
+        figures = caller.call("statistics", "get_statistics", crawl_id="c")[1].figures
+        assert figures.status.to_dict()["status_fetched"] > 2
+        rows = caller.call("rows", "get_rows", crawl_id="c", limit=3)[1]
+        assert len(rows.rows) == 3
+        log = caller.call("log", "get_log", crawl_id="c")[1]
+        assert {entry.job for entry in log} == {"inject", "generate", "fetch", "parse", "updatedb", "index"}
+        # a crawl that has no end is aborted, and the table is taken up by what comes next
+        stay = import_module(f"{generated}.models").CrawlStay("host")
+        kind = import_module(f"{generated}.models").CrawlJob("crawl")
+        body = caller.model("Crawl", job=kind, crawl_id="c", seeds=["http://192.0.2.1/"], stay=stay)
+        begun = caller.call("jobs", "post_jobs", body=body)[1]
+        assert caller.call("jobs", "post_jobs_id_abort", begun.id)[1].state.value == "killed"
+        assert caller.done("readdb").exit_code == 0
+        assert caller.call("jobs", "delete_jobs_id", begun.id)[0] == 200
+        assert caller.call("jobs", "get_jobs_id", begun.id)[0] == 404
+        # by the clock
+        daily = caller.model("NewSchedule", id="daily", cron="30 4 * * *", job=body)
+        status, stored = caller.call("schedules", "post_schedules", body=daily)
+        assert (status, stored.by, stored.job.stay) == (201, "robot", stay)
+        assert [each.id for each in caller.call("schedules", "get_schedules")[1]] == ["daily"]
+        assert caller.call("schedules", "delete_schedules_id", "daily")[0] == 200
+        # refusals have their type, too
+        status, problem = caller.call("server", "get_metrics")
+        assert (status, "nutch2py_jobs" in problem) == (200, True)
+        status, problem = caller.call("nutch2", "get_admin")
+        assert (status, problem.status, "admin" in problem.error) == (403, 403, True)

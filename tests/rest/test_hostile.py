@@ -1,0 +1,337 @@
+"""What is sent and stored to make the server fail, stall, forget or tell too much."""
+
+from __future__ import annotations
+
+import errno
+import http.client
+import json
+import logging
+import os
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nutch2py import Crawl
+from nutch2py.errors import ConfigurationError
+from nutch2py.rest import rows
+from nutch2py.rest.office import Office
+from nutch2py.rest.routes import OPERATIONS
+from nutch2py.rest.streams import MOST
+from nutch2py.rest.tokens import Role, add_token
+from tests.rest.conftest import Client, running, settings
+
+CHECK = {"job": "checktable"}
+
+
+def raw(client: Client, method: str, path: str, **headers: str) -> http.client.HTTPResponse:
+    connection = http.client.HTTPConnection("127.0.0.1", client.server.address[1], timeout=60)
+    connection.request(method, path, headers=headers)
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    return answer
+
+
+# requests
+
+
+def test_a_body_that_is_nested_too_deep_is_refused(client: Client) -> None:
+    for depth in (1000, 100_000):
+        nested = "[" * depth + "]" * depth
+        for path, body in [
+            ("/job/create", f'{{"type":"FETCH","args":{{"a":{nested}}}}}'),
+            ("/api/v1/jobs", f'{{"job":"inject","more":{nested}}}'),
+            ("/api/v1/schedules", f'{{"cron":{nested}}}'),
+        ]:
+            status, told = client.ask("POST", path, body.encode(), **{"Content-Type": "application/json"})
+            assert (status, "error" in told) == (400, True), told
+
+
+def test_no_name_ends_in_a_line_feed(client: Client) -> None:
+    for job in ({"crawlId": "c\n"}, {"configuration": "default\n"}, {"properties": {"generate.max.count\n": "1"}}):
+        assert client.ask("POST", "/api/v1/jobs", {**CHECK, **job})[0] == 400
+    assert client.ask("POST", "/api/v1/jobs", {"job": "fetch", "batchId": "-all\n"})[0] == 400
+    assert client.ask("POST", "/api/v1/seeds", {"urls": ["http://a.test/\n"]})[0] == 400
+    assert client.ask("GET", "/api/v1/statistics?crawlId=c%0a")[0] == 400
+    assert client.ask("POST", "/api/v1/seeds", {"id": "a\n", "urls": []})[0] == 400
+
+
+def test_a_form_of_many_fields_is_refused(client: Client) -> None:
+    body = b"a=1&" * 100_000
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert client.ask("PUT", "/config/x/generate.max.count", body, **kind)[0] == 400
+
+
+def test_a_method_that_a_path_has_not_is_told_which_it_has(client: Client) -> None:
+    allowed: dict[str, set[str]] = {}
+    for one in OPERATIONS:
+        path = one.path.replace("{id}", "x").replace("{name}", "y")
+        allowed.setdefault(path, set()).add(one.method)
+    for path, methods in allowed.items():
+        if path in ("/job/create", "/admin/stop"):  # also an id of another path
+            continue
+        answer = raw(client, "PATCH", path)
+        told = {word.strip() for word in answer.headers["Allow"].split(",")}
+        assert (answer.status, told - {"HEAD"}) == (405, methods), path
+
+
+def test_to_ask_for_headers_alone_does_nothing(client: Client) -> None:
+    begun = client.begin(job="crawl", seeds=["http://192.0.2.1/"])
+    for path in (f"/job/{begun['id']}/abort", f"/job/{begun['id']}/stop", "/admin/stop?force=true"):
+        assert raw(client, "HEAD", path).status == 405
+    assert client.get(f"/api/v1/jobs/{begun['id']}")["state"] == "running"
+    assert client.ask("GET", f"/job/{begun['id']}/abort") == (200, True)
+
+
+def test_no_other_name_leads_to_a_server_on_loopback(client: Client) -> None:
+    """DNS rebinding: a page of another site whose name was made to point here."""
+    for one in OPERATIONS:
+        path = one.path.replace("{id}", "x").replace("{name}", "y")
+        for host in ("evil.test", "127.0.0.1.evil.test", "localhost.evil.test:8080", "[::1].evil.test", ""):
+            assert raw(client, one.method, path, Host=host).status in (400, 421), (one.path, host)
+    for path in ("/api/events", "/crawl", "/crawl/events", "/crawl/new", "/", "/search.json", "/api/openapi.json"):
+        assert raw(client, "GET", path, Host="evil.test").status == 421
+    for name in ("localhost", "127.0.0.1", "[::1]", "127.8.9.10"):
+        assert raw(client, "GET", "/health", Host=f"{name}:{client.server.address[1]}").status == 200
+
+
+def test_a_path_makes_no_line_of_the_log(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "nutch2py.rest"):
+        client.ask("GET", "/api/v1/seeds/a%0aDELETE%20x%0d%1b[2J")
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line.isprintable()
+
+
+def test_streams_of_events_have_a_number_and_give_their_places_back(client: Client) -> None:
+    streams = client.server.app.state.gatekeeper.streams
+    opened = []
+    for number in range(MOST):
+        connection = http.client.HTTPConnection("127.0.0.1", client.server.address[1], timeout=60)
+        connection.request("GET", "/api/events" if number % 2 else "/crawl/events")
+        answer = connection.getresponse()
+        assert answer.status == 200
+        opened.append((connection, answer))
+    assert client.ask("GET", "/api/events")[0] == 429
+    assert client.ask("GET", "/crawl/events")[0] == 429
+    assert client.ask("GET", "/health")[0] == 200
+    for connection, answer in opened:
+        answer.close()
+        connection.close()
+    for _ in range(40):  # who hangs up at once, before anything was answered
+        with socket.create_connection(client.server.address) as hasty:
+            hasty.sendall(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    ends = time.monotonic() + 60
+    while streams.open:
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+
+
+def test_a_batch_that_has_no_rows_does_not_read_the_whole_table(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Crawl(client.server.app.state.gatekeeper.office.conf) as crawl:
+        crawl.inject([f"http://127.0.0.1/{number}" for number in range(50)])
+    assert client.ask("POST", "/db", {"batchId": "none"}) == (200, {"values": []})
+    read = []
+    monkeypatch.setattr(rows, "SEARCHING", -1.0)
+    monkeypatch.setattr(rows, "row", read.append)
+    found = rows.some_rows(client.server.app.state.gatekeeper.office.conf, rows.key_range("", "", ""),
+                           rows.chosen(["status"]), 10, "none")  # fmt: skip
+    assert (found.rows, read) == ([], [])
+    assert found.next is not None
+
+
+def test_a_row_that_has_not_what_is_asked_for_is_a_row(client: Client) -> None:
+    with Crawl(client.server.app.state.gatekeeper.office.conf) as crawl:
+        crawl.inject(["http://127.0.0.1/a"])
+    assert client.get("/api/v1/rows?fields=status") == {
+        "rows": [{"url": "http://127.0.0.1/a", "status": 0}],
+        "next": None,
+    }
+
+
+# schedules
+
+
+@pytest.mark.parametrize("cron", ["* * * * * *", "0 0 0 30 4 *", "@daily", "* * * * *\n*", "0 0 31 2 *", "99 * * * *"])
+def test_no_schedule_begins_each_second_or_never(client: Client, cron: str) -> None:
+    assert client.ask("POST", "/api/v1/schedules", {"cron": cron, "job": CHECK})[0] == 400
+
+
+def test_a_damaged_schedule_keeps_no_other_waiting(client: Client) -> None:
+    office = client.server.app.state.gatekeeper.office
+    office.clock.end()
+    for name in ("a", "b", "c"):
+        client.ask("POST", "/api/v1/schedules", {"id": name, "cron": "30 4 * * *", "job": CHECK})
+    folder = office.schedules.folder
+    (folder / "a.json").write_text((folder / "a.json").read_text().replace("30 4", "99 4"))
+    (folder / "b.json").write_bytes(b"\x00\xff{")
+    (folder / "odd name.json").write_text("{}")
+    begun = office.clock.tick(datetime.now(UTC) + timedelta(days=1))
+    assert [child.schedule for child in begun] == ["c"]
+    listed = client.get("/api/v1/schedules")
+    assert [(each["id"], each["next"] is None) for each in listed] == [("a", True), ("c", False)]
+    for child in begun:
+        client.until(child.id, "failed")
+
+
+def test_a_schedule_is_read_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    office = client.server.app.state.gatekeeper.office
+    office.clock.end()
+    client.ask("POST", "/api/v1/schedules", {"id": "a", "cron": "30 4 * * *", "job": CHECK})
+    assert len(office.schedules.current()) == 1
+    monkeypatch.setattr("nutch2py.rest.schedules.read", None)
+    assert len(office.schedules.current()) == 1
+
+
+# tokens
+
+
+def test_who_reads_sees_no_secret_of_a_schedule(tmp_path: Path) -> None:
+    conf = settings(tmp_path, rest_tokens_file=str(tmp_path / "tokens"))
+    admin, read = add_token(conf, "root", Role.ADMIN), add_token(conf, "eye", Role.READ)
+    secret = {"solr.auth.password": "hidden-one", "solr.server.url": "http://me:hidden-two@localhost/solr"}
+    with running(conf) as server:
+        body = {"id": "s", "cron": "30 4 * * *", "job": {**CHECK, "properties": secret}}
+        assert Client(server, admin).ask("POST", "/api/v1/schedules", body)[0] == 201
+        eye = Client(server, read)
+        for path in ("/api/v1/schedules", "/api/v1/schedules/s"):
+            assert "hidden" not in json.dumps(eye.get(path))
+        assert "hidden-one" in (tmp_path / "rest" / "schedules" / "s.json").read_text()  # the job is to have it
+
+
+def test_a_token_file_that_cannot_be_read_lets_nobody_in_and_tells_nobody_where_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    conf = settings(tmp_path, rest_tokens_file=str(file))
+    token = add_token(conf, "root", Role.ADMIN)
+    good = file.read_text()
+    with running(conf) as server:
+        client = Client(server, token)
+        for damage in ("one two\n", "a king " + "0" * 64 + "\n", None):
+            file.write_text(damage) if damage else file.unlink()
+            for given in (client, Client(server, "n2p_other")):
+                status, told = given.ask("GET", "/api/v1/jobs")
+                assert (status, str(tmp_path) in str(told)) == (503, False), told
+            assert client.ask("GET", "/crawl")[0] == 503
+        file.write_bytes(b"\x00\xff\xfe\n")
+        assert client.ask("GET", "/api/v1/jobs")[0] == 503
+        file.write_text(good)
+        os.utime(file, (1, 1))
+        assert client.ask("GET", "/api/v1/jobs")[0] == 200
+        file.write_text("")
+        assert client.ask("GET", "/api/v1/jobs")[0] == 401
+
+
+# the folder of the server
+
+
+def test_a_full_disk_is_told_and_leaves_nothing_behind(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    client.begin(**CHECK)
+    running_one = client.begin(job="crawl", seeds=["http://192.0.2.1/"])
+    office = client.server.app.state.gatekeeper.office
+    before = sorted(office.children.folder.iterdir())
+
+    real = os.open
+
+    def full(path: Any, flags: int, *more: Any, **others: Any) -> int:
+        if flags & os.O_CREAT:
+            raise OSError(errno.ENOSPC, "No space left on device", str(office.folder))
+        return real(path, flags, *more, **others)
+
+    def no_text(*_: object, **__: object) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device", str(office.folder))
+
+    with monkeypatch.context() as disk:
+        disk.setattr("nutch2py.rest.state.os.open", full)
+        disk.setattr(Path, "write_text", no_text)
+        for method, path, body in [
+            ("POST", "/api/v1/jobs", CHECK),
+            ("POST", "/job/create", {"type": "READDB"}),
+            ("POST", "/api/v1/seeds", {"urls": []}),
+            ("POST", "/api/v1/configurations", {"id": "x"}),
+            ("POST", "/api/v1/schedules", {"cron": "30 4 * * *", "job": CHECK}),
+        ]:
+            status, told = client.ask(method, path, body)
+            assert (status, "No space left" in told["error"], str(office.folder) in told["error"]) == (503, True, False)
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        assert client.ask("POST", "/crawl/new", b"seeds=http%3A%2F%2F192.0.2.1%2F", **form)[0] == 503
+        assert client.ask("POST", f"/api/v1/jobs/{running_one['id']}/abort")[1]["state"] == "killed"
+    assert sorted(office.children.folder.iterdir()) == before
+    assert client.ask("POST", "/api/v1/seeds", {"urls": []})[0] == 201
+
+
+def test_a_job_that_a_killed_server_began_to_make_is_no_job(client: Client, tmp_path: Path) -> None:
+    done = client.until(client.begin(**CHECK)["id"], "failed")
+    jobs = tmp_path / "rest" / "jobs"
+    whole = (jobs / done["id"] / "job.json").read_bytes()
+
+    def left(number: int, **files: bytes) -> str:
+        folder = jobs / f"{number:013d}-abcdef"
+        folder.mkdir()
+        for name, data in files.items():
+            (folder / name.replace("_", ".")).write_bytes(data)
+        return folder.name
+
+    def told(name: str) -> bytes:
+        return whole.replace(done["id"].encode(), name.encode())
+
+    nothing = [left(1), left(2, job_json=b""), left(3, job_json=whole[:40]), left(4, seeds_txt=b"http://a/\n")]
+    names = [f"{number:013d}-abcdef" for number in range(5, 10)]
+    left(5, job_json=told(names[0]))
+    left(6, job_json=told(names[1]), lock=b"")
+    left(7, job_json=told(names[2]), lock=b"", exit=b"\xff\xfe", pid=b"\xff", session=b"x", output=b"\xff")
+    left(8, job_json=told(names[3]), lock=b"", exit=b"", asked=b"\x00")
+    left(9, job_json=told(names[4]), lock=b"", exit=b"9" * 5000)
+    (jobs / "0000000000010-abcdef").symlink_to("/etc")
+    (jobs / "0000000000011-abcdef").write_text("a file")
+    found = {job["id"]: job["state"] for job in client.get("/api/v1/jobs")}
+    assert found == {done["id"]: "failed", **dict.fromkeys(names, "killed")}
+    for name in nothing:
+        assert client.ask("GET", f"/api/v1/jobs/{name}")[0] == 404
+        os.utime(jobs / name, (1, 1))
+    for name in names:
+        for path in (f"/api/v1/jobs/{name}", f"/api/v1/jobs/{name}/output", f"/job/{name}", f"/job/{name}/stop"):
+            assert client.ask("GET", path)[0] == 200
+        assert client.ask("POST", f"/api/v1/jobs/{name}/abort")[0] == 200
+    assert client.ask("GET", "/crawl/jobs")[0] in (200, 404)
+    client.until(client.begin(**CHECK)["id"], "failed")
+    assert not any((jobs / name).exists() for name in nothing)
+    assert Path("/etc/passwd").exists()
+
+
+def test_two_servers_over_one_folder(tmp_path: Path) -> None:
+    conf = settings(tmp_path, rest_jobs_running="3", rest_jobs_keep="1", rest_requests_per_second="0")
+    with running(conf) as first, running(conf) as second:
+        clients = [Client(first), Client(second)]
+        endless = [{"job": "crawl", "seeds": ["http://192.0.2.1/"], "crawlId": f"c{n}"} for n in range(6)]
+        with ThreadPoolExecutor(4) as pool:
+            begun = list(pool.map(lambda n: clients[n % 2].ask("POST", "/api/v1/jobs", endless[n]), range(6)))
+        assert sorted(status for status, _ in begun) == [201] * 3 + [429] * 3
+        jobs = [job["id"] for status, job in begun if status == 201]
+        # each stops and aborts what the other has begun
+        other = {job["id"]: clients[1 - n % 2] for n, (status, job) in enumerate(begun) if status == 201}
+        assert other[jobs[0]].ask("POST", f"/api/v1/jobs/{jobs[0]}/abort")[1]["state"] == "killed"
+        for job in jobs[1:]:
+            assert other[job].ask("POST", f"/api/v1/jobs/{job}/stop")[0] == 200
+            other[job].until(job, "stopped")
+        with ThreadPoolExecutor(4) as pool:  # while one reads, another forgets
+            begun = list(pool.map(lambda n: clients[n % 2].ask("POST", "/api/v1/jobs", CHECK), range(3)))
+            seen = list(pool.map(lambda n: clients[n % 2].ask("GET", "/api/v1/jobs")[0], range(40)))
+        assert {status for status, _ in begun} <= {201, 429}
+        assert {*seen} == {200}
+        ends = time.monotonic() + 60
+        while any(job["state"] == "running" for job in clients[0].get("/api/v1/jobs")):
+            assert time.monotonic() < ends
+            time.sleep(0.05)
+
+
+def test_a_folder_that_is_open_to_anybody_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "rest").mkdir()
+    (tmp_path / "rest").chmod(0o777)
+    with pytest.raises(ConfigurationError, match="anybody can write"):
+        Office(settings(tmp_path), local=True)

@@ -1,0 +1,56 @@
+"""schemathesis asks whatever the OpenAPI document allows, and what it does not: nothing fails, all answers conform.
+
+``scripts/test long`` asks more. It is not checked that all is accepted which the types allow: an id that nobody has
+stored, or a field that no row has, is refused by more than types.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nutch2py import Crawl
+from nutch2py.rest.tokens import Role, add_token
+from tests.rest.conftest import running, settings
+
+CHECKS = [
+    "not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance",
+    "response_headers_conformance", "negative_data_rejection", "unsupported_method", "allow_header_conformance",
+    "ignored_auth", "use_after_free",
+]  # fmt: skip
+
+_SETTINGS = """
+[checks.negative_data_rejection]
+expected-statuses = ["400", "401", "403", "404", "409", "413", "415", "429"]
+"""
+
+
+def asked(folder: Path, *options: str) -> None:
+    """Let schemathesis ask a server, for which jobs are too many and which does not end."""
+    conf = settings(folder, rest_tokens_file=str(folder / "tokens"), rest_requests_per_second="0")
+    token = add_token(conf, "root", Role.ADMIN)
+    with Crawl(conf) as crawl:
+        crawl.inject(["http://a.test/"])
+    with running(conf) as server:
+        office = server.app.state.gatekeeper.office
+        office.children._running = 0
+        office.stop_server = lambda: None
+        (folder / "schemathesis.toml").write_text(_SETTINGS)
+        command = [sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()", "run",
+                   f"{server.url}api/openapi.json", "--header", f"Authorization: Bearer {token}", "--no-color",
+                   "--checks", ",".join(CHECKS), "--generation-database", "none", *options]  # fmt: skip
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert server.app.state.gatekeeper.office.children.all() == []
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+
+
+def test_a_few_requests_of_each_kind(tmp_path: Path) -> None:
+    asked(tmp_path, "--phases", "fuzzing", "--max-examples", "2", "--seed", "7")
+
+
+@pytest.mark.long
+def test_many_requests(tmp_path: Path) -> None:
+    asked(tmp_path, "--max-examples", "60")
