@@ -1,6 +1,6 @@
 """The command line: finds the command, reads the configuration, and turns failures into one line and an exit code.
 
-``-D name=value``, ``--conf DIR``, ``-r RUNNER``, ``-crawlId ID`` and ``--debug`` may stand before or after the command.
+Options that every command has (``-D name=value``, ``-q`` …) may stand before or after the command.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -20,13 +21,14 @@ from nutch2py.commands.command import did_you_mean
 from nutch2py.commands.old_names import command_of
 from nutch2py.disk import disk_trouble
 from nutch2py.errors import NutchError, StoreError, UsageError
+from nutch2py.reporting import quiet, reporting_to
 from nutch2py.secrets import concealed
 from nutch2py.version import __version__
 
 if TYPE_CHECKING:
     from nutch2py.conf import Configuration
 
-
+_LOG = logging.getLogger("nutch2py")
 _WITH_VALUE = frozenset({"-D", "--conf", "-r", "--runner", "-crawlId", "--crawl-id", "--log-file", "--log-format"})
 """Options that may stand before the command, and have a word behind them."""
 
@@ -115,10 +117,14 @@ def _run(argv: Sequence[str], secrets: list[str]) -> int:
             log_file.open_log(Path(args.log_file), args.log_format)
         except OSError as error:
             raise UsageError(f"--log-file {args.log_file} cannot be written: {error.strerror}") from error
-    conf = _configuration(args)
-    secrets += conf.secrets()
-    log_file.hide(secrets)
-    return COMMANDS[name].run(args, conf)
+    with log_file.printing() if args.verbose else contextlib.nullcontext():
+        conf = _configuration(args)
+        secrets += conf.secrets()
+        log_file.hide(secrets)
+        if args.verbose:
+            _LOG.info("configuration: %s", ", ".join(map(str, conf.folders)))
+        with reporting_to(quiet()) if args.quiet else contextlib.nullcontext():
+            return COMMANDS[name].run(args, conf)
 
 
 def _open_streams() -> None:

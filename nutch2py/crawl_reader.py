@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import InputError
-from nutch2py.reporting import Progress, Reporter, adopt, reporting_to
+from nutch2py.reporting import Progress, Reporter, adopt, reporter, reporting_to
 
 if TYPE_CHECKING:
     from nutch2py.joblog.entry import JobEntry
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Record")
-PRINTING = None
-"""In the place of a reporter: jobs print, as commands do."""
 
 
 class CrawlReader:
@@ -60,9 +58,9 @@ class CrawlReader:
 
     @classmethod
     def printing(cls, conf: Configuration) -> Self:
-        """Return a crawl whose jobs print their lines, warnings and progress, as the commands do."""
+        """Return a crawl whose jobs print what they say, or give it to who takes it in this thread."""
         crawl = cls(conf)
-        crawl._reporter = PRINTING
+        crawl._reporter = reporter()
         return crawl
 
     def __repr__(self) -> str:

@@ -1,7 +1,8 @@
 """The log file of a command (``--log-file``): what jobs say, warnings and failures, each with time, level, job, batch.
 
-The terminal shows what it always does. Every process that a command starts on this machine appends to the same file, a
-line at a time: it finds it in its environment. What plug-ins log by Python's logging, from WARNING on, is there, too.
+The terminal shows what it always does, and with ``-v`` also what is logged by Python's logging. Every process that a
+command starts on this machine appends to the same file, a line at a time: it finds it in its environment. What plug-ins
+log by Python's logging, from WARNING on, is there, too.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import json
 import logging
 import os
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
 from nutch2py.secrets import concealed
 
@@ -96,6 +99,30 @@ class _Handler(logging.Handler):
         """Write a record; one that cannot be formatted is left out, as logging itself would do."""
         with suppress(Exception):
             note(record.levelname, f"{record.name}: {self.format(record)}")
+
+
+class _Printer(logging.StreamHandler[TextIO]):
+    """Prints what is logged on standard error, without secrets."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the lines of a record."""
+        return concealed(f"{record.levelname} {record.name}: {super().format(record)}", _secrets)
+
+
+@contextmanager
+def printing() -> Iterator[None]:
+    """Print in the block what this process logs by Python's logging, from INFO on; the log file has that, too."""
+    root, printer = logging.getLogger(), _Printer(sys.stderr)
+    before = root.level, _HANDLER.level
+    root.addHandler(printer)
+    root.setLevel(logging.INFO)
+    _HANDLER.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        root.removeHandler(printer)
+        root.setLevel(before[0])
+        _HANDLER.setLevel(before[1])
 
 
 _HANDLER = _Handler(logging.WARNING)

@@ -36,11 +36,13 @@ class Reporter:
     """Takes what jobs say; None for what nobody wants to hear.
 
     The callbacks are called from the thread that runs the job and from those that it starts, never two at a time.
+    ``answers``: what was asked for is printed all the same, as by a command that is quiet.
     """
 
     line: Callable[[str], None] | None = None
     warning: Callable[[str], None] | None = None
     progress: Callable[[Progress], None] | None = None
+    answers: bool = False
     _one: RLock = field(default_factory=RLock, repr=False)
 
     def take_line(self, text: str) -> None:
@@ -86,18 +88,42 @@ def reporting_to(taken: Reporter | None) -> Iterator[None]:
 
 
 def say(text: str) -> None:
-    """Say a line of a job's log: on standard output, unless somebody takes it."""
+    """Say a line that was asked for, as a statistic is: on standard output, unless somebody takes it."""
+    log_file.note("INFO", text)
+    taken = _reporter.get()
+    if taken is None or taken.answers:
+        _print(text)
+    else:
+        taken.take_line(text)
+
+
+def tell(text: str) -> None:
+    """Say a line of a job's log: on standard output, unless somebody takes it or wants to hear none (``-q``)."""
     log_file.note("INFO", text)
     taken = _reporter.get()
     if taken is None:
-        try:
-            print(text)
-            sys.stdout.flush()
-        except OSError as error:
-            error.filename = error.filename or "standard output"  # said to whom it ends
-            raise
+        _print(text)
     else:
         taken.take_line(text)
+
+
+def quiet() -> Reporter:
+    """Return who takes what jobs tell and shows warnings alone."""
+    return Reporter(warning=_print_warning, answers=True)
+
+
+def _print(text: str) -> None:
+    try:
+        print(text)
+        sys.stdout.flush()
+    except OSError as error:
+        error.filename = error.filename or "standard output"  # said to whom it ends
+        raise
+
+
+def _print_warning(message: str) -> None:
+    with suppress(OSError):  # a disk that takes no warnings is no reason to stop
+        print(f"WARN {message}", file=sys.stderr)
 
 
 def warn(message: str) -> None:
@@ -105,7 +131,6 @@ def warn(message: str) -> None:
     log_file.note("WARNING", message)
     taken = _reporter.get()
     if taken is None:
-        with suppress(OSError):  # a disk that takes no warnings is no reason to stop
-            print(f"WARN {message}", file=sys.stderr)
+        _print_warning(message)
     else:
         taken.take_warning(message)

@@ -64,3 +64,10 @@ def test_versions_of_parts(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"scrapy", "lmdb", "tantivy", "mrjob", "happybase", "pysolr"} <= {name.lower() for name in found}
     assert main(["version"]) == 0
     assert f"lmdb {found['lmdb']}" in capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_takes_the_common_options(name: str) -> None:
+    known = {spelling for word in words_of(command_parser(name)) for spelling in word.spellings}
+    common = {"-v", "--verbose", "-q", "--quiet", "--log-file", "--log-format", "--debug", "--conf", "-D", "-crawlId"}
+    assert common <= known

@@ -27,5 +27,15 @@ def command_parser(name: str) -> CommandParser:
         "--log-file", metavar="FILE", help="write what is said to a file, too, with time, job and batch"
     )
     shared.add_argument("--log-format", choices=("text", "json"), default="text", help="of that file: text or json")
+    loudness = shared.add_mutually_exclusive_group()
+    loudness.add_argument(
+        "-v", "--verbose", action="store_true", help="print more: what is logged, counters; of crawl, what its jobs say"
+    )
+    loudness.add_argument(
+        "-q",
+        "--quiet",
+        action="store_true",
+        help="print warnings and what was asked for: no log of a job, no progress",
+    )
     shared.add_argument("--debug", action="store_true", help="show the traceback of a failure")
     return parser

@@ -37,8 +37,6 @@ def _crawl_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-index", "--index", metavar="WHERE", help="embedded, none, or the URL of a Solr collection (as configured)"
     )
-    parser.add_argument("-v", "--verbose", action="store_true", help="print what the jobs say")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print warnings and the summary only")
 
 
 def _crawl(args: Arguments, conf: Configuration) -> int:

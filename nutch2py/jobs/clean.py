@@ -10,7 +10,7 @@ from nutch2py.conf import Configuration
 from nutch2py.indexer.building import duplicate_of, is_noindex, should_index
 from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.jobs.beginning import begin
-from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.job_lines import JobLines
 from nutch2py.jobs.works import CLEAN
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
@@ -91,7 +91,7 @@ class CleaningJob(TableJob[CleanParameters]):
 
 def clean(conf: Configuration, commit: bool = True) -> JobResult:
     """Delete from every index; return the counters."""
-    log = JobLog("CleaningJob", announce=False)
+    log = JobLines("CleaningJob", announce=False)
     log.line("starting")
     with begin(conf, CLEAN) as tables:
         store = tables.store

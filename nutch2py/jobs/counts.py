@@ -9,7 +9,7 @@ from typing import Any
 
 from nutch2py.conf import Configuration
 from nutch2py.jobs.beginning import begin
-from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.job_lines import JobLines
 from nutch2py.jobs.readdb_text import protocol_status_name
 from nutch2py.jobs.works import reader
 from nutch2py.mapreduce.driver import map_tasks, run_job
@@ -99,7 +99,7 @@ def count_rows(conf: Configuration, title: str, kind: str, place: str = "") -> d
 
 def print_counts(conf: Configuration, title: str, kind: str, place: str = "", top: int = 0) -> int:
     """Print ``number<TAB>name`` lines as Nutch writes them into files; with ``top`` so many, the greatest first."""
-    log = JobLog(title)
+    log = JobLines(title)
     counts = [*count_rows(conf, title, kind, place).items()]
     if top:
         counts = sorted(counts, key=lambda each: (-each[1], each[0]))[:top]

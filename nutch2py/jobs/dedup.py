@@ -19,7 +19,7 @@ from nutch2py.errors import ConfigurationError
 from nutch2py.indexer.building import duplicate_of, should_index
 from nutch2py.indexer.filters.index_basic import fetch_time_of
 from nutch2py.jobs.beginning import begin
-from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.job_lines import JobLines
 from nutch2py.jobs.works import DEDUP
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
@@ -239,7 +239,7 @@ def dedup(conf: Configuration, near: bool = False) -> JobResult:
     conf = conf.copy()
     settings(conf)
     conf.check_numbers()
-    log = JobLog("DeduplicationJob", announce=False)
+    log = JobLines("DeduplicationJob", announce=False)
     log.line("starting")
     with begin(conf, DEDUP) as tables:
         store = tables.store

@@ -26,7 +26,7 @@ from nutch2py.fetcher.warc import check_folder
 from nutch2py.jobs.allowed import noting_gate
 from nutch2py.jobs.batchlist import BatchLists, mark_condition, rows_of_batch
 from nutch2py.jobs.beginning import begin
-from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.job_lines import JobLines
 from nutch2py.jobs.page_sink import PageSink
 from nutch2py.jobs.works import FETCH, FETCH_REDIRECTS
 from nutch2py.mapreduce.driver import JobResult, map_tasks, reduce_tasks, run_job
@@ -238,7 +238,7 @@ def fetch(
     warc = str(conf.absolute(warc)) if warc else ""
     if warc:
         check_folder(warc)
-    log = JobLog("FetcherJob")
+    log = JobLines("FetcherJob")
     log.line("fetching all" if batch_id == ALL else f"batchId: {batch_id}")
     queues = conf.get_trimmed("fetcher.queue.mode", BY_HOST)
     objection = partial(_shared_host, conf, batch_id, queues)

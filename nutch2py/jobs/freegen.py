@@ -12,7 +12,7 @@ from nutch2py.conf import Configuration
 from nutch2py.jobs.beginning import CrawlTables
 from nutch2py.jobs.generate import GenerateParameters, GenerateResult, GeneratorJob, checked_batch_id, make_batch
 from nutch2py.jobs.inject import inject
-from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.job_lines import JobLines
 from nutch2py.jobs.seeds import parse_seed_line, seed_files
 from nutch2py.jobs.selection import SEPARATOR, entry_text
 from nutch2py.mapreduce.driver import map_tasks, reduce_tasks
@@ -90,7 +90,7 @@ def freegen(
     )
     with local_copy(conf, seed_dir) as path:
         inject(conf, str(path), filter_urls=filter_urls, normalize=normalize)
-        log = JobLog("FreeGenerator")
+        log = JobLines("FreeGenerator")
 
         def rows(_: CrawlTables) -> tuple[list[Split], int | None]:
             return [*split_files(seed_files(path), map_tasks(conf))], None

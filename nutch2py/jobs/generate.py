@@ -25,7 +25,7 @@ from nutch2py.joblog.ledger import note
 from nutch2py.jobs.batchlist import UNLISTED, BatchLists, BatchState, StaleMarks, State, put_entry
 from nutch2py.jobs.beginning import CrawlTables, begin
 from nutch2py.jobs.due_rows import DueReader, splits_of
-from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.job_lines import JobLines
 from nutch2py.jobs.selection import NO_LIMIT, SEPARATOR, Entry, Selection, entry_text, url_and_moved
 from nutch2py.jobs.works import GENERATE
 from nutch2py.mapreduce.driver import JobResult, map_tasks, reduce_tasks, run_job
@@ -307,7 +307,7 @@ def generate(
     if conf.get_int("generate.max.count", -1) == 0:
         raise ConfigurationError("generate.max.count is 0, which lets no URL through: set it to -1 for no limit")
     check_schedule(conf)
-    log = JobLog("GeneratorJob")
+    log = JobLines("GeneratorJob")
     log.line("Selecting best-scoring urls due for fetch.")
     log.line("starting")
     log.line(f"filtering: {str(filter_urls).lower()}")
@@ -349,7 +349,7 @@ def checked_batch_id(batch_id: str) -> str:
 
 def make_batch(
     conf: Configuration,
-    log: JobLog,
+    log: JobLines,
     job: type[GeneratorJob],
     parameters: GenerateParameters,
     rows: Callable[[CrawlTables], tuple[list[Split], int | None]],

@@ -17,7 +17,7 @@ from typing import Any
 from nutch2py.cells import encode_text
 from nutch2py.conf import Configuration
 from nutch2py.jobs.beginning import begin
-from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.job_lines import JobLines
 from nutch2py.jobs.overview import OverviewPart, keep_overview
 from nutch2py.jobs.readdb_text import bytes_text
 from nutch2py.jobs.seeds import seed_files
@@ -154,7 +154,7 @@ def _hosts(urls: Any) -> Iterator[str]:
 
 def hostinject(conf: Configuration, host_dir: str) -> JobResult:
     """Put the hosts of a file or folder into the host table; return the counters (group ``hostinject``)."""
-    log = JobLog("HostInjectorJob")
+    log = JobLines("HostInjectorJob")
     log.line(f"hostDir: {host_dir}")
     splits = split_files(seed_files(Path(host_dir).absolute()), map_tasks(conf))
     open_store(conf, Host).create()
@@ -166,7 +166,7 @@ def hostinject(conf: Configuration, host_dir: str) -> JobResult:
 
 def updatehostdb(conf: Configuration, links: bool) -> JobResult:
     """Count the pages of every host into the host table, with ``links`` also the links between hosts."""
-    log = JobLog("HostDbUpdateJob")
+    log = JobLines("HostDbUpdateJob")
     log.raw(f"Updating HostDb. Adding links:{str(links).lower()}")
     with begin(conf, UPDATEHOSTDB) as tables:
         store = tables.store

@@ -12,7 +12,7 @@ from nutch2py.indexer.building import DocumentBuilder, IndexAction, is_gone
 from nutch2py.indexer.index_writers import IndexWriters, chosen
 from nutch2py.jobs.batchlist import BatchLists, BatchState, State
 from nutch2py.jobs.beginning import begin
-from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.job_lines import JobLines
 from nutch2py.jobs.locks import holding
 from nutch2py.jobs.works import INDEX_ALL, INDEX_BATCH
 from nutch2py.mapreduce.driver import JobResult, map_tasks, merge_counters, run_job
@@ -119,7 +119,7 @@ def _let_go(conf: Configuration, lists: BatchLists, batch_id: str, before: list[
 
 def index(conf: Configuration, batch_id: str) -> JobResult:
     """Index a batch, every updated row (``-all``) or every parsed row (``-reindex``); return the counters."""
-    log = JobLog("IndexingJob", announce=False)
+    log = JobLines("IndexingJob", announce=False)
     log.line("starting")
     # pages that are gone carry no update mark: they are looked for before a batch is called unknown
     work = INDEX_ALL if batch_id in (ALL, REINDEX) else INDEX_BATCH

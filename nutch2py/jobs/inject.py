@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from nutch2py.cells import encode_text
 from nutch2py.conf import Configuration
 from nutch2py.jobs.beginning import begin
-from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.job_lines import JobLines
 from nutch2py.jobs.seeds import Seed, faults, parse_seed_line, seed_files
 from nutch2py.jobs.works import INJECT
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job, runner_name
@@ -190,7 +190,7 @@ def _is_utf8(line: bytes) -> bool:
 
 def inject(conf: Configuration, seed_dir: str, *, filter_urls: bool = True, normalize: bool = True) -> JobResult:
     """Inject the seeds of a file or folder, here or at ``hdfs://…``; return the counters (group ``injector``)."""
-    log = JobLog("InjectorJob")
+    log = JobLines("InjectorJob")
     log.line(f"Injecting urlDir: {seed_dir}")
     with local_copy(conf, seed_dir) as path:
         files = seed_files(path)

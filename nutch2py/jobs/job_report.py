@@ -8,7 +8,7 @@ import msgspec
 
 from nutch2py.conf import Configuration
 from nutch2py.joblog.entry import JobEntry, JobState
-from nutch2py.jobs.joblog import clock, elapsed
+from nutch2py.jobs.job_lines import clock, elapsed
 from nutch2py.jobs.watching import logged_job, logged_jobs
 from nutch2py.reporting import say
 

@@ -23,7 +23,7 @@ from nutch2py.mapreduce.job import Pair, TableJob
 from nutch2py.mapreduce.parameters import ALL, TIME, BatchParameters
 from nutch2py.mapreduce.splits import SideSplit
 from nutch2py.record import Mutation
-from nutch2py.reporting import say
+from nutch2py.reporting import tell
 from nutch2py.table import DataStore, Query, prefix_range
 from nutch2py.webpage import BatchEntry
 
@@ -137,5 +137,5 @@ def discard(lists: BatchLists, batch_id: str) -> None:
 
 def finish(conf: Configuration, batch_id: str, check: Callable[[], None]) -> None:
     """Write what a killed updatedb had committed; :func:`nutch2py.jobs.beginning.begin` calls it for every job."""
-    say(f"DbUpdaterJob: finishing the interrupted update of batch {batch_id}")
+    tell(f"DbUpdaterJob: finishing the interrupted update of batch {batch_id}")
     apply(conf, batch_id, check)

@@ -10,7 +10,7 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import LockedError, UsageError
 from nutch2py.jobs.batchlist import BatchLists
 from nutch2py.jobs.beginning import check_crawl
-from nutch2py.jobs.joblog import clock
+from nutch2py.jobs.job_lines import clock
 from nutch2py.jobs.locks import free, lives, seems_alive
 from nutch2py.mapreduce.held import Holder
 from nutch2py.reporting import say

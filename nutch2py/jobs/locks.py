@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from nutch2py.conf import Configuration
 from nutch2py.errors import LockedError, NutchError
 from nutch2py.jobs.batchlist import BatchLists, BatchState
-from nutch2py.jobs.joblog import clock
+from nutch2py.jobs.job_lines import clock
 from nutch2py.jobs.works import Work, meet
 from nutch2py.mapreduce.held import (
     HOLDING,
@@ -37,7 +37,7 @@ from nutch2py.mapreduce.held import (
     encode_holders,
 )
 from nutch2py.mapreduce.processes import Process, started
-from nutch2py.reporting import say, warn
+from nutch2py.reporting import tell, warn
 from nutch2py.table.clock import now_ms
 from nutch2py.webpage import BatchEntry
 
@@ -166,7 +166,7 @@ def _take(lists: BatchLists, mine: Holder, work: Work, objection: Objection | No
                 raise LockedError(_refusal(work, holder, reasons.get(holder.token, "")))
         if blocking:
             if not waiting:
-                say(f"{_described(blocking[0])}: looking whether it lives, for {blocking[0].lease:g} s at most")
+                tell(f"{_described(blocking[0])}: looking whether it lives, for {blocking[0].lease:g} s at most")
             waiting = True
             time.sleep(min(_LOOK, blocking[0].lease / 10))
             continue

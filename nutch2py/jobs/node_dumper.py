@@ -16,7 +16,7 @@ from nutch2py.mapreduce.driver import map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import SEVERAL, JobParameters
 from nutch2py.mapreduce.splits import range_splits
-from nutch2py.reporting import say
+from nutch2py.reporting import say, tell
 from nutch2py.table import Query
 from nutch2py.url.keys import host_of_key, name_of_key, unreverse_host
 from nutch2py.url.parts import domain_of_host
@@ -101,5 +101,5 @@ def print_nodes(conf: Configuration, asked: NodeParameters, output: Path | None 
         return 0
     with new_file(output) as out:
         out.writelines(f"{line}\n".encode() for line in lines)
-    say(f"NodeDumper: {len(lines)} lines in {output}")
+    tell(f"NodeDumper: {len(lines)} lines in {output}")
     return 0

@@ -11,7 +11,7 @@ from nutch2py.indexer.filters.index_pagerank import MEAN_ROW
 from nutch2py.joblog.kept import keep_part
 from nutch2py.joblog.overview import Overview
 from nutch2py.jobs.beginning import begin
-from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.job_lines import JobLines
 from nutch2py.jobs.pagerank_mapreduce import MapReduceRanks
 from nutch2py.jobs.pagerank_memory import TooLargeError, read_graph, write_ranks
 from nutch2py.jobs.spreads import BOUNDS, histogram
@@ -47,7 +47,7 @@ def pagerank(conf: Configuration) -> PageRankResult:
     In memory (``pagerank.method`` memory; auto, when jobs run on this machine and the graph fits) or by MapReduce;
     both give the same ranks. Killed and run again it computes them anew: nothing but ``s:pr`` is changed.
     """
-    log = JobLog("PageRankJob")
+    log = JobLines("PageRankJob")
     work = PAGERANK_SCORES if conf.get_bool("pagerank.update.score") else PAGERANK
     with begin(conf, work) as tables:
         result = _computed(conf, log, tables.check)
@@ -59,7 +59,7 @@ def pagerank(conf: Configuration) -> PageRankResult:
     return result
 
 
-def _computed(conf: Configuration, log: JobLog, check: Callable[[], None]) -> PageRankResult:
+def _computed(conf: Configuration, log: JobLines, check: Callable[[], None]) -> PageRankResult:
     method = choice(conf, "pagerank.method", ("auto", "memory", "mapreduce"))
     result = None
     if method == "memory" or (method == "auto" and runner_name(conf) in ("inline", "local")):
@@ -77,7 +77,7 @@ def _computed(conf: Configuration, log: JobLog, check: Callable[[], None]) -> Pa
     return result
 
 
-def _in_memory(conf: Configuration, log: JobLog, check: Callable[[], None]) -> PageRankResult:
+def _in_memory(conf: Configuration, log: JobLines, check: Callable[[], None]) -> PageRankResult:
     store = open_store(conf, WebPage)
     known = read_graph(conf, store)
     graph = known.build()
@@ -90,7 +90,7 @@ def _in_memory(conf: Configuration, log: JobLog, check: Callable[[], None]) -> P
     return PageRankResult("memory", graph.pages, graph.links, done, change, written, mean)
 
 
-def _by_mapreduce(conf: Configuration, log: JobLog) -> PageRankResult:
+def _by_mapreduce(conf: Configuration, log: JobLines) -> PageRankResult:
     runs = MapReduceRanks(conf)
     runs.read(open_store(conf, WebPage))
     log.line(f"{runs.pages} pages, {runs.links} links, by MapReduce")
@@ -136,7 +136,7 @@ def _ends(conf: Configuration) -> tuple[int, float]:
     return iterations, 0.0 if linkrank else conf.get_float("pagerank.tolerance", 0.0)
 
 
-def _reporter(log: JobLog) -> Callable[[int, Change], None]:
+def _reporter(log: JobLines) -> Callable[[int, Change], None]:
     """Return what prints the first iterations, then every fifth: enough to see whether ranks converge."""
 
     def report(iteration: int, change: Change) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from nutch2py.conf import Configuration
 from nutch2py.jobs.batchlist import BatchLists, mark_condition, rows_of_batch
 from nutch2py.jobs.beginning import begin
-from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.job_lines import JobLines
 from nutch2py.jobs.works import PARSE, PARSE_SITEMAPS
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
@@ -106,7 +106,7 @@ def parse(
     conf: Configuration, batch_id: str, *, resume: bool = False, force: bool = False, sitemap: bool = False
 ) -> JobResult:
     """Parse a batch, or all (``-all``); return the counters (group ``ParserStatus``)."""
-    log = JobLog("ParserJob")
+    log = JobLines("ParserJob")
     log.line(f"resuming:\t{str(resume).lower()}")
     log.line(f"forced reparse:\t {str(force).lower()}")
     log.line("parsing all" if batch_id == ALL else f"batchId:\t{batch_id}")

@@ -21,7 +21,7 @@ from nutch2py.joblog.ledger import note
 from nutch2py.joblog.overview import Overview
 from nutch2py.jobs.batch_report import age_text, open_batches
 from nutch2py.jobs.beginning import begin
-from nutch2py.jobs.joblog import clock
+from nutch2py.jobs.job_lines import clock
 from nutch2py.jobs.node_dumper import NodeParameters, greatest
 from nutch2py.jobs.readdb_markdown import MarkdownReader
 from nutch2py.jobs.readdb_stats import StatsCollector

@@ -9,7 +9,7 @@ from typing import Any
 from nutch2py.backends.solr_client import SolrClient, SolrRefusal, addresses, login
 from nutch2py.conf import Configuration
 from nutch2py.errors import IndexingError
-from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.job_lines import JobLines
 from nutch2py.outages import service_wait
 from nutch2py.secrets import shown_address
 
@@ -24,7 +24,7 @@ def solrdedup(conf: Configuration) -> int:
     here it is the shortest id, then the first by alphabet. Documents without a digest are left alone.
     """
     url = conf.get_trimmed("solr.server.url")
-    log = JobLog("SolrDeleteDuplicates", announce=False)
+    log = JobLines("SolrDeleteDuplicates", announce=False)
     log.line("starting...")
     log.line(f"Solr url: {shown_address(url)}")
     deleted = 0

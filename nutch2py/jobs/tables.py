@@ -12,7 +12,7 @@ from nutch2py.jobs.seeds import parse_seed_line, seed_files
 from nutch2py.jobs.works import COPYTABLE, IMPORTTABLE, READ, reader
 from nutch2py.mapreduce.held import HOLDING
 from nutch2py.record import Record
-from nutch2py.reporting import say, warn
+from nutch2py.reporting import say, tell, warn
 from nutch2py.table import Query, open_store, table_name
 from nutch2py.table.dump import copy_table, export_rows, export_table, import_table
 from nutch2py.table.importing import BadLines, ImportRules
@@ -49,12 +49,12 @@ def export_to(conf: Configuration, path: Path, salvage: bool = False) -> int:
         damaged = open_store(conf, WebPage)
         troubles = _Troubles(damaged.name)
         rows = export_rows(damaged.salvage(troubles.note), path)
-        say(f"exporttable: {rows} rows of {damaged.name} to {path}, {troubles.count} troubles")
+        tell(f"exporttable: {rows} rows of {damaged.name} to {path}, {troubles.count} troubles")
         return rows
     with begin(conf, reader("exporttable")) as tables:
         store = tables.store
         rows = export_table(store, path)
-        say(f"exporttable: {rows} rows of {store.name} to {path}")
+        tell(f"exporttable: {rows} rows of {store.name} to {path}")
         return rows
 
 
@@ -69,7 +69,7 @@ def import_from(conf: Configuration, path: Path) -> int:
         bad = BadLines(path, rules.share)
         rows = import_table(store, path, rules=rules, bad=bad)
         left_out = f"; left out: {bad.lines} lines, {bad.cells} cells" if bad.lines or bad.cells else ""
-        say(f"importtable: {rows} rows from {path} to {store.name}{left_out}")
+        tell(f"importtable: {rows} rows from {path} to {store.name}{left_out}")
         return rows
 
 
@@ -117,10 +117,10 @@ def due_index(conf: Configuration, *, check: bool = False, drop: bool = False) -
         index = store.due_index()
         if drop:
             index.drop()
-            say(f"dueindex: {store.name}: dropped")
+            tell(f"dueindex: {store.name}: dropped")
             return 0
         if not check:
-            say(f"dueindex: {store.name}: {index.build()} rows")
+            tell(f"dueindex: {store.name}: {index.build()} rows")
             return 0
         troubles = _Troubles(store.name)
         entries = index.check(troubles.note)
@@ -167,9 +167,9 @@ def copy_to(conf: Configuration, target: str, *, filter_urls: bool = False, norm
         if HOLDING.get() in {holder.token for holder in tables.lists.holders()}:  # whatever their addresses are
             raise UsageError(f"{target} holds {source.name} itself: name another store to copy it to")
         rows = copy_table(source, others.store, key_of=kept.key)
-        say(f"copytable: {rows} rows of {source.name} from {source.location} to {target}")
+        tell(f"copytable: {rows} rows of {source.name} from {source.location} to {target}")
         if kept.left_out or kept.moved:
-            say(f"copytable: {kept.left_out} rows left out, {kept.moved} to the row of another URL")
+            tell(f"copytable: {kept.left_out} rows left out, {kept.moved} to the row of another URL")
         return rows
 
 
@@ -187,7 +187,7 @@ def create_table(
         store.create_split([key.encode() for key in keys])
     else:
         store.create()
-    say(f"createtable: {store.name} at {store.location}, {len(keys) + 1} region{'s' if keys else ''}")
+    tell(f"createtable: {store.name} at {store.location}, {len(keys) + 1} region{'s' if keys else ''}")
     return 0
 
 

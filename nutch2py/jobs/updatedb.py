@@ -19,7 +19,7 @@ from nutch2py.conf import Configuration
 from nutch2py.contracts import ScoredLink
 from nutch2py.jobs.batchlist import UNLISTED, BatchLists, State, mark_condition, rows_of_batch
 from nutch2py.jobs.beginning import begin
-from nutch2py.jobs.joblog import JobLog
+from nutch2py.jobs.job_lines import JobLines
 from nutch2py.jobs.journal import JournalWriter, apply, discard
 from nutch2py.jobs.works import UPDATEDB
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
@@ -318,7 +318,7 @@ def giving_fields(conf: Configuration) -> frozenset[Any]:
 def updatedb(conf: Configuration, batch_id: str) -> JobResult:
     """Update the table from a batch, or from all (``-all``); return the counters (group ``updatedb``)."""
     check_schedule(conf)
-    log = JobLog("DbUpdaterJob")
+    log = JobLines("DbUpdaterJob")
     log.line("updating all" if batch_id == ALL else f"batchId: {batch_id}")
     with begin(conf, UPDATEDB, batch_id=batch_id, mark=Mark.GENERATE) as tables:
         store, lists = tables.store, tables.lists

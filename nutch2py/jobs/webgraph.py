@@ -24,7 +24,7 @@ from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.splits import range_splits
 from nutch2py.record import Field
-from nutch2py.reporting import say
+from nutch2py.reporting import tell
 from nutch2py.table import DataStore, Query
 from nutch2py.url.keys import host_of_key, name_of_key, unreverse_host
 from nutch2py.url.parts import host_of
@@ -81,7 +81,7 @@ def export_graph(conf: Configuration, path: Path, form: str = "graphml", *, host
         write = _hosts if hosts else _pages
         nodes, edges = write(conf, tables.store, out, form == "graphml")
         out.detach()  # which flushes
-    say(f"WebGraph: {nodes} {'hosts' if hosts else 'pages'} and {edges} links in {path}")
+    tell(f"WebGraph: {nodes} {'hosts' if hosts else 'pages'} and {edges} links in {path}")
     return nodes, edges
 
 

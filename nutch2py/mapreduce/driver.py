@@ -30,6 +30,7 @@ from nutch2py.table.opening import open_store, store_location
 from nutch2py.table.unreadable import warn_of
 from nutch2py.webpage import BatchEntry
 
+_LOG = logging.getLogger("nutch2py.jobs")
 if TYPE_CHECKING:
     from nutch2py.mapreduce import yarn
 
@@ -160,6 +161,9 @@ def run_job(
             learn_clock(batches)
         if (account := ACCOUNT.get()) is not None:
             account.step_ends(result.counters)
+        for group, names in sorted(result.counters.items()):
+            for name, amount in sorted(names.items()):
+                _LOG.info("%s: %s %s = %d", title, group, name, amount)
         return result
 
 

@@ -103,7 +103,7 @@ def _identifier(one: Operation) -> str:
 def _tag(one: Operation) -> str:
     """Return what an operation is about, by which generated clients group them: ``jobs`` …, ``nutch2``, ``server``."""
     if one.path.startswith(_V1):
-        return re.findall(r"\w+", one.path.removeprefix(_V1))[0]
+        return one.path.removeprefix(_V1).split("/")[1]
     return "server" if one.role == Role.NOBODY or one.path == "/metrics" else "nutch2"
 
 

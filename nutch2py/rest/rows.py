@@ -23,7 +23,7 @@ LARGE = frozenset({"content", "text"})
 _MOST = 200_000
 """Characters of a value; what is longer is cut."""
 SEARCHING = 10.0
-_OF_EVERY_ROW = frozenset({WebPage.batch_id, WebPage.fetch_time})
+_OF_EVERY_ROW: frozenset[Field[Any]] = frozenset({WebPage.batch_id, WebPage.fetch_time})
 """Read whatever is asked for: a row without any cell of what is read is passed over."""
 _MOST_CHARACTERS = 8 << 20
 """Of the rows of an answer, about; what comes after them is asked for with ``next``."""

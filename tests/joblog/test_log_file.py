@@ -67,3 +67,38 @@ def test_tasks_in_processes_of_their_own(tmp_path: Path) -> None:
     ]
     log_file.note("INFO", "nowhere")
     assert len(file.read_text().splitlines()) == 3
+
+
+def test_a_quiet_command_prints_what_was_asked_for_and_warnings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "seeds").write_text("http://127.0.0.1:9/\nno url\n")
+    where = ["-D", f"storage.data.store=embedded:{tmp_path / 'crawldata'}", "-D", "http.filter.ipaddress.exclude="]
+    file = tmp_path / "log"
+    assert main(["-q", "inject", str(tmp_path / "seeds"), "--log-file", str(file), *where]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert all(line.startswith("WARN ") for line in shown.err.splitlines())
+    assert "InjectorJob: " in file.read_text()  # the file has all
+    assert main(["readdb", "-stats", "--quiet", *where]) == 0
+    assert "TOTAL urls:\t1" in capsys.readouterr().out
+    assert main(["parse", "none", "-q", *where]) == 1
+    assert "there is no batch none" in capsys.readouterr().err
+
+
+def test_a_verbose_command_prints_what_is_logged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "seeds").write_text("http://127.0.0.1:9/\n")
+    where = ["-D", f"storage.data.store=embedded:{tmp_path / 'crawldata'}", "-D", f"solr.auth.password={SECRET}"]
+    level = logging.getLogger().level
+    file = tmp_path / "log"
+    assert main(["inject", str(tmp_path / "seeds"), "-v", "--log-file", str(file), *where]) == 0
+    shown = capsys.readouterr()
+    assert ": finished at" in shown.out
+    assert "INFO nutch2py: configuration: " in shown.err
+    assert "injector urls_injected = 1" in shown.err
+    assert "injector urls_injected = 1" in file.read_text()
+    assert SECRET not in shown.err + shown.out
+    assert logging.getLogger().level == level
+    assert main(["inject", str(tmp_path / "seeds"), *where]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["inject", str(tmp_path / "seeds"), "-v", "-q", *where]) == 255

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from nutch2py.reporting import say
+from nutch2py.reporting import tell
 
 
 def clock(seconds: float) -> str:
@@ -18,8 +18,8 @@ def elapsed(seconds: float) -> str:
     return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 
 
-class JobLog:
-    """Says a job's lines (:func:`nutch2py.reporting.say`), ``NAME: starting at …`` when it is made."""
+class JobLines:
+    """Says a job's lines (:func:`nutch2py.reporting.tell`), ``NAME: starting at …`` when it is made."""
 
     def __init__(self, name: str, announce: bool = True) -> None:
         self.name = name
@@ -33,7 +33,7 @@ class JobLog:
 
     def raw(self, text: str) -> None:
         """Say a line without the job's name."""
-        say(text)
+        tell(text)
 
     def finished(self, name: str = "", wording: str = "time elapsed") -> None:
         """Say when the job ended and how long it took."""
