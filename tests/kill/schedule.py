@@ -134,6 +134,9 @@ class Schedule:
                 fault.kind == "parser" and outcome.hit
             ):  # the page is named in the log; this tries it again, as the docs say
                 return False, ("parse", command.batch, "-resume"), 0
+            if "the lock of this job cannot be given back" in outcome.said:  # the next job takes it away, as that says
+                seeds = ("inject", f"SEEDS-{command.round}")
+                self._expect(self.crawl.run(seeds), seeds)
             return True, words, 0
         if fault.after == "other" and place > 0:  # after the first command there may be no table to read
             seeds = ("inject", f"SEEDS-{command.round}")
