@@ -8,6 +8,7 @@ Keys, the batch id being percent-encoded:
 - ``l/<batch>/<partition>/<order>``: an entry, ``key`` naming the row;
 - ``l/<batch>/redirected/<row key>``: the same for a row that came into the batch while it was fetched;
 - ``u/<batch>/<row key>``: links that a parsed page no longer has (``data``, a JSON list), for updatedb to drop;
+- ``c/<batch>/<bucket>/<number>``: entries from which a batch is cut, see :mod:`nutch2py.jobs.chosen`;
 - ``j/<batch>/…``: the journal of updatedb, see :mod:`nutch2py.jobs.journal`;
 - ``run/gate/…``: see :mod:`nutch2py.jobs.allowed`;
 - ``run/jobs``: the jobs that are at work, see :mod:`nutch2py.jobs.locks`; one scan reads it and all states;
@@ -151,7 +152,7 @@ class BatchLists:
     def forget(self, batch_id: str) -> None:
         """Delete all that is held of a batch."""
         name = _name(batch_id)
-        for kind in ("l", "u", "j"):
+        for kind in ("l", "u", "j", "c"):
             self.delete(prefix_range(f"{kind}/{name}/"))
         self.delete(KeyRange(f"s/{name}", f"s/{name}\x00"))
 
@@ -241,6 +242,11 @@ def put_redirected(batch: WriteBatch, batch_id: str, row_key: str) -> None:
 def journal_prefix(batch_id: str) -> str:
     """Return the prefix of the keys of a batch's journal."""
     return f"j/{_name(batch_id)}/"
+
+
+def chosen_prefix(batch_id: str) -> str:
+    """Return the prefix of the keys of the entries from which a batch is cut."""
+    return f"c/{_name(batch_id)}/"
 
 
 def _name(batch_id: str) -> str:

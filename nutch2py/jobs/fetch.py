@@ -33,7 +33,7 @@ from nutch2py.mapreduce.driver import JobResult, map_tasks, reduce_tasks, run_jo
 from nutch2py.mapreduce.held import Holder
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import ALL, NUMBER, SEVERAL, BatchParameters, JobParameters
-from nutch2py.mapreduce.protocol import SortedTextProtocol
+from nutch2py.mapreduce.protocol import SortedTextProtocol, partition_key
 from nutch2py.plugin_guard import PluginError
 from nutch2py.ranges import LONG
 from nutch2py.reporting import warn
@@ -129,7 +129,7 @@ class FetcherJob(TableJob[FetchParameters]):
                 self.failures.note(error)
                 continue
             place = number if asked.listed else crc32(key.encode("utf-8", "surrogateescape"))
-            yield f"{partition:05d}", f"{place:010d}{key}"
+            yield partition_key(partition, asked.partitions), f"{place:010d}{key}"
 
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[Pair]:
         """Fetch partition after partition."""

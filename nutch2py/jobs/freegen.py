@@ -66,7 +66,7 @@ class FreeGeneratorJob(GeneratorJob):
             if mark is not None and not self.free(mark):
                 self.count("generator", "already_generated")
                 continue
-            yield "", f"{entry_text(descending(row.score), url)}{SEPARATOR}"
+            yield self.bucket("", url), f"{entry_text(descending(row.score), url)}{SEPARATOR}"
         urls.clear()
 
 

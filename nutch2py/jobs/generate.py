@@ -1,16 +1,17 @@
 """GeneratorJob: choose the URLs to fetch next, and make a batch of them.
 
 Map: of the rows that are due, those of the highest score, at most ``generate.max.count`` of a host or domain. A map
-task keeps no more than topN entries, and the union of what they keep always holds the selection over all. First reduce:
-the selection, exactly topN also when hosts are skewed, cut into as many partitions as there are fetch tasks, each host
-in one partition and its URLs spread apart. Second reduce, one group a partition: the batch list, and the marks.
+task gives no more than topN entries, and the union of what they give always holds the selection over all. Reduce: the
+entries of a host or domain are in one bucket, where the cap is exact; of each bucket the best are kept, in blocks
+(:mod:`nutch2py.jobs.chosen`). The driver finds the entry with which the best topN of all buckets end, and
+:mod:`nutch2py.jobs.batch_writing` makes a batch of them.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,8 +23,11 @@ import orjson
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, UsageError
 from nutch2py.joblog.ledger import note
-from nutch2py.jobs.batchlist import UNLISTED, BatchLists, BatchState, StaleMarks, State, put_entry
+from nutch2py.jobs.batch_writing import BatchWriterJob, BatchWriterParameters
+from nutch2py.jobs.batchlist import UNLISTED, BatchLists, BatchState, StaleMarks, State, chosen_prefix
 from nutch2py.jobs.beginning import CrawlTables, begin
+from nutch2py.jobs.chosen import Block, BlockWriter, blocks_of, cut, read_lines
+from nutch2py.jobs.chosen import splits as chosen_splits
 from nutch2py.jobs.due_rows import DueReader, splits_of
 from nutch2py.jobs.job_lines import JobLines
 from nutch2py.jobs.selection import NO_LIMIT, SEPARATOR, Entry, Selection, entry_text, url_and_moved
@@ -31,20 +35,23 @@ from nutch2py.jobs.works import GENERATE
 from nutch2py.mapreduce.driver import JobResult, map_tasks, reduce_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import ALL, NUMBER, SEVERAL, TIME, BatchParameters
-from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
+from nutch2py.mapreduce.protocol import SortedTextProtocol, descending, partition_key, partition_name
 from nutch2py.mapreduce.splits import DueSplit, Split, range_splits
 from nutch2py.plugin_guard import PluginError
 from nutch2py.reporting import warn
 from nutch2py.schedule.fetch_schedule import check_schedule, fetch_schedule
 from nutch2py.scoring.scoring_filters import ScoringFilters
-from nutch2py.table import Query
+from nutch2py.table import KeyRange, Query, prefix_range
 from nutch2py.table.clock import now_ms
 from nutch2py.url.keys import reverse_url, unreverse_url
-from nutch2py.url.partition import URLPartitioner, seed_of
+from nutch2py.url.partition import seed_of
 from nutch2py.url.parts import domain_of, host_of
 from nutch2py.url.url_filters import URLFilters
 from nutch2py.url.url_normalizers import URLNormalizers
 from nutch2py.webpage import INJECTED_SITEMAP, Mark, WebPage
+
+_MOST_HELD = 500_000
+"""Entries of which a map task keeps the best: of topN above that it gives on all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +59,8 @@ class GenerateParameters(BatchParameters):
     """What makes a batch.
 
     ``now``: the time by which rows are due, ms since 1970. ``top_n``: URLs at most, 0 for any number. ``partitions``:
-    how many fetch tasks the list is laid out for. ``sitemap``: sitemaps, and only these. ``seed``: which hosts meet in
-    a partition.
+    how many fetch tasks the list is laid out for, and reduce tasks choose. ``sitemap``: sitemaps, and only these.
+    ``seed``: which hosts meet in a partition.
     """
 
     now: int
@@ -76,7 +83,6 @@ class GeneratorJob(TableJob[GenerateParameters]):
 
     INTERNAL_PROTOCOL = SortedTextProtocol
     SORT_VALUES = True
-    reduce_steps = 2  # the selection and the writing
     title: ClassVar = "GeneratorJob"
 
     def prepare(self) -> None:
@@ -87,7 +93,10 @@ class GeneratorJob(TableJob[GenerateParameters]):
         self.max_distance = conf.get_int("generate.max.distance", -1)
         self.min_score = conf.get_float("generate.min.score", 0.0)
         self.scoring, self.schedule = ScoringFilters(conf), fetch_schedule(conf)
-        self.selection = Selection(self.parameters.limit, self.max_count)
+        limit = self.parameters.limit
+        self.selection = Selection(limit, self.max_count)
+        # more than a task is to hold: the reduce tasks cut
+        self.streamed = limit > _MOST_HELD and (self.max_count <= 0 or limit < NO_LIMIT)
         self.fields = generator_fields(conf)
 
     def pages(self, split: Split) -> Pages:
@@ -96,6 +105,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
             return super().pages(split)
         reader = DueReader(self.store, split.spans, self.fields)
         if self.scoring.sorts_by_score:
+            self.streamed = self.parameters.limit == NO_LIMIT and self.streamed  # what is chosen says where to end
             reader.ends_by(self.selection, self.scoring, self.min_score)
         return self.readable_pages(reader)
 
@@ -104,7 +114,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
         conf, asked = self.conf, self.parameters
         normalize = URLNormalizers(conf, "generate_host_count").normalize if asked.normalize else None
         accept = URLFilters(conf).filter if asked.filter_urls else None
-        unlimited = not asked.top_n and self.max_count <= 0
+        streamed = self.streamed
         selection = self.selection
         should_fetch, sort_value = self.schedule.should_fetch, self.scoring.generator_sort_value
         counts: Counter[str] = Counter()
@@ -165,14 +175,22 @@ class GeneratorJob(TableJob[GenerateParameters]):
             else:
                 text = entry_text(order, own, url, orjson.dumps(dict(markers.decoded())).decode())
             group = (self.group_of(url) or "") if self.max_count > 0 else ""
-            if unlimited:
-                yield "", f"{text}{SEPARATOR}"
+            if streamed:
+                yield self.bucket(group, url), f"{text}{SEPARATOR}{group}"
             else:
                 selection.add(Entry(text, group))
         for name, amount in counts.items():
             self.count("generator", name, amount)
         for entry in selection.best():
-            yield "", f"{entry.text}{SEPARATOR}{entry.group}"
+            yield self.bucket(entry.group, url_and_moved(entry.text)[0]), f"{entry.text}{SEPARATOR}{entry.group}"
+
+    def bucket(self, group: str, url: str) -> str:
+        """Return the key of the bucket that has all entries of a group, or without a cap those of a URL."""
+        count = self.parameters.partitions
+        if count == 1:
+            return partition_key(0, 1)
+        together = group if self.max_count > 0 else url
+        return partition_key(crc32(together.encode("utf-8", "surrogateescape")) % count, count)
 
     @cached_property
     def _stale(self) -> StaleMarks:
@@ -189,74 +207,34 @@ class GeneratorJob(TableJob[GenerateParameters]):
             return True
         return False
 
-    def reduce_step(self, groups: Iterator[tuple[str, Iterator[Any]]], step_num: int) -> Iterator[Pair]:
-        """Select in the first step, write in the second."""
-        return self._select(groups) if step_num == 0 else self._write(groups)
+    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[Pair]:
+        """Keep the entries of each bucket that may be chosen, best first; yield what the driver cuts by."""
+        with self.batches.batch(self.check_held) as batch:
+            for key, texts in groups:
+                bucket = partition_name(key)
+                blocks = BlockWriter(batch, self.parameters.batch_id, bucket)
+                for text in self._allowed(texts):
+                    blocks.add(text)
+                yield bucket, blocks.close()
 
-    def _select(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[Pair]:
-        """Yield (partition, order and entry) of the selection over all."""
+    def _allowed(self, texts: Iterator[str]) -> Iterator[str]:
+        """Yield topN entries at most: of those with the same URL the best, of a group no more than the cap."""
         counts: Counter[str] = Counter()
         seen: set[str] = set()
-        limit, partition_count = self.parameters.limit, self.parameters.partitions
-        partitioner = URLPartitioner(self.conf, seed=self.parameters.seed)
-        partitions: defaultdict[int, defaultdict[str, list[tuple[str, str]]]] = defaultdict(lambda: defaultdict(list))
-        for _, texts in groups:
-            for text in texts:
-                if len(seen) >= limit:
-                    continue  # the rest of the group has to be read, not kept
-                entry, group = text.rsplit(SEPARATOR, 1)
-                url, moved = url_and_moved(entry)
-                if url in seen:
-                    continue
-                try:
-                    number, together = partitioner.partition(url, partition_count), partitioner.key(url)
-                except PluginError as error:
-                    self.failures.note(error)
-                    continue
-                counts[group] += 1
-                if self.max_count > 0 and counts[group] > self.max_count:
-                    self.count("generator", "over_max_count")
-                    continue
-                seen.add(url)
-                partitions[number][together].append((url, moved))
-        for number, hosts in partitions.items():
-            for order, (url, moved) in enumerate(spread(hosts)):
-                yield f"{number:05d}", f"{order:09d}{url}{SEPARATOR}{moved}"
-
-    def _write(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[Pair]:
-        """Write the list of each partition first, then the marks: a list without marks does no harm."""
-        batch_id = self.parameters.batch_id
-        for partition, texts in groups:
-            rows: list[tuple[str, str]] = []
-            with self.batches.batch(self.check_held) as batch:
-                for order, text in enumerate(texts):
-                    url, moved = text[9:].split(SEPARATOR, 1)
-                    key = reverse_url(url)
-                    put_entry(batch, batch_id, partition, order, key)
-                    rows.append((key, moved))
-            rows.sort()
-            with self.writing() as batch:
-                for key, moved in rows:
-                    page = WebPage({}, frozenset())
-                    if moved:  # the URL normalizes to another row: that one gets the marks of this one, as in Nutch
-                        page.markers.update(orjson.loads(moved))
-                    page.markers[Mark.GENERATE] = batch_id
-                    page.batch_id = batch_id
-                    batch.put(key, page)
-                    self.channel.advance()
-            self.count("generator", "generated", len(rows))
-        yield from ()
-
-
-def spread(hosts: dict[str, list[tuple[str, str]]]) -> list[tuple[str, str]]:
-    """Lay the URLs of each host evenly over the whole list, in their order; hosts begin at different places."""
-    placed = [
-        ((rank + crc32(name.encode()) / 2**32) / len(urls), name, url)
-        for name, urls in hosts.items()
-        for rank, url in enumerate(urls)
-    ]
-    placed.sort()
-    return [url for _, _, url in placed]
+        limit = self.parameters.limit
+        for text in texts:
+            if len(seen) >= limit:
+                continue  # the rest of the group has to be read, not kept
+            entry, group = text.rsplit(SEPARATOR, 1)
+            url, _ = url_and_moved(entry)
+            if url in seen:
+                continue
+            counts[group] += 1
+            if self.max_count > 0 and counts[group] > self.max_count:
+                self.count("generator", "over_max_count")
+                continue
+            seen.add(url)
+            yield entry
 
 
 def generator_fields(conf: Configuration) -> frozenset[Any]:
@@ -371,9 +349,11 @@ def make_batch(
         batches.set_state(batch_id, State.GENERATING)
         splits, expected = rows(tables)
         result = run_job(job, conf, splits, parameters, title=job.title, expected=expected)
+        _write_batch(conf, lists=batches, parameters=parameters, result=result)
+        tables.check()
+        batches.delete(prefix_range(chosen_prefix(batch_id)))
         count = result.count("generator", "generated")
         foreign = result.count("generator", "own_marks") > 0
-        tables.check()
         if count or foreign:
             batches.set_state(batch_id, State.GENERATED, UNLISTED if foreign else count)
         else:
@@ -382,6 +362,27 @@ def make_batch(
         log.finished()
         log.line(f"generated batch id: {batch_id} containing {count} URLs")
         return GenerateResult(result.counters, batch_id=batch_id, urls=count)
+
+
+def _write_batch(conf: Configuration, lists: BatchLists, parameters: GenerateParameters, result: JobResult) -> None:
+    """Cut at topN what the reduce tasks kept, write the batch, and add what that counted to ``result``."""
+    batch_id = parameters.batch_id
+    buckets = [blocks_of(batch_id, bucket, told) for bucket, told in sorted(result.output)]
+
+    def lines(block: Block) -> list[bytes]:
+        return next(read_lines(lists.store, KeyRange(block.key, f"{block.key}\x00")))
+
+    last = cut(buckets, parameters.limit, lines)
+    asked = BatchWriterParameters(
+        batch_id=batch_id,
+        last=(last or b"").hex(),
+        partitions=parameters.partitions,
+        seed=parameters.seed,
+    )
+    splits = chosen_splits(buckets, last, map_tasks(conf))
+    made = run_job(BatchWriterJob, conf, splits, asked, title=f"{GeneratorJob.title}: writing")
+    result.add_counters(made.counters)
+    result.output = []
 
 
 def _is_made(state: BatchState, conf: Configuration) -> bool:

@@ -22,7 +22,7 @@ from nutch2py.mapreduce.job_file import JobFile
 from nutch2py.mapreduce.memory import keep_little
 from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.progress import ProgressMonitor
-from nutch2py.mapreduce.splits import Split, encode_split, with_content
+from nutch2py.mapreduce.splits import Split, encode_split, with_contents
 from nutch2py.mapreduce.steps import ACCOUNT
 from nutch2py.mapreduce.workfolder import work_folder
 from nutch2py.plugin_guard import FAILURES, PAGES, Limits
@@ -133,7 +133,6 @@ def run_job(
 
             launch = yarn.Launch.prepare(conf, work, title, asked.batch)
             arguments += launch.arguments
-            splits = [with_content(split) for split in splits]
             if not yarn.installed_on_nodes(conf):
                 file.folders = [f"{PACKAGE_FOLDER}/conf", f"{PACKAGE_FOLDER}/lib/nutch2py/_data/conf"]
         else:
@@ -148,7 +147,9 @@ def run_job(
             arguments.append("--no-bootstrap-mrjob")  # tasks have it as they have this package
             arguments += [word for setting in _TASK_ENVIRONMENT for word in ("--cmdenv", setting)]
         file.write(work / "configuration.json")
-        (work / "splits").write_bytes(b"".join(encode_split(split) + b"\n" for split in splits))
+        with (work / "splits").open("wb") as file_of_splits:
+            handed_on = with_contents(splits) if runner == "hadoop" else splits
+            file_of_splits.writelines(encode_split(split) + b"\n" for split in handed_on)
         logging.getLogger("mrjob").setLevel(logging.CRITICAL)
         job = job_class(args=[*arguments, str(work / "splits")])
         with _accounted(monitor, expected), monitor, stoppable(), job.make_runner() as mrjob:

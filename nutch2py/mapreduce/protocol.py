@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 import struct
+from functools import cache
+from itertools import count
 from typing import Any
 
 import orjson
@@ -27,6 +29,40 @@ def escape_key(key: str) -> str:
 def unescape_key(key: str) -> str:
     """Return what :func:`escape_key` was given."""
     return _ESCAPED.sub(lambda match: _UNESCAPE[match[0]], key) if "\\" in key else key
+
+
+_NAME = 5  # digits of a partition in its key
+_FIRST, _KINDS = ord("0"), 43  # characters behind them, up to "Z": none that has to be escaped
+
+
+@cache
+def partition_key(number: int, partitions: int) -> str:
+    """Return the key of a group that is to be in reduce task ``number`` of ``partitions``; keys sort by the number.
+
+    Hadoop's KeyFieldBasedPartitioner takes the hash of the key, by which two of twelve partitions come after others in
+    one task while two tasks have nothing to do. So the digits are followed by what brings the hash to the number.
+    """
+    name = f"{number:0{_NAME}d}"
+    for rest in count():
+        key = name
+        while rest:
+            rest, kind = divmod(rest - 1, _KINDS)
+            key += chr(_FIRST + kind)
+        if _hadoop_hash(key) % partitions == number % partitions:
+            return key
+    raise AssertionError
+
+
+def partition_name(key: str) -> str:
+    """Return the number that :func:`partition_key` was given, as text."""
+    return key[:_NAME]
+
+
+def _hadoop_hash(key: str) -> int:
+    value = 0
+    for byte in key.encode("ascii"):
+        value = 31 * value + byte
+    return value & 0x7FFFFFFF  # of 32 bits with sign, without it
 
 
 class KeyValueProtocol:

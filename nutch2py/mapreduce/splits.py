@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -111,11 +111,20 @@ def split_files(paths: Iterable[Path], count: int) -> list[FileSplit]:
     return [split._replace(order=number) for number, split in enumerate(splits)]
 
 
-def with_content(split: Split) -> Split:
-    """Return the split with its lines in it, for a task that cannot read the file."""
-    if not isinstance(split, FileSplit) or split.content is not None:
-        return split
-    return split._replace(content=b"".join(read_lines(split)), before=lines_before(split))
+def with_contents(splits: Iterable[Split]) -> Iterator[Split]:
+    """Yield splits with their lines in them, for tasks that cannot read the files.
+
+    Each file is read once, and one piece of it is in memory: the pieces of a file come in their order.
+    """
+    before: dict[str, int] = {}
+    for split in splits:
+        if not isinstance(split, FileSplit) or split.content is not None:
+            yield split
+            continue
+        content = b"".join(read_lines(split))
+        known = before[split.path] if split.path in before else lines_before(split)
+        before[split.path] = known + content.count(b"\n")
+        yield split._replace(content=content, before=known)
 
 
 def lines_before(split: FileSplit) -> int:

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
+from nutch2py.jobs.batch_writing import spread
 from nutch2py.jobs.batchlist import BatchLists, State
 from nutch2py.jobs.fetch import fetch
-from nutch2py.jobs.generate import generate, spread
+from nutch2py.jobs.generate import generate
 from nutch2py.jobs.inject import inject
 from nutch2py.jobs.selection import Entry, Selection, entry_text, url_and_moved
 from nutch2py.jobs.updatedb import updatedb

@@ -15,9 +15,10 @@ from nutch2py.mapreduce.splits import (
     Split,
     decode_split,
     encode_split,
+    lines_before,
     read_lines,
     split_files,
-    with_content,
+    with_contents,
 )
 from nutch2py.table import KeyRange
 
@@ -67,9 +68,27 @@ def test_a_line_that_begins_at_a_boundary_belongs_to_the_piece_that_begins_there
 def test_content_stands_for_the_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"one\ntwo\nthr\xff\xeeee")
-    split = with_content(FileSplit(str(path), 2, 15, 4))
+    (split,) = with_contents([FileSplit(str(path), 2, 15, 4)])
     path.unlink()
     assert list(read_lines(decode_split(encode_split(split)))) == [b"two\n", b"thr\xff\xeeee"]  # type: ignore[arg-type]
+
+
+def test_lines_before_a_piece_are_counted_as_the_pieces_go_by(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not read anew for each piece, which is the square of the file's length."""
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(b"".join(b"x" * (number % 13) + b"\n" for number in range(200)) + b"the end")
+    pieces = [
+        FileSplit(str(tmp_path / name), start, min(start + 100, size), 0)
+        for name in ("a", "b")
+        for size in ((tmp_path / name).stat().st_size,)
+        for start in range(0, size, 100)
+    ]
+    expected = [lines_before(piece) for piece in pieces]
+    counted: list[FileSplit] = []
+    monkeypatch.setattr(splits, "lines_before", lambda piece: counted.append(piece) or lines_before(piece))
+    found = [*with_contents(pieces)]
+    assert [piece.before for piece in found if isinstance(piece, FileSplit)] == expected
+    assert [piece.start for piece in counted] == [0, 0]
 
 
 def test_files_are_cut_into_about_as_many_pieces_as_asked_in_order(
