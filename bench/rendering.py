@@ -1,8 +1,8 @@
-"""Pages rendered in one task: ``python -m bench.rendering [PAGES]``, 10,000 if not given.
+"""Pages rendered in one task: ``python -m bench.rendering [PAGES [PARTS]]``, 10,000 in 10 if not given.
 
 A site in a process of its own serves a small application, whose text comes by a request of its script. Printed for each
-tenth of the pages: pages per second and per CPU second of the task with its browser, the memory of all its processes at
-once (each shared page of it in shares: PSS), and the number of processes.
+part of the pages, as soon as it is done: pages per second and per CPU second of the task with its browser, the memory
+of all its processes at once (each shared page of it in shares: PSS), and the number of processes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import WebPage
 
-PARTS = 10
+PAGES, PARTS = 10_000, 10
 SITE = """
 import http.server
 SHELL = b'<!doctype html><title>x</title><div id=root></div><script src=/app.js></script>'
@@ -84,10 +84,10 @@ def share(pid: int) -> int:
 
 
 class Watch:
-    """Takes pages in, and says how it goes at each tenth."""
+    """Takes pages in, and says how it goes at the end of each part."""
 
-    def __init__(self, pages: int) -> None:
-        self._each = max(1, pages // PARTS)
+    def __init__(self, pages: int, parts: int) -> None:
+        self._each = max(1, pages // parts)
         self._done = self._right = 0
         self._began = time.monotonic()
         self._seen: dict[int, float] = {}
@@ -126,7 +126,7 @@ class Watch:
             self._before, self._began = total, now
 
 
-def main(pages: int) -> None:
+def main(pages: int = PAGES, parts: int = PARTS) -> None:
     """Render so many pages."""
     conf = Configuration.load(
         overrides={
@@ -142,7 +142,7 @@ def main(pages: int) -> None:
         assert site.stdout is not None
         begin = f"http://127.0.0.1:{int(site.stdout.readline())}/page/"
         items = (FetchItem(reverse_url(begin + str(n)), begin + str(n), WebPage()) for n in range(pages))
-        watch = Watch(pages)
+        watch = Watch(pages, parts)
         report = Fetcher(conf, 4, log=lambda _: None, renderer=open_renderer(conf)).run(items, watch)
         print("CPU s:", watch.shares())
         print(dict(sorted(report.counters.items())))
@@ -152,4 +152,4 @@ def main(pages: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)
+    main(*map(int, sys.argv[1:3]))

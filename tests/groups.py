@@ -67,10 +67,6 @@ LONG = {
         "parse and updatedb are stopped",
     ),
     "browser/test_hostile_pages.py::test_what_hangs_is_replaced[browser]": "the driver hangs",
-    "browser/test_starting.py::test_a_part_of_the_browser_that_is_killed_costs_no_page[NetworkService]": (
-        "the process of the graphics is killed; killed before a page has its document, that of the network was seen "
-        "to cost four pages their time limit, again and again"
-    ),
     "test_image.py::test_a_table_is_made_in_the_volume_and_served_as_the_image_does": "the files agree",
     "test_image.py::test_the_program_is_whole_and_brings_nothing_that_builds_it": "the files agree",
     "browser/test_hostile_pages.py::test_every_hostile_page_ends_in_a_status_and_honest_ones_are_unharmed[all]": (

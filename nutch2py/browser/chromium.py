@@ -22,6 +22,7 @@ from nutch2py.errors import ConfigurationError
 from nutch2py.scratch import Scratch
 
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "microsoft-edge")
+_SERVICES = ("network", "storage")
 _LONGEST = 60
 """Bytes of its folder's path that Chromium can have: a socket stands 45 below, whose path has 107 at most."""
 _FEATURES_OFF = (
@@ -173,6 +174,22 @@ def shows_pages(pid: int) -> bool:
     with suppress(OSError):
         return b"--type=renderer" in Path(f"/proc/{pid}/cmdline").read_bytes()
     return False
+
+
+def service(pid: int) -> str:
+    """Return which service of all its pages a process of the browser is, "network" or "storage"; "" for neither."""
+    with suppress(OSError):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes()
+        return next((name for name in _SERVICES if b"--utility-sub-type=%s.mojom." % name.encode() in words), "")
+    return ""
+
+
+def ended(pid: int) -> bool:
+    """Tell whether a process has ended; a zombie has."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] == "Z"
+    except (OSError, IndexError):
+        return True
 
 
 def memory(pid: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from collections import Counter
@@ -19,8 +20,8 @@ class Closable(Protocol):
 class Lane:
     """The traffic of one context, which shows one page at a time. ``name`` and ``secret``: its login at the proxy.
 
-    ``over``: the limit that the page has reached, "" for none; nothing goes through then. ``refused``: requests that
-    were not let through, by reason.
+    ``over``: the limit that the page has reached, "" for none; nothing goes through then. ``ended``: when the page has.
+    ``refused``: requests that were not let through, by reason.
     """
 
     def __init__(self, requests: int, received: int) -> None:
@@ -36,16 +37,16 @@ class Lane:
         self.requests = self.received = 0
         self.over = ""
         self.refused: Counter[str] = Counter()
-        self.open = True
+        self.ended = asyncio.Event()
 
     def end(self) -> None:
         """End a page: what still asks for something on its behalf is cut off."""
-        self.open = False
+        self.ended.set()
         self._cut()
 
     def request(self) -> bool:
         """Count a request; tell whether it may go on."""
-        if self.over or not self.open:
+        if self.over or self.ended.is_set():
             return False
         self.requests += 1
         if self.requests > self._most_requests:
@@ -59,7 +60,7 @@ class Lane:
         self.received += size
         if self.received > self._most_received:
             self.stop("bytes")
-        return not self.over and self.open
+        return not self.over and not self.ended.is_set()
 
     def stop(self, limit: str) -> None:
         """Let nothing through any more for this page."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from base64 import b64encode
+import json
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from nutch2py.browser.document import PageError, Taken, given
 from nutch2py.browser.lane import Lane
+from nutch2py.browser.leaving import forget, leave
 from nutch2py.browser.rules import Wait
 from nutch2py.browser.running import BrowserHungError, Tab, later
 from nutch2py.browser.scripts import WORLD, has, quiet, scroll, snapshot
@@ -23,26 +26,7 @@ _GRACE = 10.0  # seconds to take down what there is at the end of a page's time,
 _QUIET = 0.5  # seconds in which nothing happens in a page at rest
 _TRIES, _TRY_AGAIN = 8, 0.25  # of taking a document down that is being loaded, and seconds between them
 _SCROLL_WAIT = 1.5  # seconds for something to come of scrolling
-_NOT_SHOWN = frozenset(
-    {"content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive", "content-disposition"}
-)  # of the body as it was sent, and what would make a download of it
-_HSTS = frozenset({"strict-transport-security", "alt-svc"})  # nothing that lasts beyond the page
 _LIMITS = {"requests": "browser.requests.limit", "bytes": "browser.bytes.limit"}
-
-
-class PageError(Exception):
-    """A page of which nothing can be taken down. ``limit``: the property of the limit that it met, "" for a crash."""
-
-    def __init__(self, limit: str, text: str) -> None:
-        super().__init__(text)
-        self.limit, self.text = limit, text
-
-
-class Taken(NamedTuple):
-    """A document as it was taken down: UTF-8 with a byte order mark, and what else there is to say of it."""
-
-    content: bytes
-    rendered: Rendered
 
 
 class Showing:
@@ -61,10 +45,22 @@ class Showing:
         self._refused = [*([] if settings.media else ["Media"]), *([] if settings.styles else ["Stylesheet"])]
         self._met: list[str] = []
         self._moved = ""
-        self._loads = self._asked = 0
-        self._crashed = self._shown = False
+        self._loads = self._asked = self._paused = 0
+        self._crashed = self._shown = self._calm = False
         self._death: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._parsed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._windows = 0
         self._under_way: set[Request] = set()
+        self._heard: dict[Any, Callable[[Any], None]] = {
+            "close": self._end,
+            "crash": self._crash,
+            "dialog": lambda dialog: later(dialog.dismiss()),
+            "domcontentloaded": self._parse,
+            "popup": self._refuse_window,
+            "request": self._count,
+            "requestfinished": self._settle,
+            "requestfailed": self._settle,
+        }
         self._frame = ""
         self._page: Page
         self._session: CDPSession
@@ -108,10 +104,15 @@ class Showing:
             return
         try:
             async with asyncio.timeout(_GRACE):
+                for event, heard in self._heard.items():
+                    self._page.remove_listener(event, heard)
                 parts = urlsplit(self._url)
-                cleared = {"origin": f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", "storageTypes": "all"}
+                origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+                if self._calm and await leave(self._page, self._session, self._evaluate):
+                    self._tab.kept = self._page
+                cleared = {"origin": origin, "storageTypes": "all"}
                 await self._session.send("Storage.clearDataForOrigin", cleared)  # before the next page can look
-                await self._page.close()
+                await (self._session.detach() if self._tab.kept is self._page else self._page.close())
         except Exception:  # noqa: BLE001 - it hangs, has crashed, or was never there
             self._tab.spoiled = True
 
@@ -147,19 +148,31 @@ class Showing:
         if not self._death.done():
             self._death.set_result(how)
 
+    def _parse(self, *_: object) -> None:
+        if not self._parsed.done():
+            self._parsed.set_result(None)
+
+    def _refuse_window(self, window: Page) -> None:
+        self._windows += 1
+        later(window.close())
+
     def _show(self, *_: object) -> None:
         self._shown = True
+        if self._lane.over:
+            self._end()
 
     def _over(self) -> None:
-        for event, heard in (
-            ("request", self._count),
-            ("requestfinished", self._settle),
-            ("requestfailed", self._settle),
-        ):
-            self._page.remove_listener(event, heard)
-        later(self._session.send("Page.stopLoading"))
+        """Wait for nothing any more but a document, without which nothing could be taken down.
+
+        What is asked for yet waits at the proxy: thousands of refusals would keep driver and page from all else.
+        """
+        for event in ("request", "requestfinished", "requestfailed"):
+            if event in self._heard:
+                self._page.remove_listener(event, self._heard.pop(event))
+        later(self._session.send("Fetch.disable"))
         self._meet(_LIMITS[self._lane.over])
-        self._end()
+        if self._shown:
+            self._end()
 
     async def _until_ended(self, work: Any) -> None:
         """Do the work, unless the page ends it."""
@@ -178,16 +191,13 @@ class Showing:
     async def _open(self) -> None:
         """Open the page: what it may not do is refused from the first."""
         context, settings = self._tab.context, self._settings
-        page = self._page = await context.new_page()
+        used = self._tab.kept is not None
+        page = self._page = await self._tab.page()
         self._session = await context.new_cdp_session(page)
         self._lane.on_limit = self._over
         page.once("framenavigated", self._show)
-        page.on("crash", self._crash)
-        page.on("dialog", lambda dialog: later(dialog.dismiss()))
-        page.on("popup", lambda popup: later(popup.close()))
-        page.on("request", self._count)
-        page.on("requestfinished", self._settle)
-        page.on("requestfailed", self._settle)
+        for event, heard in self._heard.items():
+            page.on(event, heard)
         self._session.on("Fetch.requestPaused", self._on_paused)
         tree = await self._session.send("Page.getFrameTree")
         self._frame = tree["frameTree"]["frame"]["id"]
@@ -195,6 +205,8 @@ class Showing:
         kinds = ["Document", *self._refused]
         patterns = [{"urlPattern": "*"}] if settings.robots else [{"resourceType": kind} for kind in kinds]
         await self._session.send("Fetch.enable", {"patterns": patterns})
+        if used:
+            await forget(self._session, WORLD)
 
     def _count(self, request: Request) -> None:
         """Count a request, which the proxy cannot in a tunnel."""
@@ -208,9 +220,14 @@ class Showing:
 
     def _on_paused(self, event: dict[str, Any]) -> None:
         """Decide of a request for a document, or of what is not loaded."""
+        self._paused += 1
+        if self._paused > self._settings.limits.requests:  # told sooner than what the driver makes of requests
+            self._lane.stop("requests")
+        if self._lane.over:
+            return
         kind, request, url = event["resourceType"], event["request"], str(event["request"]["url"])
         if kind != "Document" or event["frameId"] != self._frame:
-            if self._lane.over or kind in self._refused:
+            if kind in self._refused:
                 self._refuse(event, "BlockedByClient")
             elif self._settings.robots and url.startswith(("http://", "https://")):
                 later(self._judge(event, url))
@@ -219,7 +236,8 @@ class Showing:
             return
         if not self._loads:
             self._loads = 1
-            later(self._session.send("Fetch.fulfillRequest", self._fulfilled(event)))
+            self._first = url
+            later(self._session.send("Fetch.fulfillRequest", {"requestId": event["requestId"], **given(self._answer)}))
         elif url != self._first or event.get("redirectedRequestId"):
             if request["method"] == "GET" and url.startswith(("http://", "https://")) and not self._moved:
                 self._moved = url + request.get("urlFragment", "")
@@ -251,20 +269,10 @@ class Showing:
     def _refuse(self, event: dict[str, Any], reason: str) -> None:
         later(self._session.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": reason}))
 
-    def _fulfilled(self, event: dict[str, Any]) -> dict[str, Any]:
-        """Answer the first request with what the fetcher got, so that the server is asked once."""
-        self._first = str(event["request"]["url"])
-        headers = [
-            {"name": name, "value": value}
-            for name, value in self._answer.fields()
-            if name.lower() not in _NOT_SHOWN | _HSTS
-        ]
-        body = b64encode(self._answer.content).decode("ascii")
-        return {"requestId": event["requestId"], "responseCode": 200, "responseHeaders": headers, "body": body}
-
     async def _load(self, waits: tuple[Wait, ...]) -> None:
-        """Load the page and wait as the rules say."""
-        await self._page.goto(self._url, wait_until="domcontentloaded", timeout=0)
+        """Load the page in the place of the blank one, which it cannot go back to, and wait as the rules say."""
+        await self._evaluate(f"location.replace({json.dumps(self._url)})")
+        await self._parsed
         for wait in waits:
             await self._wait(wait)
         if self._settings.delay:
@@ -354,6 +362,7 @@ class Showing:
         if found["url"].startswith("chrome-error:"):
             raise PageError("", "the browser does not show it")
         url = found["url"] if found["url"].startswith(("http://", "https://")) else self._url
+        self._calm = not (self._met or self._windows)
         rendered = Rendered(url, tuple(self._met), self._answer.content, "", size, await self._screenshot())
         return Taken(content, rendered)
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from nutch2py.browser import settings as properties
-from nutch2py.browser.page import PageError, Showing
+from nutch2py.browser.document import PageError
+from nutch2py.browser.page import Showing
 from nutch2py.browser.pool import Pool
 from nutch2py.browser.rules import BrowserRules, Choice, Way
 from nutch2py.browser.running import BrowserHungError, BrowserLostError

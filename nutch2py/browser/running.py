@@ -14,13 +14,14 @@ from nutch2py.browser.settings import BrowserSettings
 from nutch2py.fetcher.http_settings import HttpSettings
 
 if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, CDPSession
+    from playwright.async_api import BrowserContext, CDPSession, Page
 
 _T = TypeVar("_T")
 _LOOK = 0.5  # seconds between two looks at what processes take
 _GONE = 0.05  # seconds between two looks whether what was killed has ended
 CLOSE = 5.0  # seconds that anything of the browser has to close
 _ANSWER = 30.0  # seconds that a browser has to say that it is there, on a machine that is busy with others
+HUNG = "as it hung"
 _MOST_LATE = 5  # pages in a row that met their time: it may be that of the browser which hangs
 
 
@@ -33,12 +34,18 @@ class BrowserHungError(BrowserLostError):
 
 
 class Tab:
-    """A context while it shows a page. ``spoiled``: it is not to be used again."""
+    """A context while it shows a page. ``spoiled``: it is not to be used again. ``kept``: a blank page for the next."""
 
     def __init__(self, running: Running, context: BrowserContext, lane: Lane) -> None:
         self.running, self.context, self.lane = running, context, lane
         self.pages = 0
         self.spoiled = False
+        self.kept: Page | None = None
+
+    async def page(self) -> Page:
+        """Return a blank page: the one that was left behind, if there is one, which halves what a page costs."""
+        page, self.kept = self.kept, None
+        return page if page is not None else await self.context.new_page()
 
 
 class Running:
@@ -56,6 +63,8 @@ class Running:
         self.idle: list[Tab] = []
         self.on_crash: dict[str, Callable[[str], None]] = {}
         self.pid = chromium.browser_process(home)
+        self._services: dict[int, str] = {}
+        self._why = "amid a page"
         self.driver = chromium.parent(self.pid)
         self._end = asyncio.get_running_loop().create_future()
         browser.on("disconnected", self._on_end)
@@ -66,6 +75,15 @@ class Running:
         self._session: CDPSession = await self._browser.new_browser_cdp_session()
         self._session.on("Target.targetCrashed", self._tell)
         await self._session.send("Target.setDiscoverTargets", {"discover": True, "filter": [{"type": "page"}]})
+        self._processes()
+
+    def _processes(self) -> list[int]:
+        """Return the processes below the browser; services are noted, as which they are not known at first."""
+        found = list(chromium.family(self.pid)) if self.pid is not None else []
+        for pid in found:
+            if pid not in self._services and (name := chromium.service(pid)):
+                self._services[pid] = f"as its {name} process ended"
+        return found
 
     def _tell(self, event: dict[str, Any]) -> None:
         told = self.on_crash.get(event["targetId"])
@@ -82,17 +100,25 @@ class Running:
         task = asyncio.ensure_future(work)
         try:
             await asyncio.wait((task, self._end), return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
+            if task.done() and not self.gone():  # else what it asked for may have failed for that
                 return task.result()
-            raise BrowserHungError("as it hung") if self.hung else BrowserLostError("amid a page")
+            raise BrowserHungError("as it hung") if self.hung else BrowserLostError(self._why)
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
     def gone(self) -> bool:
-        """Tell whether the browser has ended, also where nobody is left who would say so: its driver has ended, too."""
-        if not self.dead and self.pid is not None and chromium.browser_process(self._home) is None:
-            self._on_end()
+        """Tell whether the browser has ended, also where nobody is left who would say so: its driver has ended, too.
+
+        One whose network or storage process has ended is given up: Chromium starts that anew, but what was under way
+        fails in its pages as if their servers had, and a page that is just being opened may wait for ever.
+        """
+        if not self.dead and self.pid is not None:
+            if chromium.browser_process(self._home) is None:
+                self._on_end()
+            elif lost := next(filter(chromium.ended, self._services), None):
+                self._why = self._services[lost]
+                self._on_end()
         return self.dead
 
     @property
@@ -105,7 +131,7 @@ class Running:
         if not self.gone():
             try:
                 async with asyncio.timeout(_ANSWER):
-                    await self._session.send("Browser.getVersion")
+                    await self._session.send("Storage.getCookies")  # asks the browser, and that its network process
             except Exception:  # noqa: BLE001 - it hangs, or has just ended
                 self.hung = True
                 self._on_end()
@@ -132,10 +158,12 @@ class Running:
         while self.pid is not None and not self.gone():
             await asyncio.sleep(_LOOK)
             if self.active:
-                for pid in chromium.family(self.pid):
+                for pid in self._processes():
                     if chromium.memory(pid) > limit:
                         self.overgrown += chromium.shows_pages(pid)
-                        chromium.kill(pid)  # the browser starts those anew that serve all pages
+                        if pid in self._services:
+                            self._services[pid] = f"as it took more than {limit >> 20} MB"
+                        chromium.kill(pid)  # of those that serve all pages the browser starts another, or is replaced
                 if chromium.memory(self.pid) > limit:
                     self.old = True
 

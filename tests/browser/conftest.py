@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from nutch2py.browser import chromium
 from nutch2py.browser.chromium import NAMES
 from nutch2py.browser.renderer import open_renderer
+from nutch2py.browser.settings import BrowserSettings
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem, FetchReport
 from nutch2py.webpage import WebPage
@@ -55,3 +57,17 @@ class Render:
 @pytest.fixture
 def render(browser_conf: Configuration) -> Render:
     return Render(browser_conf)
+
+
+@pytest.fixture
+def homes(monkeypatch: pytest.MonkeyPatch) -> list[chromium.Home]:
+    """Note the browsers that are started."""
+    found: list[chromium.Home] = []
+    made = chromium.Home.__init__
+
+    def noted(home: chromium.Home, settings: BrowserSettings) -> None:
+        made(home, settings)
+        found.append(home)
+
+    monkeypatch.setattr(chromium.Home, "__init__", noted)
+    return found

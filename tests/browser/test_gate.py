@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import re
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 
@@ -20,6 +22,10 @@ from nutch2py.webpage import CrawlStatus
 from tests.browser.canary import Canary
 from tests.browser.conftest import Render
 from tests.site.server import Reply, ScriptedSite
+
+_Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+_Ask = Callable[[bytes], Awaitable[_Streams]]
+_T = TypeVar("_T")
 
 ASKING = """
 <div id=root></div><link rel=stylesheet href="http://CANARY/style.css"><link rel=preconnect href="http://CANARY/">
@@ -115,9 +121,8 @@ def test_the_canary_hears_what_is_allowed(site: ScriptedSite, render: Render) ->
         assert canary.caught
 
 
-def proxied(conf: Configuration, *requests: bytes) -> list[bytes]:
-    """Send requests to a proxy, each on a connection of its own, and return the first lines of the answers."""
-
+def beside_a_proxy(conf: Configuration, lane: Lane, work: Callable[[_Ask], Coroutine[Any, Any, _T]]) -> _T:
+    """Do something with a proxy that lets a lane in: it is given what sends a request on a connection of its own."""
     http = HttpSettings.from_conf(conf)
 
     def make_loop() -> GatedLoop:
@@ -125,25 +130,68 @@ def proxied(conf: Configuration, *requests: bytes) -> list[bytes]:
         loop.names = http.names
         return loop
 
-    async def ask() -> list[bytes]:
+    async def run() -> _T:
         proxy = GatedProxy(http, {"blocked.test"})
         await proxy.start()
-        lane = Lane(5, 10_000)
         proxy.admit(lane)
         login = base64.b64encode(f"{lane.name}:{lane.secret}".encode())
-        found = []
+
+        async def ask(request: bytes) -> _Streams:
+            reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
+            writer.write(request.replace(b"LOGIN", b"Proxy-Authorization: Basic " + login))
+            return reader, writer
+
         try:
-            for request in requests:
-                reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
-                writer.write(request.replace(b"LOGIN", b"Proxy-Authorization: Basic " + login))
-                found.append(await asyncio.wait_for(reader.readline(), 10))
-                writer.close()
+            return await work(ask)
         finally:
             await proxy.close()
-        return found
 
     with asyncio.Runner(loop_factory=make_loop) as runner:
-        return runner.run(ask())
+        return runner.run(run())
+
+
+def proxied(conf: Configuration, *requests: bytes) -> list[bytes]:
+    """Send requests to a proxy, each on a connection of its own, and return the first lines of the answers."""
+
+    async def work(ask: _Ask) -> list[bytes]:
+        found = []
+        for request in requests:
+            reader, writer = await ask(request)
+            found.append(await asyncio.wait_for(reader.readline(), 10))
+            writer.close()
+        return found
+
+    return beside_a_proxy(conf, Lane(5, 10_000), work)
+
+
+def test_what_is_asked_for_beyond_the_limit_waits_until_the_page_ends(
+    browser_conf: Configuration, site: ScriptedSite
+) -> None:
+    """A page that heard of it would ask again, and the browser would tell of each."""
+    site.on("/", Reply(body=b"x"))
+    request = f"GET {site.url('/')} HTTP/1.1\r\nHost: x\r\nLOGIN\r\n\r\n".encode()
+    tunnel = f"CONNECT 127.0.0.1:{site.port} HTTP/1.1\r\nLOGIN\r\n\r\n".encode()
+    lane = Lane(1, 10_000)
+
+    async def work(ask: _Ask) -> list[bytes]:
+        reader, writer = await ask(request)
+        found = [await reader.readline()]
+        writer.close()
+        beyond = [await ask(each) for each in (request, tunnel, request)]
+        while lane.refused["limit"] < len(beyond):
+            await asyncio.sleep(0.01)
+        reader, writer = await ask(request.replace(b"LOGIN", b"A: b"))
+        found.append(await reader.readline())  # whoever is told anything has been told it by now
+        writer.close()
+        assert (lane.over, [waits.at_eof() for waits, _ in beyond[1:]]) == ("requests", [False] * 2)
+        lane.end()
+        for waited, writer in beyond:
+            found.append(await waited.read())
+            writer.close()
+        return found
+
+    assert [line[9:12] for line in beside_a_proxy(browser_conf, lane, work)] == [b"200", b"407", b"", b"", b""]
+    assert site.gets("/") == 1
 
 
 def test_the_proxy_asks_for_its_login(browser_conf: Configuration, site: ScriptedSite) -> None:

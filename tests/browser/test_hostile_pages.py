@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from nutch2py.browser import chromium, page, pool, running
-from nutch2py.browser.settings import BrowserSettings
 from nutch2py.cells import ProtocolStatus
 from nutch2py.webpage import ProtocolStatusCode as Code
 from nutch2py.webpage import WebPage
@@ -108,20 +107,6 @@ EXPECTED: dict[str, tuple[Code | None, str]] = {
 SHORT = list(EXPECTED)[: list(EXPECTED).index("/tampered") + 1]
 
 
-@pytest.fixture
-def homes(monkeypatch: pytest.MonkeyPatch) -> list[chromium.Home]:
-    """Note the browsers that are started."""
-    found: list[chromium.Home] = []
-    made = chromium.Home.__init__
-
-    def noted(home: chromium.Home, settings: BrowserSettings) -> None:
-        made(home, settings)
-        found.append(home)
-
-    monkeypatch.setattr(chromium.Home, "__init__", noted)
-    return found
-
-
 def wrong_of(path: str, page: WebPage) -> ProtocolStatus | None:
     """Return the status of a page that is not as expected, None of one that is."""
     honest = path.startswith("/honest/")
@@ -141,12 +126,11 @@ def test_every_hostile_page_ends_in_a_status_and_honest_ones_are_unharmed(
     site: ScriptedSite, render: Render, paths: list[str], honest: list[str], seconds: int
 ) -> None:
     """What a busy machine has not done in time says so in its status, and is tried again with more time."""
-    many = HOSTILE["/many"] if len(paths) > len(SHORT) else HOSTILE["/many"].replace(b"10000", b"1000")
     for path in ("/tick", "/frame", "/work"):
         site.on(path, Reply(body=b"{}"))
     site.on("/big", Reply(body=b"x" * 1_000_000, content_type="application/octet-stream"))
     for path in paths:
-        site.on(path, Reply(body=many if path == "/many" else HOSTILE[path]))
+        site.on(path, Reply(body=HOSTILE[path]))
     for path in honest:
         site.on(f"/honest{path}", Reply(body=HONEST))
     slow = [path for path in paths if EXPECTED[path][1] in CLOCKS]

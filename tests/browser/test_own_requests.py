@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from nutch2py.browser.running import Tab
 from tests.browser.conftest import Render
 from tests.site.server import Reply, ScriptedSite
 
@@ -79,6 +81,45 @@ def test_cookies_of_the_answer_are_those_of_its_scripts_and_of_no_other_page(
     assert render.pages[urls[0]].headers["Set-Cookie"] == "session=1; HttpOnly"
     assert "Set-Cookie" not in render.pages[urls[1]].headers
     assert [seen.headers.get("cookie") for seen in site.seen if seen.path in ("/first", "/second")] == [None, None]
+
+
+LEFT = b"""<div id=root></div><script>const left = () => navigator.sendBeacon('/left');
+    history.pushState({}, '', '/on'); addEventListener('pagehide', left); addEventListener('unload', left);
+    addEventListener('beforeunload', (event) => { left(); event.preventDefault(); event.returnValue = 'stay'; });
+    setInterval(() => { sessionStorage.last = name = 'x'; }, 1);
+    setTimeout(() => { root.textContent = 'done'; }, 300)</script>"""
+NEXT = b"""<div id=root></div><script>const was = [history.length, sessionStorage.last, name, document.referrer].join();
+    history.back(); setTimeout(() => { root.textContent = `was ${was}.`; }, 300)</script>"""
+
+AGAIN = b"""<div id=root></div><script>if (sessionStorage.last) root.textContent = 'again';
+    else { sessionStorage.last = 'x'; location.reload(); }</script>"""
+ANEW = AGAIN.replace(b"location.reload()", b"location.href = location.href")
+
+
+def test_a_tab_keeps_nothing_of_a_page(site: ScriptedSite, render: Render, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages that need no more than others are shown one after another in the same place, and do not see it."""
+    kept: list[bool] = []
+    give = Tab.page
+
+    async def noted(tab: Tab) -> Any:
+        kept.append(tab.kept is not None)
+        return await give(tab)
+
+    monkeypatch.setattr(Tab, "page", noted)
+    site.on("/left", Reply(body=b"x"))
+    paths = {"/1": LEFT, "/2": NEXT, "/3": LEFT, "/4": NEXT, "/5": AGAIN, "/6": ANEW}
+    for path, body in paths.items():
+        site.on(path, Reply(body=body))
+    urls = [site.url("/1"), site.url("/2"), site.url("/3", "b.test"), site.url("/4")]
+    urls += [site.url("/5"), site.url("/6")]
+    one = {"browser_tabs": "1", "fetcher_threads_per_queue": "1"}
+    render(*urls, rules="all render selector=#root:not(:empty)", **one)
+    assert [b"done" in (render.pages[url].content or b"") for url in (urls[0], urls[2])] == [True, True]
+    seen = [(render.pages[url].content or b"").partition(b">was ")[2].partition(b".<")[0] for url in (urls[1], urls[3])]
+    assert seen == [b"1,,,"] * 2
+    assert [b">again<" in (render.pages[url].content or b"") for url in urls[4:]] == [True, True]
+    assert kept == [False, True, True, True, True, True]
+    assert not site.gets("/left")
 
 
 WRITE = b".then((answer) => answer.text()).then((text) => { root.textContent = text; })"

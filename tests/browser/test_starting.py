@@ -165,11 +165,14 @@ def test_two_tasks_have_a_browser_each(site: ScriptedSite, browser_conf: Configu
     assert [b"made by a script" in (task.pages[site.url("/")].content or b"") for task in tasks] == [True, True]
 
 
-@pytest.mark.parametrize("kind", [b"--type=gpu-process", b"NetworkService"])
+@pytest.mark.parametrize("kind", [b"--type=gpu-process", b"NetworkService", b"StorageService"])
 def test_a_part_of_the_browser_that_is_killed_costs_no_page(
-    site: ScriptedSite, render: Render, monkeypatch: pytest.MonkeyPatch, kind: bytes
+    site: ScriptedSite, render: Render, homes: list[chromium.Home], monkeypatch: pytest.MonkeyPatch, kind: bytes
 ) -> None:
-    """Chromium starts it anew, or another browser takes its place."""
+    """Chromium starts that of the graphics anew; without the others, one other browser takes its place.
+
+    It is killed when a page is first looked after, which may have no document then, or not be opened.
+    """
     killed: list[int] = []
 
     def memory(pid: int) -> int:
@@ -180,12 +183,14 @@ def test_a_part_of_the_browser_that_is_killed_costs_no_page(
         return 0
 
     monkeypatch.setattr(chromium, "memory", memory)
-    show = b"fetch('/data').finally(() => { root.textContent = 'here'; })"
-    later = b"<div id=root></div><script>setTimeout(() => " + show + b", 2000)"
+    show = b"fetch('/data').finally(() => { root.textContent = 'here ' + localStorage.kept; })"
+    body = b"<div id=root></div><script>localStorage.kept = 'and there'; setTimeout(() => " + show + b", 2000)</script>"
     site.on("/data", Reply(body=b"x"))
     urls = [site.url(f"/{number}") for number in range(4)]
     for number in range(4):
-        site.on(f"/{number}", Reply(body=later + b"</script>"))
+        site.on(f"/{number}", Reply(body=body))
     render(*urls, rules="all render selector=#root:not(:empty)")
     assert killed
-    assert [b">here<" in (render.pages[url].content or b"") for url in urls] == [True] * 4
+    assert [b">here and there<" in (render.pages[url].content or b"") for url in urls] == [True] * 4
+    assert len(homes) == (1 if kind == b"--type=gpu-process" else 2)
+    assert "rendered_until_browser.time.limit" not in render.report.counters
