@@ -66,7 +66,11 @@ class Showing:
         self._session: CDPSession
 
     async def take(self, waits: tuple[Wait, ...]) -> Taken:
-        """Show the page and take it down; PageError where that cannot be."""
+        """Show the page and take it down; PageError where that cannot be.
+
+        BrowserHungError when its time brings no document: the browser or its driver hangs, or is so busy with what a
+        page does that none of its pages gets an answer, and this one may not be the one.
+        """
         limits = self._settings.limits
         try:
             async with asyncio.timeout(limits.seconds):
@@ -87,9 +91,8 @@ class Showing:
             await self._check()
         elif not self._met:
             raise PageError("", "the browser does not show it")
-        if not await self._tab.running.answers():
-            raise BrowserHungError("as it hung")
-        raise PageError("browser.time.limit", f"no document within {limits.seconds:g} s")
+        self._tab.running.give_up()
+        raise BrowserHungError(f"no document within {limits.seconds:g} s")
 
     async def close(self) -> None:
         """Close the page; a tab is not used again when that takes long, or when the page was cut off.
@@ -190,7 +193,7 @@ class Showing:
 
     async def _open(self) -> None:
         """Open the page: what it may not do is refused from the first."""
-        context, settings = self._tab.context, self._settings
+        context = self._tab.context
         used = self._tab.kept is not None
         page = self._page = await self._tab.page()
         self._session = await context.new_cdp_session(page)
@@ -199,12 +202,12 @@ class Showing:
         for event, heard in self._heard.items():
             page.on(event, heard)
         self._session.on("Fetch.requestPaused", self._on_paused)
+        self._session.on("Fetch.authRequired", self._refuse_login)
         tree = await self._session.send("Page.getFrameTree")
         self._frame = tree["frameTree"]["frame"]["id"]
         self._tab.running.on_crash[self._frame] = self._died  # the target of a page has the id of its main frame
-        kinds = ["Document", *self._refused]
-        patterns = [{"urlPattern": "*"}] if settings.robots else [{"resourceType": kind} for kind in kinds]
-        await self._session.send("Fetch.enable", {"patterns": patterns})
+        everything = {"patterns": [{"urlPattern": "*"}], "handleAuthRequests": True}
+        await self._session.send("Fetch.enable", everything)
         if used:
             await forget(self._session, WORLD)
 
@@ -251,6 +254,11 @@ class Showing:
                 self._refuse(event, "Aborted")
             else:
                 self._continue(event)
+
+    def _refuse_login(self, event: dict[str, Any]) -> None:
+        """Let the page have the answer that asks for a login: the dialog that the browser has for it would stay."""
+        refused = {"requestId": event["requestId"], "authChallengeResponse": {"response": "CancelAuth"}}
+        later(self._session.send("Fetch.continueWithAuth", refused))
 
     async def _judge(self, event: dict[str, Any], url: str) -> None:
         """Ask robots.txt whether the page may ask for a URL."""

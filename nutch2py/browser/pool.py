@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Any
 
 from nutch2py.browser import chromium
@@ -40,9 +40,11 @@ class Pool:
         self._settings, self._http = settings, http
         self._proxy = GatedProxy(http, blocked)
         self._free = asyncio.Semaphore(settings.tabs)
+        self._taking_all = asyncio.Lock()
         self._starting = asyncio.Lock()
         self._playwright: Any = None
         self._driver: int | None = None
+        self._driver_hangs = False
         self._current: Running | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self.started = 0
@@ -53,8 +55,8 @@ class Pool:
 
     @asynccontextmanager
     async def tab(self, *, alone: bool = False) -> AsyncIterator[Tab]:
-        """Give a tab for one page; its lane has begun. ``alone``: in a browser that shows this page only."""
-        async with self._free:
+        """Give a tab for one page; its lane has begun. ``alone``: when no other page is shown, in another browser."""
+        async with self._room(self._settings.tabs if alone else 1):
             running = await (self._another() if alone else self._ready())
             running.active += 1
             running.pages += 1
@@ -68,8 +70,24 @@ class Pool:
                 running.active -= 1
                 if tab is not None:
                     await self._put_back(tab)
+                if running.hung and running.driver == self._driver:
+                    self._driver_hangs = True  # it may be the one
                 if running.old and running is not self._current and not running.active:
                     self._end(running)
+
+    @asynccontextmanager
+    async def _room(self, tabs: int) -> AsyncIterator[None]:
+        """Wait until so many tabs are free, and hold them."""
+        held = 0
+        try:
+            async with self._taking_all if tabs > 1 else nullcontext():
+                while held < tabs:
+                    await self._free.acquire()
+                    held += 1
+            yield
+        finally:
+            for _ in range(held):
+                self._free.release()
 
     async def _ready(self) -> Running:
         """Return the browser; a new one at first, and where the one before is worn out or gone."""
@@ -77,8 +95,6 @@ class Pool:
             running = self._current
             if running is not None and running.worn:
                 running.old, self._current = True, None
-                if running.hung:
-                    await self._stop_driver()  # it may be the one that hangs
                 if not running.active:
                     self._end(running)
             if self._current is None:
@@ -97,6 +113,8 @@ class Pool:
         from playwright.async_api import Error
 
         settings = self._settings
+        if self._driver_hangs:
+            await self._stop_driver()
         try:
             home = chromium.Home(settings)
         except OSError as error:
@@ -153,6 +171,7 @@ class Pool:
         """Stop the driver, if it can be, else end it."""
         playwright, self._playwright = self._playwright, None
         driver, self._driver = self._driver, None
+        self._driver_hangs = False
         if playwright is not None:
             try:
                 async with asyncio.timeout(CLOSE):

@@ -223,15 +223,30 @@ class GatedProxy:
         up_writer.write(b"\r\n".join(sent) + b"\r\n\r\n")
         body = asyncio.ensure_future(_pump(reader, up_writer, lane, length))
         try:
-            head = await up_reader.readuntil(b"\r\n\r\n")
-            status, *answered = head[:-4].split(b"\r\n")
+            status, *answered = await _answered(up_reader, lane)
             kept = [line for line in answered if line.partition(b":")[0].strip().lower() not in _OF_CONNECTION]
             writer.write(b"\r\n".join([status, *kept, b"Connection: close"]) + b"\r\n\r\n")
-            if lane.receive(len(head)):
-                await _pump(up_reader, writer, lane)
+            await _pump(up_reader, writer, lane)
         finally:
             body.cancel()
             await asyncio.gather(body, return_exceptions=True)
+
+
+async def _answered(reader: asyncio.StreamReader, lane: Lane) -> list[bytes]:
+    """Return the lines of an answer's head; what comes before it (100, 103) is left out.
+
+    One that asks for a login at a proxy is none: to the browser it would be us who asks, and its own is forgotten.
+    """
+    while True:
+        head = await reader.readuntil(b"\r\n\r\n")
+        if not lane.receive(len(head)):
+            raise OSError("no more is wanted")
+        status, *lines = head[:-4].split(b"\r\n")
+        code = status.partition(b" ")[2][:3]
+        if code == b"407":
+            return [b"HTTP/1.1 502 nutch2py", *lines]
+        if not code.startswith(b"1") or code == b"101":
+            return [status, *lines]
 
 
 async def _pump(

@@ -24,7 +24,7 @@ from nutch2py.parser.mime import content_type
 from nutch2py.url.rule_files import read_rules_file
 
 HTML = frozenset({"text/html", "application/xhtml+xml"})
-_TRIES = 3  # of a page whose browser was lost to another one; the last in a browser of its own
+_TRIES = 3  # of a page whose browser was lost; the last in a browser of its own
 
 
 def open_renderer(conf: Configuration, *, every: bool = False) -> OpenRenderer | None:
@@ -90,10 +90,12 @@ class BrowserRenderer:
             """Ask no robots.txt of a host that the proxy asks nothing of."""
             return self._pool.blocks(urlsplit(asked).hostname or "") or await permitted(asked)
 
-        limit, hung, reason = self._http.content_limit, False, ""
+        limit, alone = self._http.content_limit, False
+        failed = "protocol-browser: the browser was lost"
         for left in reversed(range(_TRIES)):
+            alone = alone or not left
             try:
-                async with self._pool.tab(alone=not left) as tab:
+                async with self._pool.tab(alone=alone) as tab:
                     showing = Showing(tab, self._settings, url, answer, limit, may)
                     try:
                         taken = await tab.running.unless_gone(showing.take(choice.waits))
@@ -106,18 +108,23 @@ class BrowserRenderer:
                 self.counters[f"render_failed_{error.limit or 'crash'}"] += 1
                 text = f"{error.limit or 'protocol-browser'}: {error.text}"
                 return replace(answer, failure=Failure(FailureKind.BROWSER, text), content=b"")
-            except (BrowserLostError, Error, TimeoutError) as error:
-                # it or its driver is gone, or hangs: another one tries
-                hung, reason = isinstance(error, BrowserHungError), str(error).partition("\n")[0][:200]
+            except BrowserHungError as error:
+                failed = f"browser.time.limit: {error}"
+                if alone:
+                    self.counters["render_failed_browser.time.limit"] += 1
+                    break
+                alone = True  # the cause may be this page or another
+                continue
+            except (BrowserLostError, Error, TimeoutError) as error:  # it or its driver is gone: another one tries
+                reason = str(error).partition("\n")[0][:200]
+                failed = f"protocol-browser: the browser was lost {reason}".rstrip()
                 continue
             for met in taken.rendered.limits:
                 self.counters[f"rendered_until_{met}"] += 1
             content = taken.content if taken.rendered.size <= limit or limit < 0 else taken.content[:limit]
             cut = "length" if 0 <= limit < taken.rendered.size else ""
             return replace(answer, content=content, truncated=cut, rendered=taken.rendered)
-        limit_met = "browser.time.limit" if hung else "protocol-browser"  # with this page alone in it
-        text = f"{limit_met}: the browser was lost {reason}".rstrip()
-        return replace(answer, failure=Failure(FailureKind.BROWSER, text), content=b"")
+        return replace(answer, failure=Failure(FailureKind.BROWSER, failed), content=b"")
 
     async def close(self) -> None:
         """End the browser."""

@@ -30,7 +30,7 @@ class BrowserLostError(Exception):
 
 
 class BrowserHungError(BrowserLostError):
-    """It was given up, as it answered nothing any more."""
+    """It was given up, as a page had no document at the end of its time."""
 
 
 class Tab:
@@ -102,7 +102,9 @@ class Running:
             await asyncio.wait((task, self._end), return_when=asyncio.FIRST_COMPLETED)
             if task.done() and not self.gone():  # else what it asked for may have failed for that
                 return task.result()
-            raise BrowserHungError("as it hung") if self.hung else BrowserLostError(self._why)
+            if task.done() and isinstance(task.exception(), BrowserHungError):
+                return task.result()
+            raise BrowserLostError(self._why)
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -133,9 +135,14 @@ class Running:
                 async with asyncio.timeout(_ANSWER):
                     await self._session.send("Storage.getCookies")  # asks the browser, and that its network process
             except Exception:  # noqa: BLE001 - it hangs, or has just ended
-                self.hung = True
-                self._on_end()
+                self.give_up()
         return not self.dead
+
+    def give_up(self) -> None:
+        """Have browser and driver end, and all their pages leave them: at least one of the two does not answer."""
+        if not self.gone():
+            self.hung, self._why = True, "as it hung"
+            self._on_end()
 
     async def context(self, http: HttpSettings, headers: dict[str, str]) -> BrowserContext:
         """Make a context: nothing of other pages, no downloads, no permissions, no service workers."""

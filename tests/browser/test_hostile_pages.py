@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import os
 import signal
 import subprocess
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from nutch2py.browser import chromium, page, pool, running
+from nutch2py.browser.document import Taken
 from nutch2py.cells import ProtocolStatus
 from nutch2py.webpage import ProtocolStatusCode as Code
 from nutch2py.webpage import WebPage
@@ -69,6 +72,34 @@ HOSTILE = {
     "/asking-workers": b"""<p>seen</p><div id=root></div><script>const code = URL.createObjectURL(new Blob([
         `onmessage = async ({data}) => { for (let n = 0; ; n++) await fetch(data + n).catch(() => 0) }`]));
         for (let n = 0; n < 4; n++) new Worker(code).postMessage(location.origin + `/work?${n}.`)</script>""",
+    "/console": b"<p>seen</p><script>for (;;) console.log('x'.repeat(1e5), document)</script>",
+    "/errors": b"""<p>seen</p><script>setInterval(() => {
+        for (let n = 0; n < 1000; n++) Promise.reject(new Error('x'.repeat(1000))); }, 1)</script>""",
+    "/title": b"""<p>seen</p><script>setInterval(() => {
+        for (let n = 0; n < 1000; n++) document.title = Math.random(); }, 1)</script>""",
+    "/popups": b"<p>seen</p><script>for (;;) open('about:blank', Math.random())</script>",
+    "/wasm": b"""<p>seen</p><script>const code = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1,
+        0, 7, 5, 1, 1, 102, 0, 0, 10, 9, 1, 7, 0, 3, 64, 12, 0, 11, 11]);
+        new WebAssembly.Instance(new WebAssembly.Module(code)).exports.f()</script>""",
+    "/shared": b"""<p>seen</p><div id=root></div><script>const code = `for (let n = 0; n < 500; n++)
+        fetch('${location.origin}/shared?' + n).catch(() => 0); for (;;);`;
+        new SharedWorker(URL.createObjectURL(new Blob([code])))</script>""",
+    "/endless": b"<p>seen</p><script src=/drip></script>",
+    "/mail": b"""<p>seen</p><script>setInterval(() => { location.href = 'mailto:x@y'; location.href = 'tel:1'; }, 1)
+        </script>""",
+    "/attach": b"""<p>seen</p><script>setInterval(() => { for (let n = 0; n < 200; n++) {
+        const made = document.createElement('iframe'); document.body.append(made); made.remove(); } }, 1)</script>""",
+    "/sockets": b"""<p>seen</p><script>for (let n = 0; n < 3000; n++)
+        new WebSocket(`ws://${location.host}/socket?${n}`)</script>""",
+    "/blob": b"""<p>seen</p><a id=a download=x>x</a><script>const all = Array(64).fill(new Uint8Array(16 << 20));
+        a.href = URL.createObjectURL(new Blob(all)); a.click()</script>""",
+    "/forest": b"""<p>seen</p><script>const grow = (within, depth) => { for (let n = 0; n < 6; n++) {
+        const made = within.createElement('iframe'); within.body.append(made);
+        if (depth) grow(made.contentDocument, depth - 1); } }; grow(document, 5)</script>""",
+    "/schemes": b"""<p>seen</p><script>for (const url of ['chrome://crash', 'chrome://kill', 'devtools://x',
+        'file:///etc/passwd', 'view-source:http://x/', 'filesystem:http://x/', 'data:text/html,x']) {
+        const made = document.createElement('iframe'); made.src = url; document.body.append(made); open(url);
+        const link = document.createElement('a'); link.href = url; link.click(); }</script>""",
     "/tampered": b"<p>seen</p><script>document.__proto__ = null; Node.prototype.cloneNode = null;"
     b"Object.defineProperty(document.documentElement, 'outerHTML', {get() { for (;;); }});"
     b"Promise.prototype.then = () => { for (;;); }; JSON.stringify = Array.prototype.push = null;</script>",
@@ -103,6 +134,19 @@ EXPECTED: dict[str, tuple[Code | None, str]] = {
     "/store": (RENDERED, ""),
     "/workers": (RENDERED, "browser.time.limit"),
     "/asking-workers": (RENDERED, "browser.requests.limit"),
+    "/console": (RENDERED, "browser.time.limit"),
+    "/errors": (RENDERED, ""),
+    "/title": (None, ""),  # each change is told to the driver: as busy as that is, there may be no document in time
+    "/popups": (RENDERED, "browser.time.limit"),
+    "/wasm": (RENDERED, "browser.time.limit"),
+    "/shared": (RENDERED, "browser.requests.limit"),
+    "/endless": (RENDERED, "browser.time.limit"),
+    "/mail": (None, ""),  # the browser itself is busy with it
+    "/attach": (RENDERED, ""),
+    "/sockets": (RENDERED, "browser.requests.limit"),
+    "/blob": (None, ""),  # or it takes more memory than it may
+    "/forest": (None, ""),  # likewise
+    "/schemes": (None, ""),  # or the browser shows an error in its place
 }
 SHORT = list(EXPECTED)[: list(EXPECTED).index("/tampered") + 1]
 
@@ -129,6 +173,7 @@ def test_every_hostile_page_ends_in_a_status_and_honest_ones_are_unharmed(
     for path in ("/tick", "/frame", "/work"):
         site.on(path, Reply(body=b"{}"))
     site.on("/big", Reply(body=b"x" * 1_000_000, content_type="application/octet-stream"))
+    site.on("/drip", Reply(pieces=itertools.repeat(b" "), pause=0.05, length=False))
     for path in paths:
         site.on(path, Reply(body=HOSTILE[path]))
     for path in honest:
@@ -153,7 +198,7 @@ def test_every_hostile_page_ends_in_a_status_and_honest_ones_are_unharmed(
             fetcher_threads_per_queue="4",
         )
         asked = [seen.path for seen in site.seen]
-        for path in ("/tick?", "/frame?", "/work?"):
+        for path in ("/tick?", "/frame?", "/work?", "/shared?", "/socket?"):
             assert sum(each.startswith(path) for each in asked) <= 3 * 50  # again, if its browser was lost to another
         assert asked.count("/reload") <= 3 * 6
         assert not [path for path in asked if path.startswith("/away?")]
@@ -272,6 +317,42 @@ def test_what_hangs_is_replaced(
     assert [b"honest workwork" in (render.pages[url].content or b"") for url in urls] == [True] * 4
     assert driver() == []
     assert not any(home.path.exists() for home in homes)
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_page_that_keeps_the_driver_from_others_harms_none(
+    site: ScriptedSite,
+    render: Render,
+    homes: list[chromium.Home],
+    monkeypatch: pytest.MonkeyPatch,
+    alone: bool,
+) -> None:
+    """Nothing of it can be taken down: that may be for the page beside it, so that it gets another browser, alone."""
+    take, give_up = page.Showing._snapshot, running.Running.give_up
+
+    async def snapshot(showing: page.Showing) -> Taken:
+        if showing._url.endswith("/stuck") and (alone or len(homes) == 1):
+            await asyncio.Event().wait()
+        return await take(showing)
+
+    def given_up(browser: running.Running) -> None:
+        site.on("/go", Reply(body=b"go"))
+        give_up(browser)
+
+    monkeypatch.setattr(page.Showing, "_snapshot", snapshot)
+    monkeypatch.setattr(running.Running, "give_up", given_up)
+    monkeypatch.setattr(page, "_GRACE", 1.0)
+    site.on("/shown", Reply(body=b"x"))
+    site.on("/go", Reply(body=b"stay"))
+    site.on("/stuck", Reply(body=b"<p>seen</p>"))
+    site.on("/honest", Reply(body=HELD))
+    urls = [site.url("/stuck"), site.url("/honest", "b.test")]
+    render(*urls, rules="url /stuck render load\nall render selector=#root:not(:empty)", browser_time_limit="30")
+    assert b"honest workwork" in (render.pages[urls[1]].content or b"")
+    status = render.pages[urls[0]].protocol_status
+    assert status is not None
+    assert (status.code, "browser.time.limit" in status.args[0]) == ((FAILED, True) if alone else (RENDERED, False))
+    assert len(homes) == 3
 
 
 COOKIE = b"<p id=at><script>at.append('made ' + (document.cookie || 'new')); document.cookie = 'a=b'</script>"

@@ -172,3 +172,32 @@ def test_the_time_of_the_browser_is_no_trouble_of_the_server(site: ScriptedSite,
     slow = {"fetcher_threads_slow_after": "0.5", "fetcher_max_trouble_per_queue": "3", "fetcher_threads_per_queue": "1"}
     render(*urls, rules="all render delay=1.5", **slow)
     assert render.report.counters["rendered"] == 4
+
+
+LOGIN = b"""<div id=root></div><iframe src=/401></iframe><script>
+const code = "onmessage = async ({data}) => postMessage((await fetch(data)).status)";
+const worker = new Worker(URL.createObjectURL(new Blob([code])));
+const told = new Promise((done) => { worker.onmessage = (event) => done(event.data); });
+worker.postMessage(location.origin + '/401');
+const of = (path) => fetch(path).then(async (answer) => answer.status + await answer.text(), String);
+Promise.all([told, ...['/401', '/407', '/hint', '/hidden'].map(of)]).then((all) => { root.textContent = all.join(); });
+</script>"""
+FIRST = b"HTTP/1.1 103 Early Hints\r\nLink: </hinted>; rel=preload; as=style\r\n\r\n"
+
+
+@pytest.mark.parametrize("obey", ["true", "false"])
+def test_an_answer_that_asks_for_a_login_is_an_answer(site: ScriptedSite, render: Render, obey: str) -> None:
+    """No dialog holds the page up, and a server that speaks as a proxy does not make the browser forget its own."""
+    site.on("/", Reply(body=LOGIN))
+    site.on("/next", Reply(body=b"<div id=root></div><script>fetch('/data')" + WRITE + b"</script>"))
+    site.on("/data", Reply(body=b"data"))
+    site.on("/401", Reply(401, body=b"no", headers=[("WWW-Authenticate", 'Basic realm="x"')]))
+    asks = b'HTTP/1.1 407 x\r\nProxy-Authenticate: Basic realm="nutch2py"\r\nContent-Length: 2\r\n\r\nno'
+    site.on("/407", Reply(raw=asks))
+    site.on("/hint", Reply(raw=FIRST + b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"))
+    site.on("/hidden", Reply(raw=FIRST + asks))
+    urls = [site.url("/"), site.url("/next")]
+    one = {"browser_tabs": "1", "fetcher_threads_per_queue": "1"}
+    render(*urls, rules="all render selector=#root:not(:empty)", browser_robots=obey, **one)
+    assert b">401,401no,502no,200yes,502no<" in (render.pages[urls[0]].content or b"")
+    assert b">data<" in (render.pages[urls[1]].content or b"")
