@@ -78,8 +78,8 @@ HOSTILE = {
     "/title": b"""<p>seen</p><script>setInterval(() => {
         for (let n = 0; n < 1000; n++) document.title = Math.random(); }, 1)</script>""",
     "/popups": b"<p>seen</p><script>for (;;) open('about:blank', Math.random())</script>",
-    "/wasm": b"""<p>seen</p><script>const code = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1,
-        0, 7, 5, 1, 1, 102, 0, 0, 10, 9, 1, 7, 0, 3, 64, 12, 0, 11, 11]);
+    "/wasm": b"""<p>seen</p><script>const code = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2,
+        1, 0, 7, 5, 1, 1, 102, 0, 0, 10, 9, 1, 7, 0, 3, 64, 12, 0, 11, 11]);
         new WebAssembly.Instance(new WebAssembly.Module(code)).exports.f()</script>""",
     "/shared": b"""<p>seen</p><div id=root></div><script>const code = `for (let n = 0; n < 500; n++)
         fetch('${location.origin}/shared?' + n).catch(() => 0); for (;;);`;
