@@ -38,6 +38,7 @@ _FEW = 500  # entries that may be counted after each job
 _SELDOM = 64  # of so many jobs one counts them when there may be more
 _LONGEST = 500  # characters of a message
 _MOST_COUNTERS = 1000
+_MOST_NOTES = 16  # tasks of which it is told how they go
 _LATEST = 10**13  # ms: what an id has room for
 _HADOOP = frozenset(
     {"File System Counters", "Job Counters", "Map-Reduce Framework", "Shuffle Errors"}
@@ -70,6 +71,7 @@ class Ledger:
         self._done: tuple[int, int | None] = (0, None)  # of the step that did most, and how many were expected
         self._expected: int | None = None
         self._rows: Callable[[], int] | None = None
+        self._notes: Callable[[], list[str]] = list
         self._tasks_cpu = self._tasks_peak = 0
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
@@ -84,10 +86,10 @@ class Ledger:
 
     # the steps of the job
 
-    def step_begins(self, rows: Callable[[], int], expected: int | None) -> None:
+    def step_begins(self, rows: Callable[[], int], expected: int | None, notes: Callable[[], list[str]] = list) -> None:
         """Take word that a step begins."""
         with self._lock:
-            self._rows, self._expected = rows, expected
+            self._rows, self._expected, self._notes = rows, expected, notes
 
     def step_is_over(self) -> None:
         """Keep how far a step came."""
@@ -95,7 +97,7 @@ class Ledger:
             if self._rows is not None:
                 with suppress(OSError):
                     self._done = max(self._done, (self._rows(), self._expected), key=lambda done: done[0])
-            self._rows = None
+            self._rows, self._notes = None, list
 
     def step_ends(self, counters: Mapping[str, Mapping[str, int]]) -> None:
         """Add what a step counted; Hadoop's own counters tell processor time and memory of its tasks."""
@@ -194,6 +196,10 @@ class Ledger:
             if self._rows is not None:
                 with suppress(OSError):  # the step is just over
                     done, expected = self._rows(), self._expected
+            notes: list[str] = []
+            if state == JobState.RUNNING:
+                with suppress(OSError):
+                    notes = [_plain(note)[:_LONGEST] for note in self._notes()[:_MOST_NOTES]]
             counters = {group: dict(names) for group, names in self._counters.items()}
             cpu, peak = self._tasks_cpu, self._tasks_peak
         elapsed = int((time.monotonic() - self._running) * 1000)
@@ -212,6 +218,7 @@ class Ledger:
             exit_code=code,
             message=message,
             done=done,
+            notes=tuple(notes),
             expected=expected,
             counters=counters,
             cpu_ms=_cpu_ms() - self._cpu + cpu,

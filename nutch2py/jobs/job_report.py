@@ -81,6 +81,8 @@ def _lines(entry: JobEntry) -> Iterator[str]:
     yield f"memory:\t{entry.peak_bytes / 2**20:.0f} MiB"
     yield f"process:\t{entry.pid} on {entry.host}, of {entry.user}"
     yield f"rows:\t{_rows(entry)}"
+    for note in entry.notes:
+        yield f"now:\t{note}"
     if entry.exit_code is not None:
         yield f"exit code:\t{entry.exit_code}"
     if entry.message:

@@ -173,7 +173,7 @@ def _accounted(monitor: ProgressMonitor, expected: int | None) -> Iterator[None]
     """Let who keeps the job's account, if anybody does, see how far the step of the block is."""
     account = ACCOUNT.get()
     if account is not None:
-        account.step_begins(monitor.rows, expected)
+        account.step_begins(monitor.rows, expected, monitor.saying)
     try:
         yield
     finally:

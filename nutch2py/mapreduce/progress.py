@@ -215,6 +215,10 @@ class ProgressMonitor:
                 found.append(path.read_text(encoding="utf-8"))
         return found
 
+    def saying(self) -> list[str]:
+        """Return how the step goes in the words of its tasks, or what is known of tasks that run elsewhere."""
+        return [self._note] if self._note else self.notes()
+
     def _show(self) -> None:
         now = time.monotonic()
         interval = 0.5 if self._live or self._taken is not None else 10.0
@@ -249,8 +253,8 @@ class ProgressMonitor:
             self._err.flush()
 
     def _progress(self) -> Progress:
-        notes = (self._note,) if self._note else tuple(self.notes())
-        return Progress(self._title, self.rows(), self._expected, time.monotonic() - self._started, notes)
+        seconds = time.monotonic() - self._started
+        return Progress(self._title, self.rows(), self._expected, seconds, tuple(self.saying()))
 
     def _erase(self) -> None:
         if self._drawn:

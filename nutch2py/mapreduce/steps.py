@@ -10,8 +10,11 @@ from typing import Protocol
 class Account(Protocol):
     """Takes word of the MapReduce jobs that a job consists of, one after the other."""
 
-    def step_begins(self, rows: Callable[[], int], expected: int | None) -> None:
-        """Take word that a step begins; ``rows`` tells how many it has done, of about ``expected``."""
+    def step_begins(self, rows: Callable[[], int], expected: int | None, notes: Callable[[], list[str]] = list) -> None:
+        """Take word that a step begins.
+
+        ``rows`` tells how many it has done, of about ``expected``; ``notes`` what its tasks say of how they go.
+        """
 
     def step_ends(self, counters: Mapping[str, Mapping[str, int]]) -> None:
         """Take word that a step is done, and what it counted; not of one that failed."""

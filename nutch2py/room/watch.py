@@ -37,5 +37,5 @@ class Watch:
                 entries = crawl.jobs(self._JOBS)
         except NutchError as error:  # no crawl yet, or its store is away: a page says so, and a change is worth a look
             return f"none {type(error).__name__}"
-        told = repr([(each.id, each.state, each.done, each.expected, each.ended) for each in entries])
+        told = repr([(each.id, each.state, each.done, each.expected, each.notes, each.ended) for each in entries])
         return hashlib.blake2b(told.encode(), digest_size=9).hexdigest()

@@ -8,7 +8,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -114,10 +116,15 @@ def test_a_running_job_is_seen_with_its_rows(conf: Configuration, monkeypatch: p
     with begin(conf, works.INJECT):
         account = ACCOUNT.get()
         assert account is not None
-        account.step_begins(lambda: rows, 10)
+        account.step_begins(lambda: rows, 10, lambda: ["1 queues, 1 active, errors: 2 timeout\ud800" * 99] * 99)
+        wait_for(lambda: any(each.notes for each in entries(conf)))
+        (at_work,) = entries(conf)
+        assert (len(at_work.notes), len(at_work.notes[0])) == (16, 500)
+        assert at_work.notes[0].startswith("1 queues, 1 active, errors: 2 timeout")
         rows = 7
         wait_for(lambda: [(each.state, each.done, each.expected) for each in entries(conf)] == [("running", 7, 10)])
         account.step_is_over()
+        wait_for(lambda: entries(conf)[0].notes == ())
         account.step_ends({"injector": {"urls_new": 7}})
         account.step_ends({"injector": {"urls_new": 1}})
         wait_for(lambda: entries(conf)[0].counters == {"injector": {"urls_new": 8}})
@@ -125,6 +132,42 @@ def test_a_running_job_is_seen_with_its_rows(conf: Configuration, monkeypatch: p
     (entry,) = entries(conf)
     assert (entry.state, entry.done, entry.expected) == (JobState.FINISHED, 7, 10)
     assert ACCOUNT.get() is None
+
+
+class _Held(BaseHTTPRequestHandler):
+    """Answers when it is let go."""
+
+    def do_GET(self) -> None:
+        """Answer."""
+        assert isinstance(self.server, _HeldServer)
+        self.server.asked.set()
+        self.server.let_go.wait(60)
+        self.send_response(404)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+class _HeldServer(ThreadingHTTPServer):
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Held)
+        self.asked, self.let_go = threading.Event(), threading.Event()
+
+
+def test_a_running_fetch_says_how_its_queues_are(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger, "_RENEWAL", 0.05)
+    with _HeldServer() as server, Crawl(conf, properties()) as crawl, ThreadPoolExecutor(2) as pool:
+        pool.submit(server.serve_forever, 0.05)
+        crawl.inject([f"http://127.0.0.1:{server.server_address[1]}/"])
+        batch = crawl.generate().batch_id
+        fetching = pool.submit(crawl.fetch, batch)
+        assert server.asked.wait(60)
+        wait_for(lambda: "1 queues, 1 active" in " ".join(entries(conf)[0].notes))
+        server.let_go.set()
+        fetching.result(60)
+        assert (entries(conf)[0].job, entries(conf)[0].notes) == ("fetch", ())
+        server.shutdown()
 
 
 @pytest.mark.parametrize(

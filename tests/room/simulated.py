@@ -62,6 +62,7 @@ def entries(count: int = 120, rows: int = 10_000_000, running: bool = True) -> l
         at += 2 * MINUTE
     if running:
         more = {"state": JobState.RUNNING, "ended": None, "exit_code": None, "done": 31_240, "expected": 50_000}
+        more["notes"] = ("24.1 pages/s, 812 kB/s, 1,204 queues, 50 active, errors: 31 HTTP status, 8 timeout",)
         made.append(entry("fetch", f"{at // 1000}-live", at, 21.5, **more))
     return made[::-1][:count]
 

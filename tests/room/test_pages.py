@@ -101,6 +101,11 @@ def test_they_are_read_without_scripts_and_walked_with_the_keyboard(chrome: Brow
         assert page.inner_text("p") == "tides"
 
 
+def test_a_fetch_that_runs_tells_of_its_queues(room: str) -> None:
+    for path in ("crawl", "crawl/jobs", f"crawl/job?id={entries()[0].id}"):
+        assert "1,204 queues, 50 active, errors: 31 HTTP status, 8 timeout" in text_of(room + path)
+
+
 def test_what_changes_is_seen_while_one_looks(
     chrome: Browser, conf: Configuration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
