@@ -16,6 +16,7 @@ from typing import Any
 
 from nutch2py.cells import encode_text
 from nutch2py.conf import Configuration
+from nutch2py.joblog.ledger import Ledger, keeping
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.job_lines import JobLines
 from nutch2py.jobs.overview import OverviewPart, keep_overview
@@ -157,8 +158,9 @@ def hostinject(conf: Configuration, host_dir: str) -> JobResult:
     log = JobLines("HostInjectorJob")
     log.line(f"hostDir: {host_dir}")
     splits = split_files(seed_files(Path(host_dir).absolute()), map_tasks(conf))
-    open_store(conf, Host).create()
-    result = run_job(HostInjectorJob, conf, splits, title="HostInjectorJob")
+    with keeping(Ledger(conf, "hostinject")):  # no entry before there is a crawl
+        open_store(conf, Host).create()
+        result = run_job(HostInjectorJob, conf, splits, title="HostInjectorJob")
     log.line(f"total number of hosts injected: {result.count('hostinject', 'hosts_injected')}")
     log.line("finished")
     return result

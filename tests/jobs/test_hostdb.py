@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from nutch2py.conf import Configuration
+from nutch2py.joblog.stored import read_entries
 from nutch2py.jobs.hostdb import hostinject, readhostdb, updatehostdb
 from nutch2py.table import open_store
-from nutch2py.webpage import Host
+from nutch2py.webpage import BatchEntry, Host
 from tests.jobs import recorded
 
 
@@ -28,6 +29,10 @@ def test_inject_names_settings_and_keeps_others(conf: Configuration, tmp_path: P
     file.write_text("a.example.com\tq_mt=3\n")
     result = hostinject(conf, str(file))
     assert result.count("hostinject", "hosts_injected") == 1
+    open_store(conf, BatchEntry).create()  # a crawl has begun: from now on it is logged
+    hostinject(conf, str(file))
+    (entry,) = read_entries(open_store(conf, BatchEntry), 10)
+    assert (entry.job, entry.state, entry.counters) == ("hostinject", "finished", {"hostinject": {"hosts_injected": 1}})
     assert hosts(conf) == {
         "com.example.a": ({"q_mt": b"3", "q_cd": b"500"}, {}, {}),
         "com.example.b": ({"q_mcd": b"7"}, {}, {}),

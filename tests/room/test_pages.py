@@ -106,6 +106,14 @@ def test_a_fetch_that_runs_tells_of_its_queues(room: str) -> None:
         assert "1,204 queues, 50 active, errors: 31 HTTP status, 8 timeout" in text_of(room + path)
 
 
+def test_the_pictures_of_an_overview_are_drawn_once(room: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = text_of(f"{room}crawl/hosts")
+    monkeypatch.setattr("nutch2py.room.drawings.links", None)
+    again = text_of(f"{room}crawl/hosts")
+    assert "Links between hosts" in first
+    assert first == again
+
+
 def test_what_changes_is_seen_while_one_looks(
     chrome: Browser, conf: Configuration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
