@@ -29,6 +29,10 @@ def main(argv: list[str] | None = None) -> int:
         from bench.ranking.__main__ import main as ranking
 
         return ranking(given[1:])
+    if given[:1] == ["scale"]:
+        from bench.scaling.__main__ import main as scale
+
+        return scale(given[1:])
     found = subcommands()
     parser = argparse.ArgumentParser(
         prog="bench",
@@ -37,6 +41,7 @@ def main(argv: list[str] | None = None) -> int:
             [
                 *(f"{name}: {(module.__doc__ or '').splitlines()[0]}" for name, module in found.items()),
                 "ranking FOLDER: how good results are (docs/ranking.md); bench ranking --help tells its options",
+                "scale: what jobs would cost on 1 to 100 nodes, by a model (docs/scale.md); bench scale --help",
             ]
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,

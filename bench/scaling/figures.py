@@ -1,0 +1,101 @@
+"""The figures of the model: what was measured, with where each comes from, and what is assumed, which says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from nutch2py.errors import InputError
+
+PERFORMANCE = "docs/performance.md"
+_HBASE = f"{PERFORMANCE}, jobs over a table in HBase"
+_SIDE = "measured side by side with Nutch, 22 November 2026, HBase 2.6"
+_GATEWAY = "raw happybase on HBase 2.6, one process, 22 November 2026"
+_YARN = "an empty job of 7 tasks on YARN, and the same in one container"
+_PARTS = f"; gateway and region server parted as in {PERFORMANCE}, the HBase store beside raw happybase"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number: seconds of CPU unless ``unit`` says otherwise. ``source``: the measurement, or why it is assumed."""
+
+    value: float
+    unit: str
+    source: str
+
+
+def _micro(value: float, source: str, unit: str = "CPU s a row") -> Figure:
+    return Figure(value * 1e-6, unit, source)
+
+
+FIGURES: Mapping[str, Figure] = {
+    # what every job costs, however small its work
+    "start.driver": Figure(0.3, "CPU s a job", f"{PERFORMANCE}: an empty job"),
+    "start.job": Figure(12.0, "s a Hadoop job", f"{_YARN}: 13 to 15 s in one container"),
+    "start.task": Figure(2.5, "CPU s a task", f"{_YARN}: 21 to 27 CPU s against 7 to 8"),
+    "shuffle.record": _micro(7.4, "1,000,000 records through mrjob: 5 µs its machinery, 2.4 µs the sort"),
+    # a row of each job: its task, the region server, the Thrift gateway
+    "inject.task": _micro(38.8, f"{_HBASE}: 500,000 rows less 100,000"),
+    "inject.region": _micro(81.0, f"{_HBASE}: 101.8 µs of servers{_PARTS}"),
+    "inject.gateway": _micro(20.8, f"{_HBASE}: 101.8 µs of servers{_PARTS}"),
+    "generate.task": _micro(29.2, f"{_HBASE}: 500,000 rows less 100,000"),
+    "generate.region": _micro(10.4, f"{_HBASE}: 16 µs of servers{_PARTS}"),
+    "generate.gateway": _micro(5.6, f"{_HBASE}: 16 µs of servers{_PARTS}"),
+    "chosen.task": _micro(56.0, f"{_HBASE}: 10,000 chosen of 100,000 less 1,000", "CPU s a URL chosen"),
+    "chosen.region": _micro(88.0, f"{_HBASE}: 111 µs of servers{_PARTS}", "CPU s a URL chosen"),
+    "chosen.gateway": _micro(23.0, f"{_HBASE}: 111 µs of servers{_PARTS}", "CPU s a URL chosen"),
+    "select.chosen": _micro(9.5, "200,000 entries through the reducer alone, all chosen", "CPU s an entry"),
+    "select.passed": _micro(0.5, "200,000 entries through the reducer alone, 1,000 chosen", "CPU s an entry"),
+    "fetch.task": _micro(620, f"{_SIDE}: 10,000 pages, 6.7 CPU s", "CPU s a page"),
+    "fetch.region": _micro(450, f"{_SIDE}: 5.7 CPU s of servers{_PARTS}", "CPU s a page"),
+    "fetch.gateway": _micro(120, f"{_SIDE}: 5.7 CPU s of servers{_PARTS}", "CPU s a page"),
+    "parse.task": _micro(1110, f"{_SIDE}: 10,000 pages, 11.5 CPU s", "CPU s a page"),
+    "parse.region": _micro(780, f"{_SIDE}: 9.9 CPU s of servers{_PARTS}", "CPU s a page"),
+    "parse.gateway": _micro(210, f"{_SIDE}: 9.9 CPU s of servers{_PARTS}", "CPU s a page"),
+    "updatedb.task": _micro(480, f"{_HBASE}: 10,000 pages of 20 links", "CPU s a page"),
+    "updatedb.region": _micro(510, f"{_HBASE}: 6.5 CPU s of servers{_PARTS}", "CPU s a page"),
+    "updatedb.gateway": _micro(130, f"{_HBASE}: 6.5 CPU s of servers{_PARTS}", "CPU s a page"),
+    "index.task": _micro(700, f"{_SIDE}, less what {PERFORMANCE} has won since, with Solr's sender", "CPU s a page"),
+    "index.region": _micro(270, f"{_SIDE}: 3.4 CPU s of servers{_PARTS}", "CPU s a page"),
+    "index.gateway": _micro(70, f"{_SIDE}: 3.4 CPU s of servers{_PARTS}", "CPU s a page"),
+    "index.solr": _micro(14_300, f"{_SIDE}: Solr 9.10, 142.9 CPU s for 10,000 pages", "CPU s a page"),
+    "stats.task": _micro(15.0, f"{_SIDE}: 100,000 rows, 1.8 CPU s"),
+    "stats.region": _micro(17.0, f"{_SIDE}: 2.6 CPU s of servers{_PARTS}"),
+    "stats.gateway": _micro(9.0, f"{_SIDE}: 2.6 CPU s of servers{_PARTS}"),
+    "dedup.task": _micro(30.0, "assumed: readdb -stats, and as much for the pair that it gives"),
+    "pagerank.page": _micro(32.0, f"{PERFORMANCE}, pagerank: a million pages read and written in memory"),
+    "pagerank.link": _micro(
+        0.073, f"{PERFORMANCE}, pagerank by MapReduce: 20 iterations over 10 links a page", "CPU s a link and iteration"
+    ),
+    # what the one process of the driver does
+    "sample.row": _micro(14.0, f"{_GATEWAY}: a scan whose filter takes nothing, 71,000 rows a second", "s a row"),
+    "keys.row": _micro(26.5, f"{_GATEWAY}: a scan of keys alone, 37,700 rows a second", "s a row"),
+    "delete.row": _micro(40.0, "assumed: half of a put of six cells", "s a row"),
+    "seed.byte": Figure(
+        1.2e-8, "s a byte", "assumed: a seed file is read, made JSON and written again at 80 MB a second"
+    ),
+    # sizes
+    "row.bytes": Figure(400, "bytes", "assumed: a row that was never fetched, compressed, with HBase's own"),
+    "page.bytes": Figure(8_000, "bytes", "assumed: a fetched page of 10 KB with text, links, inlinks, compressed"),
+    "entry.memory": Figure(390, "bytes", f"{PERFORMANCE}, generate: 81 MB for 100,000 chosen, 46 for 10,000"),
+    "entry.bytes": Figure(75, "bytes", "a line of generate's shuffle: 16 digits of the score, a URL"),
+}
+
+
+def values(changed: Mapping[str, float] | None = None) -> dict[str, float]:
+    """Return every figure by name, those of ``changed`` in place of the ones kept here."""
+    changed = changed or {}
+    if unknown := sorted(set(changed) - set(FIGURES)):
+        raise InputError(f"the model has no figure {', '.join(unknown)}: bench scale --figures names them")
+    return {name: changed.get(name, figure.value) for name, figure in FIGURES.items()}
+
+
+def read_figures(path: Path) -> dict[str, float]:
+    """Return the figures of a JSON file that ``bench scale --calibrate FILE`` wrote, or that somebody did."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return {str(name): float(value) for name, value in found.items()}
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise InputError(f"{path} has no figures: {error}: write names and numbers as one JSON object") from error

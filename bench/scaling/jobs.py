@@ -1,0 +1,247 @@
+"""What each job does where, as phases: read off ``nutch2py/jobs``, with HBase and ``-r hadoop``.
+
+What one process does whatever the cluster's size stands in ``serial``; the names are those of the tables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+from bench.scaling.hosts import Fetching, fetching, host_sizes
+from bench.scaling.model import BOUND_BY_REGIONS, Cluster, Crawl, Phase
+
+Figures = Mapping[str, float]
+Phases = list[Phase]
+_SEED_BYTES = 40
+_BLOCK = 1_000  # entries of a block of chosen ones
+_JOURNAL_BLOCK = 500
+_PAGE_MOVED = 12_000  # bytes of a page between task, gateway, region server
+_ROW_MOVED = 250
+_BLOCK_PAGES = 65_536
+_RANK_BUCKETS = 1_024
+
+
+def regions(crawl: Crawl, cluster: Cluster, figures: Figures) -> int:
+    """Return how many regions the table has."""
+    return max(1, math.ceil(crawl.stored(figures) / (cluster.region_bytes * 0.75)))
+
+
+def _scan(crawl: Crawl, cluster: Cluster, figures: Figures, name: str) -> Phase:
+    """Return a pass over every row, a map task a region: more tasks would have the driver sample the whole table."""
+    count = regions(crawl, cluster, figures)
+    return Phase(
+        starts=1,
+        tasks=count,
+        uneven=True,
+        limit=BOUND_BY_REGIONS,
+        task=crawl.rows * figures[f"{name}.task"],
+        region=crawl.rows * figures[f"{name}.region"],
+        gateway=crawl.rows * figures[f"{name}.gateway"],
+        moved=crawl.rows * _ROW_MOVED,
+        read=crawl.rows * figures["row.bytes"],
+    )
+
+
+def _batch(crawl: Crawl, cluster: Cluster, figures: Figures, name: str) -> Phase:
+    """Return a pass over the rows of a batch, by its list, which the driver cuts by a sample of its keys."""
+    count = crawl.top_n
+    return Phase(
+        serial={"the driver cuts the batch list": count * figures["sample.row"]},
+        starts=1,
+        tasks=cluster.all_slots,
+        task=count * figures[f"{name}.task"],
+        region=count * figures[f"{name}.region"],
+        gateway=count * figures[f"{name}.gateway"],
+        moved=count * _PAGE_MOVED,
+        read=count * figures["page.bytes"],
+    )
+
+
+def inject(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
+    """Seeds for as many rows as a batch has: the driver reads the seed file and hands its pieces on."""
+    seeds = crawl.top_n
+    size = seeds * _SEED_BYTES
+    each = {what: seeds * figures[f"inject.{what}"] for what in ("task", "region", "gateway")}
+    handing_on = {"the driver hands on the seed file": size * figures["seed.byte"]}
+    tasks = max(cluster.all_slots, math.ceil(size / (16 << 20)))
+    mapped = Phase(serial=handing_on, starts=1, tasks=tasks, task=each["task"] / 2)
+    written = Phase(
+        tasks=cluster.all_slots,
+        task=each["task"] / 2 + seeds * figures["shuffle.record"],
+        region=each["region"],
+        gateway=each["gateway"],
+        moved=seeds * _ROW_MOVED,
+    )
+    return [mapped, written]
+
+
+def _marking(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phase:
+    count = crawl.top_n
+    return Phase(
+        starts=1,
+        tasks=cluster.all_slots,
+        task=count * (figures["chosen.task"] + figures["shuffle.record"]),
+        region=count * figures["chosen.region"],
+        gateway=count * figures["chosen.gateway"],
+        moved=count * _ROW_MOVED,
+        held=count / cluster.all_slots * figures["entry.memory"],
+    )
+
+
+def _entries(crawl: Crawl, tasks: int) -> float:
+    """Return how many entries map tasks give on: each topN at most, for a task cannot know of the others."""
+    return min(crawl.rows * crawl.due, tasks * crawl.top_n)
+
+
+def generate_by_one(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
+    """As it was until now: one reduce task takes topN of what all map tasks give."""
+    scan = _scan(crawl, cluster, figures, "generate")
+    entries = _entries(crawl, scan.tasks)
+    due_of_task = crawl.rows * crawl.due / scan.tasks
+    scan.held = min(2 * crawl.top_n, due_of_task) * figures["entry.memory"]
+    scan.task += entries * figures["shuffle.record"] / 2
+    one = entries * (figures["shuffle.record"] / 2 + figures["select.passed"]) + crawl.top_n * figures["select.chosen"]
+    select = Phase(serial={"the one reducer of generate": one}, held=crawl.top_n * figures["entry.memory"])
+    return [scan, select, _marking(crawl, cluster, figures)]
+
+
+def generate(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
+    """Reduce tasks take the best of their buckets; the driver finds the cut among the first entries of their blocks."""
+    scan = _scan(crawl, cluster, figures, "generate")
+    entries = _entries(crawl, scan.tasks)
+    held = min(2.0 * crawl.top_n, crawl.rows * crawl.due / scan.tasks, 1_000_000)
+    scan.held = held * figures["entry.memory"]
+    scan.task += entries * figures["shuffle.record"] / 2
+    buckets = cluster.all_slots
+    kept = min(entries, float(buckets * crawl.top_n))
+    select = Phase(
+        tasks=cluster.all_slots,
+        task=entries * (figures["shuffle.record"] / 2 + figures["select.passed"]) + kept * figures["select.chosen"] / 2,
+        moved=entries * figures["entry.bytes"],
+        read=entries * figures["entry.bytes"],
+    )
+    looked_at = min(kept, 2.0 * buckets * _BLOCK)
+    cut = kept / _BLOCK * figures["select.chosen"] + looked_at * figures["select.passed"] * 4
+    marking = _marking(crawl, cluster, figures)
+    marking.serial = {"the driver cuts at topN": cut}
+    marking.held = max(marking.held, looked_at * 150 + kept / _BLOCK * 500)
+    return [scan, select, marking]
+
+
+@lru_cache(64)
+def _fetching(crawl: Crawl, slots: int, page: float) -> Fetching:
+    hosts = max(1, min(crawl.rows // crawl.rows_per_host, crawl.top_n))
+    sizes = host_sizes(crawl.top_n, hosts, crawl.max_count, crawl.seed)
+    return fetching(
+        sizes,
+        slots,
+        slots,
+        delay=crawl.delay,
+        page=page,
+        answer=crawl.answer,
+        threads=crawl.threads,
+        seed=crawl.seed,
+    )
+
+
+def fetched(crawl: Crawl, cluster: Cluster, figures: Figures) -> Fetching:
+    """Return how the batch's hosts are fetched."""
+    return _fetching(crawl, cluster.all_slots, figures["fetch.task"])
+
+
+def fetch(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
+    """Read the list in one pass, then fetch politely, a task a partition."""
+    found = fetched(crawl, cluster, figures)
+    phase = _batch(crawl, cluster, figures, "fetch")
+    names = {"politeness to the largest hosts": found.hosts, "pages of a fetch task": found.tasks}
+    phase.fixed = {max(names, key=lambda name: names[name]): found.seconds}
+    return [phase]
+
+
+def parse(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
+    """Pass over the batch."""
+    return [_batch(crawl, cluster, figures, "parse")]
+
+
+def updatedb(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
+    """Pass over the batch, turn links to rows, keep the journal; a second job writes it."""
+    phase = _batch(crawl, cluster, figures, "updatedb")
+    changes = crawl.top_n * 6  # rows: the pages, and those that their links lead to, most of them on their hosts
+    phase.task += crawl.top_n * crawl.links * figures["shuffle.record"]
+    phase.moved += crawl.top_n * crawl.links * 150
+    blocks = changes / _JOURNAL_BLOCK
+    writing = Phase(
+        serial={
+            "the driver cuts the journal": blocks * figures["sample.row"],
+            "the driver deletes the journal": blocks * (figures["keys.row"] + figures["delete.row"]),
+        },
+        starts=1,
+        tasks=cluster.all_slots,
+        moved=changes * _ROW_MOVED,
+    )
+    return [phase, writing]
+
+
+def index(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
+    """Pass over the batch; Solr is on as many machines of its own; then the driver deletes the list."""
+    phase = _batch(crawl, cluster, figures, "index")
+    solr = crawl.top_n * figures["index.solr"] / (cluster.nodes * cluster.cores)
+    phase.fixed = {"Solr, on as many nodes again": solr}
+    gone = {"the driver deletes the batch list": crawl.top_n * (figures["keys.row"] + figures["delete.row"])}
+    return [phase, Phase(serial=gone)]
+
+
+def stats(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
+    """Pass over every row: HBase keeps no figures."""
+    return [_scan(crawl, cluster, figures, "stats")]
+
+
+def dedup(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
+    """Pass over every row, of which those fetched go through the shuffle."""
+    costs = {**figures, "dedup.region": figures["stats.region"], "dedup.gateway": figures["stats.gateway"]}
+    grouped = crawl.rows * crawl.fetched * figures["shuffle.record"]
+    return [_scan(crawl, cluster, costs, "dedup"), Phase(tasks=cluster.all_slots, task=grouped)]
+
+
+def pagerank(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
+    """Make blocks of the table, iterate over them, write ranks; then the driver deletes the blocks."""
+    pages = crawl.rows * crawl.fetched
+    links = pages * crawl.links
+    costs = {**figures, "pagerank.task": figures["pagerank.page"] * crawl.fetched}
+    costs |= {"pagerank.region": figures["stats.region"], "pagerank.gateway": figures["stats.gateway"]}
+    blocks = max(1.0, pages / _BLOCK_PAGES)
+    # each block has a row for each block that its links lead to
+    rows = blocks * min(blocks, 0.2 * _BLOCK_PAGES * crawl.links + 1) + 3 * blocks
+    tasks = cluster.all_slots
+    first = Phase(serial={"the driver cuts the blocks": rows * figures["sample.row"]})
+    once = Phase(
+        starts=1,
+        tasks=tasks,
+        task=links * figures["pagerank.link"] + rows * figures["stats.task"],
+        region=rows * figures["stats.region"],
+        gateway=rows * figures["stats.gateway"],
+        moved=links * 18.0,
+        read=links * 4.0,
+        held=100e6,
+    )
+    reading = _scan(crawl, cluster, costs, "pagerank")
+    reading.held = max(100e6, 24 * pages / _RANK_BUCKETS)
+    gone = {"the driver deletes the blocks": rows * (figures["keys.row"] + figures["delete.row"])}
+    return [reading, first, *[once] * crawl.iterations, _scan(crawl, cluster, costs, "pagerank"), Phase(serial=gone)]
+
+
+JOBS: Mapping[str, Callable[[Crawl, Cluster, Figures], Phases]] = {
+    "inject": inject,
+    "generate, one reducer": generate_by_one,
+    "generate": generate,
+    "fetch": fetch,
+    "parse": parse,
+    "updatedb": updatedb,
+    "index": index,
+    "pagerank": pagerank,
+    "dedup": dedup,
+    "readdb -stats": stats,
+}
+"""What each job does, by its name in the tables. Inject brings a hundredth of the rows."""

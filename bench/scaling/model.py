@@ -1,0 +1,196 @@
+"""The model: phases of jobs on a cluster, and what each waits for.
+
+A phase is tasks that read and write the table, and what one process does alone before or after them. Its time on the
+clock is that of the one process plus the longest of what the rest needs: the tasks in their slots (list scheduling of
+tasks of unlike size, seeded), all CPU on all cores, the gateways' CPU, the network, the disks.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+BOUND_BY_TASKS, BOUND_BY_REGIONS, BOUND_BY_CORES = "tasks", "too few regions", "cores"
+_START = "starting tasks"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """Machines that are alike: each runs tasks, a region server, a DataNode and, unless there are fewer, a gateway.
+
+    ``slots``: tasks of a node at a time; the other cores are the servers'. ``network``, ``disk``: bytes a second of a
+    node. ``region_bytes``: at which HBase splits a region. ``memory``: bytes that a task may hold. ``gateways``: Thrift
+    gateways in all, 0 for one on each node.
+    """
+
+    nodes: int
+    cores: int = 16
+    slots: int = 12
+    network: float = 1.25e9
+    disk: float = 6e8
+    region_bytes: float = 10e9
+    memory: float = 2e9
+    gateways: int = 0
+
+    @property
+    def all_slots(self) -> int:
+        """Tasks at a time."""
+        return self.nodes * self.slots
+
+    @property
+    def all_gateways(self) -> int:
+        """Gateways in all."""
+        return min(self.gateways or self.nodes, self.nodes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crawl:
+    """A crawl of ``rows`` rows.
+
+    ``fetched``, ``due``: shares of the rows. ``batch``: URLs of a batch, a share, too. ``max_count``: of a host in a
+    batch. ``delay``: seconds between two requests to a host. ``answer``: seconds that a server takes for a page.
+    """
+
+    rows: int
+    fetched: float = 0.2
+    due: float = 0.3
+    batch: float = 0.01
+    rows_per_host: int = 1000
+    max_count: int = 500
+    delay: float = 5.0
+    answer: float = 1.0
+    threads: int = 500
+    links: int = 10
+    iterations: int = 20
+    seed: int = 1
+
+    @property
+    def top_n(self) -> int:
+        """URLs of a batch."""
+        return max(1, int(self.rows * self.batch))
+
+    def stored(self, figures: Mapping[str, float]) -> float:
+        """Return the bytes of the table."""
+        return self.rows * (figures["row.bytes"] + self.fetched * figures["page.bytes"])
+
+
+@dataclass(kw_only=True)
+class Phase:
+    """One Hadoop job's map or reduce side, or what a driver does alone.
+
+    ``serial``: seconds of one process by what it does. ``tasks``: how many, 0 for none. ``task``, ``region``,
+    ``gateway``: CPU seconds in all. ``moved``: bytes over the network. ``read``: bytes from disks. ``uneven``: tasks
+    are as unlike as regions are. ``held``: bytes that the largest process holds. ``starts``: Hadoop jobs that begin
+    here. ``limit``: the word for what limits ``tasks``. ``fixed``: seconds that pass whatever there is, as for
+    politeness, by what for.
+    """
+
+    serial: dict[str, float] = field(default_factory=dict)
+    tasks: int = 0
+    task: float = 0.0
+    region: float = 0.0
+    gateway: float = 0.0
+    moved: float = 0.0
+    read: float = 0.0
+    uneven: bool = False
+    held: float = 0.0
+    starts: int = 0
+    limit: str = BOUND_BY_TASKS
+    fixed: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a job costs: seconds of the clock, CPU seconds of all machines, what most of the time goes to.
+
+    ``parts``: seconds by what they go to. ``held``: bytes of the largest process.
+    """
+
+    seconds: float
+    cpu: float
+    held: float
+    parts: Mapping[str, float]
+
+    @property
+    def binds(self) -> str:
+        """What most of the time goes to."""
+        return max(self.parts, key=lambda name: self.parts[name])
+
+
+def makespan(durations: Sequence[float], slots: int) -> float:
+    """Return when the last task ends, each given to the slot that is free first, in their order."""
+    ends = [0.0] * min(slots, len(durations))
+    for duration in durations:
+        heapq.heapreplace(ends, ends[0] + duration)
+    return max(ends, default=0.0)
+
+
+def region_shares(count: int, seed: int) -> list[float]:
+    """Return what share of a table each region has: a region that was split is half as full as it gets."""
+    chance = random.Random(seed)
+    sizes = [chance.uniform(0.5, 1.0) for _ in range(count)]
+    return [size / sum(sizes) for size in sizes]
+
+
+def outcome(phases: Sequence[Phase], cluster: Cluster, figures: Mapping[str, float], seed: int) -> Outcome:
+    """Return what phases cost, one after the other."""
+    parts: dict[str, float] = {}
+    cpu = figures["start.driver"]
+    _add(parts, "the driver", figures["start.driver"])
+    for phase in phases:
+        starting = phase.tasks * figures["start.task"]
+        cpu += phase.task + phase.region + phase.gateway + starting + sum(phase.serial.values())
+        for what, seconds in phase.serial.items():
+            _add(parts, what, seconds)
+        _add(parts, _START, phase.starts * figures["start.job"])
+        needs = _needs(phase, cluster, figures, seed)
+        if needs:
+            longest = max(needs, key=lambda what: needs[what])
+            _add(parts, longest, needs[longest])
+    held = max((phase.held for phase in phases), default=0.0)
+    return Outcome(sum(parts.values()), cpu, held, parts)
+
+
+def work(phases: Sequence[Phase], figures: Mapping[str, float]) -> float:
+    """Return the CPU seconds of the work itself: without the start of tasks, and whatever the cluster."""
+    each = (phase.task + phase.region + phase.gateway + sum(phase.serial.values()) for phase in phases)
+    return figures["start.driver"] + sum(each)
+
+
+def _needs(phase: Phase, cluster: Cluster, figures: Mapping[str, float], seed: int) -> dict[str, float]:
+    needs = dict(phase.fixed)
+    if phase.tasks:
+        start = figures["start.task"]
+        shares = region_shares(phase.tasks, seed) if phase.uneven else [1 / phase.tasks] * phase.tasks
+        tasks = makespan([start + phase.task * share for share in shares], cluster.all_slots)
+        waves = -(-phase.tasks // cluster.all_slots)
+        limit = phase.limit if phase.tasks < cluster.all_slots else BOUND_BY_TASKS
+        needs[_START if phase.task / phase.tasks < start else limit] = tasks
+        everything = phase.task + phase.region + phase.gateway + phase.tasks * start
+        needs[BOUND_BY_CORES] = everything / (cluster.nodes * cluster.cores) + (waves > 0) * start
+    needs["gateways"] = phase.gateway / (cluster.all_gateways * cluster.cores)
+    needs["network"] = phase.moved / (cluster.nodes * cluster.network)
+    needs["gateways' network"] = phase.moved / (cluster.all_gateways * cluster.network)
+    needs["disks"] = phase.read / (cluster.nodes * cluster.disk)
+    return needs
+
+
+def _add(parts: dict[str, float], what: str, seconds: float) -> None:
+    if seconds:
+        parts[what] = parts.get(what, 0.0) + seconds
+
+
+def stops_scaling(seconds: Mapping[int, float]) -> int:
+    """Return the number of nodes behind which a job gains less than half of what the nodes are more.
+
+    ``seconds``: of the clock, by number of nodes.
+    """
+    counts = sorted(seconds)
+    for few, many in pairwise(counts):
+        gain, more = seconds[few] / seconds[many], many / few
+        if gain < 1 + (more - 1) / 2:
+            return few
+    return counts[-1]

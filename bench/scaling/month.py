@@ -1,0 +1,50 @@
+"""What a crawl of so many pages needs in a month, in which each is fetched once: cores, disks, bandwidth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bench.scaling.jobs import JOBS
+from bench.scaling.model import Cluster, Crawl, outcome, work
+
+DAYS = 30
+_TIMES = {"generate": 30, "fetch": 30, "parse": 30, "updatedb": 30, "index": 30, "dedup": 4, "pagerank": 1}
+"""Runs in a month: a batch a day."""
+_COPIES, _FULL, _BUSY = 3, 0.6, 0.5
+_TRANSFER = 30_000  # bytes of a page on its way, assumed
+
+
+def month(pages: int, nodes: int, figures: Mapping[str, float]) -> list[tuple[str, float, float]]:
+    """Return (job, cores that it keeps busy all month, hours of the clock that its runs take on ``nodes``)."""
+    crawl, cluster = crawl_of(pages), Cluster(nodes=nodes)
+    found = []
+    for job, times in _TIMES.items():
+        phases = JOBS[job](crawl, cluster, figures)
+        seconds = outcome(phases, cluster, figures, crawl.seed).seconds * times
+        found.append((job, work(phases, figures) * times / (DAYS * 86_400), seconds / 3_600))
+    return found
+
+
+def crawl_of(pages: int) -> Crawl:
+    """Return a crawl with so many fetched pages, which knows five times as many, and fetches each in a month."""
+    rows = 5 * pages
+    return Crawl(rows=rows, batch=pages / DAYS / rows)
+
+
+def text(pages: int, nodes: int, figures: Mapping[str, float]) -> str:
+    """Return the month as a table of Markdown, and a line for disks and bandwidth."""
+    crawl, found = crawl_of(pages), month(pages, nodes, figures)
+    solr = pages * figures["index.solr"] / (DAYS * 86_400)
+    cores = sum(cores for _, cores, _ in found)
+    lines = ["| job | times | cores busy all month | hours |", "|---|---|---|---|"]
+    lines += [f"| {job} | {_TIMES[job]} | {busy:.1f} | {hours:,.0f} |" for job, busy, hours in found]
+    lines += [f"| together | | {cores:.1f}, and Solr's {solr:.1f} | {sum(hours for *_, hours in found):,.0f} |", ""]
+    stored = crawl.stored(figures)
+    rate = pages * _TRANSFER * 8 / (DAYS * 86_400)
+    lines.append(
+        f"{pages:,} pages, {crawl.rows:,} rows, on {nodes} nodes: {stored / 1e12:.0f} TB, on disks of "
+        f"{stored * _COPIES / _FULL / 1e12:.0f} TB ({_COPIES} copies, {_FULL:.0%} full); {cores / _BUSY:.0f} cores and "
+        f"{solr / _BUSY:.0f} of Solr's at {_BUSY:.0%}; {pages / (DAYS * 86_400):,.0f} pages and "
+        f"{rate / 1e6:,.0f} Mbit/s all month."
+    )
+    return "\n".join(lines)
