@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,10 @@ class Caller:
         self._package = package
         self._client = import_module(package).AuthenticatedClient(base_url=url, token=token)
 
+    def close(self) -> None:
+        """Hang up."""
+        self._client.get_httpx_client().close()
+
     def model(self, name: str, **fields: Any) -> Any:
         """Return a value of a generated type."""
         return getattr(import_module(f"{self._package}.models"), name)(**fields)
@@ -77,8 +82,11 @@ class Caller:
 def test_a_generated_client_drives_a_whole_crawl(generated: str, tmp_path: Path) -> None:
     conf = settings(tmp_path, rest_tokens_file=str(tmp_path / "tokens"))
     token = add_token(conf, "robot", Role.RUN)
-    with running(conf) as server, site() as url:
-        caller = Caller(generated, server.url.rstrip("/"), token)
+    with (
+        running(conf) as server,
+        site() as url,
+        closing(Caller(generated, server.url.rstrip("/"), token)) as caller,
+    ):
         new = caller.model("NewSeedList", id="mine", urls=[f"{url}/7"])
         assert caller.call("seeds", "post_seeds", body=new)[0] == 201
         inject = caller.done("inject", seed_list="mine")

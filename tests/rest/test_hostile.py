@@ -231,7 +231,7 @@ def test_a_token_file_that_cannot_be_read_lets_nobody_in_and_tells_nobody_where_
 
 
 def test_a_full_disk_is_told_and_leaves_nothing_behind(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    client.begin(**CHECK)
+    client.until(client.begin(**CHECK)["id"], "failed")
     running_one = client.begin(job="crawl", seeds=["http://192.0.2.1/"])
     office = client.server.app.state.gatekeeper.office
     before = sorted(office.children.folder.iterdir())
