@@ -20,6 +20,7 @@ from nutch2py.search.search import search, search_backend
 from nutch2py.search.searcher import EmbeddedSearcher
 from nutch2py.search.solr_search import SolrSearcher
 from nutch2py.search.spelling import corrected
+from nutch2py.search.suggest import TITLES, Suggester, Suggestions
 
 FACETS = ("host", "type", "lang")
 """Fields whose values narrow a search."""
@@ -53,6 +54,9 @@ class Backend(Protocol):
     def corrected(self, query: str) -> str:
         """Return what was perhaps meant by a query that finds little, which finds something; empty: nothing better."""
 
+    def suggest(self, typed: str) -> Suggestions:
+        """Return what may be meant by the beginning of a query."""
+
     def count(self) -> int:
         """Return how many documents there are."""
 
@@ -70,6 +74,7 @@ class EmbeddedBackend:
         self._lock = threading.Lock()
         self._searcher: EmbeddedSearcher | None = None
         self._looked = 0.0
+        self._suggester: Suggester | None = None
 
     def _open(self) -> EmbeddedSearcher:
         now = time.monotonic()
@@ -94,6 +99,14 @@ class EmbeddedBackend:
         """Return how many documents there are."""
         with self._lock:
             return self._open().count()
+
+    def suggest(self, typed: str) -> Suggestions:
+        """Return words of the index that begin as the last one typed, and titles."""
+        with self._lock:
+            searcher = self._open()
+            if self._suggester is None or not self._suggester.is_of(searcher):
+                self._suggester = Suggester(searcher)
+            return self._suggester.suggest(typed)
 
     def corrected(self, query: str) -> str:
         """Return the query with unknown words replaced by near ones."""
@@ -181,6 +194,11 @@ class SolrBackend:
         answer = self._ask(query, rows=1, fq="{!term f=id v=$id}", id=document_id, debug="results")
         told: str | None = answer.get("debug", {}).get("explain", {}).get(document_id)
         return told
+
+    def suggest(self, typed: str) -> Suggestions:
+        """Return titles that Solr finds for what was typed."""
+        hits = self.search(typed, {}, 0, TITLES).hits if typed.strip() else []
+        return Suggestions([], [(hit.title.text, hit.url) for hit in hits])
 
     def corrected(self, query: str) -> str:
         """Return what Solr's spelling checker makes of the query."""

@@ -23,7 +23,7 @@ from nutch2py.rest.routes import routes
 from nutch2py.room.routes import routes as room
 from nutch2py.server.guard import Guard
 from nutch2py.server.protocol import STOPPING
-from nutch2py.server.searching import SearchPages, said
+from nutch2py.server.searching import SearchPages
 
 
 def application(conf: Configuration, local: bool = True) -> Starlette:
@@ -61,22 +61,27 @@ def _refused(request: Request, error: Exception) -> Response:
     status = HTTPStatus(error.status_code)
     if request.url.path.startswith("/api/"):
         return refused(Refusal(status, status.phrase, error.headers))
-    text = "There is no such page." if status == HTTPStatus.NOT_FOUND else f"{status.phrase}."
-    answer = said(status, status.phrase.capitalize(), text)
+    known = status == HTTPStatus.NOT_FOUND
+    answer = _said(request, status, "no_such" if known else "no_answer", "no_page" if known else f"{status.phrase}.")
     answer.headers.update(error.headers or {})
     return answer
 
 
-def _not_understood(_: Request, error: Exception) -> Response:
-    return said(HTTPStatus.BAD_REQUEST, "Not understood", str(error))
+def _not_understood(request: Request, error: Exception) -> Response:
+    return _said(request, HTTPStatus.BAD_REQUEST, "not_understood", str(error))
 
 
-def _no_index(_: Request, error: Exception) -> Response:
-    return said(HTTPStatus.SERVICE_UNAVAILABLE, "No answer", str(error))
+def _no_index(request: Request, error: Exception) -> Response:
+    return _said(request, HTTPStatus.SERVICE_UNAVAILABLE, "no_answer", str(error))
 
 
-def _failed(_: Request, error: Exception) -> Response:
-    return said(HTTPStatus.INTERNAL_SERVER_ERROR, "No answer", str(error))
+def _failed(request: Request, error: Exception) -> Response:
+    return _said(request, HTTPStatus.INTERNAL_SERVER_ERROR, "no_answer", str(error))
+
+
+def _said(request: Request, status: int, title: str, text: str) -> Response:
+    search: SearchPages = request.app.state.search
+    return search.said(request, status, title, text)
 
 
 def _gone(_: Request, __: Exception) -> Response:

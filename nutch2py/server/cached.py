@@ -1,18 +1,28 @@
 """The cached view of a page: what the table holds of it, made harmless.
 
-The content is sent as it was fetched, under headers that keep a browser from doing anything with it but show it: no
-scripts, forms, plug-ins or pop-ups, an origin of its own, nothing loaded from anywhere, no guessing of types.
+It is read and written anew without what could do anything or load anything, with the words of a query marked, and sent
+under headers that keep a browser from doing anything with it but show it, whatever was overlooked: no scripts, forms,
+plug-ins or pop-ups, an origin of its own, nothing loaded from anywhere, no guessing of types.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nutch2py.conf import Configuration
+from nutch2py.indexer.filters.index_basic import fetch_time_of
 from nutch2py.indexer.filters.index_html import page_source
 from nutch2py.record import Field
+from nutch2py.search.query_language import parse_query, wanted
 from nutch2py.table import open_store
 from nutch2py.webpage import MetadataKey, WebPage
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
 
 HEADERS = {
     "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
@@ -26,19 +36,40 @@ HEADERS = {
 """Sent with every page of another site."""
 
 _HTML = ("text/html", "application/xhtml+xml")
-_FIELDS: frozenset[Field[Any]] = frozenset({WebPage.content, WebPage.content_type, WebPage.metadata, WebPage.text})
+_FIELDS: frozenset[Field[Any]] = frozenset(
+    {
+        WebPage.content, WebPage.content_type, WebPage.metadata, WebPage.text, WebPage.fetch_time,
+        WebPage.prev_fetch_time, WebPage.fetch_interval, WebPage.markers,
+    }
+)  # fmt: skip
+_DROPPED = "script, iframe, object, embed, applet, base, meta[http-equiv], link, frame, frameset, portal"
+_LOADING = "[src], [srcset], [background], [poster], [ping], [href], image, use"
+_ADDRESSES = ("src", "srcset", "background", "poster", "ping", "href", "xlink:href")
+_STYLES = re.compile(r"<style\b[^>]*>[^<]*", re.IGNORECASE)
+_FOREIGN = re.compile(r"""@import[^;]{0,2000};?|url\(\s{0,9}(?!["']?data:)[^)]{0,2000}\)""", re.IGNORECASE)
+_UNMARKED = frozenset({"style", "title", "textarea", "option", "noscript", "template", "xmp", "plaintext"})
+_MARKED = 2_000_000  # characters of a page: in a longer one nothing is marked
+_MOST_WORDS = 20
+_STYLE = "background:#ffec99;color:#1d2330;border-radius:2px"
 
 
 class CachedPage(NamedTuple):
-    """What to show: the media type (text/html or text/plain) and the text; or why nothing is shown."""
+    """What to show: the media type (text/html or text/plain) and the text; or why nothing is shown.
+
+    ``fetched``: when, as ``2026-01-31 12:00``; "" when that is not known.
+    """
 
     content_type: str
     text: str
     refusal: str = ""
+    fetched: str = ""
 
 
-def cached_page(conf: Configuration, key: str) -> CachedPage:
-    """Return the cached view of a row. A page that forbids to be cached, or that is not text, is not shown."""
+def cached_page(conf: Configuration, key: str, query: str = "") -> CachedPage:
+    """Return the cached view of a row. A page that forbids to be cached, or that is not text, is not shown.
+
+    The words of ``query`` are marked in it.
+    """
     store = open_store(conf, WebPage)
     page = store.get(key, _FIELDS) if key and store.exists() else None
     if page is None:
@@ -46,9 +77,95 @@ def cached_page(conf: Configuration, key: str) -> CachedPage:
     if page.metadata.get(MetadataKey.CACHING_FORBIDDEN) not in (None, b"none"):
         return CachedPage("", "", "The page asks not to be shown from a cache.")
     kind = page.content_type or ""
+    fetched = _moment(fetch_time_of(page))
     source = page_source(page) if kind.startswith("text/") or kind in _HTML else None
-    if source is not None:
-        return CachedPage("text/html" if kind in _HTML else "text/plain", source)
-    if page.text:
-        return CachedPage("text/plain", page.text)
-    return CachedPage("", "", "The content of this page was not kept, or is not text.")
+    if source is None and not page.text:
+        return CachedPage("", "", "The content of this page was not kept, or is not text.")
+    if source is not None and kind in _HTML:
+        return CachedPage("text/html", harmless_html(source, query), "", fetched)
+    shown = source if source is not None else page.text or ""
+    found = _pattern(query) if len(shown) <= _MARKED else None
+    if found is None or not found.search(shown):
+        return CachedPage("text/plain", shown, "", fetched)
+    body = f'<!doctype html><meta charset="utf-8"><title>-</title><pre>{_marked(shown, found)}</pre>'
+    return CachedPage("text/html", body, "", fetched)
+
+
+def words_of(query: str) -> Iterator[str]:
+    """Yield the words and phrases that a query asks for in texts.
+
+    >>> [*words_of('crawl -old title:"the web" host:a.org')]
+    ['crawl', 'the web']
+    """
+    for text in wanted(parse_query(query)):
+        if text.field in ("", "title", "content", "anchor") and re.search(r"\w", text.text):
+            yield text.text
+
+
+def harmless_html(source: str, query: str = "") -> str:
+    """Return a page without scripts and without what loads anything, the words of a query marked in its texts.
+
+    A very long one is returned as it is: its headers alone make it harmless.
+    """
+    if len(source) > _MARKED:
+        return source
+    from selectolax.lexbor import LexborHTMLParser, SelectolaxError
+
+    try:
+        tree = LexborHTMLParser(source)
+    except (SelectolaxError, ValueError):
+        return source
+    for node in tree.css(_DROPPED):
+        node.decompose()
+    for node in tree.css(_LOADING):
+        for name in _ADDRESSES:
+            if name == "href" and node.tag in ("a", "area"):
+                continue  # the frame lets no link be followed
+            if name in node.attributes and not (node.attributes[name] or "").startswith("data:image/"):
+                del node.attrs[name]
+    for node in tree.css("[style]"):
+        node.attrs["style"] = _FOREIGN.sub("", node.attributes["style"] or "")
+    found = _pattern(query)
+    if found is not None and tree.body is not None:
+        for node in [*_texts(tree.body)]:
+            text = node.text_content or ""
+            if found.search(text):
+                shown = LexborHTMLParser(f"<body><span>{_marked(text, found)}</span>").css_first("span")
+                if shown is not None:
+                    node.replace_with(shown)
+    return f"<!doctype html>{_STYLES.sub(lambda style: _FOREIGN.sub('', style.group()), tree.html or '')}"
+
+
+def _texts(body: LexborNode) -> Iterator[LexborNode]:
+    for node in body.traverse(include_text=True):
+        if node.tag == "-text" and node.parent is not None and node.parent.tag not in _UNMARKED:
+            yield node
+
+
+def _marked(text: str, found: re.Pattern[str]) -> str:
+    """Return text as HTML, what ``found`` finds marked."""
+    pieces: list[str] = []
+    at = 0
+    for match in found.finditer(text):
+        pieces += [escape(text[at : match.start()]), f'<mark style="{_STYLE}">{escape(match.group())}</mark>']
+        at = match.end()
+    return "".join([*pieces, escape(text[at:])])
+
+
+def _pattern(query: str) -> re.Pattern[str] | None:
+    """Return what finds the words of a query, also with another ending; None for a query without words."""
+    parts = []
+    for text in [*words_of(query)][:_MOST_WORDS]:
+        words = re.findall(r"\w+", text)[:8]
+        row = r"\W{1,5}".join(map(re.escape, words))
+        if words:
+            ascii_word = words[-1].isascii() and len(words[-1]) > 3
+            parts.append(rf"(?<![^\W_]){row}\w{{0,3}}(?!\w)" if ascii_word else row)
+    return re.compile("|".join(parts), re.IGNORECASE) if parts else None
+
+
+def _moment(time: int) -> str:
+    try:
+        return datetime.fromtimestamp(time / 1000, UTC).strftime("%Y-%m-%d %H:%M") if time > 0 else ""
+    except (ValueError, OverflowError, OSError):
+        return ""

@@ -8,10 +8,9 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from nutch2py.server import pages
 from nutch2py.server.headers import HEADERS
 from nutch2py.server.protocol import MAX_HEAD
 
@@ -56,8 +55,7 @@ class Guard:
                 return _plain(HTTPStatus.BAD_REQUEST)
         if self.local and not is_loopback(_host_name(headers.get("host", ""))):
             # a page of another site whose name was made to point here must not read the index
-            body = pages.message("Not here", "This server answers on loopback.")
-            return HTMLResponse(body, HTTPStatus.MISDIRECTED_REQUEST)
+            return PlainTextResponse("This server answers on loopback.\n", HTTPStatus.MISDIRECTED_REQUEST)
         return None
 
 

@@ -84,6 +84,8 @@ def test_a_person_searches_narrows_turns_pages_and_asks_why(either, browser):
     follow(browser, "all")
     assert text_of(browser, ".count")[0].startswith("4 documents")
     follow(browser, "why?")
+    assert "“needle”" in text_of(browser, ".note")[0]
+    browser.find_element("css selector", "summary").click()
     assert "idf" in text_of(browser, "pre")[0]
     submit(browser, "nedle")
     follow(browser, "needle")

@@ -8,8 +8,10 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from nutch2py.conf import Configuration
-from nutch2py.server import pages, protocol
+from nutch2py.server import protocol
+from nutch2py.server.asked import MAX_QUERY, Asked
 from nutch2py.server.pages import readable
+from nutch2py.server.wording import Wording
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import WebPage
@@ -48,7 +50,7 @@ def test_no_part_of_an_address_becomes_markup_or_a_header(standing, path, attack
     assert answer.headers["Set-Cookie"] is None
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     if answer.headers["Content-Type"].startswith("text/html"):
-        for harm in ("<script", "<img", "<svg", "onmouseover='", 'href="javascript'):
+        for harm in ("<script>", "<img", "<svg", "onmouseover='", 'href="javascript'):
             assert harm not in body
 
 
@@ -60,14 +62,16 @@ def test_no_part_of_a_document_becomes_markup(standing, attack):
                         title=hit.title._replace(text=attack, marks=((0, 3),)))  # fmt: skip
     result = standing.backend.search("plain", {}, 0, 1)._replace(hits=[evil], query=attack)
     facets = {name: [(attack, 1)] for name in ("host", "type", "lang")}
+    made, words, asked = standing.app.state.search.pages, Wording("en"), Asked({"q": attack, "host": attack})
+    cached = {"url": attack, "key": attack, "fetched": attack, "marked": [attack]}
     shown = [
-        pages.results(result, facets, {"host": attack}, attack),
-        pages.explanation(attack, attack, attack),
-        pages.cached_frame(attack, attack, attack),
-        pages.message(attack, attack, attack),
+        made.results(words, asked, result, facets, attack, (attack,), sorts=True),
+        made.render("explain.html", words, url=attack, query=attack, sentences=[attack], numbers=attack),
+        made.render("cached.html", words, query=attack, **cached),
+        made.message(words, attack, attack, attack),
     ]
     for body in shown:
-        for harm in ("<script", "<img", "<svg", "onmouseover='", 'href="javascript'):
+        for harm in ("<script>", "<img", "<svg", "onmouseover='", 'href="javascript'):
             assert harm not in body
 
 
@@ -97,11 +101,11 @@ def test_no_other_file_can_be_read(standing, path):
 @pytest.mark.parametrize(
     ("target", "status"),
     [
-        (f"/?q={'a' * (pages.MAX_QUERY + 1)}", 400),
-        (f"/search.json?q={quote('奥' * (pages.MAX_QUERY + 1))}", 400),
+        (f"/?q={'a' * (MAX_QUERY + 1)}", 400),
+        (f"/search.json?q={quote('奥' * (MAX_QUERY + 1))}", 400),
         (f"/?{'&'.join(f'a{n}=1' for n in range(60))}", 400),
         (f"/?q={'a' * 70_000}", 414),
-        (f"/?q={'a' * pages.MAX_QUERY}", 200),
+        (f"/?q={'a' * MAX_QUERY}", 200),
     ],
     ids=lambda value: str(value)[:20],
 )
@@ -136,7 +140,7 @@ def test_pages_far_behind_are_not_reached(either):
     _, body = get(either, "/search.json?q=hay&rows=100000&start=0")
     assert body.count('"score"') == 30
     far = either.backend.search("hay", {}, 0, 10)._replace(total=10**9, start=100_000)
-    shown = pages.results(far, {}, {})
+    shown = either.app.state.search.pages.results(Wording("en"), Asked({"q": "hay"}), far, {})
     assert 'rel="prev"' in shown
     assert 'rel="next"' not in shown
 
@@ -226,8 +230,9 @@ def test_escapes_of_letters_are_undone_for_the_eye(url, shown):
 
 
 def test_the_link_is_the_address_as_it_is(standing):
-    hit = standing.backend.search("plain", {}, 0, 1).hits[0]
-    made = pages._hit(hit._replace(url="http://a/%E5%8C%97"), "q")
+    result = standing.backend.search("plain", {}, 0, 1)
+    found = result._replace(hits=[result.hits[0]._replace(url="http://a/%E5%8C%97")])
+    made = standing.app.state.search.pages.results(Wording("en"), Asked({"q": "q"}), found, {})
     assert 'href="http://a/%E5%8C%97"' in made
     assert ">http://a/北<" in made
     assert reverse_url("http://a/%E5%8C%97") not in made

@@ -1,0 +1,204 @@
+"""The page for people: words, look, suggestions, hints, what an embedded box may, cached pages with marks."""
+
+from __future__ import annotations
+
+import json
+import re
+from urllib.parse import quote, urlencode
+from xml.etree import ElementTree
+
+import pytest
+
+from nutch2py.errors import ConfigurationError
+from nutch2py.search.query_hints import hints
+from nutch2py.server import wording
+from nutch2py.server.cached import harmless_html
+from nutch2py.server.look import Look, contrast, readable_on
+from nutch2py.server.wording import LANGUAGES, Wording
+from nutch2py.url.keys import reverse_url
+from tests.server.conftest import running
+from tests.server.test_serve import ask, get
+
+
+def test_every_word_is_there_in_every_language_with_the_same_values():
+    for name, texts in wording._WORDS.items():
+        assert len(texts) == len(LANGUAGES), name
+        assert len({text.count("{}") for text in texts}) == 1, name
+        assert all(texts), name
+
+
+@pytest.mark.parametrize(
+    ("accepted", "shown"), [("de-CH, en;q=0.5", "34 Dokumente"), ("zh-CN", "34 个文档"), ("fr", "34 documents")]
+)
+def test_the_browser_chooses_the_language(server, accepted, shown):
+    answer, body = get(server, "/", **{"Accept-Language": accepted})
+    assert shown in body
+    assert answer.headers["Vary"] == "Accept-Language"
+
+
+def test_properties_say_how_the_page_looks(server, tmp_path):
+    (tmp_path / "logo.png").write_bytes(b"PNG")
+    (tmp_path / "home.html").write_text("<p>ours: {{ documents }} of {{ look.name }}</p>")
+    for name, value in (("name", "Sea & Sand"), ("logo", str(tmp_path / "logo.png")), ("colour", "#ffcc00"),
+                        ("language", "de"), ("templates", str(tmp_path))):  # fmt: skip
+        server.conf.set(f"search.page.{name}", value)
+    with running(server.conf) as made:
+        assert get(made, "/")[1] == "<p>ours: 34 of Sea &amp; Sand</p>"
+        _, body = ask(made, q="needle")
+        assert '<html lang="de">' in body
+        assert '<img class="logo" src="/logo" alt="Sea &amp; Sand">' in body
+        answer, _ = get(made, "/logo")
+        assert (answer.status, answer.headers["Content-Type"]) == (200, "image/png")
+        assert "--button:#ffcc00;--on-button:#10141b" in get(made, "/style.css")[1]
+    assert get(server, "/logo")[0].status == 404
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("colour", "red"), ("language", "fr"), ("templates", "/no/such"), ("logo", "no.svg"), ("origins", "a.org")],
+)
+def test_a_look_that_cannot_be_is_refused(conf, name, value):
+    conf.set(f"search.page.{name}", value)
+    with pytest.raises(ConfigurationError, match=rf"search\.page\.{name}"):
+        Look.of(conf)
+
+
+@pytest.mark.parametrize("colour", ["#1546a8", "#ffcc00", "#000000", "#ffffff", "#808080", "#ff0000"])
+def test_links_of_any_colour_can_be_read(colour):
+    for paper in ("#ffffff", "#14181f"):
+        assert contrast(readable_on(colour, (paper,)), paper) >= 4.5
+
+
+def suggested(server, typed, **headers):
+    answer, body = get(server, f"/suggest?{urlencode({'q': typed})}", **headers)
+    assert answer.status == 200
+    return answer, json.loads(body)
+
+
+def test_words_and_titles_are_suggested(server):
+    _, (asked, texts, kinds, addresses) = suggested(server, "nee")
+    assert (asked, texts[0], kinds[0]) == ("nee", "needle", "")
+    assert addresses[0] == f"{server.url}?q=needle"
+    assert ("Plain needle", "page", "http://b.org/plain") in [*zip(texts, kinds, addresses, strict=True)]
+    assert suggested(server, "plain nee")[1][1][0] == "plain needle"
+    assert suggested(server, "Hay ne")[1][1] == []  # nothing has both
+
+
+@pytest.mark.parametrize(
+    "typed", ["", "n", " ", '"', "-", "title:", "((", "a" * 900, "\x00", "xyzzy", "NOT", "\u202e", "%"]
+)
+def test_whatever_is_typed_may_have_no_suggestion(server, typed):
+    assert suggested(server, typed)[1][1] == []
+
+
+def test_chinese_is_suggested_from_its_first_character(server):
+    assert "北京" in " ".join(suggested(server, "北")[1][1])
+
+
+def test_other_sites_may_ask_when_a_property_says_so(server):
+    answer, _ = suggested(server, "nee", Origin="https://www.example.org")
+    assert answer.headers["Access-Control-Allow-Origin"] is None
+    assert get(server, "/box.js")[0].status == 404
+    server.conf.set("search.page.origins", "https://www.example.org/")
+    with running(server.conf) as made:
+        answer, _ = suggested(made, "nee", Origin="https://www.example.org")
+        assert answer.headers["Access-Control-Allow-Origin"] == "https://www.example.org"
+        assert suggested(made, "nee", Origin="https://evil.example")[0].headers["Access-Control-Allow-Origin"] is None
+        answer, _ = get(made, "/box.js")
+        assert (answer.status, answer.headers["Cross-Origin-Resource-Policy"]) == (200, "cross-origin")
+        answer, _ = get(made, "/search.json?q=needle", Origin="https://www.example.org")
+        assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+
+
+def test_a_browser_learns_how_to_search(server):
+    assert 'href="/opensearch.xml"' in get(server, "/")[1]
+    root = ElementTree.fromstring(get(server, "/opensearch.xml")[1])
+    urls = {each.get("type"): each.get("template") for each in root.iter("{http://a9.com/-/spec/opensearch/1.1/}Url")}
+    assert urls["text/html"] == f"{server.url}?q={{searchTerms}}"
+    path = urls["application/x-suggestions+json"].removeprefix(server.url.rstrip("/")).replace("{searchTerms}", "nee")
+    assert json.loads(get(server, path)[1])[0] == "nee"
+
+
+def test_a_query_that_is_not_quite_one_is_answered_and_told(server):
+    _, body = ask(server, q='needle OR "')
+    assert "A quotation mark has no partner." in body
+    assert "Searched for needle instead." in body
+    assert 'class="wrong"' not in ask(server, q='needle -"a b" title:x OR (b c)')[1]
+
+
+@pytest.mark.parametrize(
+    ("query", "wrong", "instead"),
+    [
+        ("a AND", ["operator"], "a"),
+        ("OR a", ["operator"], "a"),
+        ("(a b", ["parenthesis"], "a b"),
+        ("a) b(", ["parenthesis"], "a b"),
+        ('"a b', ["quote"], "a b"),
+        ("a - b", ["not"], "a b"),
+        ("a NOT", ["not"], "a"),
+        ("title: x", ["field"], "title: x"),
+        ("!!", ["empty"], ""),
+        ("C++ e-mail a:b", [], ""),
+        ('-a +b (c OR "d e") site:x.org', [], ""),
+    ],
+)
+def test_hints_say_what_is_wrong(query, wrong, instead):
+    found, read = hints(query)
+    assert ([hint.wrong for hint in found], read) == (wrong, instead)
+
+
+def test_facets_of_one_value_are_not_shown(server):
+    assert 'data-facet="lang"' in ask(server, q="needle")[1]
+    body = ask(server, q="hay")[1]
+    assert "data-facet" not in body
+    assert "<aside" not in body
+
+
+def test_while_somebody_types_the_hits_come_alone(server):
+    body = ask(server, q="needle", part="1")[1]
+    assert "4 documents" in body
+    assert "data-facet" not in body
+
+
+def test_a_cached_page_has_its_date_and_its_words_marked(server):
+    key = quote(reverse_url("http://b.org/plain"))
+    frame = get(server, f"/cached?id={key}&q=needle")[1]
+    assert "This is a copy of" in frame
+    assert "Marked: needle." in frame
+    _, view = get(server, f"/cached/view?id={key}&q=needle")
+    assert re.search("<mark style=[^>]+>needle</mark> &lt;b&gt;plain&lt;/b&gt;", view)
+
+
+def test_marks_of_a_cached_page_stand_in_its_texts_alone():
+    page = (
+        "<title>needle</title><style>.needle{}</style><body class=needle><p>A needle &lt;script&gt;, needles "
+        "<script>needle</script><textarea>needle</textarea><iframe src=//needle></iframe><a title='needle'>x</a>"
+    )
+    marked = harmless_html(page, "needle <script>")
+    assert marked.count("<mark") == 3
+    assert "&lt;<mark" in marked  # script, as a word of the text
+    assert "<script" not in marked
+    assert "<iframe" not in marked
+    assert "<style>.needle{}</style>" in marked
+    assert "<mark" not in harmless_html(page, "-needle")
+
+
+def test_nothing_of_a_cached_page_asks_another_site():
+    page = (
+        "<link rel=stylesheet href=//x><style>@import '//x'; p { background: url(//x) ; color: red }</style><body "
+        "background=//x><p style='background:url( \"//x\" );color:red'><img src=//x srcset='//x 2x' alt=a><video "
+        "poster=//x src=//x></video><svg><image href=//x /><use xlink:href=//x /></svg><a href=//x ping=//x>there</a>"
+        "<img src='data:image/png;base64,AAAA'><script src=//x></script><object data=//x></object><base href=//x>"
+    )
+    shown = harmless_html(page)
+    assert shown.count("//x") == 1  # the link, which does not work there
+    assert '<a href="//x">there</a>' in shown
+    assert shown.count("color: red") + shown.count("color:red") == 2
+    assert "data:image/png" in shown
+
+
+def test_an_explanation_is_a_sentence_in_the_language_of_the_page(server):
+    key = reverse_url("http://b.org/plain")
+    path = f"/explain?{urlencode({'q': 'needle', 'id': key})}"
+    assert "Gefunden: “needle” in dem Titel" in get(server, path, **{"Accept-Language": "de"})[1]
+    assert Wording("zh")("in_title") in get(server, path, **{"Accept-Language": "zh"})[1]

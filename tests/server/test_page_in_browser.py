@@ -1,0 +1,130 @@
+"""The search page as a browser shows it: every state on two sizes, light and dark, with scripts and without."""
+
+from __future__ import annotations
+
+import os
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import quote
+
+import pytest
+
+from nutch2py.url.keys import reverse_url
+from tests.pictures.chrome import VIEWS, axe, chrome, faults, opened, save, too_wide
+from tests.server.conftest import running
+
+__all__ = ["axe", "chrome"]
+KEY = quote(reverse_url("http://b.org/plain"))
+STATES = {
+    "home": "",
+    "results": "?q=needle",
+    "narrowed": "?q=needle&host=a.org",
+    "many": "?q=hay&start=10",
+    "none": "?q=nedle",
+    "wrong": '?q=needle OR "',
+    "cached": f"cached?id={KEY}&q=needle",
+    "why": f"explain?id={KEY}&q=needle",
+    "not-there": "nothing",
+}
+
+
+@pytest.mark.parametrize(("size", "scheme"), VIEWS)
+def test_every_state_can_be_read(chrome, axe, server, size, scheme):
+    with opened(chrome, size, scheme) as page:
+        for name, path in STATES.items():
+            page.goto(server.url + path)
+            if name == "why":
+                page.click("summary")
+            save(page, f"search-{name}-{size}-{scheme}", os.environ.get("NUTCH2PY_SCREENSHOTS"))
+            assert faults(page, axe) == [], name
+            assert too_wide(page) == 0, name
+        assert [each for each in page.complaints if "404" not in each] == []
+        assert {url for url in page.asked if not url.startswith(server.url)} == set()
+
+
+def test_suggestions_are_chosen_with_the_keyboard(chrome, axe, server):
+    with opened(chrome) as page:
+        page.goto(f"{server.url}?q=hay")
+        page.keyboard.press("/")
+        page.keyboard.type("nee")
+        page.wait_for_selector("#suggestions li")
+        page.wait_for_selector("ol.hits em:text('needle')")  # as one types
+        assert faults(page, axe) == []
+        page.keyboard.press("ArrowDown")
+        assert page.input_value("input[name=q]") == "needle"
+        assert page.get_attribute("input[name=q]", "aria-activedescendant") == "suggestion-0"
+        page.keyboard.press("Escape")
+        assert not page.is_visible("#suggestions")
+        assert page.input_value("input[name=q]") == "nee"
+        page.keyboard.press("ArrowDown")
+        page.wait_for_selector("#suggestions li")
+        page.keyboard.press("ArrowDown")
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+        assert page.url == f"{server.url}?q=needle"
+        assert page.complaints == []
+
+
+def test_what_was_typed_is_in_the_history(chrome, server):
+    with opened(chrome) as page:
+        page.goto(f"{server.url}?q=hay")
+        page.fill("input[name=q]", "needle")
+        page.wait_for_url(f"{server.url}?q=needle")
+        page.go_back()
+        page.wait_for_selector(".count:has-text('30 documents')")
+        assert page.input_value("input[name=q]") == "hay"
+        page.go_forward()
+        page.wait_for_selector(".count:has-text('4 documents')")
+
+
+def test_without_scripts_it_is_a_form_with_links(chrome, server):
+    with opened(chrome, scripts=False) as page:
+        page.goto(server.url)
+        page.fill("input[name=q]", "hay")
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"{server.url}?q=hay")
+        page.click("text=Next")
+        assert "11–20" in page.inner_text(".count")
+
+
+@pytest.fixture
+def elsewhere():
+    """Give a site of somebody else's that has the box: its address, and a place for the page's HTML."""
+    shown = {"html": ""}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(shown["html"].encode() if self.path == "/" else b"")
+
+        def log_message(self, *_):
+            """Say nothing."""
+
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield f"http://127.0.0.1:{listening.server_address[1]}", shown
+    listening.shutdown()
+    thread.join()
+    listening.server_close()
+
+
+def test_another_site_shows_the_box_by_one_tag(chrome, axe, server, elsewhere):
+    there, shown = elsewhere
+    server.conf.set("search.page.origins", there)
+    with running(server.conf) as made, opened(chrome) as page:
+        shown["html"] = (
+            '<!doctype html><html lang="en"><title>Ours</title><link rel="icon" href="data:,"><style>input { display: '
+            f'none }}</style><main><h1>Ours</h1><script src="{made.url}box.js" data-label="Find"></script></main>'
+        )
+        page.goto(there)
+        page.fill("nutch2py-search input", "nee")
+        page.wait_for_selector("nutch2py-search li")
+        assert faults(page, axe) == []
+        page.keyboard.press("ArrowDown")
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+        assert page.url == f"{made.url}?q=needle"
+        assert page.complaints == []
