@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nutch2py.backends.characters import Characters
 from nutch2py.backends.folding import Folding, folding
 from nutch2py.backends.languages import STEMMED, code_of, stemmer
+from nutch2py.backends.variants import OPENCC, opencc_variants
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 
@@ -128,8 +129,8 @@ class Analyzer:
         chinese = conf.get_trimmed("index.chinese", "words")
         if chinese not in ("words", "characters"):
             raise ConfigurationError(f"index.chinese is {chinese!r}: write words or characters")
-        variants = "" if rules == 1 else _text_of(conf, "index.variants.file")
-        text = "" if chinese == "characters" else _text_of(conf, "index.userdict.file")
+        variants = "" if rules == 1 else _texts_of(conf, "index.variants.file")
+        text = "" if chinese == "characters" else _texts_of(conf, "index.userdict.file")
         parts = (line.split("#")[0].split() for line in text.splitlines())
         fold = folding(variants).fold
         words = tuple(sorted({fold(each[0]).text for each in parts if each}))
@@ -307,16 +308,19 @@ def _reduced(word: str, code: str) -> str:
     return _folded_word(stemmer(code)(plain)) or _folded_word(plain)
 
 
-def _text_of(conf: Configuration, name: str) -> str:
-    """Return the text of the file that a property names, "" when it names none."""
-    given = conf.get_trimmed(name)
-    if not given:
-        return ""
+def _texts_of(conf: Configuration, name: str) -> str:
+    """Return the texts of the files that a property names, one after another."""
+    return "\n".join(
+        opencc_variants() if file == OPENCC else _text_of(conf, name, file) for file in conf.get_strings(name)
+    )
+
+
+def _text_of(conf: Configuration, name: str, given: str) -> str:
     text = conf.resource_text(given)
     if text is None:
         path = Path(given)
         if not path.is_file():
-            raise ConfigurationError(f"{name}: there is no file {given}: correct the name or leave it empty")
+            raise ConfigurationError(f"{name}: there is no file {given}: correct the name or leave it out")
         text = path.read_text(encoding="utf-8-sig", errors="replace")
     return text
 

@@ -1,11 +1,12 @@
 import doctest
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nutch2py.backends import analysis, folding, index_folder, languages
 from nutch2py.backends.analysis import Analyzer
+from nutch2py.backends.variants import opencc_variants
 from nutch2py.conf import Configuration
 from nutch2py.document import clean_text
 from nutch2py.errors import ConfigurationError
@@ -87,8 +88,9 @@ def test_folding_knows_where_each_word_stood():
 
 
 @given(st.text(st.sampled_from("部落格體軟文件檔案ﾃﾞｰab 網路"), max_size=40))
+@settings(deadline=None)  # the tables are read with the first text
 def test_folding_is_done_once_and_marks_what_is_there(text):
-    folds = folding.Folding(Configuration.load().resource_text("chinese-variants.txt"))
+    folds = folding.folding(opencc_variants())
     folded = folds.fold(text)
     spans = [folded.span(i, i + 1) for i in range(len(folded.text))]
     assert all(0 <= start < end <= len(text) for start, end in spans)
