@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def _readdb_options(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("-stats", "--stats", action="store_true", help="counts by status, scores, retries")
-    what.add_argument("-url", "--url", metavar="url", help="print one row")
+    what.add_argument("-url", "--url", metavar="url", help="print one row, by its URL or its key")
     what.add_argument("-dump", "--dump", metavar="out_dir", help="print every row into a folder")
     what.add_argument(
         "-topN", "--top-n", nargs="+", metavar=("N", "min"), help="the rows of the highest scores, of min or above"
@@ -26,7 +26,7 @@ def _readdb_options(parser: argparse.ArgumentParser) -> None:
     what.add_argument("-batches", "--batches", action="store_true", help="list the batches that are open")
     what.add_argument("-locks", "--locks", action="store_true", help="list the jobs that hold a lock on the crawl")
     parser.add_argument(
-        "-json", "--json", action="store_true", help="with -topN, -batches and -locks: one JSON object a line"
+        "-json", "--json", action="store_true", help="with -stats, -topN, -batches and -locks: JSON, an object a line"
     )
     parser.add_argument("-sort", "--sort", action="store_true", help="with -stats: counts by host, too")
     parser.add_argument("-exact", "--exact", action="store_true", help="with -stats: read every row")
@@ -47,7 +47,7 @@ def _readdb(args: Arguments, conf: Configuration) -> int:
 
         return print_locks(conf, args.json)
     if args.stats:
-        return readdb.print_stats(conf, args.sort, args.exact)
+        return readdb.print_stats(conf, args.sort, args.exact, args.json)
     if args.top_n is not None:
         return readdb.print_best(conf, *_top(args.top_n), args.json)
     if args.url is not None:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import orjson
 
 from nutch2py.cells import CellError
@@ -26,7 +27,7 @@ from nutch2py.jobs.node_dumper import NodeParameters, greatest
 from nutch2py.jobs.readdb_markdown import MarkdownReader
 from nutch2py.jobs.readdb_stats import StatsCollector
 from nutch2py.jobs.readdb_text import float_text, page_fields, page_text
-from nutch2py.jobs.snapshot import figures_of
+from nutch2py.jobs.snapshot import figures_of, status_name
 from nutch2py.jobs.spreads import FIELDS as SPREAD
 from nutch2py.jobs.spreads import Spreads
 from nutch2py.jobs.works import READ, reader
@@ -139,9 +140,19 @@ def collect_stats(conf: Configuration, sort: bool, exact: bool = False) -> Stats
     return stats
 
 
-def print_stats(conf: Configuration, sort: bool, exact: bool = False) -> int:
-    """Print what :func:`collect_stats` counts, and where it comes from."""
+def print_stats(conf: Configuration, sort: bool, exact: bool = False, as_json: bool = False) -> int:
+    """Print what :func:`collect_stats` counts, and where it comes from; as JSON one object, and nothing else."""
     _store(conf)  # what is said of a journal comes first
+    if as_json:
+        stats = collect_stats(conf, sort, exact)
+        told = {"kept": stats.kept, **msgspec.to_builtins(figures_of(stats, now_ms()))}
+        if sort:
+            told["hosts"] = hosts = dict[str, dict[str, int]]()
+            for (status, host), count in sorted(stats.hosts.items(), key=lambda each: (each[0][1], each[0][0])):
+                of_host = hosts.setdefault(host, {})
+                of_host[status_name(status)] = of_host.get(status_name(status), 0) + count
+        say(orjson.dumps(told).decode())
+        return 0
     say("WebTable statistics start")
     stats = collect_stats(conf, sort, exact)
     say(f"figures: {'kept by the jobs (-exact reads every row)' if stats.kept else 'every row was read'}")
@@ -158,12 +169,14 @@ def print_best(conf: Configuration, count: int, least: float, as_json: bool = Fa
 
 
 def print_page(conf: Configuration, url: str, shown: Shown, markdown: bool = False) -> int:
-    """Print the row of a URL; exit code 1 when there is none."""
+    """Print the row of a URL, or of a row key; exit code 1 when there is none."""
     store = _store(conf)
     try:
         key = reverse_url(url)
     except ValueError as error:
-        raise UsageError(f"{url} is not a URL: {error}") from error
+        key, url = url, name_of_key(url)
+        if key == url:
+            raise UsageError(f"{url} is neither a URL nor a row key: {error}") from error
     reader = MarkdownReader(conf) if markdown else None
     page = store.get(key, _fields(shown, reader))
     if page is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,27 @@ def test_url(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
     assert "status:\t2 (status_fetched)\n" in out
     assert "outlink:\t" in out
     assert run(crawl, "readdb", "-url", "http://a.interop.test/none.html") == 1
+    capsys.readouterr()
+    assert run(crawl, "readdb", "-url", "test.interop.a:http/p01.html", "-links") == 0
+    assert capsys.readouterr().out == out
+    assert run(crawl, "readdb", "-url", "test.interop.a:http/none.html") == 1
+    assert run(crawl, "readdb", "-url", "no such thing") == 255
+    assert "neither a URL nor a row key" in capsys.readouterr().err
+
+
+def test_stats_as_json(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+    told = []
+    for words in (["-sort"], ["-exact"], []):
+        assert run(crawl, "readdb", "-stats", "-json", *words) == 0
+        told.append(json.loads(capsys.readouterr().out))
+    hosts = told[0].pop("hosts")
+    for each in told:
+        assert each.pop("made") > 0
+        each.pop("kept")
+    assert told[0] == told[1] == told[2]
+    assert (told[0]["rows"], sum(told[0]["status"].values())) == (461, 461)
+    assert sum(sum(by.values()) for by in hosts.values()) == 461
+    assert hosts["a.interop.test"]["status_fetched"] > 0
 
 
 def test_dump_of_matching_rows(crawl: Configuration, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
