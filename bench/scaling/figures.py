@@ -71,6 +71,7 @@ FIGURES: Mapping[str, Figure] = {
     ),
     # what the one process of the driver does
     "sample.row": _micro(14.0, f"{_GATEWAY}: a scan whose filter takes nothing, 71,000 rows a second", "s a row"),
+    "seek.row": _micro(850, f"{_GATEWAY}: rows one by one, 1,170 a second", "s a row"),
     "keys.row": _micro(26.5, f"{_GATEWAY}: a scan of keys alone, 37,700 rows a second", "s a row"),
     "delete.row": _micro(40.0, "assumed: half of a put of six cells", "s a row"),
     "seed.byte": Figure(

@@ -17,6 +17,7 @@ Phases = list[Phase]
 _SEED_BYTES = 40
 _BLOCK = 1_000  # entries of a block of chosen ones
 _JOURNAL_BLOCK = 500
+_MANY = 100_000  # entries of a batch list that is not sampled to be cut
 _PAGE_MOVED = 12_000  # bytes of a page between task, gateway, region server
 _ROW_MOVED = 250
 _BLOCK_PAGES = 65_536
@@ -45,10 +46,13 @@ def _scan(crawl: Crawl, cluster: Cluster, figures: Figures, name: str) -> Phase:
 
 
 def _batch(crawl: Crawl, cluster: Cluster, figures: Figures, name: str) -> Phase:
-    """Return a pass over the rows of a batch, by its list, which the driver cuts by a sample of its keys."""
+    """Return a pass over the rows of a batch, by its list: a long one is cut by the numbers of its entries."""
     count = crawl.top_n
+    cutting = count * figures["sample.row"]
+    if count >= _MANY:
+        cutting = min(cutting, 3 * cluster.all_slots * figures["seek.row"])
     return Phase(
-        serial={"the driver cuts the batch list": count * figures["sample.row"]},
+        serial={"the driver cuts the batch list": cutting},
         starts=1,
         tasks=cluster.all_slots,
         task=count * figures[f"{name}.task"],

@@ -18,11 +18,12 @@ Keys, the batch id being percent-encoded:
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -39,6 +40,7 @@ from nutch2py.webpage import BatchEntry, Mark, WebPage
 
 _TIMED_ID = re.compile(r"(\d{9,11})-\d+")  # <unix seconds>-<random>, as Nutch makes batch ids
 _ROWS = 500  # rows looked up at once
+_MANY = 100_000  # entries of a list that is long
 _LISTED = ("generated", "applying", "updated")
 _STATE: frozenset[Field[Any]] = frozenset({BatchEntry.state, BatchEntry.time, BatchEntry.count})
 
@@ -140,7 +142,29 @@ class BatchLists:
     def splits(self, batch_id: str, count: int) -> list[ListSplit]:
         """Cut a list into about ``count`` parts, in the order of the list."""
         whole = Query(frozenset({BatchEntry.key}), prefix_range(f"l/{_name(batch_id)}/"))
+        state = self.state(batch_id)
+        if count > 1 and state is not None and state.count >= _MANY and self.store.row_estimate() is None:
+            # such a store would read the keys of the whole list to cut it
+            cuts = [*self._cuts(whole.range, -(-state.count // count))]
+            cuts = (
+                [cuts[len(cuts) * part // (2 * count)] for part in range(2 * count)] if len(cuts) > 2 * count else cuts
+            )
+            ends = [whole.range.start, *cuts, whole.range.stop]
+            return [ListSplit(KeyRange(*each)) for each in pairwise(ends)]
         return [ListSplit(key_range) for key_range in self.store.key_ranges(whole, count)]
+
+    def _cuts(self, whole: KeyRange, step: int) -> Iterator[str]:
+        """Yield keys of a list, ``step`` entries apart or the first of a partition, whose entries are numbered."""
+        key = next(self.store.keys(whole), None)
+        while key is not None:
+            partition = f"{whole.start}{key.removeprefix(whole.start).partition('/')[0]}"
+            for order in itertools.count(step, step):
+                if self.store.get(at := f"{partition}/{order:09d}", {BatchEntry.key}) is None:
+                    break
+                yield at
+            key = next(self.store.keys(KeyRange(f"{partition}0", whole.stop)), None)  # "0" comes after "/"
+            if key is not None:
+                yield key
 
     def row_keys(self, batch_id: str) -> Iterator[str]:
         """Yield the keys of the rows that a list names."""
