@@ -12,6 +12,7 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.table.embedded import files
+from tests.backends.opensearch_server import opensearch_server
 from tests.backends.solr_server import solr_server
 from tests.groups import GroupScheduling, in_order, is_long
 from tests.mapreduce.hadoop_cluster import hadoop_cluster, package_folder
@@ -19,7 +20,7 @@ from tests.services import Service
 from tests.site.server import Reply, ScriptedSite
 from tests.table.hbase_server import hbase, hbase_server
 
-__all__ = ["hadoop_cluster", "hbase", "hbase_server", "package_folder", "solr_server"]
+__all__ = ["hadoop_cluster", "hbase", "hbase_server", "opensearch_server", "package_folder", "solr_server"]
 
 # a failed assertion shows its values in these, too, as it does in a module of tests
 pytest.register_assert_rewrite("tests.table.store_suite", "tests.indexer.delivery_suite")

@@ -24,12 +24,11 @@ GROUPS = {
     ),
     "kill": ("jobs/test_kill",),
     "solr": (
-        "indexer/test_solr", "indexer/test_solr_crawl", "kill/test_solr",
-        "search/test_near_misses", "search/test_solr_search",
+        "indexer/test_elastic", "indexer/test_solr", "indexer/test_solr_crawl", "kill/test_solr",
+        "search/test_asked", "search/test_near_misses", "search/test_solr_search",
         "server/test_both_indexes", "server/test_browser", "server/test_refusals",
     ),
     "site": ("jobs/test_real_site",),
-    "opensearch": ("indexer/test_elastic",),
 }  # fmt: skip
 """Modules that stay together. The longest are first: begun last, one of them would keep a worker busy alone at the end.
 

@@ -22,7 +22,7 @@ from nutch2py.backends.characters import Characters
 from nutch2py.backends.folding import Folding, folding
 from nutch2py.backends.languages import STEMMED, code_of, stemmer
 from nutch2py.backends.variants import OPENCC, opencc_variants
-from nutch2py.conf import Configuration
+from nutch2py.conf import Configuration, data_folder
 from nutch2py.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -318,7 +318,8 @@ def _texts_of(conf: Configuration, name: str) -> str:
 def _text_of(conf: Configuration, name: str, given: str) -> str:
     text = conf.resource_text(given)
     if text is None:
-        path = Path(given)
+        path = data_folder("conf") / given  # shipped, and not in a folder that stands for the whole configuration
+        path = path if path.is_file() else Path(given)
         if not path.is_file():
             raise ConfigurationError(f"{name}: there is no file {given}: correct the name or leave it out")
         text = path.read_text(encoding="utf-8-sig", errors="replace")

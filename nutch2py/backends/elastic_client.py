@@ -153,6 +153,12 @@ class ElasticClient:
                 refused.append(ItemRefusal(action.document_id, reason))
         return postponed, failed
 
+    def ask(self, path: str, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer to a question of the index, such as ``/_search``; :class:`Refusal` when it is refused."""
+        import orjson
+
+        return self._request("POST", path, orjson.dumps(question))
+
     def refresh(self) -> None:
         """Make what was sent searchable."""
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from nutch2py.backends.field_types import DATES, IndexField, IndexFields
+from nutch2py.backends.index_folder import TERMS
 
 _TEXT = ("text", "match_only_text", "search_as_you_type")
 _STRING = ("keyword", "wildcard", "constant_keyword")
@@ -39,6 +40,12 @@ class ElasticMapping(IndexFields):
         """Return the field ``name``; of one that would be made, a field that takes everything."""
         found = self.fields.get(name)
         return IndexField("dynamic", "other", True) if found is None and not self.strict else found
+
+    @property
+    def takes_terms(self) -> bool:
+        """Whether the index has the fields that our search asks."""
+        field = self.fields.get(f"{TERMS}content")
+        return field is not None and field.kind == "text"
 
     def unfit(self) -> dict[str, str]:
         """Return what is wrong with fields that Nutch knows, whatever documents will hold, as :meth:`problems` does."""

@@ -34,6 +34,9 @@ INSTEAD = "name another folder in index.embedded.path and run index -all"
 TEXT_FIELDS = ("title", "content", "anchor", "url", "host")
 """Fields whose words are searched when a query names no field."""
 
+TERMS = "terms_"
+"""What the fields begin with that hold the same in Solr and in OpenSearch: ``terms_title`` … ``terms_exact``."""
+
 EXACT_FIELDS = frozenset(
     {"site", "type", "lang", "digest", "batchId", "domain", "cache", "cc", "tld", "subcollection", "tag", "feed"}
 )

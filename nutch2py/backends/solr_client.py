@@ -124,6 +124,14 @@ class SolrClient:
         answer: dict[str, Any] = self.request(lambda solr: json.loads(solr._send_request("get", path)))
         return answer
 
+    def ask(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer to a question in Solr's JSON, such as to ``select``."""
+        import orjson
+
+        body, headers = orjson.dumps(question), {"Content-Type": "application/json"}
+        answer: dict[str, Any] = self.request(lambda solr: json.loads(solr._send_request("post", path, body, headers)))
+        return answer
+
     def close(self) -> None:
         """Give back the connections."""
         self.session.close()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from nutch2py.backends.analysis import Analyzer
-from nutch2py.backends.index_folder import EXACT_FIELDS, MAX_WEIGHT, MIN_WEIGHT, TEXT_FIELDS
+from nutch2py.backends.index_folder import EXACT_FIELDS, MAX_WEIGHT, MIN_WEIGHT, TERMS, TEXT_FIELDS
 from nutch2py.conf import Configuration
 from nutch2py.document import NutchDocument
 
@@ -93,3 +93,27 @@ def _date(document: NutchDocument) -> int:
         except (ValueError, OverflowError):
             continue
     return 0
+
+
+class ServerTerms:
+    """The fields ``terms_*`` that servers are sent, by which :mod:`nutch2py.search` asks them; see ``index.terms``."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.wanted = conf.get_bool("index.terms", True)
+        self._analyzer, self._weights = Analyzer.of(conf), Weights(conf)
+
+    def of(self, document: NutchDocument) -> dict[str, str | list[str]]:
+        """Return the fields of a document, none where they are not wanted."""
+        if not self.wanted:
+            return {}
+        found = search_fields(document, self._analyzer, self._weights)
+        fields: dict[str, str | list[str]] = {f"{TERMS}{name}": values for name, values in found.texts.items()}
+        fields |= {f"{TERMS}exact": found.exact, f"{TERMS}other": found.other}
+        fields |= {f"{TERMS}weight": str(found.weight), f"{TERMS}date": str(found.date)}
+        fields[f"{TERMS}analysis"] = self._analyzer.version
+        return {name: value for name, value in fields.items() if value}
+
+
+def without_terms(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return a document without the fields of :class:`ServerTerms`, for a server that has none of these."""
+    return {name: value for name, value in fields.items() if not name.startswith(TERMS)}

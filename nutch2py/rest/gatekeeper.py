@@ -31,6 +31,7 @@ class Gatekeeper:
         self.threads = Threads(_THREADS)
         self.streams = Streams()
         self._most_bytes = office.conf.get_int("rest.body.max.bytes", 1 << 20)
+        self._origins = frozenset(each.lower() for each in office.conf.get_strings("search.cors.origins", ()))
         self._rate = Rate(office.conf.get_float("rest.requests.per.second", 50.0))
 
     def admitted(self, request: Request, role: Role, changes: bool) -> Caller:
@@ -52,6 +53,16 @@ class Gatekeeper:
         if changes and _from_elsewhere(request):
             raise Refusal(HTTPStatus.FORBIDDEN, "a page of another site asked for this")
         return caller
+
+    def shared_with(self, request: Request) -> dict[str, str]:
+        """Return the headers by which pages of other sites may read an answer (``search.cors.origins``)."""
+        if "*" in self._origins:
+            return {"Access-Control-Allow-Origin": "*"}
+        if not self._origins:
+            return {}
+        origin = request.headers.get("origin", "")
+        allowed = {"Access-Control-Allow-Origin": origin} if origin.lower() in self._origins else {}
+        return {**allowed, "Vary": "Origin"}
 
     async def body(self, request: Request) -> bytes:
         """Return the body of a request, which is not longer than may be."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cached_property
 from http import HTTPStatus
 
 from msgspec import UNSET
@@ -25,6 +26,7 @@ from nutch2py.rest.seed_lists import SeedLists
 from nutch2py.rest.settable import applied, check
 from nutch2py.rest.state import state_folder
 from nutch2py.rest.tokens import Caller, Role, Tokens
+from nutch2py.search.search_backends import Backend, backend
 from nutch2py.table import open_store
 from nutch2py.webpage import WebPage
 
@@ -47,6 +49,11 @@ class Office:
         self.metrics = Metrics()
         self.begun = time.time_ns() // 1_000_000
         self.stop_server: Callable[[], None] = lambda: None
+
+    @cached_property
+    def index(self) -> Backend:
+        """The index that applications search."""
+        return backend(self.conf)
 
     def caller(self, authorization: str) -> Caller | None:
         """Return who asks; None when that is not known."""

@@ -44,7 +44,7 @@ class Operation:
     """``handler`` runs in a thread. ``answer``: what it returns, None for no body, str for plain text.
 
     ``changes``: whether it changes anything, which is written down, and asked by no other site's page. ``form``: the
-    body may come as an HTML form, too.
+    body may come as an HTML form, too. ``shared``: pages of other sites may read the answer (``search.cors.origins``).
     """
 
     method: str
@@ -59,6 +59,7 @@ class Operation:
     changes: bool = False
     media: str = "application/json"
     form: bool = False
+    shared: bool = False
 
     async def answered(self, gatekeeper: Gatekeeper, request: Request) -> Response:
         """Return the answer to a request; what was refused for who asked, or changes anything, is written down."""
@@ -74,6 +75,8 @@ class Operation:
             answer = self._response(result)
         except (NutchError, msgspec.MsgspecError, OSError) as error:
             answer, what = refused(error), str(error)
+        if self.shared:
+            answer.headers.update(gatekeeper.shared_with(request))
         method, status = request.method, answer.status_code
         office.metrics.count(method, self.path, status, time.monotonic() - begun)
         _LOG.info("%s %s %d %s", method, quote(request.url.path), status, who)  # a path may hold line ends

@@ -308,6 +308,11 @@ def _weights(text: str) -> dict[str, float]:
     return weights
 
 
+def exact_name(field: str) -> str:
+    """Return the name by which whole values of a field are found: a host, as ``site``, with what is below it."""
+    return "site" if field == "host" else field
+
+
 def known_languages(counts: Mapping[str, int]) -> frozenset[str]:
     """Return the codes of the languages that an index has, of how many pages have each ``lang``."""
     return frozenset(code_of(lang) for lang, count in counts.items() if count)

@@ -12,6 +12,13 @@ MAX_START = 100_000
 """Results beyond are not given: sorting that many for one page is what crawlers of search pages ask for."""
 
 
+class Found(NamedTuple):
+    """A document that matches: its fields as they were sent, and relevance × weight."""
+
+    score: float
+    fields: dict[str, Any]
+
+
 class Hit(NamedTuple):
     """One document that was found.
 
@@ -120,3 +127,10 @@ def _printable(text: str) -> str:
 
 def _safe(snippet: Snippet) -> Snippet:
     return Snippet(_printable(snippet.text), snippet.marks)
+
+
+def values_of(fields: dict[str, Any], name: str) -> list[str]:
+    """Return the values of a field that may be absent, one, or several; of ``type`` the whole type alone."""
+    value = fields.get(name, [])
+    values = [str(each) for each in (value if isinstance(value, list) else [value])]
+    return [each for each in values if "/" in each] if name == "type" else values

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from nutch2py.conf import Configuration
 from nutch2py.document import clean_text
-from nutch2py.errors import ConfigurationError, IndexingError
+from nutch2py.errors import ConfigurationError, IndexingError, InputError
 from nutch2py.indexer.index_writers import chosen
+from nutch2py.search.elastic_engine import ElasticEngine
 from nutch2py.search.plan import NOT_NARROWED, Narrowed
 from nutch2py.search.results import MAX_ROWS, MAX_START, Hit, SearchResult
 from nutch2py.search.searcher import EmbeddedSearcher
+from nutch2py.search.server_searcher import ServerSearcher
 from nutch2py.search.snippet import Snippet, make_snippet, mark
+from nutch2py.search.solr_engine import SolrEngine
 from nutch2py.search.solr_search import solr_search
 
 if TYPE_CHECKING:
@@ -21,17 +25,40 @@ if TYPE_CHECKING:
 
 
 def search_backend(conf: Configuration) -> str:
-    """Return which index answers queries: ``embedded`` or ``solr``.
+    """Return which index answers queries: ``embedded``, ``solr`` or ``elastic`` (OpenSearch, Elasticsearch).
 
-    ``search.backend`` says it. Without it Solr does when documents go there and not to the embedded index.
+    ``search.backend`` says it. Without it Solr does when documents go there and not to the embedded index, and the
+    search server when they go there and to none of these.
     """
     backend = conf.get_trimmed("search.backend")
     if not backend:
         writers = chosen(conf)
-        return "solr" if "indexer-solr" in writers and "indexer-embedded" not in writers else "embedded"
-    if backend not in ("embedded", "solr"):
-        raise ConfigurationError(f"search.backend is {backend!r}: write embedded or solr")
+        names = (("indexer-embedded", "embedded"), ("indexer-solr", "solr"), ("indexer-elastic", "elastic"))
+        return next((name for writer, name in names if writer in writers), "embedded")
+    backend = {"opensearch": "elastic"}.get(backend, backend)
+    if backend not in ("embedded", "solr", "elastic"):
+        raise ConfigurationError(f"search.backend is {backend!r}: write embedded, solr or elastic")
     return backend
+
+
+def server_searcher(conf: Configuration) -> ServerSearcher | None:
+    """Return what asks Solr or the search server; None for a Solr collection that has only been sent other fields.
+
+    Raise :class:`IndexingError` when a search server has no documents with our words.
+    """
+    if search_backend(conf) == "elastic":
+        searcher = ServerSearcher(conf, ElasticEngine(conf))
+        searcher.demand_ready()
+        return searcher
+    searcher = ServerSearcher(conf, SolrEngine(conf))
+    try:
+        ready = searcher.is_ready()
+    except InputError:  # no field terms_analysis
+        ready = False
+    if ready:
+        return searcher
+    searcher.close()
+    return None
 
 
 def search(
@@ -39,25 +66,43 @@ def search(
     query: str,
     start: int = 0,
     rows: int = 10,
-    searcher: EmbeddedSearcher | None = None,
+    searcher: EmbeddedSearcher | ServerSearcher | None = None,
     narrowed: Narrowed = NOT_NARROWED,
 ) -> SearchResult:
     """Answer a query: words, "phrases", ``field:value``, ``-minus``, AND, OR, parentheses.
 
     ``start`` and ``rows`` are held within 0–100,000 and 0–1,000. A ``searcher`` that is kept saves opening the index.
-    Where :func:`search_backend` says so, the answer is Solr's (:mod:`nutch2py.search.solr_search`).
+    Where :func:`search_backend` says so, a server is asked.
     Raise :class:`IndexingError` when there is no index, when it is empty, or when another version made it.
     """
-    if searcher is None and search_backend(conf) == "solr":
-        return solr_search(conf, query, start, rows)
+    if searcher is None and search_backend(conf) != "embedded":
+        server = server_searcher(conf)
+        if server is None:
+            return solr_search(conf, query, start, rows)
+        with closing(server):
+            return search(conf, query, start, rows, server, narrowed)
     began = time.perf_counter()
     searcher = searcher or EmbeddedSearcher(conf)
-    if not searcher.count():
+    if isinstance(searcher, EmbeddedSearcher) and not searcher.count():
         raise IndexingError(f"the index {searcher.folder.path} is empty: run nutch2py index first")
     start, rows = min(max(start, 0), MAX_START), min(max(rows, 0), MAX_ROWS)
-    total, found, terms = searcher.search(clean_text(query)[:10_000], start, rows, narrowed)
-    hits = [hit_of(searcher.analyzer, score, fields, terms) for score, fields in found]
-    return SearchResult(query, start, total, hits, (time.perf_counter() - began) * 1000)
+    result, _ = walk(searcher, query, start, rows, narrowed)
+    return result._replace(millis=(time.perf_counter() - began) * 1000)
+
+
+def walk(
+    searcher: EmbeddedSearcher | ServerSearcher,
+    query: str,
+    start: int,
+    rows: int,
+    narrowed: Narrowed = NOT_NARROWED,
+    cursor: str = "",
+) -> tuple[SearchResult, str]:
+    """Return hits from ``start`` or a ``cursor`` on ("*": the first), and the cursor behind them, "" at the end."""
+    began = time.perf_counter()
+    found, terms = searcher.walk(clean_text(query)[:10_000], start, rows, narrowed, cursor)
+    hits = [hit_of(searcher.analyzer, score, fields, terms) for score, fields in found.hits]
+    return SearchResult(query, start, found.total, hits, (time.perf_counter() - began) * 1000), found.cursor
 
 
 def hit_of(analyzer: Analyzer, score: float, fields: dict[str, Any], terms: Iterable[str]) -> Hit:

@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from nutch2py.backends.index_folder import TEXT_FIELDS
 from nutch2py.conf import Configuration
-from nutch2py.errors import IndexingError
-from nutch2py.search.plan import Narrowed
+from nutch2py.errors import IndexingError, InputError
+from nutch2py.search.explained import tree_lines
+from nutch2py.search.plan import Narrowed, exact_name
 from nutch2py.search.results import SearchResult
-from nutch2py.search.search import search, search_backend
+from nutch2py.search.search import search, search_backend, server_searcher, walk
 from nutch2py.search.searcher import EmbeddedSearcher
+from nutch2py.search.server_searcher import ServerSearcher
 from nutch2py.search.solr_search import SolrSearcher
 from nutch2py.search.spelling import corrected
 from nutch2py.search.suggest import TITLES, Suggester, Suggestions
 
 FACETS = ("host", "type", "lang")
 """Fields whose values narrow a search."""
-_LOOKED_AT = 200  # best hits whose values are offered as facets
 _MOST = 10  # values of a facet
 _FRESH = 5.0  # seconds that an open index is used before newer commits are looked for
 
-_FILTERED = {"host": "site"}  # a host is found with what is below it
-_SCHEMA = ("id", *TEXT_FIELDS, "other", "exact")  # tantivy numbers fields in the order in which a schema got them
-_TERM = re.compile(r"Term=Term\(field=(\d+), type=\w+, (.*)\)")
 
 Facets = dict[str, list[tuple[str, int]]]
 """Field -> (value, number of documents), the most frequent first."""
@@ -41,6 +36,9 @@ class Backend(Protocol):
 
     def search(self, query: str, filters: dict[str, str], start: int, rows: int) -> SearchResult:
         """Return hits; ``filters``: value by field of :data:`FACETS`."""
+
+    def walk(self, query: str, narrowed: Narrowed, start: int, rows: int, cursor: str = "") -> tuple[SearchResult, str]:
+        """Return hits from ``start`` or a ``cursor`` on ("*": the first), and the cursor behind them, "" at the end."""
 
     def facets(self, query: str, filters: dict[str, str]) -> Facets:
         """Return the values by which the result can be narrowed."""
@@ -63,7 +61,10 @@ class Backend(Protocol):
 
 def backend(conf: Configuration) -> Backend:
     """Return the index that :func:`nutch2py.search.search.search_backend` names."""
-    return SolrBackend(conf) if search_backend(conf) == "solr" else EmbeddedBackend(conf)
+    if search_backend(conf) == "embedded":
+        return EmbeddedBackend(conf)
+    searcher = server_searcher(conf)
+    return SolrBackend(conf) if searcher is None else ServerBackend(conf, searcher)
 
 
 class EmbeddedBackend:
@@ -95,6 +96,11 @@ class EmbeddedBackend:
         with self._lock:
             return search(self.conf, query, start, rows, self._open(), _narrowed(filters))
 
+    def walk(self, query: str, narrowed: Narrowed, start: int, rows: int, cursor: str = "") -> tuple[SearchResult, str]:
+        """Return hits, and the cursor behind them."""
+        with self._lock:
+            return walk(self._open(), query, start, rows, narrowed, cursor)
+
     def count(self) -> int:
         """Return how many documents there are."""
         with self._lock:
@@ -115,19 +121,8 @@ class EmbeddedBackend:
 
     def facets(self, query: str, filters: dict[str, str]) -> Facets:
         """Return the values that the best hits have; their counts are those of all hits."""
-        asked = _narrowed(filters)
         with self._lock:
-            searcher = self._open()
-            _, hits, _ = searcher.search(query, 0, _LOOKED_AT, asked)
-            facets: Facets = {}
-            for name in FACETS:
-                seen = Counter(value for hit in hits for value in values_of(hit.fields, name))
-                counted = [
-                    (value, searcher.count_matching(query, asked.also(_FILTERED.get(name, name), value)))
-                    for value, _ in seen.most_common(_MOST)
-                ]
-                facets[name] = sorted(counted, key=lambda pair: (-pair[1], pair[0]))
-        return facets
+            return self._open().facets(query, FACETS, _MOST, _narrowed(filters))
 
     def get(self, document_id: str) -> dict[str, Any] | None:
         """Return the fields of a document."""
@@ -149,8 +144,63 @@ class EmbeddedBackend:
         return f"score = relevance × weight\nweight: ({shown}) ^ {power}\nrelevance:\n" + "\n".join(tree_lines(tree))
 
 
+class ServerBackend:
+    """A server that was sent our words. Each request has a connection of its own."""
+
+    def __init__(self, conf: Configuration, first: ServerSearcher) -> None:
+        self.conf = conf
+        self._idle = [first]
+
+    @contextmanager
+    def _searcher(self) -> Iterator[ServerSearcher]:
+        try:
+            searcher = self._idle.pop()
+        except IndexError:
+            searcher = server_searcher(self.conf) or self._idle[0]
+        try:
+            yield searcher
+        finally:
+            self._idle.append(searcher)
+
+    def search(self, query: str, filters: dict[str, str], start: int, rows: int) -> SearchResult:
+        """Return hits."""
+        with self._searcher() as searcher:
+            return search(self.conf, query, start, rows, searcher, _narrowed(filters))
+
+    def walk(self, query: str, narrowed: Narrowed, start: int, rows: int, cursor: str = "") -> tuple[SearchResult, str]:
+        """Return hits, and the cursor behind them."""
+        with self._searcher() as searcher:
+            return walk(searcher, query, start, rows, narrowed, cursor)
+
+    def count(self) -> int:
+        """Return how many documents there are."""
+        with self._searcher() as searcher:
+            return searcher.count()
+
+    def corrected(self, query: str) -> str:
+        """Return the query with unknown words replaced by near ones."""
+        with self._searcher() as searcher:
+            return corrected(searcher, query)
+
+    def facets(self, query: str, filters: dict[str, str]) -> Facets:
+        """Return the values of all hits."""
+        with self._searcher() as searcher:
+            found = searcher.facets(query, FACETS, 3 * _MOST, _narrowed(filters))
+        return {name: whole_types(name, values)[:_MOST] for name, values in found.items()}
+
+    def get(self, document_id: str) -> dict[str, Any] | None:
+        """Return the fields of a document."""
+        with self._searcher() as searcher:
+            return searcher.get(document_id)
+
+    def explain(self, query: str, document_id: str) -> str | None:
+        """Return the server's explanation."""
+        with self._searcher() as searcher:
+            return searcher.explain(query, document_id)
+
+
 class SolrBackend:
-    """A Solr collection with the configset schema/solr. Each request has a connection of its own."""
+    """A Solr collection without our words, asked by its handler. Each request has a connection of its own."""
 
     def __init__(self, conf: Configuration) -> None:
         self.conf = conf
@@ -171,6 +221,13 @@ class SolrBackend:
         """Return hits."""
         with self._searcher() as searcher:
             return searcher.search(narrowed(query, filters), start, rows)._replace(query=query)
+
+    def walk(self, query: str, narrowed: Narrowed, start: int, rows: int, cursor: str = "") -> tuple[SearchResult, str]:
+        """Return hits; the handler knows no cursor and no order by date."""
+        if cursor or narrowed.newest:
+            raise InputError("this Solr has no words of ours, so no cursor and no order by date: index -reindex")
+        names = {"site": "host"}
+        return self.search(query, {names.get(name, name): value for name, value in narrowed.filters}, start, rows), ""
 
     def count(self) -> int:
         """Return how many documents there are."""
@@ -213,13 +270,17 @@ class SolrBackend:
 
 
 def _narrowed(filters: dict[str, str]) -> Narrowed:
-    return Narrowed(tuple((_FILTERED.get(name, name), value) for name, value in filters.items()))
+    return Narrowed(tuple((exact_name(name), value) for name, value in filters.items()))
 
 
 def _offered(name: str, flat: list[Any]) -> list[tuple[str, int]]:
     """Return the most frequent values of Solr's list of values and counts; of ``type`` the whole type alone."""
-    pairs = zip(map(str, flat[::2]), flat[1::2], strict=False)
-    return [(value, count) for value, count in pairs if name != "type" or "/" in value][:_MOST]
+    return whole_types(name, [*zip(map(str, flat[::2]), flat[1::2], strict=False)])[:_MOST]
+
+
+def whole_types(name: str, values: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Return values and counts of a field; of ``type`` the whole types alone."""
+    return [(value, count) for value, count in values if name != "type" or "/" in value]
 
 
 def narrowed(query: str, filters: dict[str, str], host_field: str = "host") -> str:
@@ -237,27 +298,3 @@ def narrowed(query: str, filters: dict[str, str], host_field: str = "host") -> s
 def quoted(value: str) -> str:
     """Return a value in quotes, without what would end them."""
     return '"' + value.replace("\\", "").replace('"', "") + '"'
-
-
-def values_of(fields: dict[str, Any], name: str) -> list[str]:
-    """Return the values of a field that may be absent, one, or several; of ``type`` the whole type alone."""
-    value = fields.get(name, [])
-    values = [str(each) for each in (value if isinstance(value, list) else [value])]
-    return [each for each in values if "/" in each] if name == "type" else values
-
-
-def _term_shown(match: re.Match[str]) -> str:
-    number = int(match[1])
-    return f"{_SCHEMA[number] if number < len(_SCHEMA) else number}:{match[2]}"
-
-
-def tree_lines(node: dict[str, Any], depth: int = 0) -> list[str]:
-    """Return an explanation of tantivy as indented lines; steps that hand on one value are passed over."""
-    details = node.get("details") or []
-    if len(details) == 1 and abs(details[0]["value"] - node["value"]) < 1e-6:
-        return tree_lines(details[0], depth)
-    context = "".join(f" {_TERM.sub(_term_shown, each)}" for each in node.get("context") or [])
-    lines = [f"{'    ' * depth}{node['value']:.4g}  {node['description']}{context}"]
-    for each in details:
-        lines += tree_lines(each, depth + 1)
-    return lines

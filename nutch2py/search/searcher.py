@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 from nutch2py.backends.index_folder import WEIGHT_BUCKETS, IndexFolder
 from nutch2py.backends.languages import CODES
@@ -19,18 +20,17 @@ from nutch2py.search.plan import (
     Planner,
     Row,
     Rules,
+    exact_name,
     known_languages,
 )
+from nutch2py.search.results import Found, values_of
+from nutch2py.search.server_searcher import Answered
 
 if TYPE_CHECKING:
     import tantivy
 
 
-class Found(NamedTuple):
-    """A document that matches: its fields as they were sent, and relevance × weight."""
-
-    score: float
-    fields: dict[str, Any]
+_LOOKED_AT = 200  # best hits whose values are offered as facets
 
 
 class EmbeddedSearcher:
@@ -96,6 +96,33 @@ class EmbeddedSearcher:
         except (ValueError, OSError) as error:
             raise IndexingError(f"the index {self.folder.path} cannot be searched: {error}") from error
         return _total(result), hits, planned.terms
+
+    def walk(
+        self, query: str, start: int, rows: int, narrowed: Narrowed = NOT_NARROWED, cursor: str = ""
+    ) -> tuple[Answered, frozenset[str]]:
+        """Return hits from ``start`` on, or from a ``cursor`` on ("*": the first), with that of the hits behind."""
+        if cursor and cursor != "*":
+            if not cursor.isdecimal() or len(cursor) > 9:
+                raise InputError("the cursor is not one that was given with a result")
+            start = int(cursor)
+        total, hits, terms = self.search(query, start, rows, narrowed)
+        behind = start + len(hits)
+        return Answered(total, hits, str(behind) if hits and behind < total else ""), terms
+
+    def facets(
+        self, query: str, fields: tuple[str, ...], most: int, narrowed: Narrowed = NOT_NARROWED
+    ) -> dict[str, list[tuple[str, int]]]:
+        """Return the values that the best hits have; their counts are those of all hits."""
+        _, hits, _ = self.search(query, 0, _LOOKED_AT, narrowed)
+        facets: dict[str, list[tuple[str, int]]] = {}
+        for name in fields:
+            seen = Counter(value for hit in hits for value in values_of(hit.fields, name))
+            counted = [
+                (value, self.count_matching(query, narrowed.also(exact_name(name), value)))
+                for value, _ in seen.most_common(most)
+            ]
+            facets[name] = sorted(counted, key=lambda pair: (-pair[1], pair[0]))
+        return facets
 
     def count_matching(self, query: str, narrowed: Narrowed = NOT_NARROWED) -> int:
         """Return how many documents match."""

@@ -12,6 +12,7 @@ from nutch2py.document import clean_text
 from nutch2py.errors import IndexingError, InputError
 from nutch2py.search.results import MAX_ROWS, MAX_START, Hit, SearchResult
 from nutch2py.search.snippet import Snippet
+from nutch2py.search.solr_engine import visible
 
 _BEFORE, _AFTER = "\ue000", "\ue001"  # around marked words; private characters, which pages hardly have
 _MARK = re.compile(f"{_BEFORE}([^{_BEFORE}{_AFTER}]*){_AFTER}")
@@ -96,17 +97,8 @@ def _hit(fields: dict[str, Any], marked: dict[str, list[str]]) -> Hit:
         shown = Snippet(title[:500], ())
     content = _snippet(marked.get("content", [])) if marked.get("content") else None
     return Hit(
-        document_id, url, shown, content or Snippet(_first(fields, "content")[:_SNIPPET], ()), score, _visible(fields)
+        document_id, url, shown, content or Snippet(_first(fields, "content")[:_SNIPPET], ()), score, visible(fields)
     )
-
-
-def _visible(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return what was sent to Solr: without what it keeps for itself, and one value of a list alone."""
-    return {
-        name: value[0] if isinstance(value, list) and len(value) == 1 else value
-        for name, value in fields.items()
-        if not name.startswith("_")
-    }
 
 
 def _first(fields: dict[str, Any], name: str) -> str:

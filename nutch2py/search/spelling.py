@@ -1,19 +1,28 @@
-"""What was perhaps meant by a query that finds little, for the embedded index."""
+"""What was perhaps meant by a query that finds little, for every index."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from nutch2py.document import clean_text
-from nutch2py.search.searcher import EmbeddedSearcher
 
 _WORDS = 8  # of a query that are looked at
 _LOOKED_AT = 30  # documents that tell how a word is written
 _TEXT = 20_000  # characters of each
 _WORD = re.compile(r"(?<![\w:\-])[^\W\d_]{4,64}(?![\w:])")
+
+
+class Searcher(Protocol):
+    """What is asked of an index."""
+
+    def count_matching(self, query: str) -> int:
+        """Return how many documents match."""
+
+    def near(self, word: str, distance: int, most: int) -> list[dict[str, Any]]:
+        """Return documents with a word in title or content that is near, and these two fields of each."""
 
 
 class _Candidate(NamedTuple):
@@ -24,7 +33,7 @@ class _Candidate(NamedTuple):
     word: str
 
 
-def corrected(searcher: EmbeddedSearcher, query: str) -> str:
+def corrected(searcher: Searcher, query: str) -> str:
     """Return the query with the words that no document has replaced by near ones that some has; else an empty text.
 
     Near are words that begin with the same letter and differ by one change (insert, delete, replace or swap a letter),
@@ -57,7 +66,7 @@ def _is_unspaced(word: str) -> bool:
     return any("\u0e00" <= character <= "\u0eff" or character >= "\u2e80" for character in word)
 
 
-def _candidates(searcher: EmbeddedSearcher, word: str) -> Iterator[_Candidate]:
+def _candidates(searcher: Searcher, word: str) -> Iterator[_Candidate]:
     """Yield the words of documents that are near, as they are written there."""
     for distance in (1, 2) if len(word) >= 6 else (1,):
         written: Counter[str] = Counter()

@@ -1,6 +1,6 @@
 """Fixtures of this package: a real Solr, a real OpenSearch."""
 
-from tests.backends.opensearch_server import opensearch, opensearch_server
+from tests.backends.opensearch_server import opensearch
 from tests.backends.solr_server import solr
 
-__all__ = ["opensearch", "opensearch_server", "solr"]
+__all__ = ["opensearch", "solr"]

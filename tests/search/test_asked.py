@@ -7,6 +7,8 @@ from nutch2py.errors import ConfigurationError
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.search.plan import Rules
 from nutch2py.search.search import search
+from nutch2py.search.search_backends import backend
+from tests.indexer.delivery_suite import write
 from tests.search.asked import PAGES, QUERIES, documents, wrong
 
 
@@ -23,13 +25,82 @@ def embedded(tmp_path_factory):
 
 
 def test_the_suite_is_whole():
-    named = {name for expected in QUERIES.values() for name in expected.replace("|", " ").split()}
+    named = {name for expected in QUERIES.values() for name in expected.replace("|", " ").replace("/", " ").split()}
     assert named <= PAGES.keys()
     assert len(QUERIES) >= 60
 
 
 def test_the_embedded_index_finds_the_pages_in_their_order(embedded):
     assert wrong(lambda query: [hit.id for hit in search(embedded, query, rows=100).hits]) == []
+
+
+def written(server, **settings):
+    """Return a configuration whose search asks a server, after the pages were sent there."""
+    server.start()
+    server.clear()
+    conf = Configuration.load(overrides={name.replace("_", "."): value for name, value in settings.items()})
+    assert write(conf, *documents()) == 0
+    return conf
+
+
+@pytest.fixture(scope="module")
+def in_solr(solr_server):
+    """Give a configuration with a real Solr."""
+    return written(solr_server, solr_server_url=solr_server.url, plugin_includes="indexer-solr")
+
+
+@pytest.fixture(scope="module")
+def in_opensearch(opensearch_server):
+    """Give a configuration with a real OpenSearch."""
+    return written(opensearch_server, elastic_host=opensearch_server.url, plugin_includes="indexer-elastic")
+
+
+def agrees(conf, embedded):
+    """Check that an index finds what the suite says, and what the embedded index finds, in the same order."""
+    index, own = backend(conf), backend(embedded)
+    assert wrong(lambda query: [hit.id for hit in index.search(query, {}, 0, 100).hits]) == []
+    for query in QUERIES:
+        one, other = ([*map(shown, each.search(query, {}, 0, 100).hits)] for each in (index, own))
+        assert sorted(one) == sorted(other), query
+        assert ordered(index, query) == ordered(own, query), query
+    filters = {"lang": "zh", "host": "zh-tw.example.org"}
+    for query in ("软件", "博客", "数据库"):
+        assert index.search(query, filters, 0, 10).total == own.search(query, filters, 0, 10).total > 0
+        assert index.facets(query, {}) == own.facets(query, {})
+    for query in ("crawlr", "tutoriol python"):
+        assert index.corrected(query) == own.corrected(query) != ""
+    key = index.search("crawler", {}, 0, 1).hits[0].id
+    assert "idf" in (index.explain("crawler", key) or "")
+    assert index.explain("museum", key) is None
+    assert (index.get(key) or {})["title"] == "Web crawler"
+    assert index.get("none") is None
+    assert index.count() == own.count() == len(PAGES)
+
+
+def shown(hit):
+    return hit.id, hit.title.marked("<", ">"), hit.snippet.marked("<", ">")
+
+
+def ordered(index, query):
+    """Return the names of the hits; those of one score, to one part in fifty, in the order of names."""
+    hits = index.search(query, {}, 0, 100).hits
+    groups = []
+    for hit in hits:
+        if groups and hit.score > groups[-1][0] * 0.98:
+            groups[-1][1].append(hit.id)
+        else:
+            groups.append((hit.score, [hit.id]))
+    return [sorted(names) for _, names in groups]
+
+
+@pytest.mark.server("solr_server")
+def test_solr_finds_the_same_pages_in_the_same_order(in_solr, embedded):
+    agrees(in_solr, embedded)
+
+
+@pytest.mark.server("opensearch_server")
+def test_opensearch_finds_the_same_pages_in_the_same_order(in_opensearch, embedded):
+    agrees(in_opensearch, embedded)
 
 
 def test_words_in_another_script_are_marked_where_they_stand(embedded):

@@ -7,6 +7,7 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.search.results import render
 from nutch2py.search.search import search, search_backend
+from nutch2py.search.solr_search import solr_search
 from tests.indexer.delivery_suite import page_doc, write
 from tests.indexer.test_solr import settings
 
@@ -203,8 +204,10 @@ def test_nutch2py_search_asks_solr(searched, capsys):
     result = search(conf, "北京奥运会")
     (hit,) = result.hits
     assert (result.total, hit.id, hit.url) == (1, *ids(10), "http://example.org/10")
-    assert hit.to_dict()["title"] == "<em>北京</em><em>奥运会</em>"
+    assert hit.to_dict()["title"] == "<em>北京奥运会</em>"
     assert [hit.snippet.text[start:end] for start, end in hit.snippet.marks] == ["奥运会", "北京"]
+    by_handler = solr_search(conf, "北京奥运会").hits[0]
+    assert by_handler.to_dict()["title"] == "<em>北京</em><em>奥运会</em>"
     assert "1. 北京奥运会" in render(result)
     paged = search(conf, "crawler", start=1, rows=1)
     assert (paged.total, len(paged.hits), paged.start) == (3, 1, 1)
@@ -221,14 +224,16 @@ def test_a_search_goes_where_documents_go():
     both = {**there, "plugin.includes": "indexer-(solr|embedded)"}
     assert search_backend(Configuration.load(overrides=both)) == "embedded"
     assert search_backend(Configuration.load(overrides={**both, "search.backend": "solr"})) == "solr"
-    assert search_backend(Configuration.load(overrides={"elastic.host": "localhost"})) == "embedded"
+    assert search_backend(Configuration.load(overrides={"elastic.host": "localhost"})) == "elastic"
+    all_three = {**both, "elastic.host": "localhost", "search.backend": "opensearch"}
+    assert search_backend(Configuration.load(overrides=all_three)) == "elastic"
 
 
 def test_a_search_in_solr_that_cannot_be_made_says_why(searched):
     conf = settings(searched.url, search_backend="solr", solr_search_handler="none")
     with pytest.raises(IndexingError, match=r"Solr at .* has no request handler none: load the configset schema/solr"):
-        search(conf, "x")
+        solr_search(conf, "x")
     with pytest.raises(ConfigurationError, match="Missing SOLR URL"):
         search(Configuration({"search.backend": "solr"}), "x")
-    with pytest.raises(ConfigurationError, match=r"search\.backend is 'lucene': write embedded or solr"):
+    with pytest.raises(ConfigurationError, match=r"search\.backend is 'lucene': write embedded, solr or elastic"):
         search(Configuration({"search.backend": "lucene"}), "x")

@@ -80,7 +80,14 @@ def server(conf):
         yield made
 
 
-@pytest.fixture(params=["embedded", pytest.param("solr", marks=pytest.mark.server("solr_server"))], scope="module")
+@pytest.fixture(
+    params=[
+        "embedded",
+        pytest.param("solr", marks=pytest.mark.server("solr_server")),
+        pytest.param("elastic", marks=pytest.mark.server("opensearch_server")),
+    ],
+    scope="module",
+)
 def either(request, tmp_path_factory):
     """Give a running server of the embedded index, and one of a real Solr; a module's tests share it."""
     folder = tmp_path_factory.mktemp("search")
@@ -97,6 +104,12 @@ def either(request, tmp_path_factory):
         solr.clear()
         for name, value in (("solr.server.url", solr.url), ("search.backend", "solr"),
                             ("plugin.includes", "index-.*|indexer-solr")):  # fmt: skip
+            conf.set(name, value)
+    if request.param == "elastic":
+        opensearch = request.getfixturevalue("opensearch_server")
+        opensearch.start()
+        opensearch.clear()
+        for name, value in (("elastic.host", opensearch.url), ("plugin.includes", "index-.*|indexer-elastic")):
             conf.set(name, value)
     fill(conf)
     with running(conf) as made:

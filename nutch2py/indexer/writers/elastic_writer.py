@@ -16,6 +16,7 @@ from nutch2py.conf import Configuration, data_folder
 from nutch2py.document import NutchDocument, clean_text
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.index_writers import Parameters, no_id
+from nutch2py.indexer.search_fields import ServerTerms, without_terms
 from nutch2py.indexer.writers.delivery import Batch, ServerIndexWriter, json_fields, send_halving
 from nutch2py.outages import service_wait
 from nutch2py.reporting import warn
@@ -88,6 +89,7 @@ class ElasticIndexWriter(ServerIndexWriter):
         self.ca = str(conf.absolute(authority)) if authority else ""
         if self.ca and not Path(self.ca).is_file():
             raise ConfigurationError(f"elastic.tls.ca names {self.ca}, which is not a file: correct the path")
+        self._terms = ServerTerms(conf)
         self.index_file = conf.get_trimmed("elastic.index.file")
         self._conf = conf
 
@@ -115,20 +117,24 @@ class ElasticIndexWriter(ServerIndexWriter):
     def open(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         """Take over the parameters; the first batch connects."""
         self._configure(conf, parameters)
+        self._client = self.connect(self.timeout, self.patience)
+        self._exists = self._looked = False
+        self._known.clear()
+
+    def connect(self, timeout: float, patience: float) -> ElasticClient:
+        """Return a connection of its own; ConfigurationError when no server is named."""
         if not self.urls:
             raise ConfigurationError("elastic.host is not set: name the server, such as -D elastic.host=localhost")
-        self._client = ElasticClient(
+        return ElasticClient(
             self.urls,
             self.index,
             auth=self.auth,
             ca=self.ca,
-            timeout=self.timeout,
-            patience=self.patience,
+            timeout=timeout,
+            patience=patience,
             first_wait=self.first_wait,
             overloads=self.overloads,
         )
-        self._exists = self._looked = False
-        self._known.clear()
 
     @property
     def client(self) -> ElasticClient:
@@ -142,7 +148,7 @@ class ElasticIndexWriter(ServerIndexWriter):
         if not document.get("id"):
             raise no_id(document)
         document_id = clean_text(document.id)
-        if self._batch.add(document_id, json_fields(document) | {"id": document_id}):
+        if self._batch.add(document_id, json_fields(document) | {"id": document_id} | self._terms.of(document)):
             self._flush()
 
     def _flush(self) -> None:
@@ -152,6 +158,8 @@ class ElasticIndexWriter(ServerIndexWriter):
         self._look(create=bool(added))
         if not self._exists:
             return  # there is nothing to delete from
+        if not all(mapping.takes_terms for mapping in self._mappings):  # others take words for whole values
+            added = {document_id: without_terms(fields) for document_id, fields in added.items()}
         self._check_fields([*added.values()])
         actions = [_delete(document_id) for document_id in deleted]
         actions += [_index(document_id, fields) for document_id, fields in added.items()]

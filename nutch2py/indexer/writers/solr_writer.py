@@ -8,6 +8,7 @@ from typing import Any
 
 from nutch2py.backends.attempts import Refusal
 from nutch2py.backends.field_types import columns_of
+from nutch2py.backends.index_folder import TERMS
 from nutch2py.backends.solr_client import SolrClient, SolrRefusal, addresses, login
 from nutch2py.backends.solr_schema import EXPECTED, SolrSchema
 from nutch2py.conf import Configuration
@@ -15,6 +16,7 @@ from nutch2py.document import NutchDocument, clean_text
 from nutch2py.errors import IndexingError
 from nutch2py.indexer.field_mapping import FieldMapping
 from nutch2py.indexer.index_writers import Parameters, no_id
+from nutch2py.indexer.search_fields import ServerTerms, without_terms
 from nutch2py.indexer.writers.delivery import Batch, ServerIndexWriter, json_fields, send_halving
 from nutch2py.outages import service_wait
 from nutch2py.reporting import warn
@@ -55,6 +57,7 @@ class SolrIndexWriter(ServerIndexWriter):
         self.commit_index = conf.get_bool("solr.commit.index", True)
         within = conf.get_int("solr.commit.within", -1)
         self.commit_within = within if within >= 0 else None
+        self._terms = ServerTerms(conf)
         self.auth = login(conf)
         if parameters.get_bool("auth", self.auth is not None):
             user, password = self.auth or ("", "")
@@ -91,12 +94,17 @@ class SolrIndexWriter(ServerIndexWriter):
             for urls in addresses(conf, self.url, self.kind, self.collection)
         ]
 
+    @property
+    def sends_terms(self) -> bool:
+        """Whether documents have the fields ``terms_*``."""
+        return self._terms.wanted
+
     def write(self, document: NutchDocument) -> None:
         """Gather a document; it replaces one with the same id."""
         if "id" not in document:
             raise no_id(document)
         document_id = clean_text(document.id)
-        fields = json_fields(self.mapping.apply(document))
+        fields = {**json_fields(self.mapping.apply(document)), **self._terms.of(document)}
         fields[self.unique_key] = document_id
         if self._batch.add(document_id, fields):
             self._flush()
@@ -166,10 +174,18 @@ class _Collection:
     def send(self, added: list[dict[str, Any]], deleted: list[str]) -> None:
         """Send a batch."""
         if added:
+            if not self._takes_terms():
+                added = [without_terms(document) for document in added]
             self._check_fields(added)
             send_halving(added, self._add, self._refused)
         for start in range(0, len(deleted), 1000):
             self._change("deletes", partial(self.client.delete, deleted[start : start + 1000]))
+
+    def _takes_terms(self) -> bool:
+        """Tell whether the collection has our fields; others would take words for whole values."""
+        schema = self.schema() if self.writer.sends_terms else None
+        field = schema.field(f"{TERMS}content") if schema is not None else None
+        return field is not None and field.kind == "text"
 
     def commit(self) -> None:
         """Commit."""

@@ -1,0 +1,76 @@
+"""What applications ask an index and get, as types: of ``/api/v1/search``, its OpenAPI document, and the client."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+Name = Annotated[str, Meta(max_length=300)]
+
+
+class SearchAsked(Struct, rename="camel", kw_only=True, frozen=True):
+    """A query, in the language of the command search, and which of its hits.
+
+    ``start`` or ``cursor``: behind which hits; "*" is the first cursor, an answer has the next. ``host`` (with what is
+    below it), ``type``, ``lang``: only pages with these. ``collapse``: the best page of each host only. ``facets``: of
+    which fields to count values, ``fields``: which other fields of pages to give, both parted by commas.
+    """
+
+    q: Annotated[str, Meta(max_length=1000)]
+    start: Annotated[int, Meta(ge=0, le=100_000)] = 0
+    rows: Annotated[int, Meta(ge=0, le=100)] = 10
+    cursor: Annotated[str, Meta(max_length=2000)] = ""
+    sort: Literal["relevance", "date"] = "relevance"
+    collapse: Literal["", "host"] = ""
+    host: Name = ""
+    type: Name = ""
+    lang: Name = ""
+    facets: Name = ""
+    fields: Name = ""
+
+
+class SearchHit(Struct, rename="camel", kw_only=True, frozen=True):
+    """A page that was found.
+
+    ``title``, ``snippet``: plain text; ``title_html``, ``snippet_html``: escaped, with ``<em>`` around the words that
+    were found. ``score``: higher is better, within one query, 0 by date. ``lang``, ``host``: "" where not known.
+    ``date``: when it was written, as far as is known, or fetched, as ISO 8601; None: not known. ``fields``: those
+    asked for, each with all its values.
+    """
+
+    id: str
+    url: str
+    title: str
+    title_html: str
+    snippet: str
+    snippet_html: str
+    score: float
+    host: str
+    lang: str
+    types: list[str]
+    date: str | None
+    fields: dict[str, list[str]]
+
+
+class FacetValue(Struct, kw_only=True, frozen=True):
+    """A value of a field, and how many of the pages found have it."""
+
+    value: str
+    count: int
+
+
+class SearchAnswer(Struct, rename="camel", kw_only=True, frozen=True):
+    """What was found: ``total`` pages match. ``cursor``: where the hits behind these begin; None: there are none.
+
+    ``meant``: what was perhaps meant by a query that finds little, or "".
+    """
+
+    query: str
+    total: int
+    start: int
+    millis: float
+    hits: list[SearchHit]
+    facets: dict[str, list[FacetValue]]
+    cursor: str | None
+    meant: str
