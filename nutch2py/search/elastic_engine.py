@@ -11,6 +11,7 @@ from nutch2py.backends.attempts import Refusal
 from nutch2py.backends.index_folder import TERMS
 from nutch2py.conf import Configuration
 from nutch2py.errors import IndexingError, InputError
+from nutch2py.indexer.search_fields import Weights
 from nutch2py.indexer.writers.elastic_writer import ElasticIndexWriter, index_id
 from nutch2py.search.explained import tree_lines
 from nutch2py.search.plan import FILTER_SCORE, Best, Everything, Filter, Plan
@@ -28,6 +29,9 @@ class ElasticEngine:
 
     def __init__(self, conf: Configuration) -> None:
         settings = ElasticIndexWriter(conf)
+        weights = Weights(conf)
+        named = " · ".join(weights.fields) or "1"
+        self._factors = f"{TERMS}weight: ({named}) ^ {weights.power}, as the page was sent"
         self.client = settings.connect(min(settings.timeout, LONGEST), PATIENCE)
 
     @property
@@ -81,7 +85,7 @@ class ElasticEngine:
             if refusal.status == 404:
                 return None
             raise self._failure(refusal) from refusal
-        return "\n".join(tree_lines(told["explanation"])) if told.get("matched") else None
+        return "\n".join([self._factors, *tree_lines(told["explanation"])]) if told.get("matched") else None
 
     def close(self) -> None:
         """Give back the connections."""
