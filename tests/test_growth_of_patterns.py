@@ -39,7 +39,7 @@ SHORT = {
     "indexer:dates:_ZONE": "64 characters of a date are looked at",
     "indexer:dates:_ZONE_BEFORE_YEAR": "64 characters of a date are looked at",
     "parser:html_limits:_PARTS": "what it is given ends with an attribute (tests/parser/test_growth.py measures both)",
-    "search:search_backends:_TERM": "a query has 1,000 characters at most",
+    "search:explained:_TERM": "a query has 1,000 characters at most",
 }
 """Patterns that see a text of bounded length or form only, and why."""
 _OPERATORS = "is made of, or reads, what operators write"
