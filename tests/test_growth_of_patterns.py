@@ -63,6 +63,8 @@ INLINE: dict[str, str] = {
     "parser.parser_factory:ParserFactory": _OPERATORS,
     "parser.parser_factory:_claims": "names of media types, of our own table",
     "parser.nesting:_RAW_END": "tests/parser/test_nesting.py",
+    "search.snippet:_beginnings": "first letters of words of a query: tests/search/test_snippet.py",
+    "search.passages:_heading": "a title, escaped: tests/search/test_snippet.py",
     "search.solr_search:SolrSearcher": "one character: test_inline",
     "url.ambiguity:_category": _OPERATORS,
     "url.filter_automaton:AutomatonURLFilter": _OPERATORS,

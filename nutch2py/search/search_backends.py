@@ -177,6 +177,11 @@ class ServerBackend:
         with self._searcher() as searcher:
             return searcher.count()
 
+    def suggest(self, typed: str) -> Suggestions:
+        """Return titles that the server finds for what was typed."""
+        hits = self.search(typed, {}, 0, TITLES).hits if typed.strip() else []
+        return Suggestions([], [(hit.title.text, hit.url) for hit in hits])
+
     def corrected(self, query: str) -> str:
         """Return the query with unknown words replaced by near ones."""
         with self._searcher() as searcher:

@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from urllib.parse import urlencode
-from xml.etree import ElementTree
 
 import pytest
 
@@ -114,14 +113,6 @@ def test_other_sites_read_answers_where_a_property_says_so(conf, origins, told):
         for path in ("/search.json?q=hay", "/api/v1/jobs"):
             answer, _ = get(server, path, Origin="https://a.example")
             assert answer.headers["Access-Control-Allow-Origin"] is None
-
-
-def test_a_browser_is_told_how_to_search_here(server):
-    answer, body = get(server, "/opensearch.xml")
-    assert answer.headers["Content-Type"] == "application/opensearchdescription+xml"
-    address = ElementTree.fromstring(body).find("{*}Url").attrib["template"]
-    assert address == f"{address_of(server)}/?q={{searchTerms}}"
-    assert 'href="/opensearch.xml"' in get(server, "/")[1]
 
 
 @pytest.mark.parametrize(("language", "command"), [("python", [sys.executable]), ("javascript", ["node"])])
