@@ -10,11 +10,13 @@ BEFORE_ALL = """(() => {
   for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection"]) delete globalThis[name];
   const said = "assert count debug dir dirxml error group groupCollapsed info log table timeLog trace warn";
   for (const name of said.split(" ")) console[name] = () => {};
+  window.close = () => {};
   const hush = (event) => event.preventDefault();
   for (const name of ["error", "unhandledrejection"]) addEventListener(name, hush);
 })()"""
 """Runs in each frame before its own scripts. WebRTC would ask beside the proxy, were it not for an option as well; what
-a page says on the console, and its errors, would all be sent to the driver, and keep it from other pages."""
+a page says on the console, and its errors, would all be sent to the driver, and keep it from other pages. A page that
+has no history, as there is none in our tabs, could close itself."""
 
 _SNAPSHOT = """(() => {
   const root = document.documentElement;

@@ -116,6 +116,7 @@ EXPECTED: dict[str, tuple[Code | None, str]] = {
     "/memory": (FAILED, "browser.memory.limit"),
     "/deep": (FAILED, "the page crashed"),
     "/huge": (RENDERED, ""),
+    "/closing": (RENDERED, ""),
     "/tampered": (RENDERED, ""),
     "/history": (RENDERED, "browser.time.limit"),
     "/heap": (FAILED, ""),  # by its heap, its memory or its time, whichever is first
@@ -130,7 +131,6 @@ EXPECTED: dict[str, tuple[Code | None, str]] = {
     "/data": (None, ""),  # or it takes more memory than it may
     "/asking": (RENDERED, ""),
     "/refresh": (FAILED, "browser.loads.limit"),
-    "/closing": (RENDERED, ""),
     "/store": (RENDERED, ""),
     "/workers": (RENDERED, "browser.time.limit"),
     "/asking-workers": (RENDERED, "browser.requests.limit"),
