@@ -48,6 +48,14 @@ _REASONS: dict[int, str] = {
     ProtocolStatusCode.RETRY: "it is to be tried again",
 }
 
+_REPAIRS: dict[int, str] = {
+    ProtocolStatusCode.ACCESS_DENIED: "http.auth.file names logins.",
+    ProtocolStatusCode.ROBOTS_DENIED: "Only the site's owner changes that; its rules are read for the name in "
+    "http.agent.name.",
+    ProtocolStatusCode.EXCEPTION: "nutch2py doctor looks at names, addresses and limits on this side.",
+}
+"""What to do about it, where anything can be done."""
+
 
 class Step(NamedTuple):
     """What a job did to the row; ``batch_id``: in which batch, "" when that is not known."""
@@ -144,4 +152,5 @@ def _fetch(page: WebPage) -> Iterator[Step]:
     told = _REASONS.get(status.code, "it ended")
     why = f": {', '.join(status.args)}" if status.args else ""
     batch_id = page.markers.get(Mark.FETCH) or page.batch_id or ""
-    yield Step("fetch", f"{told[0].upper()}{told[1:]} ({name}){why}.", batch_id)
+    repair = f" {_REPAIRS[status.code]}" if status.code in _REPAIRS else ""
+    yield Step("fetch", f"{told[0].upper()}{told[1:]} ({name}){why}.{repair}", batch_id)
