@@ -16,13 +16,14 @@ from starlette.routing import BaseRoute, Route
 
 from nutch2py.conf import Configuration
 from nutch2py.rest.threads import Threads
+from nutch2py.search.plan import Narrowed, exact_name
 from nutch2py.search.query_hints import hints
 from nutch2py.search.search_backends import Backend, backend
 from nutch2py.server.asked import Asked, link
 from nutch2py.server.cached import HEADERS as SANDBOX
 from nutch2py.server.cached import cached_page, words_of
 from nutch2py.server.look import Look
-from nutch2py.server.pages import ROWS, Pages
+from nutch2py.server.pages import ROWS, Pages, opens
 from nutch2py.server.reasons import reasons
 from nutch2py.server.wording import Wording, language_of
 
@@ -105,7 +106,10 @@ class SearchPages:
         index = self.backend
         if not query:
             return _page(self.pages.home(words, index.count()))
-        result = index.search(query, filters, start, ROWS)
+        if asked.sort:
+            result, _ = index.walk(query, _newest(filters), start, ROWS)
+        else:
+            result = index.search(query, filters, start, ROWS)
         told = self._hints(words, query)
         if asked.arguments.get("part"):  # while somebody types: the hits alone, of what the last word may become
             if not result.total and (queries := index.suggest(query).queries):
@@ -115,7 +119,8 @@ class SearchPages:
             index.facets(query, filters) if result.total else {name: [(value, 0)] for name, value in filters.items()}
         )
         meant = index.corrected(query) if result.total < _FEW and not start else ""
-        return _page(self.pages.results(words, asked, result, facets, meant if meant != query else "", told))
+        shown = self.pages.results(words, asked, result, facets, meant if meant != query else "", told, sorts=True)
+        return _page(shown)
 
     def _hints(self, words: Wording, query: str) -> tuple[str, ...]:
         found, instead = hints(query, self._any_word)
@@ -128,7 +133,7 @@ class SearchPages:
 
         found = self.backend.suggest(call.asked.query or "")
         rows = [(query, "", call.address + link("/", q=query)) for query in found.queries]
-        rows += [(title, call.words("title"), url) for title, url in found.pages]
+        rows += [(title, call.words("title"), url) for title, url in found.pages if opens(url)]
         columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
         headers = {"Content-Type": "application/x-suggestions+json", "Vary": "Origin, Accept-Language", **_FRESH}
         if self.look.allows(call.origin):
@@ -207,6 +212,10 @@ class SearchPages:
                 return self.said(request, HTTPStatus.NOT_FOUND, "no_such", "no_page")
             headers["Cross-Origin-Resource-Policy"] = "cross-origin"
         return Response(data, headers=headers)
+
+
+def _newest(filters: dict[str, str]) -> Narrowed:
+    return Narrowed(tuple((exact_name(name), value) for name, value in filters.items()), newest=True)
 
 
 def _page(body: str, status: int = HTTPStatus.OK) -> Response:

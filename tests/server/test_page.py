@@ -10,12 +10,14 @@ from xml.etree import ElementTree
 import pytest
 
 from nutch2py.errors import ConfigurationError
+from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.search.query_hints import hints
 from nutch2py.server import wording
 from nutch2py.server.cached import harmless_html
 from nutch2py.server.look import Look, contrast, readable_on
 from nutch2py.server.wording import LANGUAGES, Wording
 from nutch2py.url.keys import reverse_url
+from tests.indexer.pages import doc
 from tests.server.conftest import running
 from tests.server.test_serve import ask, get
 
@@ -152,6 +154,23 @@ def test_facets_of_one_value_are_not_shown(server):
     body = ask(server, q="hay")[1]
     assert "data-facet" not in body
     assert "<aside" not in body
+
+
+def test_the_newest_can_come_first(server):
+    assert '<a href="/?q=needle&amp;sort=date">newest first</a>' in ask(server, q="needle")[1]
+    _, body = ask(server, q="needle", sort="date", lang="en")
+    assert '<a href="/?q=needle&amp;lang=en">best first</a>' in body
+    assert "3 documents" in body
+    with_dates = [("http://b.org/old", "2001"), ("http://b.org/new", "2031"), ("http://b.org/mid", "2011")]
+    writer = EmbeddedIndexWriter(server.conf)
+    writer.open(server.conf, {})
+    for url, year in with_dates:
+        fields = {"host": "b.org", "title": "Dated", "content": "dated", "date": f"{year}-05-01T00:00:00Z"}
+        writer.write(doc(reverse_url(url), url=url, **fields))
+    writer.close()
+    with running(server.conf) as made:
+        _, body = ask(made, q="dated", sort="date")
+    assert re.findall(r"<span>(\d{4})-05-01", body) == ["2031", "2011", "2001"]
 
 
 def test_while_somebody_types_the_hits_come_alone(server):
