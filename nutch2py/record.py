@@ -110,6 +110,24 @@ class MapField(Field[Any], Generic[T]):
 
     def __init__(self, name: str, family: str, encode: Callable[[Any], bytes], decode: Callable[[bytes], Any]) -> None:
         super().__init__(name, family, None, encode, decode)
+        self._of_text = encode is encode_text
+
+    def encoded(self, entries: Mapping[str, Any]) -> Columns:
+        """Return the cells of entries, which are not None. Links and their anchors are most of what jobs encode."""
+        if self._of_text:
+            try:
+                return {key.encode(): value.encode() for key, value in entries.items()}
+            except UnicodeEncodeError:
+                pass
+        encode = self.encode
+        return {encode_text(key): encode(value) for key, value in entries.items()}
+
+    def decoded(self, cells: Columns) -> list[tuple[str, T]]:
+        """Return the entries of cells."""
+        if self._of_text:
+            return [(key.decode("utf-8", "replace"), cell.decode("utf-8", "replace")) for key, cell in cells.items()]  # type: ignore[misc]
+        decode = self.decode
+        return [(decode_text(key), decode(cell)) for key, cell in cells.items()]
 
     @overload
     def __get__(self, record: None, owner: type[Record]) -> Self: ...
@@ -184,8 +202,8 @@ class MapValue(MutableMapping[str, T]):
 
     def put(self, entries: Mapping[str, T]) -> None:
         """Set entries that are not None, as :meth:`__setitem__` does one by one."""
-        encode, raw = self._field.encode, self._raw if self._known and not self._cleared else _EMPTY
-        cells = {encode_text(key): encode(value) for key, value in entries.items()}
+        raw = self._raw if self._known and not self._cleared else _EMPTY
+        cells = self._field.encoded(entries)
         if not raw:
             self._changed.update(cells)
             return
@@ -221,7 +239,9 @@ class MapValue(MutableMapping[str, T]):
 
     def replace(self, entries: Mapping[str, T]) -> None:
         """Make the entries of ``entries`` the only ones; what is in the table already is not written again."""
-        cells = {encode_text(key): self._field.encode(value) for key, value in entries.items() if value is not None}
+        if None in entries.values():
+            entries = {key: value for key, value in entries.items() if value is not None}
+        cells = self._field.encoded(entries)
         self.clear()
         self._changed.update(cells)
 
@@ -234,12 +254,11 @@ class MapValue(MutableMapping[str, T]):
         return {qualifier: cell for qualifier, cell in merged.items() if cell is not None}
 
     def __iter__(self) -> Iterator[str]:
-        return iter([decode_text(qualifier) for qualifier in self.raw()])
+        return iter([qualifier.decode("utf-8", "replace") for qualifier in self.raw()])
 
     def decoded(self) -> list[tuple[str, T]]:
         """Return the entries as a list of key and value; faster than ``items()``."""
-        decode = self._field.decode
-        return [(decode_text(qualifier), decode(cell)) for qualifier, cell in self.raw().items()]
+        return self._field.decoded(self.raw())
 
     def items(self) -> ItemsView[str, T]:
         """Return keys and values, those included whose qualifier is not UTF-8 and cannot be looked up again."""
@@ -336,6 +355,8 @@ class Record:
 
     def current(self, fields: Iterable[Field[Any]]) -> Cells:
         """Return the cells of ``fields`` as they stand now, changes included."""
+        if fields == self._fields and not self._dirty and not self._changed_maps():
+            return self.cells
         cells: Cells = {}
         for field in fields:
             family, columns = field.family, self.columns(field.family)
@@ -354,6 +375,9 @@ class Record:
             if cell is not None:
                 cells.setdefault(family, {})[field.qualifier] = cell
         return cells
+
+    def _changed_maps(self) -> bool:
+        return any(type(value) is MapValue and (value._changed or value._cleared) for value in self._values.values())
 
     def apply(self, mutation: Mutation) -> None:
         """Make changes that another record of the same row has gathered."""

@@ -44,6 +44,7 @@ T = TypeVar("T")
 _AHEAD = 16  # pages sent before the first of them is answered
 _AHEAD_BYTES = 1 << 20
 _PIPE = 1 << 20  # bytes that a pipe holds, where the system lets one choose
+_READ = 1 << 17  # bytes; room for more would be taken from the system, and given back, with each read
 _GRACE = 3.0  # seconds after its own alarm at which the child is killed
 _START_SECONDS = 120.0
 _START = "import json,sys; sys.path[:] = json.loads(sys.argv[1]); from nutch2py.parser.child import serve; serve()"
@@ -264,7 +265,7 @@ class _Child:
                     raise _Ended(self._process.wait(), self._memory)
 
     def _read(self) -> bool:
-        part = os.read(self._source, _PIPE)
+        part = os.read(self._source, _READ)
         self._received += part
         return bool(part)
 

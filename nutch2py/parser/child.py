@@ -34,7 +34,8 @@ from nutch2py.webpage import Mark, WebPage
 
 LENGTH = struct.Struct("<Q")
 MAX_ANSWER = 64 << 20  # bytes
-_PAGES = 5000  # after that many the child is started anew: what a library leaks must not add up
+_PAGES = 20_000  # after that many the child is started anew: what a library leaks must not add up
+_YOUNG = 50_000  # new objects after which cycles are looked for: pages leave none, and parsing alone has this process
 _MAX_PRINTED = 1 << 16  # characters of a page's warnings
 
 
@@ -139,6 +140,7 @@ def serve() -> None:
     _send(sink, Answer(printed=_taken(printed)))
     requests = msgspec.msgpack.Decoder(Request)
     gc.freeze()  # what is made from here on goes with its page: the rest need not be looked through again and again
+    gc.set_threshold(_YOUNG, *gc.get_threshold()[1:])
     for number, body in enumerate(iter(lambda: _next(source), b""), 1):
         request = requests.decode(body)
         signal.setitimer(signal.ITIMER_REAL, request.seconds)

@@ -27,6 +27,7 @@ _BODY = re.compile(r"<body[\s>]", re.IGNORECASE)
 _EDGES = bytes(range(0x21)).decode()  # String.trim() takes away everything up to U+0020
 _CONTROL = bytes([*range(1, 9), *range(14, 32)])
 _ONE_SPACE = bytes(0x20 if code in b"\t\n\x0b\f\r" else code for code in range(256))
+_ANY_CONTROL = bytes(1 if code in _CONTROL else space for code, space in enumerate(_ONE_SPACE))
 
 
 def parse_tree(html: str, *, xml: bool = False) -> LexborHTMLParser:
@@ -90,12 +91,14 @@ def collapse(nodes: str) -> str:
     'a b c\nd\n'
     """
     raw = nodes.encode("utf-8", "replace")
-    if len(raw) != len(raw.translate(None, _CONTROL)):
+    spaced = raw.translate(_ANY_CONTROL)
+    if b"\1" in spaced:
         raw = b"\0".join(node.decode().strip(_EDGES).encode() or b" " for node in raw.split(b"\0"))
-    # splitting every node into words costs five times as much as looking for the few that hold a run of spaces
-    texts = [
-        b" ".join(node.split()) if b"  " in node else node.strip() for node in raw.translate(_ONE_SPACE).split(b"\0")
-    ]
+        spaced = raw.translate(_ONE_SPACE)
+    texts = [*map(bytes.strip, spaced.split(b"\0"))]
+    # one look at them all: splitting each into words would cost ten times as much, looking into each twice
+    if b"  " in b"\0".join(texts):
+        texts = [b" ".join(text.split()) if b"  " in text else text for text in texts]
     if b"" not in texts:
         return b" ".join(texts).decode()
     parts: list[bytes] = []

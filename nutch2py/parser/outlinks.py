@@ -10,7 +10,7 @@ from nutch2py.contracts import Outlink
 from nutch2py.errors import ConfigurationError
 from nutch2py.parser.dom import anchor_text, cut_scripts, value_of
 from nutch2py.parser.references import reference
-from nutch2py.url.parts import parse_url, resolve
+from nutch2py.url.parts import parse_url, resolving
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
@@ -68,7 +68,10 @@ class OutlinkCollector:
             if first is None and tag in _NEEDS_CONTENT:
                 continue
             attributes = node.attributes
-            target = value_of(attributes, self.attribute[tag])
+            name = self.attribute[tag]
+            target = attributes.get(name)
+            if target is None:
+                target = value_of(attributes, name)
             if tag == "a":
                 if target == last_anchor and first is not None and first.is_empty_text_node and first.next is None:
                     continue  # an anchor left open is opened again in each block that follows: not a link of the page
@@ -87,12 +90,12 @@ class OutlinkCollector:
                     (None, each) for each in (_candidates(value) if more[2].endswith("srcset") else [value]) if each
                 ]
         cut_scripts(tree)
-        parsed_base = parse_url(base)
+        resolve = resolving(parse_url(base))
         outlinks = []
         room = _MOST_ANCHORS
         for element, target in found:
             try:
-                url = resolve(parsed_base, reference(target, encoding))
+                url = resolve(reference(target, encoding))
             except ValueError:
                 continue
             anchor = "" if element is None or room <= 0 else anchor_text(element)

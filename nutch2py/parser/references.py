@@ -20,6 +20,8 @@ def reference(written: str, encoding: str = "utf-8") -> str:
     >>> reference("a\\b\n c?d\\e"), reference(" http:\\\\h/"), reference("x:\\y")
     ('a/b c?d\\e', ' http://h/', 'x:\\y')
     """
+    if written.isascii() and written.isprintable() and "\\" not in written:  # as most are
+        return written
     if _ODD.search(written):
         written = written.translate(_BROKEN)
         scheme = _SCHEME.match(written)

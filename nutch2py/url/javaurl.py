@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from nutch2py.url.length import MAX_LENGTH, check_length
@@ -207,6 +208,28 @@ _ABSOLUTE = re.compile(r"https?://[A-Za-z0-9._\-]+(?::[0-9]{1,9})?(?:/[^#\x00-\x
 _PLAIN = re.compile(r"/?[\w\-~%]+(?:[/.][\w\-~%=,&+@!$]+)*/?(?:\?[^#\x00-\x20]*)?|/", re.ASCII)
 
 
+def resolving(base: JavaURL) -> Callable[[str], str]:
+    """Return :func:`resolve` for the links of a page: what ``base`` gives to all of them is put together once."""
+    plain = bool(base.host) and base.path.startswith("/") and "/." not in base.path
+    root = f"{base.protocol}://{base.authority}"
+    folder = root + base.path[: base.path.rfind("/") + 1]
+
+    def resolved(href: str) -> str:
+        if len(href) > MAX_LENGTH:
+            check_length(href)
+        if _ABSOLUTE.fullmatch(href):
+            return href
+        if plain and _PLAIN.fullmatch(href):
+            return root + href if href[0] == "/" else folder + href
+        href = href.strip(_SPACE)
+        if href.startswith("?"):
+            _, slash, name = base.path.rpartition("/")
+            href = name + href if slash else href
+        return str(parse_relative(base, href))
+
+    return resolved
+
+
 def resolve(base: str | JavaURL, href: str) -> str:
     """Return ``href`` made absolute against ``base``, as ``URLUtil.resolveURL`` does; ValueError when malformed.
 
@@ -216,12 +239,4 @@ def resolve(base: str | JavaURL, href: str) -> str:
         check_length(href)
     if _ABSOLUTE.fullmatch(href):
         return href
-    parsed = parse_url(base) if isinstance(base, str) else base
-    if _PLAIN.fullmatch(href) and parsed.host and parsed.path.startswith("/") and "/." not in parsed.path:
-        folder = "" if href[0] == "/" else parsed.path[: parsed.path.rfind("/") + 1]
-        return f"{parsed.protocol}://{parsed.authority}{folder}{href}"
-    href = href.strip(_SPACE)
-    if href.startswith("?"):
-        _, slash, name = parsed.path.rpartition("/")
-        href = name + href if slash else href
-    return str(parse_relative(parsed, href))
+    return resolving(parse_url(base) if isinstance(base, str) else base)(href)

@@ -22,7 +22,6 @@ from nutch2py.conf import Configuration
 from nutch2py.contracts import URLNormalizer
 from nutch2py.errors import ConfigurationError
 from nutch2py.url.idn import host_to_ascii, host_to_ascii_2003, host_to_unicode, host_to_unicode_2003
-from nutch2py.url.javauri import is_uri
 from nutch2py.url.javaurl import JavaURL, compose, parse_url
 
 _WEB = frozenset({"http", "https", "ftp"})
@@ -101,6 +100,8 @@ class BasicURLNormalizer(URLNormalizer):
             return file
         # Nutch 2 asks java.net.URI about the URL as it came, with its fragment; when the row is generated it asks
         # again, about what was left. This is the answer that stays.
+        from nutch2py.url.javauri import is_uri  # few URLs come here, and its patterns take 10 ms to compile
+
         authority = host if port == -1 else f"{host}:{port}"
         if not is_uri(JavaURL(protocol, host, port, path, query if mark else None, None, None, authority)):
             return file

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from nutch2py.short_cache import short_cache
 from nutch2py.url.idn import host_to_ascii, to_ascii, to_unicode
-from nutch2py.url.javaurl import JavaURL, compose, parse_relative, parse_url, resolve
+from nutch2py.url.javaurl import JavaURL, compose, parse_relative, parse_url, resolve, resolving
 
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
@@ -30,6 +30,7 @@ __all__ = [
     "parse_relative",
     "parse_url",
     "resolve",
+    "resolving",
     "segments_of",
     "suffix_of",
     "suffix_of_host",

@@ -61,8 +61,17 @@ class Selection:
 
     def columns(self, row: Row, family: bytes) -> Columns:
         """Return the wanted columns of a family: what a record asks for (see :class:`nutch2py.record.Packed`)."""
+        places = self._places.get(family, ())
+        if len(places) == 1 and places[0][1] is None:  # a family as a whole, from one database
+            value = row[places[0][0]]
+            if type(value) is bytes:
+                try:
+                    return columns(value)
+                except DamagedCellsError as error:
+                    raise damage(self.where, error) from error
+            return {} if value is None else value
         found: Columns = {}
-        for index, wanted in self._places.get(family, ()):
+        for index, wanted in places:
             value = row[index]
             if value is None:
                 continue
