@@ -13,6 +13,7 @@ _MONTHS = (
     "january", "february", "march", "april", "may", "june",
     "july", "august", "september", "october", "november", "december",
 )  # fmt: skip
+_NUMBERS = {name[:3]: number for number, name in enumerate(_MONTHS, 1)}
 _ZONES = {
     "gmt": 0, "utc": 0, "wet": 0, "west": 60, "bst": 60, "cet": 60, "cest": 120, "eet": 120, "eest": 180, "msk": 180,
     "est": -300, "edt": -240, "cst": -360, "cdt": -300, "mst": -420, "mdt": -360, "pst": -480, "pdt": -420,
@@ -59,8 +60,7 @@ def parse_http_date(text: str) -> int:
     match = _DATE.match(text)
     if match is None or any(len(match[name]) > 9 for name in ("day", "year", "hour", "minute", "second")):
         raise ValueError(f"not an HTTP date: {text[:60]!r}")
-    month = next(i for i, name in enumerate(_MONTHS, 1) if name.startswith(match["month"].lower()))
-    days = _days(int(match["year"]), month, int(match["day"]))
+    days = _days(int(match["year"]), _NUMBERS[match["month"][:3].lower()], int(match["day"]))
     minutes = int(match["hour"]) * 60 + int(match["minute"]) - _offset_minutes(match)
     time = (days * 86400 + minutes * 60 + int(match["second"])) * 1000
     if abs(time) >= 2**63:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from nutch2py.cells import decode_float, encode_float, float32
@@ -19,6 +20,7 @@ from nutch2py.record import Field
 from nutch2py.webpage import MetadataKey, WebPage
 
 _FLOAT = struct.Struct(">f")
+_new_link: Callable[[Sequence[Any]], ScoredLink] = partial(tuple.__new__, ScoredLink)  # at half the cost of the class
 _NO_CASH = encode_float(0.0)
 
 
@@ -100,7 +102,7 @@ class OPICScoringFilter(ScoringFilter):
         unit = float32(cash / shares)
         internal, external = float32(unit * self.internal), float32(unit * self.external)
         if internal == external:
-            return [ScoredLink(to, anchor, internal, distance) for to, anchor, _, distance in links]
+            return [_new_link((to, anchor, internal, distance)) for to, anchor, _, distance in links]
         host = host_of(url)
         return [
             ScoredLink(to, anchor, internal if host_of(to) == host else external, distance)
