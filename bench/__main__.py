@@ -12,7 +12,7 @@ from types import ModuleType
 
 import bench
 from bench.measuring import CommandError, Measurement
-from bench.report import table
+from bench.report import as_json, table
 
 
 def subcommands() -> dict[str, ModuleType]:
@@ -51,6 +51,7 @@ def main(argv: list[str] | None = None) -> int:
         "rows", nargs="*", type=int, metavar="ROWS", help="sizes; if not given, those of docs/performance.md"
     )
     parser.add_argument("--markdown", action="store_true", help="print a Markdown table")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to this file, too")
     parser.add_argument("--runner", default="inline", help="mrjob runner: inline (default) or local")
     parser.add_argument("--folder", type=Path, help="where tables are made and removed (default: the system's)")
     args = parser.parse_args(given)
@@ -65,6 +66,8 @@ def main(argv: list[str] | None = None) -> int:
                 print(error, file=sys.stderr)
                 return 1
     print(table(measured, markdown=args.markdown))
+    if args.json is not None:
+        args.json.write_text(as_json(measured, given), encoding="utf-8")
     return 0
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.measuring import Measurement, run
+from bench.measuring import Measurement, cpu_seconds, run
 
 ROWS = (50_000, 500_000)
 _MARKED = 10
@@ -55,12 +55,8 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
 
 def server_seconds(instance: str) -> dict[str, float]:
     """Return the CPU seconds that the servers have used so far."""
-    found = {}
-    for part in ("master", "gateway"):
-        pid = (_ROOT / ".cache" / "services" / "hbase" / instance / "run" / f"{part}.pid").read_text().strip()
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-        found[part] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return found
+    run_folder = _ROOT / ".cache" / "services" / "hbase" / instance / "run"
+    return {part: cpu_seconds([int((run_folder / f"{part}.pid").read_text())]) for part in ("master", "gateway")}
 
 
 def _key(number: int) -> str:

@@ -76,8 +76,8 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
                 cost = nutch(*words)
                 servers = sum(server_seconds(instance).values()) - before
                 aim = _AIMS.get(name) if rows == _PEER_ROWS else None
-                work = f"{name} of {rows:,} rows (servers {servers:.1f} s of it)"
-                found.append(Measurement(work, records, replace(cost, cpu=cost.cpu + servers), "rows", aim))
+                whole = replace(cost, cpu=cost.cpu + servers)
+                found.append(Measurement(f"{name} of {rows:,} rows", records, whole, "rows", aim, servers))
 
             seeds = write_seeds(rows, folder)
             hosts = sorted(set(re.findall(r"//([^/]+)", seeds.read_text(encoding="ascii"))))

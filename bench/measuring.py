@@ -35,6 +35,11 @@ class Cost:
     largest: int
     """Resident memory of the largest process, mapped files included."""
 
+    def __add__(self, other: Cost) -> Cost:
+        """Return the cost of two commands, one after the other."""
+        memory, largest = max(self.memory, other.memory), max(self.largest, other.largest)
+        return Cost(self.cpu + other.cpu, self.wall + other.wall, memory, largest)
+
 
 @dataclass(frozen=True)
 class Measurement:
@@ -46,6 +51,10 @@ class Measurement:
     unit: str = "records"
     aim: float | None = None
     """CPU seconds that this work may take, where an aim was set."""
+    servers: float = 0.0
+    """CPU seconds of servers that are in ``cost``."""
+    calibration: float | None = None
+    """CPU seconds that a fixed job took just before: twice as many tell of a machine that was twice as slow."""
 
     @property
     def per_record(self) -> float:
@@ -170,6 +179,15 @@ def run(
         raise CommandError(f"{' '.join(command)} ended with {process.returncode}:\n{text}")
     cpu = max(usage.ru_utime + usage.ru_stime, watch.cpu)
     return Cost(cpu, time.monotonic() - started, watch.highest, watch.largest)
+
+
+def cpu_seconds(processes: Sequence[int]) -> float:
+    """Return the CPU seconds that processes have used so far; what they started counts once they waited for it."""
+    found = 0
+    for pid in processes:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        found += sum(map(int, fields[11:15]))
+    return found / _TICKS
 
 
 SETTINGS = {

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import platform
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from bench.measuring import Measurement
 
@@ -19,11 +23,41 @@ HEADINGS = (
 )
 
 
+def as_json(measurements: Sequence[Measurement], command: Sequence[str]) -> str:
+    """Return the measurements as JSON, with what they were measured by and on."""
+    return json.dumps(
+        {
+            "command": list(command),
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+            "python": platform.python_version(),
+            "machine": platform.machine(),
+            "cores": os.cpu_count(),
+            "load": os.getloadavg(),
+            "results": [
+                {
+                    "work": each.work,
+                    "records": each.records,
+                    "unit": each.unit,
+                    "cpu_seconds": round(each.cost.cpu, 3),
+                    "servers_cpu_seconds": round(each.servers, 3),
+                    "calibration_cpu_seconds": each.calibration,
+                    "wall_seconds": round(each.cost.wall, 3),
+                    "memory_bytes": each.cost.memory,
+                    "largest_process_bytes": each.cost.largest,
+                    "aim_cpu_seconds": each.aim,
+                }
+                for each in measurements
+            ],
+        },
+        indent=1,
+    )
+
+
 def _cells(measurement: Measurement, smallest: Measurement) -> tuple[str, ...]:
     cost = measurement.cost
     relative = measurement.per_record / smallest.per_record if smallest.per_record else 1.0
     return (
-        measurement.work,
+        measurement.work + _beside(measurement),
         f"{measurement.records:,} {measurement.unit}",
         f"{cost.cpu:.1f}",
         "" if measurement.aim is None else f"{measurement.aim:.3g}",
@@ -33,6 +67,14 @@ def _cells(measurement: Measurement, smallest: Measurement) -> tuple[str, ...]:
         f"{cost.largest / 1e6:,.0f}",
         f"{cost.wall:.1f}",
     )
+
+
+def _beside(measurement: Measurement) -> str:
+    """Return what is said in brackets behind the work."""
+    said = [f"servers {measurement.servers:.1f} s of it"] if measurement.servers else []
+    if measurement.calibration is not None:
+        said.append(f"calibration {measurement.calibration:.2f} s")
+    return f" ({', '.join(said)})" if said else ""
 
 
 def table(measurements: Sequence[Measurement], *, markdown: bool = False) -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from bench import inject, pagerank, updatedb
+from bench import cycle, inject, pagerank, updatedb
 from bench.__main__ import main, subcommands
-from bench.measuring import CommandError, Cost, Measurement, Nutch, run
-from bench.report import table
+from bench.measuring import CommandError, Cost, Measurement, Nutch, cpu_seconds, run
+from bench.report import as_json, table
 from nutch2py.conf import Configuration
 from nutch2py.jobs.batchlist import BatchLists
 from nutch2py.jobs.pagerank import pagerank as rank
@@ -61,6 +64,79 @@ class TestReport:
         assert markdown[2] == "| small | 1,000 rows | 2.0 |  | 500 | 2,000.0 µs = 1.00 | 50 | 60 | 4.0 |"
         assert markdown[3] == "| large | 10,000 rows | 10.0 | 12 | 1,000 | 1,000.0 µs = 0.50 | 0 | 0 | 10.0 |"
         assert table(measured).splitlines()[1].split()[:3] == ["small", "1,000", "rows"]
+
+    def test_json_has_what_was_measured_and_where(self) -> None:
+        measured = [Measurement("small", 1000, self.COST, "rows", servers=0.5, calibration=0.12)]
+        found = json.loads(as_json(measured, ["inject", "1000"]))
+        assert found["command"] == ["inject", "1000"]
+        assert found["cores"] == os.cpu_count()
+        (result,) = found["results"]
+        assert (result["work"], result["cpu_seconds"], result["wall_seconds"]) == ("small", 2.0, 4.0)
+        assert (result["servers_cpu_seconds"], result["calibration_cpu_seconds"]) == (0.5, 0.12)
+        assert table(measured).splitlines()[1].startswith("small (servers 0.5 s of it, calibration 0.12 s)")
+
+
+class TestCycle:
+    STUB = """#!/usr/bin/env bash
+printf '%s|' "$@" >>calls; printf '%s\n' "$NUTCH_OPTS" >>calls
+[ "$1" != generate ] || mkdir -p segments/20261123
+"""
+
+    def original(self, tmp_path: Path, version: str) -> cycle.Original:
+        for name in ("bin", "lib"):
+            (tmp_path / "built" / name).mkdir(parents=True)
+        (tmp_path / "built" / "lib" / f"apache-nutch-{version}.jar").touch()
+        command = tmp_path / "built" / "bin" / "nutch"
+        command.write_text(self.STUB, encoding="utf-8")
+        command.chmod(0o755)
+        return cycle.Original(tmp_path / "built", tmp_path / "work")
+
+    def test_ours_and_the_original_take_turns_and_each_has_its_sum(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("NUTCH2PY_BENCH_SERVERS", str(os.getpid()))
+        turns: list[str] = []
+
+        def program(name: str) -> Callable[[str], Cost | None]:
+            def call(job: str) -> Cost | None:
+                turns.append(f"{job} {name}")
+                return None if (job, name) == ("invertlinks", "ours") else Cost(2.0, 3.0, 10, 20)
+
+            return call
+
+        found = cycle.in_turns(["ours", "theirs"], [program("ours"), program("theirs")], 500)
+        assert turns[:4] == ["inject ours", "inject theirs", "generate ours", "generate theirs"]
+        works = [each.work for each in found]
+        assert "invertlinks, theirs" in works
+        assert "invertlinks, ours" not in works
+        assert works[-2:] == ["cycle, ours", "cycle, theirs"]
+        assert all(each.calibration for each in found[:-2])
+        ours = [each.cost.cpu for each in found if each.work.endswith("ours")]
+        assert sum(ours[:-1]) == pytest.approx(ours[-1])
+        assert (found[-2].cost.wall, found[-1].cost.wall) == (18.0, 21.0)
+
+    @pytest.mark.parametrize("version", ["1.23", "2.4"])
+    def test_the_original_is_asked_for_each_of_its_jobs(self, tmp_path: Path, version: str) -> None:
+        original = self.original(tmp_path, version)
+        assert original.name == f"Nutch {version[0]}"
+        for job in ("inject", "generate", "fetch", "parse", "updatedb", "invertlinks", "index"):
+            cost = original(job, tmp_path / "seeds", tmp_path / "hosts.txt")
+            assert (cost is None) == (version == "2.4" and job == "invertlinks")
+        calls = (tmp_path / "work" / "calls").read_text(encoding="utf-8").splitlines()
+        assert all(call.endswith(f"-Djdk.net.hosts.file={tmp_path / 'hosts.txt'}") for call in calls)
+        assert all("|-D|fetcher.server.delay=0|" in call for call in calls)
+        fetch = calls[2].split("|")
+        last = f"{tmp_path}/work/segments/20261123" if version == "1.23" else "1600000000-1"
+        assert fetch[0] == "fetch"
+        assert fetch[-4:-1] == [last, "-threads", "100"]
+
+    def test_a_folder_without_nutch_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(CommandError, match="there is no bin/nutch"):
+            cycle.Original(tmp_path, tmp_path / "work")
+
+    def test_what_servers_use_is_counted(self) -> None:
+        before = cpu_seconds([os.getpid()])
+        run([PYTHON, "-c", "sum(i * i for i in range(3_000_000))"])
+        assert cpu_seconds([os.getpid()]) > before
+        assert cpu_seconds([]) == 0
 
 
 class TestSeeds:
