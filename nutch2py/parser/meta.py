@@ -78,17 +78,17 @@ def document_base(elements: Iterable[LexborNode], url: str) -> str:
     return url
 
 
-def canonical_link(tree: LexborHTMLParser, base: str) -> str | None:
+def canonical_link(tree: LexborHTMLParser, elements: Iterable[LexborNode], url: str) -> str | None:
     """Return the absolute URL of the first ``link rel=canonical`` that is one, without its fragment; None without.
 
-    Only the head counts, as RFC 6596 and search engines have it.
+    Only the head counts, as RFC 6596 and search engines have it. ``elements``: those of :func:`document_base`.
     """
     for node in () if tree.head is None else tree.head.css("link[rel][href]"):
         attributes = node.attributes
         if "canonical" in value_of(attributes, "rel").lower().split():
-            url = _resolved(base, value_of(attributes, "href").strip())
-            if url is not None and url.startswith(("http://", "https://")):
-                return url.partition("#")[0]
+            found = _resolved(document_base(elements, url), value_of(attributes, "href").strip())
+            if found is not None and found.startswith(("http://", "https://")):
+                return found.partition("#")[0]
     return None
 
 

@@ -30,6 +30,8 @@ class DepthScoringFilter(ScoringFilter):
     java_class = "org.apache.nutch.scoring.depth.DepthScoringFilter"
     fields: frozenset[Field[Any]] = frozenset({WebPage.markers, WebPage.metadata})
 
+    seeds_alike = True
+
     def __init__(self, conf: Configuration) -> None:
         limit = conf.get_int("scoring.depth.max", DEFAULT_MAX_DEPTH)
         self.max_depth = limit if limit > 0 else DEFAULT_MAX_DEPTH

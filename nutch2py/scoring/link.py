@@ -19,6 +19,7 @@ class LinkAnalysisScoringFilter(ScoringFilter):
     fields: frozenset[Field[Any]] = frozenset({WebPage.score})
 
     sorts_by_score = True
+    seeds_alike = True
 
     def __init__(self, conf: Configuration) -> None:
         self.normalize = float32(conf.get_float("link.analyze.normalize.score", 1.0))

@@ -64,6 +64,7 @@ class OPICScoringFilter(ScoringFilter):
     generator_fields: frozenset[Field[Any]] = frozenset({WebPage.score})
 
     sorts_by_score = True
+    seeds_alike = True
 
     def __init__(self, conf: Configuration) -> None:
         self.power = float32(conf.get_float("indexer.score.power", 0.5))

@@ -34,6 +34,11 @@ class ScoringFilters:
         """Whether the best pages for the GeneratorJob are those of the highest ``page.score``, whatever they are."""
         return all(each.sorts_by_score for each in self.filters)
 
+    @property
+    def seeds_alike(self) -> bool:
+        """Whether seeds without metadata are set up alike, whatever their URLs."""
+        return all(_sets_up_alike(type(each)) for each in self.filters)
+
     def without(self, plugins: Collection[str]) -> ScoringFilters:
         """Return these filters but for those with the ids ``plugins``."""
         fewer = copy(self)
@@ -90,3 +95,13 @@ class ScoringFilters:
         except Exception as error:  # noqa: BLE001
             blame(each, url, error)
         return init
+
+
+def _sets_up_alike(kind: type) -> bool:
+    """Tell whether a filter says so of its own ``injected_score``: who overrides that says it anew."""
+    for each in kind.__mro__:
+        if "seeds_alike" in vars(each):
+            return bool(vars(each)["seeds_alike"])
+        if "injected_score" in vars(each):
+            return False
+    return False

@@ -145,6 +145,8 @@ def _point_rows(txn: Any, files: TableFiles, selection: Selection, keys: Sequenc
     if not selection.names:
         return [(key, ()) for key in keys]
     found = [point_read(txn, files.database(name), keys) for name in selection.names]
+    if not any(found):  # as of seeds and links that are new
+        return []
     rows = zip(keys, zip(*(map(run.get, keys) for run in found), strict=True), strict=True)
     return [(key, row) for key, row in rows if selection.has_cell(row)]
 
