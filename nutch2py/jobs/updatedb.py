@@ -124,15 +124,15 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
                 continue
             yield key, _PAGE
             shared, first = None, ""  # most pages give each link the same
-            for link in given:
+            for url, anchor, score, distance in given:
                 try:
-                    target = reverse_url(link.url)
+                    target = reverse_url(url)
                 except ValueError:
                     malformed += 1
                     continue
-                if link.score != shared:
-                    shared, first = link.score, _LINK + descending(link.score)
-                yield target, first + orjson.dumps((source, link.anchor, link.score, link.distance)).decode()
+                if score != shared:
+                    shared, first = score, _LINK + descending(score)
+                yield target, first + orjson.dumps((source, anchor, score, distance)).decode()
             self.count("updatedb", "links", len(links))
         self.count("updatedb", "malformed_links", malformed)
 
@@ -165,17 +165,19 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
 
     def _collect(self, values: Iterator[str]) -> _Group:
         page = False
-        links: list[ScoredLink] = []
+        links: list[str] = []
         dropped: list[str] = []
         for value in values:
             kind = value[0]
-            if kind == _PAGE:
+            if kind == _LINK:
+                if len(links) < self.max_inlinks:  # the rest is read and left out, as in Nutch
+                    links.append(value[17:])
+            elif kind == _PAGE:
                 page = True
-            elif kind == _DROPPED:
+            else:
                 dropped.append(orjson.loads(value[1:]))
-            elif len(links) < self.max_inlinks:  # the rest is read and left out, as in Nutch
-                links.append(_new_link(orjson.loads(value[17:])))
-        return _Group(page, links, dropped)
+        found = [*map(_new_link, orjson.loads(f"[{','.join(links)}]"))] if links else []
+        return _Group(page, found, dropped)
 
     def _update(self, pending: dict[str, _Group], journal: JournalWriter) -> None:
         """Change the rows of some groups, in key order."""
@@ -285,12 +287,12 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
         for source in group.dropped:
             inlinks.pop(source)
         before = len(inlinks)
-        inlinks.put({link.url: link.anchor for link in group.links})
+        inlinks.put({source: anchor for source, anchor, _, _ in group.links})
         if before + len(group.links) > self.max_inlinks and len(inlinks) > self.max_inlinks:
             fresh = {link.url for link in group.links}
             for source in [source for source in inlinks if source not in fresh][: len(inlinks) - self.max_inlinks]:
                 inlinks.pop(source)
-        nearest = min([link.distance for link in group.links], default=FAR)
+        nearest = min([distance for _, _, _, distance in group.links], default=FAR)
         if nearest < FAR and nearest + 1 < int(page.markers.get(Mark.DISTANCE) or FAR):
             page.markers[Mark.DISTANCE] = str(nearest + 1)
         if group.page or group.links:
