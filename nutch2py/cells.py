@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import json
 import struct
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -95,6 +96,23 @@ def encode_text(value: str) -> bytes:
 def decode_text(cell: bytes) -> str:
     """Return the text; bytes that are not UTF-8 become U+FFFD, as in Java."""
     return cell.decode("utf-8", "replace")
+
+
+def encode_entries(entries: Mapping[str, Any], encode: Callable[[Any], bytes]) -> dict[bytes, bytes]:
+    """Return the entries of a map as cells. Texts, as links with their anchors, are most of what jobs encode."""
+    if encode is encode_text:
+        try:
+            return {key.encode(): value.encode() for key, value in entries.items()}
+        except UnicodeEncodeError:
+            pass
+    return {encode_text(key): encode(value) for key, value in entries.items()}
+
+
+def decode_entries(cells: Mapping[bytes, bytes], decode: Callable[[bytes], Any]) -> list[tuple[str, Any]]:
+    """Return cells as the entries of a map."""
+    if decode is decode_text:
+        return [(key.decode("utf-8", "replace"), cell.decode("utf-8", "replace")) for key, cell in cells.items()]
+    return [(decode_text(key), decode(cell)) for key, cell in cells.items()]
 
 
 def identity(cell: bytes) -> bytes:

@@ -167,8 +167,8 @@ class ScoringFilter(_PageReader, Protocol):
     """Whether :meth:`generator_sort_value` goes by ``page.score`` and ``init`` alone, and never falls as they rise from
     0. Then the GeneratorJob need not look at every page that is due: the best come first."""
     seeds_alike: bool = False
-    """Whether :meth:`injected_score` goes by what the page has, and never by its URL. Then the InjectorJob asks once for
-    all seeds that come without metadata and with the same score and interval."""
+    """Whether :meth:`injected_score` goes by what the page has, and never by its URL. Then the InjectorJob asks once
+    for all seeds that come without metadata and with the same score and interval."""
 
     @cached_property
     def generator_fields(self) -> frozenset[Field[Any]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, MutableMapping, ValuesView
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, overload
 
-from nutch2py.cells import CellError, decode_text, encode_text
+from nutch2py.cells import CellError, decode_entries, encode_entries, encode_text
 from nutch2py.decoded_views import Items, Values
 
 T = TypeVar("T")
@@ -110,24 +110,6 @@ class MapField(Field[Any], Generic[T]):
 
     def __init__(self, name: str, family: str, encode: Callable[[Any], bytes], decode: Callable[[bytes], Any]) -> None:
         super().__init__(name, family, None, encode, decode)
-        self._of_text = encode is encode_text
-
-    def encoded(self, entries: Mapping[str, Any]) -> Columns:
-        """Return the cells of entries, which are not None. Links and their anchors are most of what jobs encode."""
-        if self._of_text:
-            try:
-                return {key.encode(): value.encode() for key, value in entries.items()}
-            except UnicodeEncodeError:
-                pass
-        encode = self.encode
-        return {encode_text(key): encode(value) for key, value in entries.items()}
-
-    def decoded(self, cells: Columns) -> list[tuple[str, T]]:
-        """Return the entries of cells."""
-        if self._of_text:
-            return [(key.decode("utf-8", "replace"), cell.decode("utf-8", "replace")) for key, cell in cells.items()]  # type: ignore[misc]
-        decode = self.decode
-        return [(decode_text(key), decode(cell)) for key, cell in cells.items()]
 
     @overload
     def __get__(self, record: None, owner: type[Record]) -> Self: ...
@@ -203,7 +185,7 @@ class MapValue(MutableMapping[str, T]):
     def put(self, entries: Mapping[str, T]) -> None:
         """Set entries that are not None, as :meth:`__setitem__` does one by one."""
         raw = self._raw if self._known and not self._cleared else _EMPTY
-        cells = self._field.encoded(entries)
+        cells = encode_entries(entries, self._field.encode)
         if not raw:
             self._changed.update(cells)
             return
@@ -241,7 +223,7 @@ class MapValue(MutableMapping[str, T]):
         """Make the entries of ``entries`` the only ones; what is in the table already is not written again."""
         if None in entries.values():
             entries = {key: value for key, value in entries.items() if value is not None}
-        cells = self._field.encoded(entries)
+        cells = encode_entries(entries, self._field.encode)
         self.clear()
         self._changed.update(cells)
 
@@ -258,7 +240,7 @@ class MapValue(MutableMapping[str, T]):
 
     def decoded(self) -> list[tuple[str, T]]:
         """Return the entries as a list of key and value; faster than ``items()``."""
-        return self._field.decoded(self.raw())
+        return decode_entries(self.raw(), self._field.decode)
 
     def items(self) -> ItemsView[str, T]:
         """Return keys and values, those included whose qualifier is not UTF-8 and cannot be looked up again."""
@@ -355,7 +337,7 @@ class Record:
 
     def current(self, fields: Iterable[Field[Any]]) -> Cells:
         """Return the cells of ``fields`` as they stand now, changes included."""
-        if fields == self._fields and not self._dirty and not self._changed_maps():
+        if fields == self._fields and not self._dirty and self.mutation() is None:
             return self.cells
         cells: Cells = {}
         for field in fields:
@@ -375,9 +357,6 @@ class Record:
             if cell is not None:
                 cells.setdefault(family, {})[field.qualifier] = cell
         return cells
-
-    def _changed_maps(self) -> bool:
-        return any(type(value) is MapValue and (value._changed or value._cleared) for value in self._values.values())
 
     def apply(self, mutation: Mutation) -> None:
         """Make changes that another record of the same row has gathered."""
