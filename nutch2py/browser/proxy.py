@@ -137,7 +137,7 @@ class GatedProxy:
             up_reader, up_writer = await self._connect(target, tunnel)
         except _Refused as refusal:
             lane.refused[refusal.reason] += 1
-            if refusal.reason == "limit":  # a page that hears of it asks again, and again
+            if lane.over:  # a page that hears of it asks again, and again
                 await lane.ended.wait()
             if tunnel:  # else no word, which the page would take for the server's
                 await _say(writer, 403)
