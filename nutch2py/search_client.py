@@ -53,8 +53,9 @@ class SearchClient:
                 return msgspec.json.decode(answer.read(), type=SearchAnswer)
         except HTTPError as error:
             raise SearchError(error.code, _told(error.read(100_000)) or str(error.reason)) from error
-        except (URLError, OSError) as error:
-            raise SearchError(0, f"{self.address} does not answer: {getattr(error, 'reason', error)}") from error
+        except OSError as error:
+            why = error.reason if isinstance(error, URLError) else error
+            raise SearchError(0, f"{self.address} does not answer: {why}") from error
         except msgspec.MsgspecError as error:
             raise SearchError(0, f"{self.address} answers what is no result of a search: {error}") from error
 

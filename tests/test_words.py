@@ -153,7 +153,7 @@ def test_what_begins_as_an_option_is_no_batch_id(conf: Configuration, tmp_path: 
             ["pagerank", "-D", "pagerank.iterations=-1"],
             "is -1: write a whole number from 0 to 2147483647, in -D",
         ),
-        (["readdb", "-url", ""], " is not a URL: no protocol: "),
+        (["readdb", "-url", ""], " is neither a URL nor a row key: no protocol: "),
         (
             ["readdb", "-dump", "file/dump"],
             "cannot write into file/dump: Not a directory: name a folder that can be made",

@@ -18,7 +18,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _HAN = re.compile("[\u3400-\u9fff]")
 _FINAL = tuple('.!?…:。！？"”’)」』）')
 _CLAUSE = re.compile("[，。、；]")
-_PARTS_OF_TITLE = re.compile(r"\s+[|–—·:»-]\s+")
+_PARTS_OF_TITLE = re.compile(r"\s[|–—·:»-]\s")
 
 Match = tuple[int, int, str]
 """Where a word stands that was asked for, ``text[start:end]``, and its term."""

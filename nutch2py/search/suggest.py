@@ -17,7 +17,7 @@ _TERMS = 12  # terms of the dictionary that are looked up for six words: some ar
 _READ = 3  # documents that tell how a term is written
 _TEXT = 20_000  # characters of each
 _KEPT = 20_000  # beginnings and terms that are remembered
-_LAST = re.compile(r"([^\W_]+)$")
+_LAST = re.compile(r"(?<![^\W_])([^\W_]+)$")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\U0003ffff]")
 _FIELDS = ("title", "content")
 

@@ -11,7 +11,7 @@ from nutch2py.server.wording import Wording
 _LEAF = re.compile(r'^\s*([\d.]+(?:[eE]-?\d+)?)\s.*?\b(title|content|anchor|url|host|other):"?([^\s")^]+)')
 _BOOST = re.compile(r"^\s*[\d.eE-]+\s+Boost x([\d.]+(?:[eE]-?\d+)?) of")
 _FACTOR = re.compile(r"^weight: \(([^)]*)\) \^ ([\d.]+)", re.MULTILINE)
-_STANDING = re.compile(r"(\w+) ([\d.]+(?:[eE]-?\d+)?)")
+_STANDING = re.compile(r"(?<!\w)(\w+) ([\d.]+(?:[eE]-?\d+)?)")
 _WORD = re.compile(r"[^\W_]+")
 
 

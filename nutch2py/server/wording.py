@@ -100,7 +100,7 @@ _NAMES: dict[str, tuple[str, str, str]] = {
     "pl": ("Polish", "Polnisch", "波兰语"), "nl": ("Dutch", "Niederländisch", "荷兰语"),
     "unknown": ("unknown", "unbekannt", "未知"),
 }  # fmt: skip
-_RANGE = re.compile(r"\s*([A-Za-z]{1,8})(?:-[\w-]*)?\s*(?:;\s*q=([0-9.]{1,6}))?\s*")
+_RANGE = re.compile(r"\s*([A-Za-z]{1,8})(?:-[\w-]*)?\s*+(?:;\s*+q=([0-9.]{1,6})\s*)?")
 
 
 class Wording:
