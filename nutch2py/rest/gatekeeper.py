@@ -15,6 +15,7 @@ from nutch2py.rest.refusal import Refusal
 from nutch2py.rest.streams import Streams
 from nutch2py.rest.threads import Threads
 from nutch2py.rest.tokens import Caller, Role
+from nutch2py.search.origins import Origins
 
 _THREADS = 16
 _REMEMBERED = 4096  # of those who ask
@@ -31,7 +32,7 @@ class Gatekeeper:
         self.threads = Threads(_THREADS)
         self.streams = Streams()
         self._most_bytes = office.conf.get_int("rest.body.max.bytes", 1 << 20)
-        self._origins = frozenset(each.lower() for each in office.conf.get_strings("search.cors.origins", ()))
+        self._origins = Origins.of(office.conf)
         self._rate = Rate(office.conf.get_float("rest.requests.per.second", 50.0))
 
     def admitted(self, request: Request, role: Role, changes: bool) -> Caller:
@@ -56,13 +57,7 @@ class Gatekeeper:
 
     def shared_with(self, request: Request) -> dict[str, str]:
         """Return the headers by which pages of other sites may read an answer (``search.cors.origins``)."""
-        if "*" in self._origins:
-            return {"Access-Control-Allow-Origin": "*"}
-        if not self._origins:
-            return {}
-        origin = request.headers.get("origin", "")
-        allowed = {"Access-Control-Allow-Origin": origin} if origin.lower() in self._origins else {}
-        return {**allowed, "Vary": "Origin"}
+        return self._origins.headers(request.headers.get("origin", ""))
 
     async def body(self, request: Request) -> bytes:
         """Return the body of a request, which is not longer than may be."""

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
+from nutch2py.search.origins import Origins
 from nutch2py.server.wording import chosen_language
 
 COLOUR = "#1546a8"
 _COLOUR = re.compile("#[0-9a-fA-F]{6}")
-_ORIGIN = re.compile(r"https?://[\w.\-\[\]:]+")
 _KINDS = {".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".webp": "image/webp"}
 _ENOUGH = 4.5  # contrast of text, WCAG 2 AA
 # --paper, --tint and --mark of style.css
@@ -31,7 +31,7 @@ class Look(NamedTuple):
     colour: str
     language: str
     templates: Path | None
-    origins: tuple[str, ...]
+    origins: Origins
     address: str
 
     @classmethod
@@ -40,17 +40,13 @@ class Look(NamedTuple):
         colour = conf.get_trimmed("search.page.colour") or COLOUR
         if not _COLOUR.fullmatch(colour):
             raise ConfigurationError(f"search.page.colour is {colour!r}: write six digits as in {COLOUR}")
-        origins = tuple(origin.rstrip("/") for origin in conf.get_strings("search.page.origins"))
-        for origin in origins:
-            if origin != "*" and not _ORIGIN.fullmatch(origin):
-                raise ConfigurationError(f"search.page.origins has {origin!r}: write https://www.example.org, or *")
         return cls(
             conf.get_trimmed("search.page.name") or "nutch2py",
             _logo(conf),
             colour,
             chosen_language(conf.get_trimmed("search.page.language").lower()),
             _templates(conf),
-            origins,
+            Origins.of(conf),
             conf.get_trimmed("search.page.address").rstrip("/"),
         )
 
@@ -58,10 +54,6 @@ class Look(NamedTuple):
     def logo_kind(self) -> str:
         """The media type of the logo."""
         return _KINDS[self.logo.suffix.lower()] if self.logo else ""
-
-    def allows(self, origin: str) -> bool:
-        """Tell whether pages of a site may ask for suggestions."""
-        return bool(origin) and ("*" in self.origins or origin in self.origins)
 
     def style(self) -> str:
         """Return the colours as CSS: of buttons, and of links on light and on dark paper, so that they can be read."""

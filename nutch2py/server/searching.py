@@ -136,8 +136,8 @@ class SearchPages:
         rows += [(title, call.words("title"), url) for title, url in found.pages if opens(url)]
         columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
         headers = {"Content-Type": "application/x-suggestions+json", "Vary": "Origin, Accept-Language", **_FRESH}
-        if self.look.allows(call.origin):
-            headers |= {"Access-Control-Allow-Origin": call.origin, "Cross-Origin-Resource-Policy": "cross-origin"}
+        if allowed := self.look.origins.allowed(call.origin):
+            headers |= {"Access-Control-Allow-Origin": allowed, "Cross-Origin-Resource-Policy": "cross-origin"}
         return Response(orjson.dumps([call.asked.query, *columns]), headers=headers)
 
     def _json(self, call: _Call) -> Response:
@@ -208,7 +208,7 @@ class SearchPages:
         if path == "/style.css":
             data += self.look.style().encode()
         elif path == "/box.js":
-            if not self.look.origins:  # no other site may show it
+            if not self.look.origins.sites:  # no other site may show it
                 return self.said(request, HTTPStatus.NOT_FOUND, "no_such", "no_page")
             headers["Cross-Origin-Resource-Policy"] = "cross-origin"
         return Response(data, headers=headers)

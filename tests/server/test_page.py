@@ -57,11 +57,17 @@ def test_properties_say_how_the_page_looks(server, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("colour", "red"), ("language", "fr"), ("templates", "/no/such"), ("logo", "no.svg"), ("origins", "a.org")],
+    [
+        ("page.colour", "red"),
+        ("page.language", "fr"),
+        ("page.templates", "/no/such"),
+        ("page.logo", "no.svg"),
+        ("cors.origins", "a.org"),
+    ],
 )
 def test_a_look_that_cannot_be_is_refused(conf, name, value):
-    conf.set(f"search.page.{name}", value)
-    with pytest.raises(ConfigurationError, match=rf"search\.page\.{name}"):
+    conf.set(f"search.{name}", value)
+    with pytest.raises(ConfigurationError, match=rf"search\.{name}"):
         Look.of(conf)
 
 
@@ -101,7 +107,7 @@ def test_other_sites_may_ask_when_a_property_says_so(server):
     answer, _ = suggested(server, "nee", Origin="https://www.example.org")
     assert answer.headers["Access-Control-Allow-Origin"] is None
     assert get(server, "/box.js")[0].status == 404
-    server.conf.set("search.page.origins", "https://www.example.org/")
+    server.conf.set("search.cors.origins", "https://www.example.org/")
     with running(server.conf) as made:
         answer, _ = suggested(made, "nee", Origin="https://www.example.org")
         assert answer.headers["Access-Control-Allow-Origin"] == "https://www.example.org"

@@ -113,7 +113,7 @@ def elsewhere():
 
 def test_another_site_shows_the_box_by_one_tag(chrome, axe, server, elsewhere):
     there, shown = elsewhere
-    server.conf.set("search.page.origins", there)
+    server.conf.set("search.cors.origins", there)
     with running(server.conf) as made, opened(chrome) as page:
         shown["html"] = (
             '<!doctype html><html lang="en"><title>Ours</title><link rel="icon" href="data:,"><style>input { display: '
