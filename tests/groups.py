@@ -26,7 +26,7 @@ GROUPS = {
     "solr": (
         "indexer/test_elastic", "indexer/test_solr", "indexer/test_solr_crawl", "kill/test_solr",
         "search/test_asked", "search/test_near_misses", "search/test_solr_search",
-        "server/test_both_indexes", "server/test_browser", "server/test_refusals",
+        "server/test_applications", "server/test_both_indexes", "server/test_browser", "server/test_refusals",
     ),
     "site": ("jobs/test_real_site",),
 }  # fmt: skip

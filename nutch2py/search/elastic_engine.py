@@ -43,7 +43,10 @@ class ElasticEngine:
         """Return hits."""
         if not cursor and start + rows > _WINDOW:
             if start >= _WINDOW:
-                raise InputError(f"results behind the first {_WINDOW:,} of {self.url} are reached by a cursor only")
+                total = self.find(plan, 0, 0).total
+                if total > start:
+                    raise InputError(f"results behind the first {_WINDOW:,} of {self.url} are reached by a cursor only")
+                return Answered(total, [], "")
             rows = _WINDOW - start
         question: dict[str, Any] = {
             "query": _weighted(plan),

@@ -17,9 +17,13 @@ def _term_shown(match: re.Match[str]) -> str:
 
 
 def tree_lines(node: dict[str, Any], depth: int = 0) -> list[str]:
-    """Return an explanation of tantivy as indented lines; steps that hand on one value are passed over."""
+    """Return an explanation as indented lines; steps that hand on one value are passed over, but for those of words."""
     details = node.get("details") or []
-    if len(details) == 1 and abs(details[0]["value"] - node["value"]) < 1e-6:
+    if (
+        len(details) == 1
+        and not node["description"].startswith("weight(")
+        and abs(details[0]["value"] - node["value"]) < 1e-6
+    ):
         return tree_lines(details[0], depth)
     context = "".join(f" {_TERM.sub(_term_shown, each)}" for each in node.get("context") or [])
     lines = [f"{'    ' * depth}{node['value']:.4g}  {node['description']}{context}"]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from nutch2py.server.wording import Wording
 
-_LEAF = re.compile(r'^\s*([\d.]+(?:[eE]-?\d+)?)\s.*?\b(title|content|anchor|url|host|other):"?([^\s")^]+)')
+_LEAF = re.compile(r'^\s*([\d.]+(?:[eE]-?\d+)?)\s.*?\b(?:terms_)?(title|content|anchor|url|host|other):"?([^\s")^]+)')
 _BOOST = re.compile(r"^\s*[\d.eE-]+\s+Boost x([\d.]+(?:[eE]-?\d+)?) of")
 _FACTOR = re.compile(r"^weight: \(([^)]*)\) \^ ([\d.]+)", re.MULTILINE)
 _STANDING = re.compile(r"(?<!\w)(\w+) ([\d.]+(?:[eE]-?\d+)?)")

@@ -71,7 +71,7 @@ def test_a_crawl_that_is_there_is_counted(folder: Path, capsys: pytest.CaptureFi
         ({"elastic_host": "127.0.0.1", "elastic_port": "{port}"}, "index", "correct elastic.host"),
         ({"mapreduce_runner": "cloud"}, "runner", "choose one of"),
         ({"mapreduce_runner": "hadoop", "mapreduce_package": "{folder}/none.tar.gz"}, "runner", "nutch2py package"),
-        ({"search_backend": "other"}, "index", "write embedded or solr"),
+        ({"search_backend": "other"}, "index", "write embedded, solr or elastic"),
     ],
 )
 def test_what_is_sick_is_named(

@@ -34,7 +34,7 @@ CLOCKS = (
 
 They are the times of fetches (``f:ts``, ``f:pts``), of the fetch that saw a page changed (``f:mod``, ``f:pmod``), and
 how long an answer took (``mtdt:_rs_``)."""
-CLOCK_FIELDS = ("tstamp", "date", "lastModified", "_version_")
+CLOCK_FIELDS = ("tstamp", "date", "lastModified", "terms_date", "_version_")
 """Fields of documents that are left out: times of fetches and changes, and Solr's own number of a version."""
 Cells = dict[str, tuple[bytes, int]]
 

@@ -35,7 +35,7 @@ SETTINGS = {
     "pagerank.iterations": "2",
 }
 RANK = "s:pr"
-CLOCKS = {"tstamp", "date", "_version_"}
+CLOCKS = {"tstamp", "date", "terms_date", "_version_"}
 """Fields of documents that hold a clock: ``date`` is that of the fetch where the server names none."""
 _TASKS = re.compile(r": application_\d+_\d+: (?:(\d+) map tasks?)?(?:, )?(?:(\d+) reduce tasks?)?$", re.MULTILINE)
 Tasks = list[tuple[int, int]]

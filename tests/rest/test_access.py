@@ -60,7 +60,8 @@ def test_who_may_only_read_changes_nothing(clients: dict[str, Client], tmp_path:
     bodies: list[Any] = [{"job": "inject", "seeds": ["http://a.test/"]}, {"id": "x", "force": True}, {"value": "1"}, {}]
     for method, path, role, changes in paths():
         for body in bodies if method in ("POST", "PUT") else [None]:
-            assert clients["none"].ask(method, path, body)[0] == (401 if role > Role.NOBODY else 200)
+            # what anyone may ask can lack a query
+            assert clients["none"].ask(method, path, body)[0] in ((401,) if role > Role.NOBODY else (200, 400))
             status, _ = clients["read"].ask(method, path, body)
             assert (status == 403) == (changes or role > Role.READ), (method, path, body, status)
             assert status < 500

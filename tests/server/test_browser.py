@@ -11,6 +11,7 @@ from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import WebPage
 from tests.indexer.pages import doc
+from tests.processes import wait_until
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 DRIVER = shutil.which("chromedriver")
@@ -62,10 +63,17 @@ def follow(browser, words):
 
 
 def arrive(browser, before):
-    from selenium.webdriver.support.expected_conditions import staleness_of
+    from selenium.common.exceptions import WebDriverException
     from selenium.webdriver.support.ui import WebDriverWait
 
-    WebDriverWait(browser, 30).until(staleness_of(before))
+    def gone(_):
+        try:
+            before.is_enabled()
+        except WebDriverException:  # a node that is stale, or of no document at the moment
+            return True
+        return False
+
+    WebDriverWait(browser, 30).until(gone)
 
 
 def test_a_person_searches_narrows_turns_pages_and_asks_why(either, browser):
@@ -113,6 +121,9 @@ def test_it_can_be_used_with_the_keyboard_alone(server, browser):
     browser.find_element("css selector", "body").send_keys(Keys.TAB)
     assert browser.switch_to.active_element.text == "To the content"
     press(Keys.ENTER)
+    wait_until(lambda: browser.current_url.endswith("#main"))
+    press(Keys.TAB)
+    assert browser.switch_to.active_element.text == "newest first"
     press(Keys.TAB)
     first = browser.find_element("css selector", "ol.hits h2 a")
     assert browser.switch_to.active_element == first
