@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from nutch2py.conf import Configuration
     from nutch2py.crawl import Crawl
     from nutch2py.errors import NutchError
-    from nutch2py.mapreduce.parameters import ALL, REINDEX
+    from nutch2py.mapreduce.parameters import ALL, REINDEX, SCORES
     from nutch2py.reporting import Progress
     from nutch2py.webpage import CrawlStatus, Host, Mark, WebPage
 
 __all__ = [
     "ALL",
     "REINDEX",
+    "SCORES",
     "Configuration",
     "Crawl",
     "CrawlStatus",
@@ -37,7 +38,7 @@ _ROOMS = {
     "conf": ("Configuration",),
     "crawl": ("Crawl",),
     "errors": ("NutchError",),
-    "mapreduce.parameters": ("ALL", "REINDEX"),
+    "mapreduce.parameters": ("ALL", "REINDEX", "SCORES"),
     "reporting": ("Progress",),
     "webpage": ("CrawlStatus", "Host", "Mark", "WebPage"),
 }

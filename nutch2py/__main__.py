@@ -32,10 +32,10 @@ def main() -> int:
     heeding = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # in the background of a shell it is not
     if heeding:
         signal.signal(signal.SIGINT, _end)
-    from nutch2py.cli import main as run
     from nutch2py.mapreduce.memory import collect_rarely
 
-    collect_rarely()
+    collect_rarely()  # before all that is to be loaded
+    from nutch2py.cli import main as run
 
     try:
         if heeding:

@@ -254,6 +254,13 @@ class Configuration:
         made._origins, made._known = dict(self._origins), self._known
         return made
 
+    @property
+    def own_file(self) -> str:
+        """Where a site sets properties, for messages: the path of its file, or how it gets one."""
+        if len(self.folders) > 1:
+            return str(self.folders[0] / "nutch-site.xml")
+        return "a nutch-site.xml of your own (nutch2py init DIR makes it, --conf DIR names it)"
+
     def resource(self, name: str) -> Path | None:
         """Return the file ``name`` (absolute, or in the first configuration folder that has it), or None."""
         path = Path(name)

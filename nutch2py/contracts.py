@@ -71,7 +71,8 @@ class Parse(NamedTuple):
 
     ``outlinks``: before normalizers and filters. ``major``, ``minor``: codes of
     :class:`nutch2py.webpage.ParseStatusCode`; ``args``: for a failure the reason, for a redirect its target and its
-    seconds. ``metadata`` goes into ``page.metadata`` when the parse is a success.
+    seconds. ``metadata`` goes into ``page.metadata`` when the parse is a success. ``nofollow``: how many
+    links were left out as the page asks for it.
     """
 
     text: str
@@ -81,6 +82,7 @@ class Parse(NamedTuple):
     minor: int = 0
     args: tuple[str, ...] = ()
     metadata: Mapping[str, bytes] = {}
+    nofollow: int = 0
 
 
 class Parser(_PageReader, Protocol):
@@ -274,6 +276,8 @@ class IndexWriter(Plugin, Protocol):
 
     refused: int = 0
     """How many documents the index did not take, so far; the writer counts them and warns, the job shows the sum."""
+    tells_scores: bool = False
+    """Whether :meth:`scores` can be asked. Of a writer that cannot, ``index -scores`` says that it needs -reindex."""
 
     def prepare(self, conf: Configuration, parameters: Mapping[str, str], reindex: bool) -> None:
         """Get the index ready for a job; called once, before the job's tasks open their writers. By default, nothing.
@@ -306,6 +310,17 @@ class IndexWriter(Plugin, Protocol):
     @abstractmethod
     def delete(self, document_id: str) -> None:
         """Take a document out; one that is not in the index is no error."""
+
+    def scores(self, ids: Sequence[str]) -> Mapping[str, float | None]:
+        """Return the field ``pagerank`` of those of these documents that are in the index, None for one without."""
+        return {}
+
+    def set_score(self, document_id: str, score: float) -> bool:
+        """Let a document that :meth:`scores` was last asked for have another ``pagerank``, without its text.
+
+        False where that cannot be: then it is written whole. One that is gone meanwhile is no error, and not made.
+        """
+        return False
 
     @abstractmethod
     def commit(self) -> None:

@@ -160,7 +160,8 @@ class Crawl(CrawlReader):
     def index(self, batch_id: str) -> JobResult:
         """Send a batch to the index; counters are in the group ``IndexerStatus``.
 
-        :data:`nutch2py.ALL`: every row that was updated and not indexed; :data:`nutch2py.REINDEX`: every parsed one.
+        :data:`nutch2py.ALL`: every row that was updated and not indexed; :data:`nutch2py.REINDEX`: every parsed one;
+        :data:`nutch2py.SCORES`: no document, but what :meth:`pagerank` has changed of those in the index.
         """
         from nutch2py.jobs.index import index
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
@@ -127,10 +128,20 @@ def with_defaults(cls: type[Any], point: str) -> type[Any]:
 
 
 @cache
+def _installed(path: tuple[str, ...]) -> Mapping[str, list[EntryPoint]]:
+    """Return the entry points of each extension point, as they are found along ``path``.
+
+    One look through all that is installed takes as long for one group as for all.
+    """
+    every = entry_points()
+    return {point: [*every.select(group=f"nutch2py.{point}")] for point in EXTENSION_POINTS}
+
+
+@cache
 def registered(point: str) -> Mapping[str, EntryPoint]:
     """Return the installed plug-ins of an extension point by plugin id; the first of two with one id wins."""
     found: dict[str, EntryPoint] = {}
-    for entry in entry_points(group=f"nutch2py.{point}"):
+    for entry in _installed((*sys.path,)).get(point, ()):
         found.setdefault(entry.name, entry)
     return found
 
@@ -198,11 +209,10 @@ def selection(conf: Configuration) -> Callable[[str], bool]:
 
 def foreign_plugins() -> bool:
     """Tell whether plug-ins of other packages are installed, which may read properties of their own."""
-    return any(
-        entry.dist is not None and entry.dist.name != "nutch2py"
-        for point in EXTENSION_POINTS
-        for entry in entry_points(group=f"nutch2py.{point}")
-    )
+    every = [entry for entries in _installed((*sys.path,)).values() for entry in entries]
+    # a name is read from a file each time it is asked for
+    packages = {id(entry.dist): entry.dist for entry in every if entry.dist is not None}
+    return any(package.name != "nutch2py" for package in packages.values())
 
 
 def unknown_ids(conf: Configuration) -> list[tuple[str, str, str]]:

@@ -89,6 +89,7 @@ _NAMES: Mapping[Range, str] = {
         hbase.thrift.write.bytes fetcher.warc.size browser.bytes.limit browser.context.bytes http.robots.cache.bytes
         parser.unpack.max.bytes parser.structured.max.bytes sitemap.size.max
     """,
+    Range(0, 36_500, False): "hbase.due.look.days index.search.freshness",
     Range(0, LONG): "crawl.gen.delay hostdb.recheck.interval pagerank.memory.limit",
     _BYTES_OR_NONE: "http.content.limit file.content.limit ftp.content.limit sitemap.content.limit",
     _SECONDS: """
@@ -110,10 +111,13 @@ _NAMES: Mapping[Range, str] = {
     Range(0.001, 600, False): "crawl.lock.lease",  # so long a job waits for one that has died on another machine
     Range(1, INT, False): "db.fetch.schedule.adaptive.min_interval db.fetch.schedule.adaptive.max_interval",
     Range(0, 1000, False): "db.fetch.schedule.adaptive.inc_rate",  # a second to a week in two fetches
+    Range(0, 100, False): "index.search.together",
     _SHARE: """
         storage.import.bad.share generate.due.share plugin.failures.share db.fetch.schedule.adaptive.dec_rate
+        index.scores.share crawl.pagerank.share crawl.reindex.share
         db.fetch.schedule.adaptive.sync_delta_rate db.signature.text_profile.quant_rate
-        pagerank.base pagerank.external.weight link.analyze.damping.factor
+        pagerank.base pagerank.external.weight pagerank.navigation.share link.analyze.damping.factor
+        index.search.freshness.share
     """,
     _SCORE: """
         db.score.injected db.score.link.external db.score.link.internal generate.min.score pagerank.initial

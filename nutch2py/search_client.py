@@ -1,4 +1,4 @@
-"""SearchClient: asks the interface for applications of a server, ``/api/v1/search``, from Python.
+"""SearchClient: asks the interface for applications of a server, ``/api/v1/search`` and ``/suggest``, from Python.
 
     client = SearchClient("http://127.0.0.1:8080")
     for hit in client.search("web crawler").hits:
@@ -10,54 +10,80 @@ Answers are of the types of :mod:`nutch2py.search.interface`. It needs msgspec a
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from contextlib import suppress
+from http.client import HTTPException
+from typing import Any, TypeVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
 from urllib.request import ProxyHandler, Request, build_opener
 
 import msgspec
 
-from nutch2py.errors import NutchError
-from nutch2py.search.interface import SearchAnswer, SearchHit
+from nutch2py.errors import InputError, NutchError
+from nutch2py.search.interface import SearchAnswer, SearchHit, SuggestAnswer
+
+T = TypeVar("T")
 
 _AT_ONCE = 100
+_KEY = re.compile(r"[!-~]+")
 
 
 class SearchError(NutchError):
-    """A search that was not answered. ``status``: the server's, 0 when it does not answer at all."""
+    """A search that was not answered. ``status``: the server's, 0 when it does not answer at all.
 
-    def __init__(self, status: int, told: str) -> None:
+    ``after``: seconds after which to ask again, where the server says so.
+    """
+
+    def __init__(self, status: int, told: str, after: float | None = None) -> None:
         super().__init__(told)
-        self.status = status
+        self.status, self.after = status, after
 
 
 class SearchClient:
-    """Asks the server at ``address``; ``timeout`` in seconds. Several threads can use one client."""
+    """Asks the server at ``address``; ``timeout`` in seconds. Several threads can use one client.
 
-    def __init__(self, address: str, timeout: float = 30.0) -> None:
-        self.address, self.timeout = address.rstrip("/"), timeout
+    ``key``: what the server's owner has given, where it asks for one. It is sent to that server and never in an
+    address, nor to where that server redirects.
+    """
+
+    def __init__(self, address: str, timeout: float = 30.0, key: str = "") -> None:
+        if key and not _KEY.fullmatch(key):
+            raise InputError("the key for the search has signs that no key has")
+        self.address, self.timeout, self._key = address.rstrip("/"), timeout, key
         self._opener = build_opener(ProxyHandler({}))
 
     def search(self, query: str, **options: Any) -> SearchAnswer:
         """Return what a query finds; ``options`` are those of :class:`~nutch2py.search.interface.SearchAsked`.
 
-        Lists (``facets``, ``fields``) may be lists. Raise :class:`SearchError`.
+        Lists (``facets``, ``fields``) may be lists; None is as if it was not given. Raise :class:`SearchError`.
         """
         given = {
-            name: ",".join(value) if isinstance(value, (list, tuple)) else value for name, value in options.items()
+            name: ",".join(value) if isinstance(value, (list, tuple)) else value
+            for name, value in options.items()
+            if value is not None
         }
-        url = f"{self.address}/api/v1/search?{urlencode({'q': query, **given})}"
+        return self._asked("search", {"q": query, **given}, SearchAnswer)
+
+    def suggest(self, typed: str) -> SuggestAnswer:
+        """Return what may be meant by the beginning of a query."""
+        return self._asked("suggest", {"q": typed}, SuggestAnswer)
+
+    def _asked(self, path: str, arguments: dict[str, Any], kind: type[T]) -> T:
         try:
-            with self._opener.open(Request(url), timeout=self.timeout) as answer:
-                return msgspec.json.decode(answer.read(), type=SearchAnswer)
+            request = Request(f"{self.address}/api/v1/{path}?{urlencode(arguments)}")
+            if self._key:
+                request.add_unredirected_header("Authorization", f"Bearer {self._key}")
+            with self._opener.open(request, timeout=self.timeout) as answer:
+                return msgspec.json.decode(answer.read(), type=kind)
         except HTTPError as error:
-            raise SearchError(error.code, _told(error.read(100_000)) or str(error.reason)) from error
-        except OSError as error:
-            why = error.reason if isinstance(error, URLError) else error
-            raise SearchError(0, f"{self.address} does not answer: {why}") from error
+            raise _refused(error) from error
         except msgspec.MsgspecError as error:
             raise SearchError(0, f"{self.address} answers what is no result of a search: {error}") from error
+        except (OSError, HTTPException, ValueError) as error:  # ValueError: of an address that is none
+            why = error.reason if isinstance(error, URLError) else error
+            raise SearchError(0, f"{self.address} does not answer: {why}") from error
 
     def walk(self, query: str, **options: Any) -> Iterator[SearchHit]:
         """Yield all hits, the best first, however many."""
@@ -71,12 +97,16 @@ class SearchClient:
 class AsyncSearchClient:
     """The same for asyncio: each request has a thread of its own."""
 
-    def __init__(self, address: str, timeout: float = 30.0) -> None:
-        self._client = SearchClient(address, timeout)
+    def __init__(self, address: str, timeout: float = 30.0, key: str = "") -> None:
+        self._client = SearchClient(address, timeout, key)
 
     async def search(self, query: str, **options: Any) -> SearchAnswer:
         """Return what a query finds."""
         return await asyncio.to_thread(self._client.search, query, **options)
+
+    async def suggest(self, typed: str) -> SuggestAnswer:
+        """Return what may be meant by the beginning of a query."""
+        return await asyncio.to_thread(self._client.suggest, typed)
 
     async def walk(self, query: str, **options: Any) -> AsyncIterator[SearchHit]:
         """Yield all hits, the best first."""
@@ -86,6 +116,14 @@ class AsyncSearchClient:
             for hit in found.hits:
                 yield hit
             cursor = found.cursor
+
+
+def _refused(error: HTTPError) -> SearchError:
+    """Return the error of an answer that refuses."""
+    after, body = error.headers.get("Retry-After", ""), b""
+    with error, suppress(OSError, HTTPException):
+        body = error.read(100_000)
+    return SearchError(error.code, _told(body) or str(error.reason), float(after) if after.isdecimal() else None)
 
 
 def _told(body: bytes) -> str:

@@ -16,14 +16,13 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
 from itertools import groupby
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from nutch2py.backends.characters import Characters
 from nutch2py.backends.folding import Folding, folding
-from nutch2py.backends.languages import STEMMED, code_of, stemmer
-from nutch2py.backends.variants import OPENCC, opencc_variants
-from nutch2py.conf import Configuration, data_folder
+from nutch2py.backends.languages import STEMMED, code_of, says_little, stemmer
+from nutch2py.backends.word_files import texts_of_files
+from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -37,18 +36,19 @@ _UNSPACED = (
     "\u3041-\u3096\u3099-\u309f\u30a1-\u30ff\u31f0-\u31ff\uff66-\uff9f\u0e01-\u0e3a\u0e40-\u0e5b"
     "\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff"
 )
-# \w lacks the vowel signs and other marks that are part of words; ' and ’ join English contractions
+# \w lacks the vowel signs and other marks that are part of words; ' and ’ join English contractions, not numbers
 _MARKS = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0903\u093a-\u094f\u0980-\u0dff"
 )
 _HANGUL = "\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3"
+_NO_LANGUAGE = frozenset[str]()
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z]+)*")
 _BETWEEN_WORDS = bytes(code if bytes([code]).isalnum() or code == 0x27 else 0x20 for code in range(256))
 
 
 def _token(paired: str) -> re.Pattern[str]:
-    letter = rf"(?:[^\W_{_HAN}{paired}]|[{_MARKS}])"
-    return re.compile(rf"[{_HAN}]+|[{paired}]+|{letter}+(?:['’]{letter}+)*")
+    sign, letter = (rf"(?:[^\W{more}_{_HAN}{paired}]|[{_MARKS}])" for more in ("", r"\d"))
+    return re.compile(rf"[{_HAN}]+|[{paired}]+|{sign}+(?:['’]{letter}+)*")
 
 
 _TOKENS = {1: _token(_UNSPACED), 2: _token(_UNSPACED + _HANGUL)}
@@ -84,6 +84,32 @@ class Unit(NamedTuple):
     ways: tuple[tuple[Row, ...], ...]
 
 
+class Grain(NamedTuple):
+    """How far Chinese is cut.
+
+    ``pages``: words within words are indexed, too (奥运 of 奥运会). ``queries``: a word that is made of others is asked
+    for by these, wherever they stand, not as a whole.
+    """
+
+    pages: bool = True
+    queries: bool = False
+
+    @classmethod
+    def of(cls, conf: Configuration) -> Grain:
+        """Read ``index.chinese.pages`` and ``index.chinese.queries``: fine or coarse."""
+        return cls(_is_fine(conf, "index.chinese.pages", "fine"), _is_fine(conf, "index.chinese.queries", "coarse"))
+
+
+_USUAL = Grain()
+
+
+def _is_fine(conf: Configuration, name: str, usual: str) -> bool:
+    value = conf.get_trimmed(name, usual).lower()
+    if value not in ("fine", "coarse"):
+        raise ConfigurationError(f"{name} is {value!r}: write fine or coarse")
+    return value == "fine"
+
+
 class _Words(dict[str, str]):
     """Word -> its term; fills itself, and starts afresh when it has grown too large."""
 
@@ -104,7 +130,7 @@ class Analyzer:
     """Makes terms of texts. ``user_words``: Chinese words that jieba is to keep whole.
 
     ``characters``: Chinese is cut into single characters, to measure words by. ``folds``: what counts as the same;
-    ``rules``: of which :data:`ANALYSIS_VERSION`.
+    ``rules``: of which :data:`ANALYSIS_VERSION`. ``grain``: how far Chinese words are cut.
 
     Making one is cheap; the dictionary (0.2 s) is loaded when the first Chinese text comes.
     """
@@ -115,11 +141,13 @@ class Analyzer:
         characters: bool = False,
         folds: Folding | None = None,
         rules: int = ANALYSIS_VERSION,
+        grain: Grain = _USUAL,
     ) -> None:
-        self.user_words, self.characters, self.rules = user_words, characters, rules
+        self.user_words, self.characters, self.rules, self._grain = user_words, characters, rules, grain
         self._folds = folds or folding("")
         self._token, self._paired_start = _TOKENS[rules], _PAIRED_START[rules]
         self._known: dict[str, _Words] = {}
+        self._mode: Literal["search", "default"] = "search" if grain.pages else "default"
 
     @classmethod
     def of(cls, conf: Configuration, rules: int = ANALYSIS_VERSION) -> Analyzer:
@@ -131,12 +159,12 @@ class Analyzer:
         chinese = conf.get_trimmed("index.chinese", "words")
         if chinese not in ("words", "characters"):
             raise ConfigurationError(f"index.chinese is {chinese!r}: write words or characters")
-        variants = "" if rules == 1 else _texts_of(conf, "index.variants.file")
-        text = "" if chinese == "characters" else _texts_of(conf, "index.userdict.file")
+        variants = "" if rules == 1 else texts_of_files(conf, "index.variants.file")
+        text = "" if chinese == "characters" else texts_of_files(conf, "index.userdict.file")
         parts = (line.split("#")[0].split() for line in text.splitlines())
         fold = folding(variants).fold
         words = tuple(sorted({fold(each[0]).text for each in parts if each}))
-        return _analyzer(words, chinese == "characters", variants, rules)
+        return _analyzer(words, chinese == "characters", variants, rules, Grain.of(conf))
 
     @property
     def version(self) -> str:
@@ -145,7 +173,7 @@ class Analyzer:
         folded = f"{self.rules}" if self.rules == 1 else f"{self.rules}+{self._folds.version}"
         if self.characters:
             return f"{folded}+characters"
-        return folded + (f"+{digest[:12]}" if self.user_words else "")
+        return folded + ("" if self._grain.pages else "+coarse") + (f"+{digest[:12]}" if self.user_words else "")
 
     @cached_property
     def _jieba(self) -> Jieba | Characters:
@@ -166,6 +194,10 @@ class Analyzer:
         except KeyError:
             made = self._known[code] = _Words(_english if code == "en" else lambda word: _reduced(word, code))
             return made
+
+    def folded(self, text: str) -> str:
+        """Return a text as its words are looked for in it: of one width, in simplified characters."""
+        return self._folds.fold(text).text
 
     def words(self, text: str, lang: str = "en") -> list[str]:
         """Return the terms by which a text of a page is indexed, in order. ``lang``: the page's field of that name.
@@ -198,7 +230,7 @@ class Analyzer:
     def _han(self, run: str, code: str) -> list[str]:
         if code == "ja" and self.rules > 1 and not self.characters:
             return pairs(run)
-        return list(self._jieba.cut_for_search(run, hmm=True))
+        return list((self._jieba.cut_for_search if self._grain.pages else self._jieba.cut)(run, hmm=True))
 
     def query_words(self, text: str, languages: Iterable[str] = ("en",)) -> list[Unit]:
         """Return what a query's text asks for, for pages in ``languages`` (codes): words that have to be there.
@@ -237,7 +269,11 @@ class Analyzer:
         return said or units
 
     def _han_units(self, run: str, codes: list[str]) -> Iterator[Unit]:
-        words = tuple((word,) for word in self._jieba.cut(run, hmm=True))
+        whole = self._jieba.cut(run, hmm=True)
+        if self.rules > 1:  # 什么 and 是 of 什么是博客
+            whole = [word for word in whole if not says_little(word, _NO_LANGUAGE)] or whole
+        fine = self._grain.queries
+        words = tuple((part,) for word in whole for part in ((fine and self.parts(word)) or (word,)))
         if "ja" in codes and self.rules > 1 and not self.characters:
             yield Unit(tuple(dict.fromkeys((words, (tuple(pairs(run)),)))))
         else:
@@ -277,7 +313,7 @@ class Analyzer:
         for match in self._token.finditer(folded.text):
             start, run = match.start(), match.group()
             if _HAN_START.match(run) and not (code == "ja" and self.rules > 1 and not self.characters):
-                for word, begin, end in self._jieba.tokenize(run, mode="search", hmm=True):
+                for word, begin, end in self._jieba.tokenize(run, mode=self._mode, hmm=True):
                     yield Token(*folded.span(start + begin, start + end), (word,))
             elif _HAN_START.match(run) or self._paired_start.match(run):
                 for piece in [run] if _HAN_START.match(run) else self._pieces(run):
@@ -316,28 +352,10 @@ def _reduced(word: str, code: str) -> str:
     return _folded_word(stemmer(code)(plain)) or _folded_word(plain)
 
 
-def _texts_of(conf: Configuration, name: str) -> str:
-    """Return the texts of the files that a property names, one after another."""
-    return "\n".join(
-        opencc_variants() if file == OPENCC else _text_of(conf, name, file) for file in conf.get_strings(name)
-    )
-
-
-def _text_of(conf: Configuration, name: str, given: str) -> str:
-    text = conf.resource_text(given)
-    if text is None:
-        path = data_folder("conf") / given  # shipped, and not in a folder that stands for the whole configuration
-        path = path if path.is_file() else Path(given)
-        if not path.is_file():
-            raise ConfigurationError(f"{name}: there is no file {given}: correct the name or leave it out")
-        text = path.read_text(encoding="utf-8-sig", errors="replace")
-    return text
-
-
 @lru_cache(maxsize=4)
-def _analyzer(user_words: tuple[str, ...], characters: bool, variants: str, rules: int) -> Analyzer:
+def _analyzer(user_words: tuple[str, ...], characters: bool, variants: str, rules: int, grain: Grain) -> Analyzer:
     return Analyzer(
-        user_words, characters, folding(variants), rules
+        user_words, characters, folding(variants), rules, grain
     )  # shared within a process: each holds a dictionary
 
 

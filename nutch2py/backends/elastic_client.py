@@ -21,6 +21,7 @@ SERVER = "The search server"
 
 _CONNECT_SECONDS = 10.0
 _MOST_TYPES = 32
+_MISSING = "document_missing_exception"
 _EXISTS = "resource_already_exists_exception"
 _PASSING = (429, 502, 503, 504)
 _BULK = "/_bulk?filter_path=errors,items.*.status,items.*.error"
@@ -141,8 +142,8 @@ class ElasticClient:
         failed: _Failure | None = None
         for action, outcome in zip(sent, outcomes, strict=True):
             status, error = int(outcome["status"]), outcome.get("error")
-            if error is None:
-                continue  # done; 404: there was nothing to delete
+            if error is None or _MISSING in _types(error):
+                continue  # done; 404: there was nothing to delete, or to set fields of
             reason = _reason(error)
             if status in _PASSING:
                 postponed.append(action)
@@ -158,6 +159,12 @@ class ElasticClient:
         import orjson
 
         return self._request("POST", path, orjson.dumps(question))
+
+    def values(self, ids: Sequence[str], field: str) -> dict[str, float | None]:
+        """Return a number of each document that is there, by ``_id``; None of one that has none."""
+        asked = {"query": {"ids": {"values": [*ids]}}, "size": len(ids), "_source": False, "docvalue_fields": [field]}
+        hits = self.ask("/_search", asked)["hits"]["hits"]
+        return {hit["_id"]: hit.get("fields", {}).get(field, [None])[0] for hit in hits}
 
     def refresh(self) -> None:
         """Make what was sent searchable."""

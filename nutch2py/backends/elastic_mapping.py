@@ -34,6 +34,7 @@ class ElasticMapping(IndexFields):
     def __init__(self, answer: Mapping[str, Any]) -> None:
         mappings = answer.get("mappings", {})
         self.fields = dict(_fields(mappings.get("properties", {}), ""))
+        self.source: Mapping[str, Any] = mappings.get("_source", {})
         self.strict = str(mappings.get("dynamic", "true")).lower() == "strict"
 
     def field(self, name: str) -> IndexField | None:
@@ -46,6 +47,12 @@ class ElasticMapping(IndexFields):
         """Whether the index has the fields that our search asks."""
         field = self.fields.get(f"{TERMS}content")
         return field is not None and field.kind == "text"
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether ``_source`` has all that is sent, so that a document can be made anew of it with other values."""
+        left_out = [name for name in self.source.get("excludes", ()) if self.takes_terms or name != f"{TERMS}*"]
+        return bool(self.source.get("enabled", True)) and not self.source.get("includes") and not left_out
 
     def unfit(self) -> dict[str, str]:
         """Return what is wrong with fields that Nutch knows, whatever documents will hold, as :meth:`problems` does."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nutch2py.backends.analysis import Analyzer
+from nutch2py.backends.analysis import ANALYSIS_VERSION, Analyzer
 from nutch2py.backends.index_lock import exclusive
 from nutch2py.conf import Configuration
 from nutch2py.disk import disk_trouble
@@ -24,11 +25,19 @@ from nutch2py.version import __version__
 if TYPE_CHECKING:
     import tantivy
 
-SCHEMA_VERSION = 2
-"""The layout of an index. That of 0.1.0, 1, is read and written still, with the words of then; ``index -reindex`` makes
-one of another layout anew of the table."""
+SCHEMA_VERSION = 4
+"""The layout of an index; ``index -reindex`` makes one of another layout anew of the table.
+
+That of 0.1.0, 1, is read and written still, with the words of then, and so are 2, which has no columns to narrow by,
+and 3, whose scores change with their documents only.
+"""
 _OLDEST = 1
-VERSION_FILE = "index.json"
+SCORES_LAYOUT = 4
+"""The first whose scores can be replaced alone: ``pagerank`` is a column, and factors have room in their buckets."""
+VERSION_FILE, META = "index.json", "meta.json"
+_READERS_LOCK, _WRITERS_LOCK = ".tantivy-meta.lock", ".tantivy-writer.lock"
+SCRATCH = "scores.new"
+"""A folder within that of the index in which columns are made; see :mod:`nutch2py.backends.index_columns`."""
 INSTEAD = "name another folder in index.embedded.path and run index -all"
 
 TEXT_FIELDS = ("title", "content", "anchor", "url", "host")
@@ -36,6 +45,14 @@ TEXT_FIELDS = ("title", "content", "anchor", "url", "host")
 
 TERMS = "terms_"
 """What the fields begin with that hold the same in Solr and in OpenSearch: ``terms_title`` … ``terms_exact``."""
+
+FACETS = ("host", "path", "type", "lang", "date")
+"""What results are narrowed by. ``path``: ``host/folder/`` and those within it; ``date``: year, and ``year-month``."""
+FACET = "facet_"
+"""What the fields begin with that hold the values of facets."""
+
+NEAR = f"{TERMS}{FACET}near"
+"""What holds the sketch of a text (:mod:`nutch2py.backends.sketch`); ``near=SKETCH`` among whole values has it, too."""
 
 EXACT_FIELDS = frozenset(
     {"site", "type", "lang", "digest", "batchId", "domain", "cache", "cc", "tld", "subcollection", "tag", "feed"}
@@ -61,27 +78,47 @@ def index_path(conf: Configuration) -> Path:
 
 MIN_WEIGHT, MAX_WEIGHT = 1e-4, 1e4
 WEIGHT_BUCKETS = range(-2, 3)
+_LARGEST = 126.0  # log2 of the largest float of four bytes, about
 
 
-def split_weight(weight: float) -> tuple[int, float]:
+def unit_of(bucket: int, layout: int = SCHEMA_VERSION) -> float:
+    """Return what documents of a bucket are multiplied by beside their field: the least weight of the bucket.
+
+    From layout 4 on a bucket is around a power of 100 and not above it: weights are mostly near 1, and may change there
+    without another bucket.
+    """
+    return 100.0**bucket * (0.1 if layout >= SCORES_LAYOUT else 1.0)
+
+
+def field_of_weight(weight: float, bucket: int, layout: int = SCHEMA_VERSION) -> float | None:
+    """Return the field by which a document of a bucket has a weight, None where the bucket has no such weights."""
+    share = min(max(weight, MIN_WEIGHT), MAX_WEIGHT) / unit_of(bucket, layout)
+    return 2.0**share - 2.0 if 1.0 <= share <= _LARGEST else None
+
+
+def split_weight(weight: float, layout: int = SCHEMA_VERSION) -> tuple[int, float]:
     """Return bucket and field of a weight: what multiplies relevance exactly, whatever the weight.
 
     tantivy (0.27) can multiply a score by log2(2 + field), in floats of four bytes and not by less than 1: good for
-    factors from 1 to 100. The rest is a power of 100, by which the query is boosted for the documents of that bucket.
+    factors from 1 to 100. The rest is the unit of a bucket, by which the query is boosted for its documents.
 
-    >>> split_weight(1.0), split_weight(0.02), split_weight(300.0), split_weight(0.0)
+    >>> split_weight(1.0), split_weight(20.0)
+    ((0, 1022.0), (1, 2.0))
+    >>> split_weight(1.0, 3), split_weight(0.02, 3), split_weight(300.0, 3), split_weight(0.0, 3)
     ((0, 0.0), (-1, 2.0), (1, 6.0), (-2, 0.0))
     """
     weight = min(max(weight, MIN_WEIGHT), MAX_WEIGHT)
-    bucket = max(b for b in WEIGHT_BUCKETS if weight >= 100.0**b)
-    return bucket, 2.0 ** (weight / 100.0**bucket) - 2.0
+    bucket = max(b for b in WEIGHT_BUCKETS if weight >= unit_of(b, layout))
+    return bucket, 2.0 ** (weight / unit_of(bucket, layout)) - 2.0
 
 
 def make_schema(layout: int = SCHEMA_VERSION) -> tantivy.Schema:
     """Return tantivy's schema. ``exact`` holds ``field=value``, ``other`` the words ``field=word`` of any other field.
 
     All fields as they were sent are in ``document``, as JSON; ``weight`` and ``weight=bucket`` among ``exact`` are what
-    relevance is multiplied by (:func:`split_weight`); ``date`` (from layout 2 on) is in seconds since 1970.
+    relevance is multiplied by (:func:`split_weight`); ``date`` (from layout 2 on) is in seconds since 1970. From 3 on
+    ``facet_*`` are columns with the values of :data:`FACETS`, from 4 on ``pagerank`` is one: what stands there goes
+    before what ``document`` says.
     """
     import tantivy
 
@@ -94,6 +131,11 @@ def make_schema(layout: int = SCHEMA_VERSION) -> tantivy.Schema:
     builder.add_bytes_field("document", stored=True)
     if layout > 1:
         builder.add_integer_field("date", fast=True)
+    if layout > 2:
+        for name in FACETS:
+            builder.add_text_field(f"{FACET}{name}", tokenizer_name="raw", index_option="basic", fast=True)
+    if layout >= SCORES_LAYOUT:
+        builder.add_float_field("pagerank", fast=True)
     return builder.build()
 
 
@@ -107,9 +149,10 @@ class IndexFolder:
         self.path, self.timeout = path, conf.get_float("index.lock.timeout", 300.0)
         self._conf = conf
         found = self._found() if self.exists else None
-        old = isinstance(found, dict) and found.get("schema") == _OLDEST
-        self.layout = _OLDEST if old else SCHEMA_VERSION
-        self.analyzer = Analyzer.of(conf, rules=self.layout)
+        layout = found.get("schema") if isinstance(found, dict) else None
+        readable = range(_OLDEST, SCHEMA_VERSION + 1)
+        self.layout = layout if isinstance(layout, int) and layout in readable else SCHEMA_VERSION
+        self.analyzer = Analyzer.of(conf, rules=min(self.layout, ANALYSIS_VERSION))
 
     @classmethod
     def of(cls, conf: Configuration) -> IndexFolder:
@@ -131,7 +174,7 @@ class IndexFolder:
     @property
     def exists(self) -> bool:
         """Whether there is an index, of whatever version."""
-        return (self.path / "meta.json").is_file()
+        return (self.path / META).is_file()
 
     def check_version(self) -> None:
         """Raise :class:`IndexingError` when another version made the index."""
@@ -197,9 +240,22 @@ class IndexFolder:
     def unwritable(self, error: Exception) -> IndexingError:
         """Return what it means that the index cannot be written: what was not committed is sent again."""
         trouble = disk_trouble(error, f"the index {self.path}", INSTEAD)
-        return IndexingError(
-            trouble or f"cannot write the index {self.path}: {error}: free some space or mend the disk; run it again"
-        )
+        repair = self._right_that_lacks(writes=True) or "free some space or mend the disk"
+        return IndexingError(trouble or f"cannot write the index {self.path}: {error}: {repair}; run it again")
+
+    def _right_that_lacks(self, writes: bool = False) -> str:
+        """Return which right this user is to be given, "" when none is lacking; ``writes``: to change the index.
+
+        tantivy's readers hold a lock, too, for which a file has to be written.
+        """
+        for file in sorted(self.path.iterdir()) if os.access(self.path, os.R_OK | os.X_OK) else [self.path]:
+            if not os.access(file, os.R_OK):
+                return f"give this user the right to read {file}"
+        locks = [self.path / name for name in (_READERS_LOCK, *([_WRITERS_LOCK] if writes else ()))]
+        for file in [*locks, *([self.path] if writes else ())]:
+            if not os.access(file if file.exists() else self.path, os.W_OK):
+                return f"give this user the right to write {file}"
+        return ""
 
     def _open(self) -> tantivy.Index:
         import tantivy
@@ -207,8 +263,7 @@ class IndexFolder:
         try:
             return tantivy.Index.open(str(self.path))
         except (ValueError, OSError) as error:
-            closed = next((file for file in self.path.iterdir() if not os.access(file, os.R_OK)), None)
-            repair = f"give this user the right to read {closed}" if closed else "delete it and run index -reindex"
+            repair = self._right_that_lacks() or "delete it and run index -reindex"
             raise IndexingError(f"cannot open the index {self.path}: {error}: {repair}") from error
 
     def discard_outdated(self) -> bool:
@@ -229,7 +284,8 @@ class IndexFolder:
 
     def _clear(self) -> None:
         try:
-            (self.path / "meta.json").unlink(missing_ok=True)  # first: without it there is no index
+            (self.path / META).unlink(missing_ok=True)  # first: without it there is no index
+            shutil.rmtree(self.path / SCRATCH, ignore_errors=True)
             for file in self.path.iterdir():
                 if file.is_file() and file.name != "writer.lock":
                     file.unlink()

@@ -20,6 +20,14 @@ CODES = frozenset({*STEMMED, "ja"})
 """Languages whose pages are cut by rules of their own. Of Korean and Chinese the script says enough."""
 
 _STOPPED = frozenset({"da", "de", "en", "es", "fi", "fr", "hu", "it", "nl", "no", "pt", "ru", "sv"})
+_CHINESE = frozenset(
+    {
+        *"的地得了着过是在和与及或而也都就把被让对从到吗呢吧啊呀嘛这那之其该",
+        "一个", "一种", "这个", "那个", "什么", "怎么", "怎样", "如何", "为什么",
+        "哪些", "哪个", "哪里", "请问", "有没有", "是否",
+    }
+)  # fmt: skip
+"""Words that hold Chinese sentences together, or that questions are made of; as they are folded."""
 _OTHER_NAMES = {"nb": "no", "nn": "no"}
 
 
@@ -54,9 +62,13 @@ def _kept(code: str) -> Callable[[str], list[str]]:
 
 
 def says_little(word: str, codes: frozenset[str]) -> bool:
-    """Tell whether a word is one of those that hold sentences together, in one of the languages.
+    """Tell whether a word is one of those that hold sentences together, in one of the languages, or in Chinese.
 
     >>> says_little("The", frozenset({"en"})), says_little("the", frozenset({"de"})), says_little("", frozenset())
     (True, False, False)
+    >>> says_little("什么", frozenset())
+    True
     """
+    if word in _CHINESE:
+        return True
     return any(not _kept(code)(word.lower()) for code in codes & _STOPPED) if word else False

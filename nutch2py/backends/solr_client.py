@@ -78,6 +78,22 @@ class SolrClient:
         """Add or replace documents; ``commit_within``: milliseconds until they must be searchable."""
         self.request(lambda solr: _taken(solr.add(documents, commitWithin=commit_within)))
 
+    def values(self, key: str, ids: Sequence[str], field: str) -> dict[str, float | None]:
+        """Return a number of each document that is found by its ``key``, None of one that has none or 0."""
+        asked = {"query": {"terms": {"f": key, "separator": "\n", "query": "\n".join(ids)}}, "limit": len(ids)}
+        shown = {"fl": f"id_:field({key}),value_:field({field})", "wt": "json", "echoParams": "none"}
+        answer = self.ask("select", {**asked, "params": shown})
+        return {str(each["id_"]): each.get("value_") or None for each in answer["response"]["docs"]}
+
+    def set_values(self, documents: Sequence[dict[str, Any]], commit_within: int | None = None) -> None:
+        """Set fields of documents that are there (``{key: id, field: {"set": value}}``); others are passed over."""
+        import orjson
+
+        within = "" if commit_within is None else f"&commitWithin={commit_within}"
+        body = orjson.dumps([{**each, "_version_": 1} for each in documents])  # 1: whatever its version, it is there
+        path, headers = f"update?wt=json&failOnVersionConflicts=false{within}", {"Content-Type": "application/json"}
+        self.request(lambda solr: _taken(solr._send_request("post", path, body, headers)))
+
     def delete(self, ids: list[str]) -> None:
         """Delete documents by id."""
         self.request(lambda solr: _taken(solr.delete(id=ids)))

@@ -30,6 +30,7 @@ class SolrSchema(IndexFields):
     def __init__(self, answer: Mapping[str, Any]) -> None:
         schema = answer["schema"]
         types = {each["name"]: each for each in schema.get("fieldTypes", ())}
+        self._raw = schema
         self.unique_key: str = schema.get("uniqueKey", "id")
         self.fields = {each["name"]: _field(each, types) for each in schema.get("fields", ())}
         self.dynamic = {each["name"]: _field(each, types) for each in schema.get("dynamicFields", ())}
@@ -46,6 +47,25 @@ class SolrSchema(IndexFields):
             patterns = [pattern for pattern in self.dynamic if fnmatchcase(name, pattern)]
             found = self.dynamic[max(patterns, key=len)] if patterns else None
         return found
+
+    def sets_in_place(self, name: str) -> bool:
+        """Tell whether a field of a document can be set without making the document anew of what is stored.
+
+        Solr does so with a number that has one value in docValues, is neither indexed nor stored nor copied, in a
+        collection whose ``_version_`` is so, too (its guide: "In-Place Updates").
+        """
+        copied = any(each.get("source") == name for each in self._raw.get("copyFields", ()))
+        field = self.field(name)
+        number = field is not None and field.kind == "number" and not field.many
+        return number and not copied and self._is_column(name) and self._is_column("_version_")
+
+    def _is_column(self, name: str) -> bool:
+        field: Mapping[str, Any] = next((each for each in self._raw.get("fields", ()) if each["name"] == name), {})
+        kinds = self._raw.get("fieldTypes", ())
+        kind: Mapping[str, Any] = next((each for each in kinds if each["name"] == field.get("type")), {})
+        usual = {"indexed": True, "stored": True, "docValues": float(self._raw.get("version", 1.0)) >= 1.7}
+        told = {each: field.get(each, kind.get(each, default)) for each, default in usual.items()}
+        return bool(field) and told == {"indexed": False, "stored": False, "docValues": True}
 
     def demanded(self, names: Container[str]) -> dict[str, str]:
         """Return the fields beside ``names`` without which the collection takes no document."""

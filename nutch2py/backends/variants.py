@@ -6,6 +6,7 @@ version of them, which may cut other words, is noticed.
 
 from __future__ import annotations
 
+import unicodedata
 from functools import cache
 from importlib.resources import files
 
@@ -48,6 +49,30 @@ def opencc_variants() -> str:
     }
     kept = {old: new for old, new in words.items() if old == new and len(old) > 2}
     return "\n".join(f"{old}\t{new}" for each in (characters, changed, kept) for old, new in sorted(each.items()))
+
+
+def solr_mapping() -> str:
+    """Return the same, and Katakana of half width, as a file of Solr's char filter ``mapping``.
+
+    It looks a text through once, so words of Taiwan and Hong Kong stand there in both scripts.
+    """
+    pairs = dict(line.split("\t") for line in opencc_variants().splitlines())
+    simplified = str.maketrans({old: new for old, new in pairs.items() if len(old) == 1})
+    for name in ("HKPhrasesRev", "TWPhrasesRev"):
+        for old in _table(name):
+            if (written := old.translate(simplified)) in pairs:
+                pairs[old] = pairs[written]
+    for code in range(0xFF66, 0xFF9E):
+        for sound in ("", "\uff9e", "\uff9f"):
+            full = unicodedata.normalize("NFKC", chr(code) + sound)
+            if len(full) == 1:
+                pairs[chr(code) + sound] = full
+    lines = "".join(f'"{old}" => "{new}"\n' for old, new in sorted(pairs.items()))
+    return (
+        "# Written by scripts/docs of the tables of OpenCC (Apache License 2.0): traditional characters as simplified\n"
+        "# ones, words of Taiwan and Hong Kong as those of the mainland; Katakana of half width. So nutch2py folds.\n"
+        f"{lines}"
+    )
 
 
 def _table(name: str) -> dict[str, str]:

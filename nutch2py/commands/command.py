@@ -88,17 +88,19 @@ def number_of_days(text: str) -> float:
 
 
 def batch_options(parser: argparse.ArgumentParser, reindex: bool = False) -> None:
-    """Add the arguments that name a batch: its id, ``-all``, and ``-reindex`` if asked for."""
+    """Add the arguments that name a batch: its id, ``-all``, and ``-reindex`` and ``-scores`` if asked for."""
     parser.add_argument("batch", nargs="?", metavar="batchId", help="the batch to work on")
     parser.add_argument("-all", "--all", action="store_true", help="every batch")
     told = "every parsed page, whatever its batch" if reindex else argparse.SUPPRESS  # there: to be refused by its name
     parser.add_argument("-reindex", "--reindex", action="store_true", help=told)
+    told = "what pagerank has changed, without the documents" if reindex else argparse.SUPPRESS
+    parser.add_argument("-scores", "--scores", action="store_true", help=told)
 
 
 def chosen_batch(args: Arguments) -> str:
-    """Return the batch id, ``-all`` or ``-reindex``; raise UsageError unless exactly one was given."""
-    chosen = [args.batch, "-all" if args.all else None, "-reindex" if getattr(args, "reindex", False) else None]
-    named: list[str] = [each for each in chosen if each]
+    """Return the batch id, ``-all``, ``-reindex`` or ``-scores``; raise UsageError unless exactly one was given."""
+    words = [f"-{name}" for name in ("all", "reindex", "scores") if getattr(args, name, False)]
+    named: list[str] = [each for each in (args.batch, *words) if each]
     if len(named) != 1:
         problem = f"BatchId already set to '{named[0]}'!" if named else "BatchId not set (or -all not specified)!"
         raise UsageError(problem)

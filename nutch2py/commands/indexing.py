@@ -129,7 +129,9 @@ def _search_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-json", "--json", action="store_true", help="print one JSON object, for programs")
     parser.add_argument("-solr", "--solr", action="store_true", help="ask Solr (search.backend=solr)")
-    parser.add_argument("-facets", "--facets", action="store_true", help="count hits by site, type and language")
+    parser.add_argument(
+        "-facets", "--facets", action="store_true", help="count hits by site, folder, type, language, date"
+    )
     parser.add_argument("-explain", "--explain", action="store_true", help="say why each hit has its score")
 
 

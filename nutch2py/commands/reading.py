@@ -13,6 +13,7 @@ from nutch2py.errors import UsageError
 
 if TYPE_CHECKING:
     from nutch2py.conf import Configuration
+    from nutch2py.jobs.readdb_markdown import Form
 
 
 def _readdb_options(parser: argparse.ArgumentParser) -> None:
@@ -25,12 +26,39 @@ def _readdb_options(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("-batches", "--batches", action="store_true", help="list the batches that are open")
     what.add_argument("-locks", "--locks", action="store_true", help="list the jobs that hold a lock on the crawl")
-    parser.add_argument(
-        "-json", "--json", action="store_true", help="with -stats, -topN, -batches and -locks: JSON, an object a line"
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("-json", "--json", action="store_true", help="JSON, an object a line")
+    form.add_argument("-csv", "--csv", action="store_true", help="with -stats, -url, -dump and -topN: CSV")
+    form.add_argument(
+        "-format", "--format", choices=("normal", "json", "csv"), default="normal", help="the same by Nutch 1's name"
     )
     parser.add_argument("-sort", "--sort", action="store_true", help="with -stats: counts by host, too")
     parser.add_argument("-exact", "--exact", action="store_true", help="with -stats: read every row")
+    parser.add_argument(
+        "-last", "--last", action="store_true", help="with -stats: what was counted last, and when; no row is read"
+    )
+    parser.add_argument(
+        "-by",
+        "--by",
+        nargs="+",
+        choices=("host", "domain", "depth", "next", "error"),
+        default=[],
+        help="with -stats: count rows by these, too",
+    )
+    parser.add_argument(
+        "-most", "--most", type=whole_number, default=100, metavar="N", help="with -by: the N greatest of each (100)"
+    )
+    parser.add_argument(
+        "-quantiles", "--quantiles", action="store_true", help="with -stats: of scores, intervals, times and depth"
+    )
     parser.add_argument("-regex", "--regex", default="", metavar="regex", help="with -dump: only URLs that match")
+    parser.add_argument("-status", "--status", default="", metavar="name", help="with -dump: only rows of this status")
+    parser.add_argument(
+        "-retry", "--retry", type=whole_number, default=0, metavar="N", help="with -dump: that failed N times or more"
+    )
+    parser.add_argument(
+        "-sample", "--sample", type=float, default=1.0, metavar="part", help="with -dump: about this part of the rows"
+    )
     for name in ("content", "headers", "links", "text"):
         parser.add_argument(f"-{name}", f"--{name}", action="store_true", help=f"print the {name}, too")
     parser.add_argument("-markdown", "--markdown", action="store_true", help="print the main text as Markdown, too")
@@ -38,21 +66,55 @@ def _readdb_options(parser: argparse.ArgumentParser) -> None:
 
 def _readdb(args: Arguments, conf: Configuration) -> int:
     from nutch2py.jobs import readdb
+    from nutch2py.jobs.stats_by import ByParameters
+    from nutch2py.table.clock import now_ms
 
     shown = {name: getattr(args, name) for name in ("content", "headers", "links", "text")}
+    form: Form = "json" if args.json or args.format == "json" else "text"
+    if args.csv or args.format == "csv":
+        form = "csv"
+    if form == "csv":
+        if args.batches or args.locks:
+            raise UsageError("-csv goes with -stats, -url, -dump and -topN: -batches and -locks have -json")
+        if args.markdown or any(shown.values()):
+            raise UsageError("a line of CSV has no content, headers, links or text: write -json")
+    _check_what_goes_with(args)
     if args.batches:
-        return readdb.print_batches(conf, args.json)
+        return readdb.print_batches(conf, form == "json")
     if args.locks:
         from nutch2py.jobs.lock_report import print_locks
 
-        return print_locks(conf, args.json)
+        return print_locks(conf, form == "json")
     if args.stats:
-        return readdb.print_stats(conf, args.sort, args.exact, args.json)
+        by = list(dict.fromkeys(args.by))
+        if args.last and (args.exact or args.sort or by or args.quantiles):
+            raise UsageError("-last reads no row: leave out -exact, -sort, -by and -quantiles")
+        most = max(1, args.most)
+        asked = ByParameters(by=by, most=most, quantiles=args.quantiles, now=now_ms(), sort=args.sort)
+        return readdb.print_stats(conf, asked, args.exact, form, args.last)
     if args.top_n is not None:
-        return readdb.print_best(conf, *_top(args.top_n), args.json)
+        return readdb.print_best(conf, *_top(args.top_n), form)
     if args.url is not None:
-        return readdb.print_page(conf, args.url, shown, args.markdown)
-    return readdb.dump(conf, Path(args.dump), args.regex, shown, args.markdown)
+        return readdb.print_page(conf, args.url, shown, args.markdown, form)
+    from nutch2py.jobs.readdb_dump import DumpParameters, dump
+
+    status = f"status_{args.status.removeprefix('status_')}" if args.status not in ("", "null") else args.status
+    parameters = DumpParameters(
+        regex=args.regex or ".*", form=form, status=status, retry=args.retry, sample=args.sample,
+        markdown=args.markdown, shown=shown,
+    )  # fmt: skip
+    return dump(conf, Path(args.dump), parameters)
+
+
+def _check_what_goes_with(args: Arguments) -> None:
+    """Refuse options that would do nothing, as what is printed is then not what was asked for."""
+    counting, dumping = ("sort", "exact", "last", "by", "quantiles"), ("regex", "status", "retry")
+    for what, names in (("stats", counting), ("dump", dumping)):
+        given = [name for name in names if getattr(args, name)]
+        if what == "dump" and args.sample < 1.0:
+            given.append("sample")
+        if given and not getattr(args, what):
+            raise UsageError(f"-{given[0]} goes with -{what}: leave it out")
 
 
 def _top(words: list[str]) -> tuple[int, float]:

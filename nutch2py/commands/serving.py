@@ -10,7 +10,7 @@ from nutch2py.commands.command import Arguments, Command, whole_number
 if TYPE_CHECKING:
     from nutch2py.conf import Configuration
 
-_ROLES = ("read", "run", "admin")
+_ROLES = ("search", "read", "run", "admin")
 _LEVELS = ("ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF")
 
 
@@ -58,20 +58,23 @@ def _token_options(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("-role", "--role", choices=_ROLES, default="read", help="what it may do (default: read)")
     what.add_argument("-remove", "--remove", action="store_true", help="take the token of this name out")
+    parser.add_argument("-rate", "--rate", metavar="N", help="requests a second with it; 0: any number "
+                        "(default: rest.requests.per.second)")  # fmt: skip
 
 
 def _token(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.rest.tokens import Role, add_token, remove_token
+    from nutch2py.rest.tokens import Role, add_token, checked_rate, remove_token
 
     if args.remove:
         remove_token(conf, args.name)
     else:
-        print(add_token(conf, args.name, Role.named(args.role)))
+        rate = None if args.rate is None else checked_rate(args.rate)
+        print(add_token(conf, args.name, Role.named(args.role), rate))
     return 0
 
 
 COMMANDS: dict[str, Command] = {
     "serve": Command("serve the search page and the REST interface", _serve_options, _serve),
     "nutchserver": Command("serve REST with Nutch 2's paths at its port", _nutchserver_options, _nutchserver),
-    "token": Command("make a token for the REST interface", _token_options, _token),
+    "token": Command("make a token for the REST interface, or a key for the search", _token_options, _token),
 }

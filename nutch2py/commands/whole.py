@@ -41,6 +41,7 @@ def _crawl_options(parser: argparse.ArgumentParser) -> None:
 
 def _crawl(args: Arguments, conf: Configuration) -> int:
     from nutch2py.errors import NothingFetchedError, NutchError
+    from nutch2py.jobs.left_out import GATE
     from nutch2py.rounds.plan import Plan, Stay
     from nutch2py.rounds.running import Rounds
     from nutch2py.rounds.summary import summary
@@ -61,14 +62,16 @@ def _crawl(args: Arguments, conf: Configuration) -> int:
         view.close()
         print(f"Stopped after {rounds.tally.in_a_line()}: the same command goes on where it was.")
         raise
-    except NutchError:
+    except NutchError as error:
         view.close()
+        if isinstance(error, NothingFetchedError) and any(GATE in seed.trouble for seed in rounds.seeds):
+            error.args = (f"{error}; that is: {_again(args, '-D', f'{GATE}=')}",)
         if rounds.tally.rounds or rounds.tally.good:
             print(f"Ended after {rounds.tally.in_a_line()}: the same command goes on where it was.")
         raise
     finally:
         view.close()
-    for line in summary(rounds.tally, plan, rounds.end, place):
+    for line in summary(rounds.tally, plan, rounds.end, place, rounds.conf):
         print(line)
     if rounds.tally.good or rounds.went_on:
         return 0
@@ -76,6 +79,21 @@ def _crawl(args: Arguments, conf: Configuration) -> int:
         print("No URL is due: all that is known was fetched, and waits for its time (readdb -stats).")
         return NOTHING_TO_DO
     raise NothingFetchedError("no page was fetched: the lines above say why")
+
+
+def _again(args: Arguments, *more: str) -> str:
+    """Return the command that was given, with more words, as a shell reads it."""
+    from nutch2py.rounds.summary import command_line
+
+    words = [*args.urls]
+    for name in ("depth", "pages", "time", "data", "index"):
+        value = getattr(args, name)
+        words += [] if value is None else [f"-{name}", str(value)]
+    words += [] if args.stay == "host" else ["-stay", args.stay]
+    words += [word for setting in args.D for word in ("-D", setting)]
+    words += ["-crawlId", args.crawl_id] if args.crawl_id else []
+    words += ["--conf", args.conf] if args.conf else []
+    return command_line([*words, *more], "crawl")
 
 
 def _place(args: Arguments, conf: Configuration) -> list[str]:

@@ -41,7 +41,7 @@ def agent(conf: Configuration) -> Iterator[Finding]:
     name = conf.get_trimmed("http.agent.name")
     if not name:
         told = "http.agent.name is empty: fetch refuses to run, and crawl calls itself nutch2py"
-        yield doubtful("agent name", f"{told}: name your crawler there")
+        yield doubtful("agent name", f"{told}: name your crawler there, in {conf.own_file}")
     elif not conf.get_trimmed("http.agent.url") and not conf.get_trimmed("http.agent.email"):
         yield doubtful("agent name", f"{name}: say in http.agent.url or http.agent.email whom site owners can ask")
     else:

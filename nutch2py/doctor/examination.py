@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nutch2py.conf import Configuration
-from nutch2py.doctor import configuration, machine, services
+from nutch2py.doctor import configuration, machine, services, work
 from nutch2py.doctor.finding import Finding, Look, State, findings_of
 
 LOOKS: dict[str, Look] = {
@@ -18,9 +18,12 @@ LOOKS: dict[str, Look] = {
     "memory": machine.memory,
     "open files": machine.files,
     "DNS": machine.names,
+    "clock": work.clock,
     "table": services.tables,
     "index": services.index,
     "runner": services.runner,
+    "jobs": work.last_job,
+    "left out": work.lost,
 }
 _WAIT = "5"
 

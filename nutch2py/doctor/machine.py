@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nutch2py.conf import Configuration
+from nutch2py.disk import no_temporary_folder, try_disk
 from nutch2py.doctor.finding import Finding, bad, doubtful, good
 from nutch2py.fetcher.names import Names
 from nutch2py.table.opening import store_location
 from nutch2py.version import __version__
 
 _LEAST_DISK, _LEAST_MEMORY = 1 << 30, 1 << 30
+_NO_DISK = 64 << 20
 _FILES_BESIDE_REQUESTS = 200
 _ROOT_NAME = "www.iana.org"  # whose operators answer for names as such
 
@@ -30,18 +32,32 @@ def python(_: Configuration) -> Iterator[Finding]:
 def disks(conf: Configuration) -> Iterator[Finding]:
     """Room where tables and files for temporary use are."""
     scheme, _, folder = store_location(conf).partition(":")
-    places = {"files for temporary use": Path(tempfile.gettempdir())}
+    places: dict[str, Path] = {}
+    try:
+        places["files for temporary use"] = Path(tempfile.gettempdir())
+    except OSError as error:  # it has tried to write in all that could be one
+        yield bad("disk", str(no_temporary_folder(error)))
     if scheme == "embedded":
         places["the table"] = _above(Path(folder))
+    if index := conf.get_trimmed("index.embedded.path"):
+        places["the index"] = _above(conf.absolute(index))
     for what, place in places.items():
         free = shutil.disk_usage(place).free
-        told = f"{free / 1e9:,.1f} GB are free at {place}, for {what}"
+        told = f"{_size(free)} are free at {place}, for {what}"
         if not os.access(place, os.W_OK):
             yield bad("disk", f"{place}, for {what}, may not be written by this user: change its permissions")
+        elif free < _NO_DISK:
+            yield bad("disk", f"{told}, and jobs fail for want of more: free some space, then run them again")
+        elif trouble := try_disk(place):
+            yield bad("disk", str(trouble))
         elif free < _LEAST_DISK:
             yield doubtful("disk", f"{told}: free some space")
         else:
             yield good("disk", told)
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"
 
 
 def _above(folder: Path) -> Path:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum, auto
 
+_LINE = 41  # bytes of memory that a header line takes beside its own
+
 
 class FailureKind(StrEnum):
     """Why there is no answer; the names of the fetcher's counters of exceptions."""
@@ -96,6 +98,14 @@ class Answer:
         return self if self.rendered is None else replace(self, content=self.rendered.received, rendered=None)
 
     @property
+    def held(self) -> int:
+        """How many bytes of memory this takes, about: what was received, and what a browser made of it."""
+        size = len(self.content) + len(self.request) + sum(map(len, self.lines)) + _LINE * len(self.lines)
+        if self.rendered is not None:
+            size += len(self.rendered.received) + len(self.rendered.screenshot)
+        return size
+
+    @property
     def cause(self) -> Cause | None:
         """What of the failure says how another try can succeed; None when there is an answer."""
         return None if self.failure is None else self.failure.cause
@@ -116,6 +126,13 @@ class Answer:
 def header_fields(lines: Iterable[bytes]) -> Iterator[tuple[str, str]]:
     """Part header lines at the colon; lines without one are left out, folded lines are joined (RFC 9112, 5.2)."""
     name, parts = "", list[str]()
+    lines = [*lines]
+    if not any(line[:1] in (b" ", b"\t") for line in lines):  # almost always: nothing is folded
+        for raw in lines:
+            name, colon, rest = raw.rstrip(b"\r\n").decode("latin-1").partition(":")
+            if colon and name:
+                yield name, rest.lstrip(" \t")
+        return
     for raw in lines:
         line = raw.rstrip(b"\r\n").decode("latin-1")
         if not line:

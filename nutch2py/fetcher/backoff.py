@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 
 from nutch2py.cells import ProtocolStatus
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.answer import Answer, FailureKind
+from nutch2py.fetcher.fetch_state import FetchReport
 from nutch2py.fetcher.queues import FetchItem, FetchItemQueues
 from nutch2py.schedule.http_date import parse_http_date
 from nutch2py.webpage import ProtocolStatusCode as Code
@@ -37,10 +37,10 @@ def retry_after(answer: Answer, now: float) -> float | None:
 
 
 class Backoff:
-    """Judges answers for the queues. ``deadline``: end of the fetch, seconds since 1970; ``counters``: what is left."""
+    """Judges answers for the queues. ``deadline``: end of the fetch, seconds since 1970; ``report``: what is left."""
 
-    def __init__(self, conf: Configuration, queues: FetchItemQueues, counters: Counter[str], deadline: float) -> None:
-        self._queues, self._counters, self._deadline = queues, counters, deadline
+    def __init__(self, conf: Configuration, queues: FetchItemQueues, report: FetchReport, deadline: float) -> None:
+        self._queues, self._report, self._deadline = queues, report, deadline
         self._longest = conf.get_float("fetcher.max.retry.after", 300)
         self._most_trouble = conf.get_float("fetcher.max.trouble.per.queue", 1800)
 
@@ -53,22 +53,23 @@ class Backoff:
         server = (
             failure.kind not in _OURS if failure is not None else answer.status in _OVERLOADED or answer.status >= 500
         )
-        self._left("AboveExceptionThresholdInQueue", self._queues.count_exception(item, server))
+        self._left("AboveExceptionThresholdInQueue", item, self._queues.count_exception(item, server))
         now = time.time()
         asked = retry_after(answer, now) or 0.0
         if asked > self._longest >= 0:
-            self._left("AboveMaxRetryAfter", self._queues.drop(item))
+            self._left("AboveMaxRetryAfter", item, self._queues.drop(item))
             return
         wait = self._queues.put_off(item, asked)
         self.endure(item, wait)
         if wait > 0 and now + wait >= self._deadline:  # it would only wait for the end
-            self._left("HitByTimeLimit-Queues", self._queues.drop(item))
+            self._left("HitByTimeLimit-Queues", item, self._queues.drop(item))
 
     def endure(self, item: FetchItem, seconds: float) -> None:
         """Take in that a server takes or took so long; leave the rest of its pages when that is too much in all."""
         if self._queues.add_trouble(item, seconds) > self._most_trouble >= 0:
-            self._left("AboveMaxTroubleInQueue", self._queues.drop(item))
+            self._left("AboveMaxTroubleInQueue", item, self._queues.drop(item))
 
-    def _left(self, counter: str, dropped: int) -> None:
+    def _left(self, counter: str, item: FetchItem, dropped: int) -> None:
         if dropped:
-            self._counters[counter] += dropped
+            self._report.counters[counter] += dropped
+            self._report.troubles.add(counter, item.url, dropped)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-_YOUNG = 10_000  # objects made and not gone, before it looks at them; Python's default is 700
+_YOUNG = 100_000  # objects made and not gone, before it looks at them; Python's default is 700
+_MOST_BYTES = 64 << 20  # of pages, after which it looks all the same: few objects can hold much
 
 
 class _Calm:
@@ -16,6 +17,7 @@ class _Calm:
     def __init__(self) -> None:
         self._lock, self._fetches = Lock(), 0
         self._before, self._frozen = gc.get_threshold(), False
+        self._bytes = 0
 
     def begin(self) -> None:
         with self._lock:
@@ -28,6 +30,13 @@ class _Calm:
             if self._before[0]:  # 0: it is off
                 gc.set_threshold(max(_YOUNG, self._before[0]), *self._before[1:])
 
+    def took(self, size: int) -> None:
+        self._bytes += size
+        if self._bytes >= _MOST_BYTES:
+            self._bytes = 0
+            if self._before[0] and gc.isenabled():
+                gc.collect(1)
+
     def end(self) -> None:
         with self._lock:
             self._fetches -= 1
@@ -39,6 +48,11 @@ class _Calm:
 
 
 _of_process = _Calm()
+
+
+def took(size: int) -> None:
+    """Count bytes of pages that are stored: what cycles hold of them is looked for after so many."""
+    _of_process.took(size)
 
 
 @contextmanager

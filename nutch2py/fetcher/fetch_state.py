@@ -13,6 +13,7 @@ from nutch2py.fetcher.answer import Answer
 from nutch2py.fetcher.distribution import SIZES, TIMES, Distribution
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.queues import FetchItem, FetchItemQueues
+from nutch2py.fetcher.troubles import Troubles
 
 
 @dataclass
@@ -25,6 +26,7 @@ class FetchReport:
     ``AboveExceptionThresholdInQueue``, ``AboveMaxRetryAfter``, ``AboveMaxPagesInQueue``, ``AboveMaxTroubleInQueue``,
     ``robots_defer_visits_dropped``) and failures by kind (``exception_timeout``,
     …). ``elapsed``: seconds. ``bytes``: of content. ``times``, ``sizes``: of the answers, in ms and bytes.
+    ``troubles``: hosts by what was the matter. ``links``: links and redirects that no rule lets in, by what decided.
     """
 
     pages: int = 0
@@ -34,6 +36,8 @@ class FetchReport:
     counters: Counter[str] = field(default_factory=Counter)
     times: Distribution = field(default_factory=lambda: Distribution(TIMES))
     sizes: Distribution = field(default_factory=lambda: Distribution(SIZES))
+    troubles: Troubles = field(default_factory=Troubles)
+    links: Counter[str] = field(default_factory=Counter)
 
     @property
     def hit_by_time_limit(self) -> int:

@@ -64,14 +64,12 @@ class PycurlDownloadHandler(BaseDownloadHandler):
     async def download_request(self, request: Request) -> Response:
         """Carry one request and wait for its end."""
         meta = request.meta
-        answer = await self._answer(
-            request.url, meta.get("limit", self._http.content_limit), meta.get("header_lines", ())
-        )
+        answer = await self.ask(request.url, meta.get("limit", self._http.content_limit), meta.get("header_lines", ()))
         response = AnswerResponse(request.url, answer.status or 200, None, answer.content, request=request)
         response.answer = answer
         return response
 
-    async def _answer(self, url: str, limit: int, headers: tuple[str, ...] = (), wish: Wish | None = None) -> Answer:
+    async def ask(self, url: str, limit: int, headers: tuple[str, ...] = (), wish: Wish | None = None) -> Answer:
         """Ask for a URL, and once more where another way of asking can do better."""
         answer = await self._get(url, limit, headers, wish)
         if answer.cause is Cause.DEAD_CONNECTIONS:

@@ -36,7 +36,8 @@ def check_agent(conf: Configuration) -> str:
     name = conf.get_trimmed("http.agent.name")
     if not name:
         raise ConfigurationError(
-            "Fetcher: No agents listed in 'http.agent.name' property.: give your crawler a name in nutch-site.xml"
+            "Fetcher: No agents listed in 'http.agent.name' property.: give your crawler a name in "
+            f"{conf.own_file}, or with -D http.agent.name=NAME"
         )
     return name
 

@@ -7,6 +7,7 @@ texts of failures are ours.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from nutch2py.fetcher.headers import canonical_headers
 from nutch2py.parser.mime import content_type
 from nutch2py.url.javaurl import parse_relative, parse_url
 from nutch2py.url.parts import choose_repr, host_of
-from nutch2py.url.url_filters import URLFilters
+from nutch2py.url.url_filters import REDIRECT, URLFilters
 from nutch2py.url.url_normalizers import URLNormalizers
 from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, WebPage
 from nutch2py.webpage import ProtocolStatusCode as Code
@@ -99,10 +100,10 @@ def crawl_status(status: ProtocolStatus) -> CrawlStatus:
 
 
 class Outcome:
-    """Writes answers into rows."""
+    """Writes answers into rows. ``links``: counts the redirects whose target no rule lets in."""
 
-    def __init__(self, conf: Configuration) -> None:
-        self._conf = conf
+    def __init__(self, conf: Configuration, links: Counter[str] | None = None) -> None:
+        self._conf, self._links = conf, Counter[str]() if links is None else links
         self._normalizers = URLNormalizers(conf, "fetcher")
         self._filters = URLFilters(conf)
         self._ignore_external = conf.get_bool("db.ignore.external.links", False)
@@ -183,6 +184,7 @@ class Outcome:
     def _redirect(self, url: str, page: WebPage, status: ProtocolStatus) -> None:
         moved = self.redirect(url, status)
         if moved is None or moved.target is None:
+            self._links[REDIRECT] += moved is not None
             return
         page.outlinks = {moved.target: ""}
         page.metadata[MetadataKey.REDIRECT_DISCOVERED] = b"y"

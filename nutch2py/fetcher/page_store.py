@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -19,7 +20,7 @@ from nutch2py.webpage import ProtocolStatusCode as Code
 
 
 class PageStore:
-    """Fills rows in and gives them to ``sink``; used in one thread only."""
+    """Fills rows in and gives them to ``sink``; used in one thread only. ``links``: counts what no rule lets in."""
 
     def __init__(
         self,
@@ -28,9 +29,11 @@ class PageStore:
         sink: Callable[[FetchItem], None],
         lookup: Callable[[str], WebPage | None] | None,
         log: Callable[[str], None],
+        links: Counter[str] | None = None,
     ) -> None:
+        self._links = Counter[str]() if links is None else links
         self._sink, self._lookup, self._log = sink, lookup, log
-        self._outcome = Outcome(conf)
+        self._outcome = Outcome(conf, self._links)
         self._interval = conf.get_int("db.fetch.interval.default", 2592000)
         self._max_redirects = conf.get_int("http.redirect.max", 0)
         self._skip_exceeded = conf.get_bool("http.redirect.max.exceeded.skip", False)
@@ -77,6 +80,7 @@ class PageStore:
         try:
             outcome = self._parsing.process(item.key, item.page)
             item.plugin_error = outcome.plugin_error(item.url)
+            self._links.update(dict(outcome.left_out))
         except Exception as error:  # noqa: BLE001 - the page stays fetched, and parse may try again
             self._log(f"Error parsing {item.url}: {type(error).__name__}: {error}")
 

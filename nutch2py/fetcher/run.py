@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 from nutch2py.cells import ProtocolStatus
 from nutch2py.conf import Configuration
 from nutch2py.errors import NutchError
+from nutch2py.fetcher import collector
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
 from nutch2py.fetcher.backoff import Backoff
 from nutch2py.fetcher.feeder import Feeder, Rows
@@ -38,6 +39,8 @@ from nutch2py.webpage import CrawlStatus, Mark, WebPage
 from nutch2py.webpage import ProtocolStatusCode as Code
 
 _BATCH = 100  # finished pages stored at a time
+_MOST_WAITING = 2_000  # finished pages that wait to be stored: writing can take a second; 400 where they are parsed
+_MOST_BYTES = 32 << 20  # of these, with their headers and what a browser made of them
 _FLUSH = 1.0  # seconds after which fewer are stored
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -111,7 +114,7 @@ class FetchRun:
         self.state = FetchState(options, log)
         self.report = self.state.report
         self._rules = FetchRules.of(conf, options.threads)
-        self._store = PageStore(conf, options, sink, lookup, log)
+        self._store = PageStore(conf, options, sink, lookup, log, self.report.links)
         self._tell = status or (lambda _: None)
         self._io = ThreadPoolExecutor(1, "fetcher-table", initializer=adopt, initargs=(reporter(),))
         self._keys, self._mode = keys, keys.mode
@@ -126,6 +129,8 @@ class FetchRun:
             self._pump,
         )
         self._finished: list[Finished] = []
+        self._waiting = 0  # bytes of these
+        self._most_waiting = 4 * _BATCH if options.parse else _MOST_WAITING
         self._looking_up = 0  # threads that wait for the table
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -134,7 +139,7 @@ class FetchRun:
     @property
     def _backed_up(self) -> bool:
         """Whether pages come in faster than they are stored."""
-        return len(self._finished) >= 4 * _BATCH
+        return len(self._finished) >= self._most_waiting or self._waiting >= _MOST_BYTES
 
     async def main(self, transport: Transport) -> None:
         """Fetch until the items are used up and the last page is stored."""
@@ -143,7 +148,7 @@ class FetchRun:
         self._renderer = None if self._open_renderer is None else self._open_renderer()
         self._broken: asyncio.Future[None] = self._loop.create_future()
         self.queues = self.state.queues = FetchItemQueues(self.conf, self._loop.time)
-        self._backoff = Backoff(self.conf, self.queues, self.report.counters, self.options.deadline)
+        self._backoff = Backoff(self.conf, self.queues, self.report, self.options.deadline)
         self._robots = RobotsCache(self.conf, lambda url, limit: transport.get(url, limit=limit))
         self._full, self._idle = asyncio.Event(), asyncio.Event()
         self._manners = QueueManners(self.queues, self._robots, self._keys)
@@ -278,6 +283,7 @@ class FetchRun:
             self.report.counters["robots_defer_visits"] += 1
             if dropped := self.queues.defer(item, self._rules.defer_delay, self._rules.defer_retries):
                 self.report.counters["robots_defer_visits_dropped"] += dropped
+                self.report.troubles.add("robots_defer_visits_dropped", item.url, dropped)
             return
         if rules.unreachable:
             self.queues.finish(item)
@@ -286,8 +292,7 @@ class FetchRun:
         if not await is_allowed(rules, item.url):
             self._deny(item, "ROBOTS_DENIED")
             return
-        delay = rules.crawl_delay or 0
-        if delay > self._rules.max_crawl_delay >= 0:
+        if (delay := rules.crawl_delay or 0) > self._rules.max_crawl_delay >= 0:
             self._deny(item, "ROBOTS_DENIED_MAXCRAWLDELAY")
             return
         if delay > 0:
@@ -320,6 +325,7 @@ class FetchRun:
     def _deny(self, item: FetchItem, counter: str) -> None:
         self.queues.finish(item, asap=True)
         self.report.counters[counter] += 1
+        self.report.troubles.add(counter, item.url)
         self._finish(item, None, ROBOTS_DENIED)
 
     async def _follow(self, item: FetchItem, status: ProtocolStatus) -> None:
@@ -357,6 +363,7 @@ class FetchRun:
             report.counters[Code(status.code).name] += 1
             if answer.failure is not None:
                 report.counters[f"exception_{answer.failure.kind.value}"] += 1
+            report.troubles.judge(item.url, answer, status)
             if status.code == Code.EXCEPTION:
                 report.errors += 1
                 self.log(f"fetch of {item.url} failed with: {status.args[0]}")
@@ -365,7 +372,8 @@ class FetchRun:
         elif status is None:
             status = ProtocolStatus(Code.FAILED)
         self._finished.append(Finished(item, answer, status))
-        if len(self._finished) >= _BATCH:
+        self._waiting += 0 if answer is None else answer.held
+        if len(self._finished) >= _BATCH or 4 * self._waiting >= _MOST_BYTES:
             self._full.set()
         return status
 
@@ -381,6 +389,12 @@ class FetchRun:
             self._pump()
 
     async def _flush(self) -> None:
-        finished, self._finished = self._finished, []
+        finished, self._finished, size, self._waiting = self._finished, [], self._waiting, 0
         if finished:
-            await self._loop.run_in_executor(self._io, self._store.put, finished)
+            storing = self._io.submit(self._store.put, finished)
+            try:
+                await asyncio.wrap_future(storing)
+            finally:
+                if storing.cancel():  # its thread had not begun with them, and the run ends: close stores them
+                    self._finished[:0] = finished
+            collector.took(size)

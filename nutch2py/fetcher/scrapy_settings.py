@@ -128,8 +128,6 @@ def _add_whole(settings: Settings, carrier: Carrier) -> None:
 
 
 def _ours(http: HttpSettings, carrier: Carrier) -> dict[str, Any]:
-    from scrapy.settings import default_settings
-
     own = PYCURL_WHOLE if carrier.whole else PYCURL
     ours: dict[str, Any] = {
         **_OURS,
@@ -146,8 +144,10 @@ def _ours(http: HttpSettings, carrier: Carrier) -> dict[str, Any]:
             ours["DOWNLOAD_HANDLERS"] = {"http": chosen, "https": chosen}
         return ours
     return ours | {
-        "DOWNLOADER_MIDDLEWARES": dict.fromkeys(default_settings.DOWNLOADER_MIDDLEWARES_BASE),
-        "EXTENSIONS": dict.fromkeys(default_settings.EXTENSIONS_BASE),
+        # not even named: Scrapy imports what is, also what is off, and Twisted's web server and aiohttp with it
+        "DOWNLOADER_MIDDLEWARES_BASE": {},
+        "SPIDER_MIDDLEWARES_BASE": {},
+        "EXTENSIONS_BASE": {},
         "STATS_CLASS": "scrapy.statscollectors.DummyStatsCollector",
     }
 

@@ -265,9 +265,10 @@ class Transfer:
         body = self.body
         if body is None:
             encoding = None
-            for name, value in () if self._ftp else header_fields(self.lines):
-                if name.lower() == "content-encoding":
-                    encoding = value
+            if not self._ftp and any(line[:16].lower() == b"content-encoding" for line in self.lines):
+                for name, value in header_fields(self.lines):
+                    if name.lower() == "content-encoding":
+                        encoding = value
             body = self.body = Body(encoding_of(encoding), self._limit)
         return None if body.feed(data) else -1
 

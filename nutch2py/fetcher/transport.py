@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from nutch2py.fetcher.handler import AnswerResponse
+    from nutch2py.fetcher.handler import PycurlDownloadHandler
 
 _FAILURES = {
     "CannotResolveHostError": FailureKind.DNS,
@@ -63,8 +63,8 @@ class Transport:
         engine = crawler.engine
         self._http, self._own, self._whole = http, carrier.path == PYCURL, carrier.whole
         self._crawler, self._time_limit = crawler, carrier.time_limit
-        self._download = engine.download_async if self._whole else engine.downloader.handlers.download_request_async
-        self._request = Request
+        self._download, self._request = engine.download_async, Request
+        self._handlers = engine.downloader.handlers
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def behave(self, manners: Manners) -> None:
@@ -99,18 +99,20 @@ class Transport:
                 limit = http.ftp.limit if parts.protocol == "ftp" else http.content_limit
             host = _ascii_host(parts.host)
             target = url if host == parts.host else url.replace(parts.host, host, 1)
-            # the exact URL, and a slot each: the queues have done the waiting
-            meta: dict[str, Any] = {"verbatim_url": True, "download_slot": host, "limit": limit}
             own = self._conditions(modified_time, etag)
             if host.lower() in http.cookies:
                 own.append(("Cookie", http.cookies[host.lower()]))
             if self._whole:
+                # the exact URL, and a slot each: the queues have done the waiting
+                meta = {"verbatim_url": True, "download_slot": host, "limit": limit}
                 answer = await self._get_whole(target, meta, [*http.request_headers(), *own], limit)
             else:
-                if own:
-                    meta["header_lines"] = tuple(f"{name}: {value}" for name, value in own)
-                response = await self._download(self._request(target, meta=meta, dont_filter=True))
-                answer = cast("AnswerResponse", response).answer
+                # its answer, without a request and a response of Scrapy's
+                handler = self._handlers._get_handler(parts.protocol)
+                if handler is None:  # it did not begin, and this says why
+                    await self._handlers.download_request_async(self._request(target))
+                own_handler = cast("PycurlDownloadHandler", handler)
+                answer = await own_handler.ask(target, limit, tuple(f"{name}: {value}" for name, value in own))
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is the end of this URL only
             return Answer(url, failure=failure_of(error, refusals))
         finally:

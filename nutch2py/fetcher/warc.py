@@ -8,6 +8,7 @@ body are kept as ``X-Crawler-…``, and ``Content-Length`` is that of the body i
 
 from __future__ import annotations
 
+import itertools
 import os
 import socket
 import time
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from warcio.warcwriter import WARCWriter
 
 _INSTEAD = "give another folder with -warc or fetcher.warc.dir"
+_WRITERS = itertools.count()  # not id(): it is given again, and a task would write over the file of one before it
 _REMEMBERED = 100_000  # digests for revisit records
 _REPLACED = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 _IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
@@ -108,7 +110,7 @@ class WarcFiles:
         self._count = 0
         self._seen: OrderedDict[str, tuple[str, str]] = OrderedDict()
         stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime())
-        self._prefix = f"nutch2py-{stamp}-{socket.gethostname().partition('.')[0]}-{os.getpid()}-{id(self):x}"
+        self._prefix = f"nutch2py-{stamp}-{socket.gethostname().partition('.')[0]}-{os.getpid()}-{next(_WRITERS)}"
 
     def _open(self) -> WARCWriter:
         if self._writer is not None and self._file is not None:

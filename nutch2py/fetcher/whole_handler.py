@@ -40,7 +40,7 @@ class WholeDownloadHandler(PycurlDownloadHandler):
         """Carry one request; raise one of Scrapy's exceptions when there is no answer."""
         asked = asked_by(request)
         limit = request.meta.get("limit", self._http.content_limit)
-        answer = await self._answer(request.url, limit, wish=_wish(request))
+        answer = await self.ask(request.url, limit, wish=_wish(request))
         outcome: Any = _response(request, answer) if answer.failure is None else _error(answer.failure)
         if asked is not None:
             asked.answer, asked.outcome = answer, outcome

@@ -9,7 +9,8 @@ properties too: ``<plugin id>.<parameter>``, such as ``indexer-csv.fields``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, NoReturn, Self
@@ -25,6 +26,8 @@ from nutch2py.reporting import warn
 from nutch2py.secrets import shown_value
 
 _ADDRESSES = {"solr.server.url": "indexer-solr", "elastic.host": "indexer-elastic"}
+_FLOAT = 1e-6  # what a float of four bytes may differ by, as it is written
+_ON_DISK = ("indexer-embedded", "indexer-csv", "indexer-jsonl")
 
 
 class Parameters:
@@ -145,6 +148,41 @@ class IndexWriters:
             except Exception as error:  # noqa: BLE001 - named
                 _refuse(each, f"on {document_id}", error)
 
+    @property
+    def without_scores(self) -> list[str]:
+        """The ids of the writers whose documents change as a whole only, or whose mapping touches ``pagerank``."""
+        return [each.name for each in self._writers if not (each.writer.tells_scores and _keeps_score(each.mapping))]
+
+    def set_scores(
+        self, scores: Mapping[str, float], share: float, documents: Callable[[Sequence[str]], list[NutchDocument]]
+    ) -> Counter[str]:
+        """Let documents have these scores where theirs differ by more than a share of theirs, in every index.
+
+        ``documents`` makes the documents of ids, for an index that takes no scores alone. Return how many were
+        ``alone`` and ``whole``, how many had theirs already (``same``) and how many are not in an index (``absent``).
+        """
+        self._committed = False
+        counts: Counter[str] = Counter()
+        for each in self._open:
+            try:
+                whole: list[str] = []
+                known = each.writer.scores([*scores])
+                for document_id, had in known.items():
+                    score = scores[document_id]
+                    if had is not None and abs(score - had) <= max(share, _FLOAT) * abs(had):
+                        counts["same"] += 1
+                    elif each.writer.set_score(document_id, score):
+                        counts["alone"] += 1
+                    else:
+                        whole.append(document_id)
+                counts["absent"] += len(scores) - len(known)
+                for document in documents(whole) if whole else ():
+                    each.writer.write(each.mapping.apply(document))
+                    counts["whole"] += 1
+            except Exception as error:  # noqa: BLE001 - named
+                _refuse(each, "on scores", error)
+        return counts
+
     def commit(self) -> None:
         """Make all that was written searchable in every index, unless that was done since."""
         if self._committed:
@@ -195,6 +233,12 @@ class IndexWriters:
             self._abandon()
 
 
+def _keeps_score(mapping: FieldMapping) -> bool:
+    touched = {*mapping.copy, *mapping.rename, *mapping.remove, *mapping.rename.values()}
+    copies = {name for names in mapping.copy.values() for name in names}
+    return (touched | copies).isdisjoint({"id", "pagerank"})
+
+
 def _refuse(each: _Configured, what: str, error: Exception) -> NoReturn:
     """Raise what a writer raised, so that it ends the job with the writer's name: what it was to send is not sent.
 
@@ -218,6 +262,11 @@ def chosen(conf: Configuration) -> dict[str, PluginClass]:
     without_choice = conf.copy()
     without_choice.set("plugin.includes", "|".join(ids))
     return enabled(without_choice, "indexwriter")
+
+
+def local_indexes(conf: Configuration) -> str:
+    """Return the writers that run whose index is a folder or a file of this machine, as a sentence has them."""
+    return " and ".join(name for name in chosen(conf) if name in _ON_DISK)
 
 
 def _configured(conf: Configuration) -> Iterator[_Configured]:

@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, NamedTuple
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from nutch2py.backends.analysis import Analyzer
-from nutch2py.backends.index_folder import EXACT_FIELDS, MAX_WEIGHT, MIN_WEIGHT, TERMS, TEXT_FIELDS
+from nutch2py.backends.index_folder import EXACT_FIELDS, FACET, MAX_WEIGHT, MIN_WEIGHT, NEAR, TERMS, TEXT_FIELDS
+from nutch2py.backends.sketch import sketch_of, words_of
 from nutch2py.conf import Configuration
 from nutch2py.document import NutchDocument
+from nutch2py.errors import ConfigurationError
 
 _MAX_EXACT = 1_000  # characters; a longer value is none that anybody types
 _MAX_OTHER = 20_000
+SKETCHES = "index.sketches"
+_FOLDERS = 4  # of a path
 _NOT_SEARCHED = frozenset({"id", "boost", "tstamp", "content", "maintext", "rawcontent"})
-_DATES = ("date", "publishedDate", "lastModified", "tstamp")
+DEFAULT_FIELDS, DEFAULT_POWER = ("pagerank",), 0.35
+DATES = ("date", "publishedDate", "lastModified", "tstamp")
+"""Fields that say when a page was written, the surest first, or at last when it was fetched."""
 
 
 class SearchFields(NamedTuple):
     """``texts``: field of TEXT_FIELDS -> its values, as terms with blanks between; ``other``: terms ``field=word``.
 
     ``exact``: whole values, ``field=value``. ``weight``: what relevance is multiplied by. ``date``: seconds since 1970
-    of when a page was written, as far as is known, or fetched; 0: unknown.
+    of when a page was written, as far as is known, or fetched; 0: unknown. ``facets``: by name, what it is narrowed by.
+    ``near``: the sketch of the main text, or else of the text; "" of none.
     """
 
     texts: dict[str, list[str]]
@@ -31,29 +39,45 @@ class SearchFields(NamedTuple):
     exact: list[str]
     weight: float
     date: int
+    facets: dict[str, list[str]]
+    near: str
 
 
 class Weights:
-    """What the relevance of a document is multiplied by: the product of ``index.weight.fields`` ^ a power."""
+    """What the relevance of a document is multiplied by: the product of ``index.weight.fields``, each ^ a power.
+
+    ``powers``: by field, in the order given: what stands behind ``^``, else ``index.weight.power``.
+    """
 
     def __init__(self, conf: Configuration) -> None:
-        self.fields = conf.get_strings("index.weight.fields", ("boost", "pagerank"))
-        self.power = conf.get_float("index.weight.power", 0.02)
+        usual = conf.get_float("index.weight.power", DEFAULT_POWER)
+        self.powers: dict[str, float] = {}
+        for given in conf.get_strings("index.weight.fields", DEFAULT_FIELDS):
+            name, caret, power = given.partition("^")
+            try:
+                self.powers[name.strip()] = float(power) if caret else usual
+            except ValueError:
+                raise ConfigurationError(
+                    f"index.weight.fields has {given!r}: write field or field^power, as pagerank^0.25"
+                ) from None
+
+    def __str__(self) -> str:
+        return " · ".join(f"{name} ^ {power:g}" for name, power in self.powers.items()) or "1"
 
     def of(self, document: NutchDocument) -> float:
         """Return the weight; a field that is absent or no number counts as 1."""
         weight = 1.0
-        for name in self.fields:
+        for name, power in self.powers.items():
             try:
                 value = float(document.get(name) or 1.0)
             except ValueError:
                 continue
             if not math.isnan(value):
-                weight *= min(max(value, MIN_WEIGHT), MAX_WEIGHT) ** self.power
+                weight *= min(max(value, MIN_WEIGHT), MAX_WEIGHT) ** power
         return min(max(weight, MIN_WEIGHT), MAX_WEIGHT)
 
 
-def search_fields(document: NutchDocument, analyzer: Analyzer, weights: Weights) -> SearchFields:
+def search_fields(document: NutchDocument, analyzer: Analyzer, weights: Weights, sketches: bool = True) -> SearchFields:
     """Return what a document is found by. Texts are cut by the rules of its language (``lang``)."""
     lang = document.get("lang") or "en"
 
@@ -61,20 +85,41 @@ def search_fields(document: NutchDocument, analyzer: Analyzer, weights: Weights)
         return analyzer.words(text, lang)
 
     texts: dict[str, list[str]] = {}
+    content: list[list[str]] = []
     exact: list[str] = []
     other: list[str] = []
     for name, values in document:
         if name in TEXT_FIELDS:
             if name == "url":
                 values = [unquote(value, errors="ignore")[:2000] for value in values]
-            texts[name] = [" ".join(words(value)) for value in values]
+            cut = [words(value) for value in values]
+            texts[name] = [" ".join(each) for each in cut]
+            content = cut if name == "content" else content
         elif name in EXACT_FIELDS:
             exact.extend(f"{name}={value.lower()}" for value in values if len(value) <= _MAX_EXACT)
         elif name not in _NOT_SEARCHED:
             other.extend(_named(name, value[:_MAX_OTHER], words) for value in values)
     for host in document.values("host"):
         exact.extend(f"site={domain}" for domain in _domains(host.lower()))
-    return SearchFields(texts, other, exact, weights.of(document), _date(document))
+    date = date_of(document)
+    facets = {
+        name: [value for value in document.values(name) if 0 < len(value) <= _MAX_EXACT]
+        for name in ("host", "lang", "type")
+    }
+    facets["type"] = [value for value in facets["type"] if "/" in value]
+    facets["path"], facets["date"] = _folders(document.get("url") or ""), _periods(date)
+    exact.extend(f"{name}={value.lower()}" for name in ("path", "date") for value in facets[name])
+    near = _sketch(document, content) if sketches else ""
+    if near:
+        exact.append(f"near={near}")
+    return SearchFields(texts, other, exact, weights.of(document), date, facets, near)
+
+
+def _sketch(document: NutchDocument, content: list[list[str]]) -> str:
+    main = document.get("maintext")
+    if main:
+        return sketch_of(words_of(main), main)
+    return sketch_of(chain.from_iterable(content), " ".join(document.values("content")))
 
 
 def _named(name: str, value: str, words: Callable[[str], list[str]]) -> str:
@@ -86,13 +131,45 @@ def _domains(host: str) -> list[str]:
     return [".".join(labels[i:]) for i in range(len(labels))]
 
 
-def _date(document: NutchDocument) -> int:
-    for name in _DATES:
+def date_of(document: NutchDocument) -> int:
+    """Return when a page was written, as far as is known, or fetched: seconds since 1970, 0 where nothing says so."""
+    for name in DATES:
         try:
             return int(datetime.fromisoformat(document.get(name) or "").timestamp())
         except (ValueError, OverflowError):
             continue
     return 0
+
+
+def _folders(url: str) -> list[str]:
+    """Return ``host/folder/`` of a page and of what is around it.
+
+    >>> _folders("http://a.org/docs/api/x.html")
+    ['a.org/docs/', 'a.org/docs/api/']
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return []
+    names = [name for name in parts.path.split("/")[1:-1] if name][:_FOLDERS]
+    host = parts.netloc.rpartition("@")[2]
+    folders = ["/".join([host, *names[:end], ""]) for end in range(1, len(names) + 1)]
+    return [folder for folder in folders if host and len(folder) <= _MAX_EXACT]
+
+
+def _periods(date: int) -> list[str]:
+    """Return year and month of a date, in UTC; nothing where it is unknown.
+
+    >>> _periods(1_000_000_000), _periods(0)
+    (['2001', '2001-09'], [])
+    """
+    if not date:
+        return []
+    try:
+        month = datetime.fromtimestamp(date, UTC).strftime("%Y-%m")
+    except (ValueError, OverflowError, OSError):
+        return []
+    return [month[:-3], month]
 
 
 class ServerTerms:
@@ -101,16 +178,18 @@ class ServerTerms:
     def __init__(self, conf: Configuration) -> None:
         self.wanted = conf.get_bool("index.terms", True)
         self._analyzer, self._weights = Analyzer.of(conf), Weights(conf)
+        self._sketches = conf.get_bool(SKETCHES, True)
 
     def of(self, document: NutchDocument) -> dict[str, str | list[str]]:
         """Return the fields of a document, none where they are not wanted."""
         if not self.wanted:
             return {}
-        found = search_fields(document, self._analyzer, self._weights)
+        found = search_fields(document, self._analyzer, self._weights, self._sketches)
         fields: dict[str, str | list[str]] = {f"{TERMS}{name}": values for name, values in found.texts.items()}
         fields |= {f"{TERMS}exact": found.exact, f"{TERMS}other": found.other}
         fields |= {f"{TERMS}weight": str(found.weight), f"{TERMS}date": str(found.date)}
-        fields[f"{TERMS}analysis"] = self._analyzer.version
+        fields |= {f"{TERMS}{FACET}{name}": found.facets[name] for name in ("path", "date")}
+        fields |= {NEAR: found.near, f"{TERMS}analysis": self._analyzer.version}
         return {name: value for name, value in fields.items() if value}
 
 

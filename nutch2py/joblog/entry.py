@@ -27,11 +27,12 @@ class JobEntry:
     ``ended`` (None while it runs, and for one that was killed) and ``seen``, the last sign of life, are ms since 1970
     by the clock of ``host``. ``pid``, ``user``: whose process it was. ``exit_code``: None until it has ended;
     ``message``: why it failed, in one line, without secrets. ``done``: rows that its step at work has done (the one
-    that did most, when it has ended), of about ``expected``. ``notes``: how its tasks go in their own words while it
-    runs, of a fetch pages a second, queues (hosts that have something to ask), requests under way, errors by kind and
-    the time left, of 16 tasks at most. ``counters``: by group and name, of the steps that are
-    done. ``cpu_ms``: CPU time of its process and the children that have ended, of tasks on Hadoop too; ``peak_bytes``:
-    the most memory that one process of it had. ``figures``: of the table when it had ended, None when not known.
+    that did most, when it has ended; 0 on Hadoop), of about ``expected``.
+    ``notes``: how its tasks go in their own words while it runs, of a fetch pages a second, queues (hosts that have
+    something to ask), requests under way, errors by kind and the time left, of 16 tasks at most. ``counters``: by
+    group and name, of the steps that are done. ``cpu_ms``: CPU time of its process and the children that have ended,
+    of tasks on Hadoop too; ``peak_bytes``: the most memory that one process of it had. ``figures``: of the table when
+    it had ended, None when not known.
     """
 
     id: str

@@ -264,13 +264,16 @@ def keeping(ledger: Ledger, token: str = "", figures: Callable[[], Figures | Non
         ACCOUNT.reset(before)
 
 
-def note(*, figures: Figures | None = None, exit_code: int = 0) -> None:
+def note(
+    *, figures: Figures | None = None, exit_code: int = 0, counters: Mapping[str, Mapping[str, int]] | None = None
+) -> None:
     """Let the entry of the job in this thread, if there is one, have what the job itself found of the table.
 
-    ``exit_code``: of a job that is finished and had nothing to do.
+    ``exit_code``: of a job that is finished and had nothing to do; ``counters``: of a job without steps.
     """
     account = ACCOUNT.get()
     if isinstance(account, Ledger):
+        account.step_ends(counters or {})
         account.figures, account.exit_code = figures or account.figures, exit_code or account.exit_code
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from nutch2py.fetcher.distribution import SIZES_GROUP, SUM, TIMES_GROUP, buckets
+from nutch2py.fetcher.troubles import HOSTS_GROUP
 from nutch2py.joblog.entry import JobEntry, JobState
 from nutch2py.joblog.figures import Figures
 
@@ -116,7 +117,7 @@ def _jobs(text: _Text, crawl: Mapping[str, str], entries: Sequence[JobEntry]) ->
     numbers = Counter((entry.job, str(entry.state)) for entry in entries)
     states = (({**crawl, "job": job, "state": state}, count) for (job, state), count in sorted(numbers.items()))
     text.gauge("jobs_logged", f"Jobs by state, of the newest {_LOOKED_AT} in the log.", states)
-    groups = {group for group, _, _ in DISTRIBUTIONS.values()}
+    groups = {group for group, _, _ in DISTRIBUTIONS.values()} | {HOSTS_GROUP}  # hosts would be labels without end
     counters = (
         ({**crawl, "job": job, "group": group, "name": name}, float(amount))
         for job, entry in newest_over.items()

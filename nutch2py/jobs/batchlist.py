@@ -134,6 +134,11 @@ class BatchLists:
 
     # lists
 
+    @property
+    def cuts_itself(self) -> bool:
+        """Whether the store cuts a range of keys without reading all of them."""
+        return self.store.row_estimate() is not None
+
     def complete(self, batch_id: str) -> bool:
         """Tell whether the list of a batch holds every row that carries its marks."""
         state = self.state(batch_id)
@@ -143,8 +148,7 @@ class BatchLists:
         """Cut a list into about ``count`` parts, in the order of the list."""
         whole = Query(frozenset({BatchEntry.key}), prefix_range(f"l/{_name(batch_id)}/"))
         state = self.state(batch_id)
-        if count > 1 and state is not None and state.count >= _MANY and self.store.row_estimate() is None:
-            # such a store would read the keys of the whole list to cut it
+        if count > 1 and state is not None and state.count >= _MANY and not self.cuts_itself:
             cuts = [*self._cuts(whole.range, -(-state.count // count))]
             cuts = (
                 [cuts[len(cuts) * part // (2 * count)] for part in range(2 * count)] if len(cuts) > 2 * count else cuts

@@ -14,7 +14,7 @@ from functools import partial
 from typing import NamedTuple
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import LockedError, StoreError, UnknownBatchError
+from nutch2py.errors import LockedError, NutchError, StoreError, UnknownBatchError
 from nutch2py.joblog.ledger import Ledger, keeping
 from nutch2py.jobs.batchlist import BatchLists, BatchState, State
 from nutch2py.jobs.journal import finish
@@ -98,6 +98,16 @@ def begin(
             if not lenient:
                 raise unknown
         yield CrawlTables(store, lists, unknown, held.check)
+
+
+@contextmanager
+def refusals(conf: Configuration, work: Work, batch_id: str = "") -> Iterator[None]:
+    """Let the log of a crawl have a job that is refused in the block, before it begins."""
+    try:
+        yield
+    except NutchError as error:
+        Ledger(conf, work.name, batch_id, quiet=True).ends(error)
+        raise
 
 
 def check_crawl(store: DataStore[WebPage]) -> None:

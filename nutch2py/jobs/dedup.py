@@ -160,6 +160,7 @@ class DeduplicationJob(_Duplicates):
                 ranked = [key for _, key in by_rank(rows, self.order)]
                 if old[ranked[0]] is not None:
                     mark(batch, ranked[0], signature, None)
+                    self.count("DeduplicationJob", "freed")
                 for key in ranked[1:]:
                     if old[key] != f"{signature} {ranked[0]}":
                         mark(batch, key, signature, ranked[0])

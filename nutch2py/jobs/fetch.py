@@ -22,10 +22,11 @@ from nutch2py.fetcher.fetcher import Fetcher, FetchItem, Rows
 from nutch2py.fetcher.http_settings import check_agent
 from nutch2py.fetcher.queue_keys import BY_HOST
 from nutch2py.fetcher.queues import HostSettings
+from nutch2py.fetcher.troubles import Troubles
 from nutch2py.fetcher.warc import check_folder
 from nutch2py.jobs.allowed import noting_gate
 from nutch2py.jobs.batchlist import BatchLists, mark_condition, rows_of_batch
-from nutch2py.jobs.beginning import begin
+from nutch2py.jobs.beginning import begin, refusals
 from nutch2py.jobs.job_lines import JobLines
 from nutch2py.jobs.page_sink import PageSink
 from nutch2py.jobs.works import FETCH, FETCH_REDIRECTS
@@ -34,12 +35,14 @@ from nutch2py.mapreduce.held import Holder
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import ALL, NUMBER, SEVERAL, BatchParameters, JobParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol, partition_key
+from nutch2py.mapreduce.steps import ACCOUNT
 from nutch2py.plugin_guard import PluginError
 from nutch2py.ranges import LONG
 from nutch2py.reporting import warn
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_host, unreverse_url
 from nutch2py.url.partition import URLPartitioner, seed_of
+from nutch2py.url.url_filters import LINKS_GROUP
 from nutch2py.webpage import INJECTED_SITEMAP, CrawlStatus, Host, Mark, WebPage
 
 _ROWS = 100  # rows read at once for the queues
@@ -95,7 +98,7 @@ class FetchParameters(BatchParameters):
 
 
 class FetcherJob(TableJob[FetchParameters]):
-    """Marked rows to partitions, partitions to the web, pages to the table."""
+    """Marked rows to partitions, partitions to the web, pages to the table; puts out the troubles of each partition."""
 
     INTERNAL_PROTOCOL = SortedTextProtocol
     SORT_VALUES = True
@@ -155,7 +158,9 @@ class FetcherJob(TableJob[FetchParameters]):
             for group, spread in ((TIMES_GROUP, report.times), (SIZES_GROUP, report.sizes)):
                 for name, amount in spread.counts.items():
                     self.count(group, name, amount)
-        yield from ()
+            for name, amount in report.links.items():
+                self.count(LINKS_GROUP, name, amount)
+            yield from report.troubles.told()
 
     def _done(self, item: FetchItem) -> None:
         """Count a page that is written."""
@@ -218,6 +223,18 @@ def _shared_host(conf: Configuration, batch_id: str, queues: str, other: Holder)
     return shared and f"both would ask {shared}"
 
 
+def _take_troubles(result: JobResult) -> None:
+    """Put together what the partitions had trouble with, as counters; their number would be too much for Hadoop's."""
+    troubles = Troubles()
+    for reason, counted in result.output:
+        troubles.take(reason, counted)
+    result.output = []
+    found = troubles.counters()
+    result.add_counters(found)
+    if (account := ACCOUNT.get()) is not None:
+        account.step_ends(found)
+
+
 def fetch(
     conf: Configuration,
     batch_id: str,
@@ -233,11 +250,12 @@ def fetch(
 
     ``warc``: a folder for WARC files, "" for none.
     """
-    check_agent(conf)
     warc = warc or conf.get_trimmed("fetcher.warc.dir")
     warc = str(conf.absolute(warc)) if warc else ""
-    if warc:
-        check_folder(warc)
+    with refusals(conf, FETCH, batch_id):
+        check_agent(conf)
+        if warc:
+            check_folder(warc)
     log = JobLines("FetcherJob")
     log.line("fetching all" if batch_id == ALL else f"batchId: {batch_id}")
     queues = conf.get_trimmed("fetcher.queue.mode", BY_HOST)
@@ -273,6 +291,7 @@ def fetch(
                 FetcherJob, conf, splits, parameters, title="FetcherJob", expected=expected and 2 * expected,
                 reducers=tasks,
             )  # fmt: skip
+        _take_troubles(result)
         log.line(result.summary("FetcherStatus") or "nothing to fetch")
         log.finished()
         return result

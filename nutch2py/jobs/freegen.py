@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from nutch2py.conf import Configuration
 from nutch2py.jobs.beginning import CrawlTables
+from nutch2py.jobs.due_rows import Looking
 from nutch2py.jobs.generate import GenerateParameters, GenerateResult, GeneratorJob, checked_batch_id, make_batch
 from nutch2py.jobs.inject import inject
 from nutch2py.jobs.job_lines import JobLines
@@ -19,7 +20,7 @@ from nutch2py.mapreduce.driver import map_tasks, reduce_tasks
 from nutch2py.mapreduce.hadoop import local_copy
 from nutch2py.mapreduce.job import Pair
 from nutch2py.mapreduce.protocol import descending
-from nutch2py.mapreduce.splits import FileSplit, Split, read_lines, split_files
+from nutch2py.mapreduce.splits import FileSplit, read_lines, split_files
 from nutch2py.plugin_guard import PluginError
 from nutch2py.table.clock import now_ms
 from nutch2py.url.keys import reverse_url
@@ -92,8 +93,8 @@ def freegen(
         inject(conf, str(path), filter_urls=filter_urls, normalize=normalize)
         log = JobLines("FreeGenerator")
 
-        def rows(_: CrawlTables) -> tuple[list[Split], int | None]:
-            return [*split_files(seed_files(path), map_tasks(conf))], None
+        def rows(_: CrawlTables) -> Looking:
+            return Looking([*split_files(seed_files(path), map_tasks(conf))])
 
         made = make_batch(conf, log, FreeGeneratorJob, parameters, rows)
         if taken := made.count("generator", "already_generated"):

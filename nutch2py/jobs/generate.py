@@ -25,10 +25,12 @@ from nutch2py.errors import ConfigurationError, UsageError
 from nutch2py.joblog.ledger import note
 from nutch2py.jobs.batch_writing import BatchWriterJob, BatchWriterParameters
 from nutch2py.jobs.batchlist import UNLISTED, BatchLists, BatchState, StaleMarks, State, chosen_prefix
-from nutch2py.jobs.beginning import CrawlTables, begin
+from nutch2py.jobs.beginning import CrawlTables, begin, refusals
 from nutch2py.jobs.chosen import Block, BlockWriter, blocks_of, cut, read_lines
 from nutch2py.jobs.chosen import splits as chosen_splits
-from nutch2py.jobs.due_rows import DueReader, splits_of
+from nutch2py.jobs.clearing import forget
+from nutch2py.jobs.due_rows import UNLISTED as UNLISTED_ROWS
+from nutch2py.jobs.due_rows import DueReader, DueRows, Looking, choose
 from nutch2py.jobs.job_lines import JobLines
 from nutch2py.jobs.selection import NO_LIMIT, SEPARATOR, Entry, Selection, entry_text, url_and_moved
 from nutch2py.jobs.works import GENERATE
@@ -36,12 +38,12 @@ from nutch2py.mapreduce.driver import JobResult, map_tasks, reduce_tasks, run_jo
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import ALL, NUMBER, SEVERAL, TIME, BatchParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol, descending, partition_key, partition_name
-from nutch2py.mapreduce.splits import DueSplit, Split, range_splits
+from nutch2py.mapreduce.splits import DueSplit, Split
 from nutch2py.plugin_guard import PluginError
 from nutch2py.reporting import warn
 from nutch2py.schedule.fetch_schedule import check_schedule, fetch_schedule
 from nutch2py.scoring.scoring_filters import ScoringFilters
-from nutch2py.table import KeyRange, Query, prefix_range
+from nutch2py.table import KeyRange, prefix_range
 from nutch2py.table.clock import now_ms
 from nutch2py.url.keys import reverse_url, unreverse_url
 from nutch2py.url.partition import seed_of
@@ -98,13 +100,14 @@ class GeneratorJob(TableJob[GenerateParameters]):
         # more than a task is to hold: the reduce tasks cut
         self.streamed = limit > _MOST_HELD and (self.max_count <= 0 or limit < NO_LIMIT)
         self.fields = generator_fields(conf)
+        self.reader: DueReader | None = None
 
     def pages(self, split: Split) -> Pages:
         """Yield the rows of a split; of the index of what is due, as many as can be chosen."""
         if not isinstance(split, DueSplit):
             return super().pages(split)
-        reader = DueReader(self.store, split.spans, self.fields)
-        if self.scoring.sorts_by_score:
+        self.reader = reader = DueReader(self.store, split, self.fields)
+        if self.scoring.sorts_by_score and reader.best_first:
             self.streamed = self.parameters.limit == NO_LIMIT and self.streamed  # what is chosen says where to end
             reader.ends_by(self.selection, self.scoring, self.min_score)
         return self.readable_pages(reader)
@@ -179,6 +182,8 @@ class GeneratorJob(TableJob[GenerateParameters]):
                 yield self.bucket(group, url), f"{text}{SEPARATOR}{group}"
             else:
                 selection.add(Entry(text, group))
+        if self.reader is not None and self.reader.unlisted:
+            counts[UNLISTED_ROWS] = self.reader.unlisted
         for name, amount in counts.items():
             self.count("generator", name, amount)
         for entry in selection.best():
@@ -282,9 +287,10 @@ def generate(
     if mode not in ("host", "domain"):
         warn(f"Unknown generator.max.count mode '{mode}', using mode=host")
         conf.set("generate.count.mode", "host")
-    if conf.get_int("generate.max.count", -1) == 0:
-        raise ConfigurationError("generate.max.count is 0, which lets no URL through: set it to -1 for no limit")
-    check_schedule(conf)
+    with refusals(conf, GENERATE, batch_id):
+        if conf.get_int("generate.max.count", -1) == 0:
+            raise ConfigurationError("generate.max.count is 0, which lets no URL through: set it to -1 for no limit")
+        check_schedule(conf)
     log = JobLines("GeneratorJob")
     log.line("Selecting best-scoring urls due for fetch.")
     log.line("starting")
@@ -307,11 +313,10 @@ def generate(
         seed=seed_of(conf, batch_id),
     )
 
-    def rows(tables: CrawlTables) -> tuple[list[Split], int | None]:
+    def rows(tables: CrawlTables) -> Looking:
         by_score = ScoringFilters(conf).sorts_by_score and not sitemap
-        splits, expected, told = splits_of(conf, tables.store, due, parameters.limit if by_score else NO_LIMIT)
-        log.line(told)
-        return splits or range_splits(tables.store, Query(generator_fields(conf)), map_tasks(conf)), expected
+        limit = parameters.limit if by_score else NO_LIMIT
+        return DueRows(conf, tables.store, due, limit, generator_fields(conf))
 
     return make_batch(conf, log, GeneratorJob, parameters, rows)
 
@@ -330,9 +335,9 @@ def make_batch(
     log: JobLines,
     job: type[GeneratorJob],
     parameters: GenerateParameters,
-    rows: Callable[[CrawlTables], tuple[list[Split], int | None]],
+    rows: Callable[[CrawlTables], Looking],
 ) -> GenerateResult:
-    """Run a job that chooses rows and makes a batch of them; ``rows``: what it reads, and how many rows that is."""
+    """Run a job that chooses rows and makes a batch of them; ``rows``: what it reads."""
     batch_id = parameters.batch_id
     with begin(conf, GENERATE, batch_id=batch_id) as tables:
         store, batches = tables.store, tables.lists
@@ -345,13 +350,13 @@ def make_batch(
         if before is not None and before.state == State.GENERATING:
             log.line(f"making batch {batch_id} anew, which was interrupted")
             batches.take_back(store, batch_id, tables.check)
-        batches.forget(batch_id)
+        forget(conf, batches, batch_id, GeneratorJob.title)
         batches.set_state(batch_id, State.GENERATING)
-        splits, expected = rows(tables)
-        result = run_job(job, conf, splits, parameters, title=job.title, expected=expected)
+        blocks = prefix_range(chosen_prefix(batch_id))
+        result = choose(conf, log, job, parameters, rows(tables), lambda: batches.delete(blocks))
         _write_batch(conf, lists=batches, parameters=parameters, result=result)
         tables.check()
-        batches.delete(prefix_range(chosen_prefix(batch_id)))
+        batches.delete(blocks)
         count = result.count("generator", "generated")
         foreign = result.count("generator", "own_marks") > 0
         if count or foreign:

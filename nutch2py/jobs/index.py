@@ -9,21 +9,22 @@ from dataclasses import dataclass, replace
 from nutch2py.conf import Configuration
 from nutch2py.errors import LockedError
 from nutch2py.indexer.building import DocumentBuilder, IndexAction, is_gone
-from nutch2py.indexer.index_writers import IndexWriters, chosen
+from nutch2py.indexer.index_writers import IndexWriters, local_indexes
 from nutch2py.jobs.batchlist import BatchLists, BatchState, State
 from nutch2py.jobs.beginning import begin
+from nutch2py.jobs.clearing import forget
+from nutch2py.jobs.index_scores import index_scores
 from nutch2py.jobs.job_lines import JobLines
 from nutch2py.jobs.locks import holding
 from nutch2py.jobs.works import INDEX_ALL, INDEX_BATCH
 from nutch2py.mapreduce.driver import JobResult, map_tasks, merge_counters, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
-from nutch2py.mapreduce.parameters import ALL, REINDEX, BatchParameters, JobParameters
+from nutch2py.mapreduce.parameters import ALL, REINDEX, SCORES, BatchParameters, JobParameters
 from nutch2py.mapreduce.splits import Split, range_splits
 from nutch2py.plugin_guard import PluginError
 from nutch2py.table import MarkCondition, Query
 from nutch2py.webpage import Mark, WebPage
 
-_ON_DISK = ("indexer-embedded", "indexer-csv", "indexer-jsonl")
 _STATE = frozenset({WebPage.markers, WebPage.status, WebPage.parse_status, WebPage.batch_id})
 
 
@@ -57,7 +58,7 @@ class IndexerJob(TableJob[IndexParameters]):
     @classmethod
     def local_outputs(cls, conf: Configuration, parameters: JobParameters) -> str:
         """Return the writers that run whose index is a folder or a file."""
-        return " and ".join(name for name in chosen(conf) if name in _ON_DISK)
+        return local_indexes(conf)
 
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
         """Write each document and delete; the index mark is set when the index has committed them."""
@@ -114,11 +115,16 @@ def _let_go(conf: Configuration, lists: BatchLists, batch_id: str, before: list[
         if state.state == State.UPDATED and batch_id in (ALL, REINDEX, state.batch_id):
             with suppress(LockedError), holding(conf, lists, INDEX_BATCH.on(state.batch_id)):
                 if lists.state(state.batch_id) == state:
-                    lists.forget(state.batch_id)
+                    forget(conf, lists, state.batch_id, "IndexingJob")
 
 
 def index(conf: Configuration, batch_id: str) -> JobResult:
-    """Index a batch, every updated row (``-all``) or every parsed row (``-reindex``); return the counters."""
+    """Index a batch, every updated row (``-all``) or every parsed row (``-reindex``); return the counters.
+
+    ``-scores``: see :func:`nutch2py.jobs.index_scores.index_scores`.
+    """
+    if batch_id == SCORES:
+        return index_scores(conf)
     log = JobLines("IndexingJob", announce=False)
     log.line("starting")
     # pages that are gone carry no update mark: they are looked for before a batch is called unknown

@@ -9,6 +9,7 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import StoreError
 from nutch2py.indexer.filters.index_pagerank import MEAN_ROW
 from nutch2py.joblog.kept import keep_part
+from nutch2py.joblog.ledger import note
 from nutch2py.joblog.overview import Overview
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.job_lines import JobLines
@@ -82,6 +83,7 @@ def _in_memory(conf: Configuration, log: JobLines, check: Callable[[], None]) ->
     known = read_graph(conf, store)
     graph = known.build()
     log.line(f"{graph.pages} pages, {graph.links} links, in memory")
+    note(counters={"pagerank": {"pages": graph.pages, "links": graph.links}})  # as those of a job by MapReduce
     iterations, tolerance = _ends(conf)
     ranks, done, change = compute(graph, PageRankModel.of(conf), iterations, tolerance, _reporter(log))
     written = write_ranks(store, known, ranks, conf.get_bool("pagerank.update.score"), check)

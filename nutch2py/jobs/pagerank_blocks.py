@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 PREFIX = "r/"
 LINKS, KEYS = "r/e/", "r/k/"
 _DEGREES, _RANKS = "r/c/", "r/r/"
+CUTS = [f"{LINKS}{byte:02x}" for byte in range(256)]
+"""Keys that cut the rows of links, by far the most, into parts of like size: a block is named by a digest."""
 INTERNAL, EXTERNAL = "i", "x"
 PAGES_PER_BLOCK = 65_536
 """A number of a page within its block is a 16-bit one."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -19,6 +19,16 @@ from nutch2py.jobs import pagerank_blocks
 from nutch2py.jobs.batchlist import pack, unpack
 from nutch2py.jobs.pagerank_blocks import EXTERNAL, INTERNAL, BlockLinks, BlockStore, block_name, pack_keys
 from nutch2py.jobs.pagerank_links import FIELDS, LinkRules, PageLinks
+from nutch2py.jobs.pagerank_sites import (
+    COUNTS,
+    OpenSite,
+    OpenSites,
+    SiteRuns,
+    closed_left_out,
+    counted,
+    open_sites,
+    write_counts,
+)
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import NUMBER, JobParameters
 from nutch2py.mapreduce.protocol import SortedTextProtocol
@@ -69,7 +79,8 @@ class LinkGraphJob(TableJob[LinkGraphParameters]):
 
     The map side numbers the pages of its range and puts hashes of pages, and of targets of links, into buckets by their
     first bits. First reduce step: within a bucket, links find their targets; those to rows that are no pages are
-    dropped. Second: the links of a block come together and are written.
+    dropped, and so is navigation (see :mod:`nutch2py.jobs.pagerank_sites`), but for that which the map side has left
+    out. Second: the links of a block come together and are written.
 
     A map task holds the keys of a block and ``LINKS_HELD`` links; a reduce task the pages of a bucket, 24 bytes each,
     and the links of one record, then those that it gathers, again ``LINKS_HELD``.
@@ -89,7 +100,7 @@ class LinkGraphJob(TableJob[LinkGraphParameters]):
 
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
         """Yield the arrays of each block; a row that is no page loses its rank."""
-        block = _PageBlock(self.digest, self.bits)
+        block = _PageBlock(self.digest, self.bits, self.rules.navigation)
         with self.store.batch(self.check_held) as batch:
             for key, page in pages:
                 if not self.rules.is_page(page):
@@ -99,7 +110,7 @@ class LinkGraphJob(TableJob[LinkGraphParameters]):
                     continue
                 if block.full():
                     yield from block.finish()
-                    block = _PageBlock(self.digest, self.bits)
+                    block = _PageBlock(self.digest, self.bits, self.rules.navigation)
                 elif block.links_held >= pagerank_blocks.LINKS_HELD:
                     yield from block.links()
                 block.add(key, self.rules.links(key, page))
@@ -120,21 +131,29 @@ class LinkGraphJob(TableJob[LinkGraphParameters]):
 
     def _find_targets(self, values: Iterator[str]) -> Iterator[Pair]:
         """Yield the links of a bucket, under the block that they lead from."""
-        pages, targets = _BucketPages(), None
-        for value in values:
-            kind, block, hashes, numbers = _read_hashes(value)
-            if kind == _PAGES:
-                pages.add(block, hashes, numbers)
-                continue
-            if targets is None:
-                targets = pages.build()
-                self.count("pagerank", "collisions", targets.collisions)
-            packed, found = targets.pack(hashes, numbers)
-            self.count("pagerank", "links_left_out", len(hashes) - found)
-            if found:
-                yield block, kind + base64.b64encode(packed).decode("ascii")
-        if targets is None:
-            self.count("pagerank", "collisions", pages.build().collisions)
+        pages = _BucketPages()
+        value = next(values, "")
+        while value.startswith(_PAGES):
+            pages.add(*_read_hashes(value)[1:])
+            value = next(values, "")
+        targets = pages.build()
+        self.count("pagerank", "collisions", targets.collisions)
+        sites = OpenSites(targets.find, self.rules.navigation)
+        while value.startswith(COUNTS):
+            sites.add(value)
+            value = next(values, "")
+        sites.finish()
+        while value:
+            kind, name, hashes, numbers = _read_hashes(value)
+            block, _, site = name.partition("/")
+            places, found = targets.find(hashes)
+            places, numbers = places[found], numbers[found]
+            kept = ~sites.left_out(site, block, places, numbers, kind == EXTERNAL)
+            places, numbers = places[kept], numbers[kept]
+            self.count("pagerank", "links_left_out", len(hashes) - len(places))
+            if len(places):
+                yield block, kind + base64.b64encode(targets.pack(places, numbers)).decode("ascii")
+            value = next(values, "")
 
     def _write(self, batch: WriteBatch, block: str, values: Iterator[str]) -> None:
         """Write the links of a block."""
@@ -161,12 +180,13 @@ class LinkGraphJob(TableJob[LinkGraphParameters]):
 class _PageBlock:
     """The pages of a block while a map task reads them, and links of theirs that were not handed on yet."""
 
-    def __init__(self, digest: Callable[[str], bytes], bits: int) -> None:
-        self._digest, self._bits = digest, bits
+    def __init__(self, digest: Callable[[str], bytes], bits: int, share: float) -> None:
+        self._digest, self._bits, self._share = digest, bits, share
         self._keys: list[str] = []
         self._characters = 0
         self._targets = {INTERNAL: bytearray(), EXTERNAL: bytearray()}
         self._sources = {INTERNAL: array("H"), EXTERNAL: array("H")}
+        self._sites = SiteRuns()
         self.links_held = 0
 
     def full(self) -> bool:
@@ -176,6 +196,7 @@ class _PageBlock:
     def add(self, key: str, links: PageLinks) -> None:
         """Add a page and its links."""
         number = array("H", (len(self._keys),))
+        self._sites.add(len(self._keys), key, links)
         self._keys.append(key)
         self._characters += len(key)
         for kind, targets in ((INTERNAL, links.internal), (EXTERNAL, links.external)):
@@ -185,35 +206,79 @@ class _PageBlock:
                 self.links_held += len(targets)
 
     def links(self) -> Iterator[Pair]:
-        """Yield the links that are held, by buckets."""
-        for kind, targets in self._targets.items():
-            yield from self._buckets(kind, bytes(targets), self._sources[kind].tobytes())
+        """Yield the links that are held, by buckets; navigation only of sites that may have more pages elsewhere."""
+        import numpy as np
+
+        held = {
+            kind: (np.frombuffer(targets, "<u8"), np.frombuffer(self._sources[kind], np.uint16))
+            for kind, targets in self._targets.items()
+        }
+        open_ = open_sites(self._sites, self._keys, self._digest) if self._share < 1 and self._sites.starts else []
+        for site in open_:
+            own = {kind: _of_site(site, *links) for kind, links in held.items()}
+            if site.linking:
+                yield from self._counts(site, [*own.values()])
+            for kind, links in own.items():
+                yield from self._buckets(kind, *links, site.name)
+        for kind, links in held.items():
+            yield from self._buckets(kind, *(self._closed(open_, *links, kind == EXTERNAL) if open_ else links))
             self._targets[kind], self._sources[kind] = bytearray(), array("H")
+        self._sites = SiteRuns()
         self.links_held = 0
+
+    def _closed(self, open_: list[OpenSite], hashes: Hashes, numbers: Numbers, once: bool) -> tuple[Hashes, Numbers]:
+        """Return the links of the sites between the open ones, without navigation."""
+        between = slice(_within(open_[0], numbers).stop, _within(open_[-1], numbers).start)
+        hashes, numbers = hashes[between], numbers[between]
+        kept = ~closed_left_out(self._sites, hashes, numbers, self._share, once)
+        return hashes[kept], numbers[kept]
+
+    def _counts(self, site: OpenSite, links: Sequence[tuple[Hashes, Numbers]]) -> Iterator[Pair]:
+        """Yield for every bucket how many pages of a site there are, and how many of them link to what is in it."""
+        hashes, counts, numbers = counted(links)
+        for bucket, piece in enumerate(self._pieces(hashes)):
+            record = write_counts(site, block_name(self._keys[0]), hashes[piece], counts[piece], numbers[piece])
+            yield f"{bucket:04x}", record
 
     def finish(self) -> Iterator[Pair]:
         """Yield what is left of links, and the pages: by buckets their numbers, and their row keys."""
+        import numpy as np
+
         if not self._keys:
             return
         yield from self.links()
-        numbers = array("H", range(len(self._keys))).tobytes()
-        yield from self._buckets(_PAGES, b"".join(map(self._digest, self._keys)), numbers)
+        hashes = np.frombuffer(b"".join(map(self._digest, self._keys)), "<u8")
+        yield from self._buckets(_PAGES, hashes, np.arange(len(self._keys), dtype=np.uint16))
         yield _KEYS + block_name(self._keys[0]), base64.b64encode(pack_keys(self._keys)).decode("ascii")
 
-    def _buckets(self, kind: str, hash_bytes: bytes, number_bytes: bytes) -> Iterator[Pair]:
+    def _buckets(self, kind: str, hashes: Hashes, numbers: Numbers, site: str = "") -> Iterator[Pair]:
+        name = block_name(self._keys[0]) + (f"/{site}" if site else "")
+        for bucket, piece in enumerate(self._pieces(hashes)):
+            if len(piece):
+                data = hashes[piece].astype("<u8").tobytes() + numbers[piece].astype("<u2").tobytes()
+                yield f"{bucket:04x}", f"{kind}{name} {base64.b64encode(data).decode('ascii')}"
+
+    def _pieces(self, hashes: Hashes) -> list[Indices]:
+        """Return which hashes are in each bucket."""
         import numpy as np
 
-        hashes, numbers = np.frombuffer(hash_bytes, dtype="<u8"), np.frombuffer(number_bytes, dtype=np.uint16)
         buckets = (hashes >> np.uint64(64 - self._bits)).astype(np.uint16)
         order = np.argsort(buckets, kind="stable")
-        ends = np.cumsum(np.bincount(buckets, minlength=1 << self._bits))
-        hashes, numbers = hashes[order], numbers[order].astype("<u2")
-        block, start = block_name(self._keys[0]), 0
-        for bucket, end in enumerate(ends.tolist()):
-            if end > start:
-                data = base64.b64encode(hashes[start:end].tobytes() + numbers[start:end].tobytes())
-                yield f"{bucket:04x}", f"{kind}{block} {data.decode('ascii')}"
-            start = end
+        return np.split(order, np.cumsum(np.bincount(buckets, minlength=1 << self._bits))[:-1])
+
+
+def _of_site(site: OpenSite, hashes: Hashes, numbers: Numbers) -> tuple[Hashes, Numbers]:
+    """Return the links of a site's pages."""
+    within = _within(site, numbers)
+    return hashes[within], numbers[within]
+
+
+def _within(site: OpenSite, numbers: Numbers) -> slice:
+    """Return where the links of a site's pages stand; ``numbers`` of pages, ascending."""
+    import numpy as np
+
+    begin, end = np.searchsorted(numbers, [site.begin, site.end]).tolist()
+    return slice(begin, end)
 
 
 class _Targets(NamedTuple):
@@ -225,22 +290,26 @@ class _Targets(NamedTuple):
     numbers: Numbers
     collisions: int
 
-    def pack(self, hashes: Hashes, sources: Numbers) -> tuple[bytes, int]:
-        """Return links with their targets, ordered by these's blocks, and how many there are."""
+    def find(self, hashes: Hashes) -> tuple[Indices, NDArray[np.bool_]]:
+        """Return the place of each hash (any place where there is none), and whether there is one."""
         import numpy as np
 
         if not len(self.hashes):
-            return b"", 0
+            return np.zeros(len(hashes), dtype=np.int64), np.zeros(len(hashes), dtype=bool)
         places = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
-        found = self.hashes[places] == hashes
-        places, sources = places[found], sources[found]
+        return places, self.hashes[places] == hashes
+
+    def pack(self, places: Indices, sources: Numbers) -> bytes:
+        """Return links to the pages at some places, ordered by these's blocks."""
+        import numpy as np
+
         ranks = self.ranks[places]
         order = np.argsort(ranks, kind="stable")
         counts = np.bincount(ranks)
         there = np.flatnonzero(counts)
         table = ([self.blocks[rank] for rank in there.tolist()], counts[there].tolist())
         arrays = sources[order].astype("<u2").tobytes() + self.numbers[places[order]].astype("<u2").tobytes()
-        return pack(msgspec.msgpack.encode((*table, arrays))), len(places)
+        return pack(msgspec.msgpack.encode((*table, arrays)))
 
 
 class _BucketPages:

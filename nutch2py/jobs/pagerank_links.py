@@ -25,6 +25,10 @@ _FETCHED = frozenset(
 )
 
 
+NAVIGATION_SHARE = 0.3
+"""Of the pages of a site that have links: what more of them link to is its navigation."""
+
+
 class PageLinks(NamedTuple):
     """The row keys that a page links to, each once: within its site, and elsewhere."""
 
@@ -42,12 +46,15 @@ class LinkRules:
     ``pagerank.site``: pages are of one site when they share the host, or the registered domain.
     ``pagerank.ignore.internal``: leave out links within a host or a domain. ``pagerank.limit``: of the links to one
     host or domain the first counts, in the order of row keys. The model ``linkrank`` takes ``link.ignore.*`` instead.
+    ``navigation``: ``pagerank.navigation.share``, 1 for the models that count all links.
     """
 
     def __init__(self, conf: Configuration) -> None:
         self.unfetched = conf.get_bool("pagerank.unfetched", True)
         self.site = _SITES[choice(conf, "pagerank.site", ("host", "domain"))]
-        if choice(conf, "pagerank.model", MODELS) == "linkrank":
+        model = choice(conf, "pagerank.model", MODELS)
+        self.navigation = conf.get_float("pagerank.navigation.share", NAVIGATION_SHARE) if model == "site" else 1.0
+        if model == "linkrank":
             domain = conf.get_bool("link.ignore.internal.domain", True)
             host = conf.get_bool("link.ignore.internal.host", True)
             self.ignored = _SITES["domain" if domain else "host" if host else "none"]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from nutch2py.conf import Configuration
 from nutch2py.jobs.batchlist import BatchLists
-from nutch2py.jobs.pagerank_blocks import INTERNAL, KEYS, LINKS, PREFIX, BlockStore
+from nutch2py.jobs.clearing import clear
+from nutch2py.jobs.pagerank_blocks import CUTS, INTERNAL, KEYS, LINKS, PREFIX, BlockStore
 from nutch2py.jobs.pagerank_graph import LinkGraphJob, LinkGraphParameters, bucket_bits
 from nutch2py.jobs.pagerank_links import FIELDS
 from nutch2py.mapreduce.driver import map_tasks, run_job
@@ -171,7 +172,7 @@ class MapReduceRanks:
 
     def clear(self) -> None:
         """Delete the blocks, those of a run that was killed included."""
-        BatchLists(self.conf).delete(prefix_range(PREFIX))
+        clear(self.conf, BatchLists(self.conf), prefix_range(PREFIX), CUTS, "PageRankJob")
 
     def read(self, store: DataStore[WebPage]) -> None:
         """Make the blocks of the table."""

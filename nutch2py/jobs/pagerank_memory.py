@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nutch2py.conf import Configuration
 from nutch2py.jobs.pagerank_links import FIELDS, LinkRules, PageLinks
+from nutch2py.jobs.pagerank_sites import SiteRuns, without_navigation
 from nutch2py.scoring.rank_model import LinkGraph, Links
 from nutch2py.table import DataStore, Query
 from nutch2py.table.unreadable import RowCheck
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
+EXTERNAL = 1  # the kind of links between sites, those within are 0
 _CHUNK = 1 << 20  # links looked up at once
 _ROWS = 2_000  # rows written at once
 BYTES_PER_LINK, BYTES_PER_PAGE = 24, 120
@@ -33,17 +35,20 @@ class MemoryGraph:
     """The graph of a table. Pages are known by the 64-bit hash of their row keys, so that no key is kept.
 
     Two pages with one hash raise :class:`TooLargeError` (among 100 million pages that comes once in 3,700 tables); a
-    link to a row that is not there may meet the hash of a page that is, as seldom.
+    link to a row that is not there may meet the hash of a page that is, as seldom. ``limit``: the bytes it may take;
+    ``share``: of the pages of a site; links to what more of them link to are navigation.
     """
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit  # bytes
+    def __init__(self, limit: int, share: float = 1.0) -> None:
+        self.limit, self._share = limit, share
+        self._sites = SiteRuns()
         self.hashes = array("q")
         self.counts = [array("q"), array("q")]
         self.targets = [array("q"), array("q")]
 
     def add(self, key: str, links: PageLinks) -> None:
-        """Add a page and its links."""
+        """Add a page and its links; pages come in the order of their keys."""
+        self._sites.add(len(self.hashes), key, links)
         self.hashes.append(hash(key))
         for kind, targets in enumerate(links):
             self.counts[kind].append(len(targets))
@@ -56,7 +61,7 @@ class MemoryGraph:
             raise TooLargeError
 
     def build(self) -> LinkGraph:
-        """Return the graph, links to other rows left out; the links that were added are gone then."""
+        """Return the graph, links to other rows and navigation left out; the links that were added are gone then."""
         import numpy as np
 
         hashes = np.frombuffer(self.hashes, dtype=np.int64)
@@ -69,7 +74,10 @@ class MemoryGraph:
             counts = np.frombuffer(self.counts[kind], dtype=np.int64)
             targets = np.frombuffer(self.targets[kind], dtype=np.int64).copy()
             self.targets[kind] = array("q")
-            kinds.append(self._resolve(counts, targets))
+            links = self._resolve(counts, targets)
+            if self._share < 1:
+                links = without_navigation(links, self._sites, len(hashes), self._share, kind == EXTERNAL, _CHUNK)
+            kinds.append(links)
         return LinkGraph(len(hashes), *kinds)
 
     def _resolve(self, counts: Numbers, targets: Numbers) -> Links:
@@ -98,7 +106,8 @@ class MemoryGraph:
 
 def read_graph(conf: Configuration, store: DataStore[WebPage]) -> MemoryGraph:
     """Read the table once; raise :class:`TooLargeError` as soon as it is known not to fit."""
-    rules, graph = LinkRules(conf), MemoryGraph(memory_limit(conf))
+    rules = LinkRules(conf)
+    graph = MemoryGraph(memory_limit(conf), rules.navigation)
     for number, (key, page) in enumerate(RowCheck().rows(store.scan(Query(FIELDS)))):
         if rules.is_page(page):
             graph.add(key, rules.links(key, page))

@@ -19,6 +19,7 @@ from nutch2py.parser.sitemap import SitemapEntry
 from nutch2py.parser.sitemap_parsing import row_of
 from nutch2py.table import WriteBatch
 from nutch2py.url.keys import unreverse_url
+from nutch2py.url.url_filters import LINKS_GROUP
 from nutch2py.webpage import INJECTED_PAGE, INJECTED_SITEMAP, CrawlStatus, Mark, WebPage
 
 _LISTED = 1000  # rows looked up at once
@@ -53,6 +54,8 @@ class ParserJob(TableJob[ParseParameters]):
                     self._put_listed(batch, listed)
                     self.count("ParserStatus", "sitemap_urls", len(listed))
                 self.count("ParserStatus", outcome.label)
+                for name, amount in outcome.left_out:
+                    self.count(LINKS_GROUP, name, amount)
                 error = outcome.plugin_error(unreverse_url(key))
                 if error is not None:
                     self.failures.note(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nutch2py.cells import ParseStatus
@@ -143,6 +143,6 @@ class StatsCollector:
         lines += [f"parse {name}:\t{count}" for name, count in sorted(self.parse.items())]
         return lines
 
-    def text(self) -> str:
-        """Return :meth:`lines` between the first and last line that WebTableReader prints."""
-        return "\n".join(["Statistics for WebTable: ", *self.lines(), "WebTable statistics: done"]) + "\n"
+    def text(self, more: Iterable[str] = ()) -> str:
+        """Return :meth:`lines`, and ``more`` behind, between the first and last line that WebTableReader prints."""
+        return "\n".join(["Statistics for WebTable: ", *self.lines(), *more, "WebTable statistics: done"]) + "\n"

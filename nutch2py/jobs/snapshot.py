@@ -18,7 +18,7 @@ def status_name(status: int) -> str:
 def snapshot(store: DataStore[WebPage]) -> Figures | None:
     """Return the figures of a table as they are now; None where the store keeps none."""
     index = store.due_index()
-    if index.trouble:
+    if not index.counts or index.trouble:
         return None
     kept = index.figures()
     now = now_ms()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -29,7 +29,7 @@ class Spreads:
 
     def __init__(self, depth: bool = False) -> None:
         self._depth = depth
-        self.counts: dict[str, Counter[int]] = {}
+        self.counts: dict[str, Counter[int]] = defaultdict(Counter)
 
     def add(self, page: WebPage) -> None:
         """Count a row."""
@@ -44,7 +44,7 @@ class Spreads:
     def _count(self, name: str, value: float) -> None:
         number = value if value == value else 0.0
         place = max(0, bisect_right(BOUNDS[name], number) - 1)
-        self.counts.setdefault(name, Counter())[place] += 1
+        self.counts[name][place] += 1
 
     def to_json(self) -> dict[str, list[tuple[int, int]]]:
         """Return the numbers in a form that JSON carries; :meth:`merge` takes it."""
@@ -53,7 +53,7 @@ class Spreads:
     def merge(self, told: Mapping[str, Iterable[Iterable[int]]]) -> None:
         """Add the numbers of another one."""
         for name, counts in told.items():
-            mine = self.counts.setdefault(name, Counter())
+            mine = self.counts[name]
             for place, count in counts:
                 mine[place] += count
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from nutch2py.cells import CellError
 from nutch2py.conf import Configuration
 from nutch2py.errors import InputError, NoRightError, StoreError, UsageError
+from nutch2py.jobs import due_building
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.seeds import parse_seed_line, seed_files
-from nutch2py.jobs.works import COPYTABLE, IMPORTTABLE, READ, reader
+from nutch2py.jobs.works import COPYTABLE, DUEINDEX, IMPORTTABLE, READ, reader
 from nutch2py.mapreduce.held import HOLDING
 from nutch2py.record import Record
 from nutch2py.reporting import say, tell, warn
@@ -112,23 +114,30 @@ def check_tables(conf: Configuration) -> int:
 
 def due_index(conf: Configuration, *, check: bool = False, drop: bool = False) -> int:
     """Make, check or drop the index of what is due, and the figures; say what was done, return how many troubles."""
-    with begin(conf, READ if check else reader("dueindex")) as tables:
+    with begin(conf, READ) as tables:
         store = tables.store
-        index = store.due_index()
-        if drop:
+    index = store.due_index()
+    if drop:
+        with begin(conf, DUEINDEX if index.by_tasks else reader("dueindex")):
             index.drop()
-            tell(f"dueindex: {store.name}: dropped")
-            return 0
-        if not check:
-            tell(f"dueindex: {store.name}: {index.build()} rows")
-            return 0
-        troubles = _Troubles(store.name)
-        entries = index.check(troubles.note)
-        state = f"{troubles.count} troubles" if troubles.count else "sound"
-        say(f"dueindex: {store.name}: {entries} rows: {state}")
-        if troubles.count:
-            warn("make the index anew: dueindex")
-        return troubles.count
+        tell(f"dueindex: {store.name}: dropped")
+        return 0
+    if not check:
+        if index.by_tasks:
+            rows = due_building.build(conf, index)
+        else:
+            with begin(conf, reader("dueindex")):
+                rows = index.build()
+        tell(f"dueindex: {store.name}: {rows} rows")
+        return 0
+    troubles = _Troubles(store.name)
+    look = partial(due_building.check, conf, index) if index.by_tasks else index.check
+    entries = look(troubles.note)
+    state = f"{troubles.count} troubles" if troubles.count else "sound"
+    say(f"dueindex: {store.name}: {entries} rows: {state}")
+    if troubles.count:
+        warn("make the index anew: dueindex")
+    return troubles.count
 
 
 class _Kept:

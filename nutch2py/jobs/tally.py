@@ -10,18 +10,22 @@ from nutch2py.mapreduce.driver import JobResult
 _FETCH, _PARSE, _UPDATE = "FetcherStatus", "ParserStatus", "updatedb"
 _GOOD = ("SUCCESS", "NOTMODIFIED")
 _MOVED = ("MOVED", "TEMP_MOVED")
-_GONE = ("GONE", "NOTFOUND", "ACCESS_DENIED", "ROBOTS_DENIED")
+_GONE = ("GONE", "NOTFOUND", "ACCESS_DENIED", "ROBOTS_DENIED", "ROBOTS_DENIED_MAXCRAWLDELAY")
 _FAILED = ("EXCEPTION", "PROTO_NOT_FOUND")
 
 
 @dataclass
 class Tally:
-    """Sums of counters by group and name. ``rounds``: those that were finished; ``left``: rows of the last generate."""
+    """Sums of counters by group and name. ``rounds``: those that were finished; ``left``: rows of the last generate.
+
+    ``documents``: in the index at the end; ``ranks``: what became of PageRank, for people.
+    """
 
     rounds: int = 0
     sums: JobResult = field(default_factory=JobResult)
     left: dict[str, int] = field(default_factory=dict)
     documents: int = 0
+    ranks: str = ""
     began: float = field(default_factory=time.monotonic)
 
     @property

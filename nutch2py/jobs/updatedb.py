@@ -18,7 +18,7 @@ import orjson
 from nutch2py.conf import Configuration
 from nutch2py.contracts import ScoredLink
 from nutch2py.jobs.batchlist import UNLISTED, BatchLists, State, mark_condition, rows_of_batch
-from nutch2py.jobs.beginning import begin
+from nutch2py.jobs.beginning import begin, refusals
 from nutch2py.jobs.job_lines import JobLines
 from nutch2py.jobs.journal import JournalWriter, apply, discard
 from nutch2py.jobs.works import UPDATEDB
@@ -209,12 +209,12 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
         """
         self.failures.pages += 1
         failed: dict[str, PluginError] = {}
-        giving = _Giving()
+        giving, changed = _Giving(), (0, 0)
         while True:
             try:
                 page = self._page(url, row, group, failed, giving)
                 if page is not None:
-                    self._take_links(url, page, group, failed)
+                    changed = self._take_links(url, page, group, failed)
                 break
             except PluginError as error:
                 if not giving.again:
@@ -225,12 +225,17 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
                     row = self.store.get(key, fields if group.page else self.linked_fields)
         for each in failed.values():
             self.failures.note(each)
+        for name, count in zip(("links_new", "links_gone"), changed, strict=True):
+            if count:
+                self.count("updatedb", name, count)
         if page is not None and group.page and not failed:
             self._release(page)
         if group.page:
             self.count("updatedb", "pages_failed" if failed else "pages")
         elif page is not None:
             self.count("updatedb", "rows_linked" if row is not None else "rows_new")
+        elif group.links and not self.additions:
+            self.count("updatedb", "rows_not_allowed")
         return page
 
     def _page(
@@ -281,13 +286,18 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
                 giving.links = giving.again = True
             raise
 
-    def _take_links(self, url: str, page: WebPage, group: _Group, failed: Mapping[str, object]) -> None:
-        """Set inlinks, distance, score; earlier inlinks stay, up to the limit, until their page drops them."""
+    def _take_links(self, url: str, page: WebPage, group: _Group, failed: Mapping[str, object]) -> tuple[int, int]:
+        """Set inlinks, distance, score; earlier inlinks stay, up to the limit, until their page drops them.
+
+        Return how many inlinks are new, and how many were dropped.
+        """
         inlinks = page.inlinks
+        had = len(inlinks)
         for source in group.dropped:
             inlinks.pop(source)
         before = len(inlinks)
         inlinks.put({source: anchor for source, anchor, _, _ in group.links})
+        new = len(inlinks) - before
         if before + len(group.links) > self.max_inlinks and len(inlinks) > self.max_inlinks:
             fresh = {link.url for link in group.links}
             for source in [source for source in inlinks if source not in fresh][: len(inlinks) - self.max_inlinks]:
@@ -298,6 +308,7 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
         if group.page or group.links:
             scoring = self.scoring.without(failed) if failed else self.scoring
             scoring.update_score(url, page, group.links)
+        return new, had - before
 
     def _release(self, page: WebPage) -> None:
         """Take the marks of the batch off, the update mark standing for the parse mark."""
@@ -319,7 +330,8 @@ def giving_fields(conf: Configuration) -> frozenset[Any]:
 
 def updatedb(conf: Configuration, batch_id: str) -> JobResult:
     """Update the table from a batch, or from all (``-all``); return the counters (group ``updatedb``)."""
-    check_schedule(conf)
+    with refusals(conf, UPDATEDB, batch_id):
+        check_schedule(conf)
     log = JobLines("DbUpdaterJob")
     log.line("updating all" if batch_id == ALL else f"batchId: {batch_id}")
     with begin(conf, UPDATEDB, batch_id=batch_id, mark=Mark.GENERATE) as tables:

@@ -2,7 +2,8 @@
 
 Each job of it takes its own lock beside that; between them another job may run, but no other ``crawl``. The note,
 ``run/unranked`` of the derived table, says that pages were fetched whose ranks are yet to be made: no state of a batch
-tells that once the batch is done.
+tells that once the batch is done. Another, ``run/indexed``, says which index had all documents at the end, and how
+many.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from nutch2py.table import KeyRange
 from nutch2py.webpage import BatchEntry
 
 _UNRANKED = "run/unranked"
+_INDEXED = "run/indexed"
 
 
 class WholeCrawl:
@@ -35,6 +37,19 @@ class WholeCrawl:
         entry.data = b"1"
         with self._lists.store.batch(self.check) as batch:
             batch.put(_UNRANKED, entry)
+
+    def indexed(self, index: str) -> int | None:
+        """Return how many documents an index had when a crawl ended last; None: it was another one, or none."""
+        entry = self._lists.store.get(_INDEXED, {BatchEntry.data})
+        name, _, documents = ((entry.data if entry is not None else None) or b"").decode().partition(" ")
+        return int(documents) if name == index else None
+
+    def note_indexed(self, index: str, documents: int) -> None:
+        """Note which index has all documents, and how many; ``index``: a name of it without blanks."""
+        entry = BatchEntry()
+        entry.data = f"{index} {documents}".encode()
+        with self._lists.store.batch(self.check) as batch:
+            batch.put(_INDEXED, entry)
 
     def ranked(self) -> None:
         """Note that all ranks are made, and the index knows them."""

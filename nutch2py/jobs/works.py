@@ -69,6 +69,7 @@ PARSE_SITEMAPS = PARSE.also(VALUES)  # which makes rows of what they list
 UPDATEDB = Work("updatedb", frozenset({VALUES}), of_batch=True)
 INDEX_BATCH = Work("index", shared=frozenset({TABLE, INDEX}), of_batch=True)
 INDEX_ALL = Work("index", frozenset({INDEX}))
+INDEX_SCORES = Work("index", frozenset({INDEX, RANKS}))
 CLEAN = Work("clean", frozenset({INDEX}))
 DEDUP = Work("dedup", frozenset({DUPLICATES}))
 PAGERANK = Work("pagerank", frozenset({RANKS}))
@@ -76,8 +77,16 @@ PAGERANK_SCORES = PAGERANK.also(VALUES)  # with pagerank.update.score
 UPDATEHOSTDB = Work("updatehostdb", frozenset({HOSTS}))
 IMPORTTABLE = Work("importtable", frozenset({TABLE}), shared=frozenset())
 COPYTABLE = Work("copytable", frozenset({TABLE}), shared=frozenset())  # its target; of its source it only reads
+DUEINDEX = Work("dueindex", frozenset({TABLE}), shared=frozenset())  # to begin or end keeping it
 READ = Work("a reader", shared=frozenset())
 """Who only reads takes no lock: every job leaves each row whole at any time."""
+
+FIGURES = frozenset(
+    work.name for work in (ALLOW, INJECT, FETCH, PARSE, UPDATEDB, PAGERANK_SCORES, IMPORTTABLE, COPYTABLE)
+)
+"""Names of jobs after which ``readdb -stats`` may say something else; marks and what is derived is not counted."""
+COUNTING = "readdb"
+"""The name of the job that counts for it."""
 
 
 def reader(name: str) -> Work:

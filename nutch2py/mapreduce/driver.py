@@ -131,7 +131,7 @@ def run_job(
         if runner == "hadoop":
             from nutch2py.mapreduce import yarn
 
-            launch = yarn.Launch.prepare(conf, work, title, asked.batch)
+            launch = yarn.Launch.prepare(conf, work, splits, title, asked.batch)
             arguments += launch.arguments
             if not yarn.installed_on_nodes(conf):
                 file.folders = [f"{PACKAGE_FOLDER}/conf", f"{PACKAGE_FOLDER}/lib/nutch2py/_data/conf"]

@@ -8,6 +8,7 @@ that know mrjob's inner side.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import traceback
@@ -51,6 +52,7 @@ P = TypeVar("P", bound=JobParameters)
 Pair = tuple[str, Any]
 Pages = Iterator[tuple[str, WebPage]]
 _KEY, _VALUE = itemgetter(0), itemgetter(1)
+_CHANNELS = itertools.count()  # not id(): it is given again, and a task would write over the rows of one before it
 _CHUNK = 500  # rows read at once through a batch list
 ROWS_UNREADABLE = "rows_unreadable"
 _STUB = """\
@@ -84,7 +86,7 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
     """What the job reads of a page; :meth:`prepare` may set it by the configuration."""
     mark: MarkCondition | None = None
     """Only rows with this mark; set by :meth:`prepare` from the parameters."""
-    reduce_steps: ClassVar[int] = 1
+    reduce_steps: int = 1
     """How many times groups are reduced after the map step; 0: the pairs of the map step are the result."""
     puts_out_text: ClassVar[bool] = False
     """A job without reduce step may yield ``(None, bytes)``: lines for people, as they are."""
@@ -181,8 +183,7 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
     @cached_property
     def channel(self) -> TaskChannel:
         """Where rows done and log lines go."""
-        name = f"{id(self):x}"
-        return TaskChannel(self.file.channel, name, self.set_status)
+        return TaskChannel(self.file.channel, str(next(_CHANNELS)), self.set_status)
 
     @cached_property
     def failures(self) -> PluginFailures:

@@ -18,6 +18,8 @@ ALL = "-all"
 """Stands for a batch id: the rows of every batch."""
 REINDEX = "-reindex"
 """Stands for a batch id: every parsed row, whatever its batch."""
+SCORES = "-scores"
+"""Stands for a batch id of index: the scores of all documents, without the documents."""
 TIME, NUMBER, SEVERAL = Range(0, LONG), Range(0, LONG), Range(1, COUNT.high)
 """Ranges: ms since 1970; how many, or a seed; how many, at least one."""
 

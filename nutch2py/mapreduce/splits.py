@@ -20,6 +20,8 @@ class RangeSplit(NamedTuple):
     """Rows of the crawl's table with keys of a range."""
 
     range: KeyRange
+    host: str = ""
+    """The machine that holds most of them, as their store names it; for the driver, tasks are not told."""
 
 
 class ListSplit(NamedTuple):
@@ -29,9 +31,13 @@ class ListSplit(NamedTuple):
 
 
 class DueSplit(NamedTuple):
-    """Rows that the index of what is due lists within spans of time (first and last, ms), the best first."""
+    """Rows that the index of what is due lists within spans of time (first and last, ms).
+
+    ``part``: of an index that is read in parts, one of :meth:`nutch2py.table.due.DueIndex.parts`.
+    """
 
     spans: list[Span]
+    part: tuple[int, int] = (0, 0)
 
 
 class SideSplit(NamedTuple):
@@ -59,18 +65,20 @@ Split = RangeSplit | ListSplit | DueSplit | SideSplit | FileSplit
 
 def range_splits(store: DataStore[Any], query: Query, tasks: int) -> list[Split]:
     """Return what a query reads of a table, cut for about so many tasks."""
-    return [RangeSplit(key_range) for key_range in store.key_ranges(query, tasks)]
+    ranges = store.key_ranges(query, tasks)
+    hosts = store.hosts(ranges) if len(ranges) > 1 else [""]
+    return [RangeSplit(*each) for each in zip(ranges, hosts, strict=True)]
 
 
 def encode_split(split: Split) -> bytes:
     """Return the line of map input."""
     match split:
-        case RangeSplit(key_range):
+        case RangeSplit(key_range, _):
             return orjson.dumps({"range": list(key_range)})
         case ListSplit(key_range):
             return orjson.dumps({"list": list(key_range)})
-        case DueSplit(spans):
-            return orjson.dumps({"due": [list(span) for span in spans]})
+        case DueSplit(spans, part):
+            return orjson.dumps({"due": [list(span) for span in spans], "part": part})
         case SideSplit(key_range):
             return orjson.dumps({"side": list(key_range)})
         case FileSplit():
@@ -86,7 +94,7 @@ def decode_split(line: bytes) -> Split:
     if "list" in fields:
         return ListSplit(KeyRange(*fields["list"]))
     if "due" in fields:
-        return DueSplit([Span(*span) for span in fields["due"]])
+        return DueSplit([Span(*span) for span in fields["due"]], tuple(fields["part"]))
     if "side" in fields:
         return SideSplit(KeyRange(*fields["side"]))
     path, start, stop, order, text, before = fields["file"]

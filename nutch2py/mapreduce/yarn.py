@@ -12,7 +12,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
@@ -20,12 +21,13 @@ from xml.sax.saxutils import escape
 from nutch2py import errors
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, NutchError, RunnerError
-from nutch2py.mapreduce import PACKAGE_FOLDER, guard
+from nutch2py.mapreduce import PACKAGE_FOLDER, guard, placing
 from nutch2py.mapreduce import package_archive as archive
 from nutch2py.mapreduce.hadoop import Hadoop
 from nutch2py.mapreduce.hadoop_words import is_refusal, plain, refusal
 from nutch2py.mapreduce.progress import ProgressMonitor
 from nutch2py.mapreduce.protocol import restore_text
+from nutch2py.mapreduce.splits import Split
 from nutch2py.mapreduce.standins import JobKey, mrjob_importable
 from nutch2py.mapreduce.tasks_end import how_it_ended
 from nutch2py.mapreduce.waiting import Waiting
@@ -118,8 +120,11 @@ class Launch(NamedTuple):
     arguments: list[str]
 
     @classmethod
-    def prepare(cls, conf: Configuration, work: Path, title: str, batch: str) -> Launch:
-        """Find Hadoop, send the archive unless it is there, and write the job's properties into ``work``."""
+    def prepare(cls, conf: Configuration, work: Path, splits: Sequence[Split], title: str, batch: str) -> Launch:
+        """Find Hadoop, send the archive unless it is there, and write the job's properties into ``work``.
+
+        So are the machines of the splits.
+        """
         installation = Hadoop.find(conf)
         label = job_label(conf, title, batch)
         tag = job_tag(conf, label)
@@ -129,6 +134,7 @@ class Launch(NamedTuple):
             *("--hadoop-tmp-dir", installation.folder, f"--hadoop-args=-conf {work / 'job.xml'}"),
             *("--python-bin", conf.get_trimmed("mapreduce.python") or f"python{archive.python_tag()}"),
             *("--no-read-logs", "--no-check-input-paths"),
+            *placing.place(work, splits),
         ]
         if installed_on_nodes(conf):
             installation.make_folder()
@@ -189,6 +195,11 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
     forgotten = False
     """Whether the ResourceManager has answered that it knows no such application."""
 
+    def __init__(self, **options: Any) -> None:
+        if options.get("libjars"):  # the machines of the splits are known
+            options["hadoop_input_format"] = placing.INPUT_FORMAT
+        super().__init__(**options)
+
     def get_hadoop_version(self) -> str:
         """Return what stands for every Hadoop with YARN; asking would start a JVM."""
         return "3.4"
@@ -204,6 +215,8 @@ class HadoopRunner(JobKey, HadoopJobRunner):  # type: ignore[misc]
         local.mkdir(parents=True)
         (path,) = self._input_paths
         shutil.copyfile(path, local / "splits")
+        with suppress(FileNotFoundError):
+            shutil.copyfile(Path(path).with_name(placing.HOSTS), local / placing.HOSTS)
         self.installation.fs(
             "-put", "-f", str(local), f"{self.installation.folder}/", expect="cannot put the job's input on HDFS"
         )

@@ -76,11 +76,12 @@ class Outcome(msgspec.Struct, array_like=True):
     dropped: tuple[str, ...]
     message: str
     plugin: str
+    left_out: tuple[tuple[str, int], ...] = ()
 
     def outcome(self) -> ParseOutcome:
         """Return it as it was."""
         status = None if self.status is None else ParseStatus(*self.status)
-        return ParseOutcome(self.label, status, self.dropped, self.message, self.plugin)
+        return ParseOutcome(self.label, status, self.dropped, self.message, self.plugin, self.left_out)
 
 
 class Parsed(msgspec.Struct, array_like=True):
@@ -228,9 +229,9 @@ def ended(url: str, reason: str, plugin: str = "") -> tuple[Mutation, ParseOutco
 
 
 def _outcome(outcome: ParseOutcome) -> Outcome:
-    label, status, dropped, message, plugin = outcome
+    label, status, dropped, message, plugin, left_out = outcome
     told = None if status is None else (int(status.major), int(status.minor), tuple(map(_valid, status.args)))
-    return Outcome(label, told, tuple(map(_valid, dropped)), _valid(message), plugin)
+    return Outcome(label, told, tuple(map(_valid, dropped)), _valid(message), plugin, left_out)
 
 
 def _parsed(parse: Parse) -> Parsed:

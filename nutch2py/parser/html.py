@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from nutch2py.conf import Configuration
-from nutch2py.contracts import HtmlDocument, Outlink, Parse, Parser
+from nutch2py.contracts import HtmlDocument, Parse, Parser
 from nutch2py.errors import ConfigurationError
 from nutch2py.parser.charset import EncodingDetector, store_encoding
 from nutch2py.parser.charset_names import decode
-from nutch2py.parser.dom import cut_scripts, head_elements, node_text, parse_tree, title_of
+from nutch2py.parser.dom import head_elements, node_text, parse_tree, title_of
 from nutch2py.parser.html_limits import HtmlLimits
 from nutch2py.parser.main_text import MAIN_TEXT, MAIN_TEXT_FORMS, main_text, markdown, require_main_text
 from nutch2py.parser.meta import canonical_link, document_base, read_meta_tags
@@ -89,11 +89,9 @@ class HtmlParser(Parser):
         meta.no_follow |= "nofollow" in robots
         meta.no_cache |= "noarchive" in robots
         scripts = [node.text() for node in tree.css("script")] if self._filters.need_scripts else []
-        outlinks: list[Outlink] = []
+        outlinks, nofollow = self._outlinks.collect(tree, document_base(head, base), encoding.name)
         if meta.no_follow:
-            cut_scripts(tree)
-        else:
-            outlinks = self._outlinks.collect(tree, document_base(head, base), encoding.name)
+            outlinks, nofollow = [], nofollow + len(outlinks)
         title = text = main = ""
         if not meta.no_index and tree.root is not None:
             text, title = node_text(tree.root), title_of(tree)
@@ -107,7 +105,7 @@ class HtmlParser(Parser):
             minor, args = int(ParseStatusCode.REDIRECT), (meta.refresh_href or base, str(meta.refresh_time))
         elif canonical and self._canonical == "redirect" and canonical != base:
             minor, args = int(ParseStatusCode.REDIRECT), (canonical, _PERMANENT)
-        parse = Parse(text, title, outlinks, ParseStatusCode.SUCCESS, minor, args)
+        parse = Parse(text, title, outlinks, ParseStatusCode.SUCCESS, minor, args, nofollow=nofollow)
         if main and self._main_text:
             page.metadata[MAIN_TEXT] = main.encode("utf-8", "replace")
         else:

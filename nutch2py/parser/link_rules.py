@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,9 +17,12 @@ from nutch2py.contracts import Outlink
 from nutch2py.short_cache import short_cache
 from nutch2py.url.filter_regex import RegexURLFilter
 from nutch2py.url.parts import domain_of_host, host_of
-from nutch2py.url.url_filters import URLFilters
+from nutch2py.url.url_filters import MALFORMED, URLFilters
 from nutch2py.url.url_normalizers import URLNormalizers
 
+EXTERNAL, INTERNAL = "db.ignore.external.links", "db.ignore.internal.links"
+_NUMBER = "db.max.outlinks.per.page"
+_LENGTHS = (("parser.html.outlinks.max.target.length", 3000), ("db.max.outlink.length", 4096))
 _INTERNAL = re.compile(r"<name>\s*db\.ignore\.internal\.links\s*</name>\s*<value>\s*true\s*</value>")
 _REMEMBERED, _REMEMBERED_LENGTH = (
     16_384,
@@ -33,21 +37,20 @@ class LinkRules:
         self._filters = URLFilters(conf)
         self._outlink = URLNormalizers(conf, "outlink")
         self._fetcher = URLNormalizers(conf, "fetcher")
-        most = conf.get_int("db.max.outlinks.per.page", 100)
+        most = conf.get_int(_NUMBER, 100)
         self._most = most if most >= 0 else None
-        lengths = [
-            conf.get_int("parser.html.outlinks.max.target.length", 3000), conf.get_int("db.max.outlink.length", 4096)
-        ]  # fmt: skip
-        self._max_length = min([length for length in lengths if length >= 0], default=sys.maxsize)
+        lengths = [(conf.get_int(name, default), name) for name, default in _LENGTHS]
+        self._max_length, self._length_name = min([each for each in lengths if each[0] >= 0], default=(sys.maxsize, ""))
         anchor = conf.get_int("db.max.anchor.length", -1)
         self._max_anchor = anchor if anchor >= 0 else None
         self._use_filters = conf.get_bool("parse.filter.urls", True)
         self._use_normalizers = conf.get_bool("parse.normalize.urls", True)
-        self._ignore_external = conf.get_bool("db.ignore.external.links")
-        self._ignore_internal = conf.get_bool("db.ignore.internal.links") and not _listed_by_nutch_2(conf)
+        self._ignore_external = conf.get_bool(EXTERNAL)
+        self._ignore_internal = conf.get_bool(INTERNAL) and not _listed_by_nutch_2(conf)
         self._by_domain = conf.get_trimmed("db.ignore.external.links.mode", "byHost").lower() == "bydomain"
         self._exempt = _exemptions(conf) if self._ignore_external else None
         self.accept = short_cache(_REMEMBERED, _REMEMBERED_LENGTH)(self._accept)
+        self.refuser = short_cache(_REMEMBERED, _REMEMBERED_LENGTH)(self._refused_by)
 
     def _accept(self, url: str) -> str | None:
         """Return the URL normalized (scope outlink), None when it is no URL or a filter rejects it."""
@@ -57,6 +60,14 @@ class LinkRules:
         except ValueError:
             return None
 
+    def _refused_by(self, url: str) -> str:
+        """Return what decided that :meth:`accept` gives nothing: the id of a filter, a property, or MALFORMED."""
+        try:
+            target = self._outlink.normalize(url) if self._use_normalizers else url
+            return MALFORMED if target is None else self._filters.refuser(target)
+        except ValueError:
+            return MALFORMED
+
     def accept_redirect(self, url: str) -> str | None:
         """Return the target of a redirect normalized (scope fetcher), None when it is no URL or rejected."""
         try:
@@ -65,18 +76,28 @@ class LinkRules:
         except ValueError:
             return None
 
-    def kept(self, url: str, outlinks: Sequence[Outlink]) -> dict[str, str]:
+    def kept(self, url: str, outlinks: Sequence[Outlink], left_out: Counter[str] | None = None) -> dict[str, str]:
         """Return target -> anchor of the outlinks of page ``url`` that are kept: the first anchor of each target.
 
-        ``db.max.outlinks.per.page`` counts the links of the page before any is left out, as in Nutch.
+        ``db.max.outlinks.per.page`` counts the links of the page before any is left out, as in Nutch. ``left_out``
+        counts the links that are not kept, by the property, or the filter's id, that decides.
         """
-        links: Sequence[Outlink] = [link for link in outlinks[: self._most] if len(link.url) <= self._max_length]
+        if left_out is None:
+            left_out = Counter()
+        first = outlinks[: self._most]
+        links: Sequence[Outlink] = [link for link in first if len(link.url) <= self._max_length]
+        left_out[_NUMBER] += len(outlinks) - len(first)
+        left_out[self._length_name] += len(first) - len(links)
         if self._ignore_external or self._ignore_internal:
-            links = [link for link in links if self._follows(url, link.url)]
+            near = [link for link in links if self._follows(url, link.url)]
+            left_out[EXTERNAL if self._ignore_external else INTERNAL] += len(links) - len(near)
+            links = near
         kept: dict[str, str] = {}
         for link in links:
             target = self.accept(link.url)
-            if target is not None and target not in kept:
+            if target is None:
+                left_out[self.refuser(link.url)] += 1
+            elif target not in kept:
                 kept[target] = link.anchor[: self._max_anchor]
         return kept
 

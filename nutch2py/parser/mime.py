@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from urllib.parse import unquote
 from weakref import WeakKeyDictionary
@@ -69,7 +70,7 @@ class MimeTypes:
             return [OCTET_STREAM]
         best, kinds = -1, list[str]()
         binary = _is_binary(head)
-        for priority, name, matches in self.table.magic:
+        for priority, name, matches in self.table.magic_of(head[0]):
             if priority < best:
                 break
             if matches(head) and not (binary and self.table.is_a(name, PLAIN_TEXT)):
@@ -82,8 +83,8 @@ class MimeTypes:
 
     def _by_root(self, head: bytes) -> str | None:
         """Return the type that the root element of an XML document names."""
-        encoding = "utf-16" if head[:2] in _UTF16 else "utf-8-sig"
-        text = head.decode(encoding, "replace")
+        encoding = "utf-16" if head[:2] in _UTF16 else "utf-8"
+        text = head.removeprefix(codecs.BOM_UTF8).decode(encoding, "replace")
         position = 0
         while (skipped := _BEFORE_ROOT.match(text, position)) is not None:
             position = skipped.end()
@@ -91,8 +92,10 @@ class MimeTypes:
         if root is None:
             return None
         prefix, local, attributes = root.groups()
-        declaration = f"xmlns:{prefix}" if prefix else "xmlns"
-        namespace = re.search(rf"\b{re.escape(declaration)}\s*=\s*[\"']([^\"']*)", attributes)
+        namespace = None
+        if "xmlns" in attributes:
+            declaration = f"xmlns:{prefix}" if prefix else "xmlns"
+            namespace = re.search(rf"\b{re.escape(declaration)}\s*=\s*[\"']([^\"']*)", attributes)
         found = self.table.roots.get((namespace[1] if namespace else "", local))
         return found or self.table.roots.get(("", local))
 

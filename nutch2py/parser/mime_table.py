@@ -19,6 +19,8 @@ _ESCAPE = re.compile(rb"\\(?:x([0-9a-fA-F]{2})|([0-7]{1,3})|(.))", re.DOTALL)
 _LETTERS = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"\\": b"\\"}
 _NUMBER = re.compile(r"(big|little)(16|32)")
 Matcher = Callable[[bytes], bool]
+Magic = tuple[int, str, Matcher]
+"""Priority, name of a type, and the test of a page's first bytes."""
 
 
 class MimeTable:
@@ -29,7 +31,9 @@ class MimeTable:
         self.parents: dict[str, str] = {}
         self.endings: dict[str, str] = {}  # ".tar.gz" -> type
         self.patterns: list[tuple[re.Pattern[str], str]] = []
-        self.magic: list[tuple[int, str, Matcher]] = []  # highest priority first
+        self.magic: list[Magic] = []  # highest priority first
+        self._firsts: dict[Matcher, frozenset[int]] = {}  # what the first byte of a page must be, where it must be
+        self._by_first: dict[int, list[Magic]] = {}
         self.roots: dict[tuple[str, str], str] = {}  # (namespace, local name) of the root element -> type
         self.known: set[str] = set()
 
@@ -66,8 +70,19 @@ class MimeTable:
                 matcher = _matcher(match)
                 if matcher is not None:
                     self.magic.append((int(magic.get("priority", "50")), name, matcher))
+                    if first := _first_bytes(match):
+                        self._firsts[matcher] = first
         for root in element.iter("root-XML"):
             self.roots.setdefault((root.get("namespaceURI", ""), root.get("localName", "")), name)
+
+    def magic_of(self, first: int) -> list[Magic]:
+        """Return those of ``magic``, in order, that can match a page whose first byte is ``first``."""
+        found = self._by_first.get(first)
+        if found is None:
+            firsts = self._firsts
+            found = [each for each in self.magic if each[2] not in firsts or first in firsts[each[2]]]
+            self._by_first[first] = found
+        return found
 
     def for_name(self, name: str) -> str | None:
         """Return the canonical name of a type (an unknown one is its own), None when it is no name of a type."""
@@ -123,6 +138,15 @@ def _unescape(value: str) -> bytes:
     return _ESCAPE.sub(replace, value.encode("latin-1", "replace"))
 
 
+def _first_bytes(element: ET.Element) -> frozenset[int]:
+    """Return what the first byte of a page has to be one of for a match to be there; nothing where it may be any."""
+    kind = element.get("type", "string")
+    if element.get("offset", "0") not in ("0", "0:0") or kind not in ("string", "stringignorecase"):
+        return frozenset()
+    first = _unescape(element.get("value", ""))[:1]
+    return frozenset(first + first.swapcase() if kind == "stringignorecase" else first)
+
+
 def _matcher(element: ET.Element) -> Matcher | None:
     """Return a test of a page's first bytes; None for what this reader does not know.
 
@@ -152,8 +176,7 @@ def _matcher(element: ET.Element) -> Matcher | None:
         end = stop + len(wanted)
 
         def own(data: bytes) -> bool:
-            window = data[start:end]
-            return wanted in (window.lower() if ignore_case else window)
+            return wanted in data[start:end].lower() if ignore_case else data.find(wanted, start, end) >= 0
 
     else:
         return None

@@ -52,15 +52,17 @@ class OutlinkCollector:
         # compiled once: only the elements that have the attribute are looked at
         self._selector = ",".join(f"{tag}[{name}]" for tag, name in self.attribute.items())
 
-    def collect(self, tree: LexborHTMLParser, base: str, encoding: str = "utf-8") -> list[Outlink]:
-        """Return the links with their anchors; scripts and styles are cut out of the tree on the way.
+    def collect(self, tree: LexborHTMLParser, base: str, encoding: str = "utf-8") -> tuple[list[Outlink], int]:
+        """Return the links with their anchors, and how many are nofollow and left out.
+
+        Scripts and styles are cut out of the tree on the way.
 
         ``encoding``: of the page, by its stored name; what queries hold beyond ASCII is meant in it.
 
-        Left out are links that are nofollow, forms that post, and targets that cannot be resolved against ``base``.
+        Left out are also forms that post, and targets that cannot be resolved against ``base``.
         ``rel`` is a list of words, as in Nutch 1; Nutch 2 knew nofollow only when it stood alone.
         """
-        found = []
+        found, nofollow = [], 0
         last_anchor = ""
         for node in tree.css(self._selector) if self._selector else ():
             tag = node.tag or ""
@@ -78,6 +80,7 @@ class OutlinkCollector:
                 last_anchor = target
             rel = attributes.get("rel")
             if rel and "nofollow" in rel.lower().split():
+                nofollow += 1
                 continue
             if tag == "form" and (attributes.get("method") or "").lower() == "post":
                 continue
@@ -101,7 +104,7 @@ class OutlinkCollector:
             anchor = "" if element is None or room <= 0 else anchor_text(element)
             room -= len(anchor)
             outlinks.append(Outlink(url, anchor))
-        return outlinks
+        return outlinks, nofollow
 
 
 def _candidates(value: str) -> list[str]:

@@ -43,6 +43,7 @@ class ParserFactory:
 
     def __init__(self, conf: Configuration) -> None:
         self._mapping = read_parse_plugins(conf)
+        self._file = conf.resource(conf.get_trimmed("parse.plugin.file", DEFAULT_FILE))
         classes = enabled(conf, "parser")
         selected = selection(conf)
         excludes = re.compile(conf.get_trimmed("plugin.excludes"))
@@ -84,7 +85,7 @@ class ParserFactory:
             found += [parser for parser in named if parser not in found]
         if left_out and not found and ids != self._mapping.get(ANY_TYPE):
             names = ", ".join(left_out)
-            warn(f"{names} is mapped to {kind} in parse-plugins.xml, but plugin.includes leaves it out")
+            warn(f"{names} is mapped to {kind} in {self._file}, but plugin.includes leaves it out")
         return found
 
 

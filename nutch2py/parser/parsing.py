@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any, NamedTuple
 
 from nutch2py.cells import ParseStatus
@@ -17,6 +18,7 @@ from nutch2py.plugins import id_of, named
 from nutch2py.record import Field
 from nutch2py.url.keys import unreverse_url
 from nutch2py.url.parts import choose_repr
+from nutch2py.url.url_filters import NOFOLLOW, REFRESH
 from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, ParseStatusCode, WebPage
 
 MD5_SIGNATURE = "org.apache.nutch.crawl.MD5Signature"
@@ -37,7 +39,8 @@ class ParseOutcome(NamedTuple):
     ``status`` is None when nothing was parsed, and ``label`` then says why (``notfetched``, ``truncated``); else
     ``label`` is the counter of the group ParserStatus. ``dropped``: URLs that were outlinks and are none any more.
     ``message``: a line for the log, "" when there is nothing to say. ``plugin``: the id of the plug-in that failed on
-    the page, which then has nothing but its status; "" for none.
+    the page, which then has nothing but its status; "" for none. ``left_out``: how many links no rule lets in, by the
+    property, or the id of the URL filter, that decides.
     """
 
     label: str
@@ -45,6 +48,7 @@ class ParseOutcome(NamedTuple):
     dropped: tuple[str, ...] = ()
     message: str = ""
     plugin: str = ""
+    left_out: tuple[tuple[str, int], ...] = ()
 
     def plugin_error(self, url: str) -> PluginError | None:
         """Return the failure of a plug-in on this page, if that is what became of it."""
@@ -139,17 +143,20 @@ class Parsing:
         status = ParseStatus(int(parse.major), int(parse.minor), tuple(parse.args))
         page.parse_status = status
         dropped: tuple[str, ...] = ()
+        left_out = Counter[str]()
         message = ""
         if status.major != ParseStatusCode.SUCCESS:
             page.markers.pop(Mark.PARSE)  # which a parse of the same fetch may have left: -resume tries it again
             message = f"Unable to successfully parse content {url} of type {page.content_type}: {' '.join(status.args)}"
         elif status.minor == ParseStatusCode.REDIRECT:
             message = self._apply_redirect(url, page, status)
+            left_out[REFRESH] += bool(message)
         else:
-            dropped = self._apply(url, page, parse)
+            dropped = self._apply(url, page, parse, left_out)
         if self.blamed is not None:
             message = f"{self.blamed}; another parser reads it"
-        return ParseOutcome(_MAJOR.get(ParseStatusCode(status.major), "failed"), status, dropped, message)
+        label = _MAJOR.get(ParseStatusCode(status.major), "failed")
+        return ParseOutcome(label, status, dropped, message, left_out=tuple((+left_out).items()))
 
     def parse(self, url: str, page: WebPage) -> Parse:
         """Return the first successful parse of the content type's parsers, else the last failure. Never raises."""
@@ -179,7 +186,7 @@ class Parsing:
         if "noindex" in directives:
             parse = parse._replace(text="", title="")
         if "nofollow" in directives:
-            parse = parse._replace(outlinks=())
+            parse = parse._replace(outlinks=(), nofollow=parse.nofollow + len(parse.outlinks))
         if "noarchive" in directives:
             page.metadata[MetadataKey.CACHING_FORBIDDEN] = self._caching_policy
         return parse
@@ -195,14 +202,15 @@ class Parsing:
                 self.blamed = PluginError(id_of(parser), url, reason_of(error))
             return failed(f"{type(parser).__name__}: {failure(error)}")
 
-    def _apply(self, url: str, page: WebPage, parse: Parse) -> tuple[str, ...]:
-        """Set what a successful parse writes; return the outlinks that are gone."""
+    def _apply(self, url: str, page: WebPage, parse: Parse, left_out: Counter[str]) -> tuple[str, ...]:
+        """Set what a successful parse writes, count the links left out; return the outlinks that are gone."""
         page.text, page.title = parse.text, parse.title
         for name, value in parse.metadata.items():
             page.metadata[name] = value
         self.sign(url, page)
         before = list(page.outlinks)
-        outlinks = self.links.kept(url, parse.outlinks)
+        left_out[NOFOLLOW] += parse.nofollow
+        outlinks = self.links.kept(url, parse.outlinks, left_out)
         page.outlinks.replace(outlinks)
         mark = page.markers.get(Mark.FETCH)
         if mark is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 from nutch2py.cells import ParseStatus
@@ -70,17 +71,22 @@ class SitemapParsing:
         if mark is not None:
             page.markers[Mark.PARSE] = mark
         listed: dict[str, SitemapEntry] = {}
+        left_out = Counter[str]()
         for entry in sitemap.entries:
             target = self._parsing.links.accept(entry.url)
-            if target is None or target == url:  # one that names itself says nothing new
+            if target is None:
+                left_out[self._parsing.links.refuser(entry.url)] += 1
+                continue
+            if target == url:  # one that names itself says nothing new
                 continue
             if self._is_strict and not target.startswith(_folder(url)):
+                left_out["sitemap.strict.parsing"] += 1
                 continue
             if sitemap.is_index:
                 page.sitemaps[target] = "parser"
             else:
                 listed[reverse_url(target)] = entry
-        return SitemapOutcome(ParseOutcome("success", status), listed)
+        return SitemapOutcome(ParseOutcome("success", status, left_out=tuple(left_out.items())), listed)
 
 
 def _folder(url: str) -> str:

@@ -34,11 +34,11 @@ from nutch2py.rest.operation import Call, Operation
 from nutch2py.rest.refusal import not_found
 from nutch2py.rest.rows import Rows, chosen, key_range, one_row, some_rows
 from nutch2py.rest.schedules import NewSchedule, Schedule, following
-from nutch2py.rest.searching import search
+from nutch2py.rest.searching import search, suggest
 from nutch2py.rest.seed_lists import NewSeedList, SeedList
 from nutch2py.rest.settable import check
 from nutch2py.rest.tokens import Role
-from nutch2py.search.interface import SearchAnswer, SearchAsked
+from nutch2py.search.interface import SearchAnswer, SearchAsked, SuggestAnswer, SuggestAsked
 from nutch2py.secrets import shown_value
 from nutch2py.version import __version__
 
@@ -251,7 +251,9 @@ OPERATIONS: list[Operation] = [
     Operation("GET", f"{_V1}/rows", Role.READ, "Rows of the table", _rows, Rows, query=RowsAsked),
     Operation("GET", f"{_V1}/statistics", Role.READ, "Figures of the table, and an overview", _statistics, Statistics,
               query=OfCrawl),
-    Operation("GET", f"{_V1}/search", Role.NOBODY, "Pages that a query finds", search, SearchAnswer, query=SearchAsked,
+    Operation("GET", f"{_V1}/search", Role.SEARCH, "Pages that a query finds", search, SearchAnswer, query=SearchAsked,
               shared=True),
+    Operation("GET", f"{_V1}/suggest", Role.SEARCH, "What may be meant by the beginning of a query", suggest,
+              SuggestAnswer, query=SuggestAsked, shared=True),
     Operation("GET", f"{_V1}/log", Role.READ, "The job log of a crawl", _log, list[JobEntry], query=LogAsked),
 ]  # fmt: skip

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -14,7 +16,10 @@ from nutch2py.rest.state import made
 
 
 class Audit:
-    """The file ``<rest.folder>/audit.log``; above ``most`` bytes it becomes ``audit.log.1``, and a new one begins."""
+    """The file ``<rest.folder>/audit.log``; above ``most`` bytes it becomes ``audit.log.1``, and a new one begins.
+
+    Several servers can write it: who has it locked writes, and only to the file that has the name.
+    """
 
     def __init__(self, path: Path, most: int) -> None:
         self.path, self._most = path, most
@@ -27,11 +32,26 @@ class Audit:
         try:
             with self._lock:
                 made(self.path.parent)
-                descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-                with open(descriptor, "ab") as file:  # noqa: PTH123
-                    file.write(msgspec.json.encode(line) + b"\n")
-                    grown = file.tell() > self._most
-                if grown:
-                    self.path.replace(self.path.with_name(f"{self.path.name}.1"))
+                while not self._written(msgspec.json.encode(line) + b"\n"):
+                    continue  # another server has begun a new file meanwhile
         except OSError as error:
             warn(f"cannot write {self.path}: {error.strerror}")
+
+    def _written(self, line: bytes) -> bool:
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            file = os.fstat(descriptor)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(file, self.path.stat()):
+                    if file.st_size and os.pread(descriptor, 1, file.st_size - 1) != b"\n":
+                        line = b"\n" + line  # a server was killed, or the disk was full, amid a line
+                    size = file.st_size + len(line)
+                    while line:
+                        line = line[os.write(descriptor, line) :]
+                    if size > self._most:
+                        self.path.replace(self.path.with_name(f"{self.path.name}.1"))
+                    return True
+            return False
+        finally:
+            os.close(descriptor)

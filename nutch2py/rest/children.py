@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from http import HTTPStatus
 from pathlib import Path
@@ -28,7 +28,7 @@ from nutch2py.conf import Configuration
 from nutch2py.rest.child_folder import prepare
 from nutch2py.rest.kinds import SEEDS
 from nutch2py.rest.refusal import Refusal, not_found
-from nutch2py.rest.state import checked_name, held, made, read, write
+from nutch2py.rest.state import ABANDONED, checked_name, held, made, read, write
 
 _SHELL = """trap : INT TERM HUP
 echo $$ >session
@@ -42,9 +42,9 @@ echo $code >"$JOB/exit.part" && mv "$JOB/exit.part" "$JOB/exit"
 NOTHING_TO_DO, INTERRUPTED = 1, (130, 143)
 _PROCESSES: dict[str, subprocess.Popen[bytes]] = {}
 """Shells that are children of this process, by the ids of their jobs: they are, whichever server asks."""
+_NOT_THERE = (FileNotFoundError, NotADirectoryError, PermissionError)
 _TRIES, _PAUSE = 200, 0.02
 _ENDING = 5.0  # seconds for a process that has let go of its lock to be gone from the table of processes
-_ABANDONED = 3600.0  # seconds after which a folder without a job in it is one that a killed server began to make
 _TAIL = 4096  # bytes of the output in which the reason of a failure is looked for
 
 
@@ -109,7 +109,7 @@ class Children:
         """
         made(self.folder)
         with self._lock, held(self.folder / ".lock"):
-            alive = sum(child.state.alive for child in self._all())
+            alive = sum(_alive(folder) for folder in self.folder.glob("[0-9]*"))  # whatever else can be read of them
             if alive >= self._running:
                 told = f"{alive} jobs run, which is as many as may (rest.jobs.running)"
                 raise Refusal(HTTPStatus.TOO_MANY_REQUESTS, told, {"Retry-After": "10"})
@@ -117,9 +117,10 @@ class Children:
             spec = structs.replace(spec, id=f"{begun:013d}-{secrets.token_hex(3)}", begun=begun)
             folder = made(self.folder / spec.id)
             try:
-                prepare(folder, conf, seeds)
-                write(folder / "job.json", spec)
-                _PROCESSES[spec.id] = _run(folder, conf, spec.words)
+                with _locked(folder / "lock") as lock:  # before one can read what job it is: it would have ended
+                    prepare(folder, conf, seeds)
+                    write(folder / "job.json", spec)
+                    _PROCESSES[spec.id] = _run(folder, lock, conf, spec.words)
             except BaseException:
                 shutil.rmtree(folder, ignore_errors=True)  # nothing of it has begun
                 raise
@@ -211,7 +212,7 @@ class Children:
                 self.delete(child.id)
         for folder in self.folder.glob("[0-9]*"):
             with suppress(OSError):
-                old = time.time() - folder.stat().st_mtime > _ABANDONED
+                old = time.time() - folder.stat().st_mtime > ABANDONED
                 if old and not _alive(folder) and read(folder / "job.json", Spec) is None:
                     shutil.rmtree(folder, ignore_errors=True)
 
@@ -227,21 +228,27 @@ class Children:
             return b"", 0
 
 
-def _run(folder: Path, conf: Configuration, words: list[str]) -> subprocess.Popen[bytes]:
-    """Start the processes of a job, which hold its lock."""
-    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+@contextmanager
+def _locked(path: Path) -> Iterator[int]:
+    """Lock a file, for the processes that are given its descriptor meanwhile."""
+    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        given = [str(folder / SEEDS) if word == SEEDS else word for word in words]
-        command = [sys.executable, "-m", "nutch2py", *given, "--conf", str(folder / "conf")]
-        surroundings = {**os.environ, "JOB": str(folder), "BASE": str(conf.base), "PYTHONUNBUFFERED": "1"}
-        return subprocess.Popen(
-            ["sh", "-c", _SHELL, "sh", *command],
-            cwd=folder, env=surroundings, pass_fds=[lock], start_new_session=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        yield lock
     finally:
         os.close(lock)
+
+
+def _run(folder: Path, lock: int, conf: Configuration, words: list[str]) -> subprocess.Popen[bytes]:
+    """Start the processes of a job, which go on holding its lock."""
+    given = [str(folder / SEEDS) if word == SEEDS else word for word in words]
+    command = [sys.executable, "-m", "nutch2py", *given, "--conf", str(folder / "conf")]
+    surroundings = {**os.environ, "JOB": str(folder), "BASE": str(conf.base), "PYTHONUNBUFFERED": "1"}
+    return subprocess.Popen(
+        ["sh", "-c", _SHELL, "sh", *command],
+        cwd=folder, env=surroundings, pass_fds=[lock], start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
 
 
 def _child(folder: Path, spec: Spec) -> Child:
@@ -272,10 +279,10 @@ def _child(folder: Path, spec: Spec) -> Child:
 
 
 def _alive(folder: Path) -> bool:
-    """Tell whether a process holds the lock of a job."""
+    """Tell whether a process holds the lock of a job; OSError when that cannot be found out just now."""
     try:
         lock = os.open(folder / "lock", os.O_RDONLY)
-    except OSError:
+    except _NOT_THERE:
         return False
     try:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -312,7 +319,7 @@ def _ask(folder: Path, word: str) -> None:
 def _text(path: Path) -> str:
     try:
         return path.read_text("ascii", "replace").strip()
-    except OSError:
+    except _NOT_THERE:  # of any other trouble nothing follows, and how a job has ended is remembered
         return ""
 
 

@@ -15,7 +15,9 @@ _END = r"$(?!\n)"
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*" + _END, max_length=64)]
 CrawlId = Annotated[str, Meta(pattern=r"^([A-Za-z0-9][A-Za-z0-9_.-]*)?" + _END, max_length=64)]
 BatchId = Annotated[str, Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.:-]*|-all)" + _END, max_length=200)]
-IndexedBatchId = Annotated[str, Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.:-]*|-all|-reindex)" + _END, max_length=200)]
+IndexedBatchId = Annotated[
+    str, Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.:-]*|-all|-reindex|-scores)" + _END, max_length=200)
+]
 NewBatchId = Annotated[str, Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.:-]*)?" + _END, max_length=200)]
 Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Days = Annotated[float, Meta(ge=-36_500, le=36_500)]
@@ -179,10 +181,20 @@ class ReadDb(Request, tag="readdb", frozen=True, kw_only=True):
     """Count all rows by status; what is counted is in the output."""
 
     sort: bool = False
+    by: Annotated[list[Literal["host", "domain", "depth", "next", "error"]], Meta(max_length=5)] = field(
+        default_factory=list
+    )
+    most: Annotated[int, Meta(ge=1, le=100_000)] | UnsetType = UNSET
+    quantiles: bool = False
+    exact: bool = False
+    json: bool = False
 
     def words(self) -> list[str]:
         """Return the command and its arguments."""
-        return ["readdb", "-stats", *_set({"-sort": self.sort})]
+        flags = {"-sort": self.sort, "-quantiles": self.quantiles, "-exact": self.exact, "-json": self.json}
+        by = ["-by", *dict.fromkeys(self.by)] if self.by else []
+        most = [] if self.most is UNSET else ["-most", str(self.most)]
+        return ["readdb", "-stats", *by, *most, *_set(flags)]
 
 
 class CheckTable(Request, tag="checktable", frozen=True):

@@ -21,7 +21,7 @@ from nutch2py.rest.configurations import Configurations
 from nutch2py.rest.kinds import Request, Seeded
 from nutch2py.rest.metrics import Metrics
 from nutch2py.rest.refusal import Refusal, not_found
-from nutch2py.rest.schedules import Clock, Schedules
+from nutch2py.rest.schedules import Clock, Schedule, Schedules
 from nutch2py.rest.seed_lists import SeedLists
 from nutch2py.rest.settable import applied, check
 from nutch2py.rest.state import state_folder
@@ -30,6 +30,7 @@ from nutch2py.search.search_backends import Backend, backend
 from nutch2py.table import open_store
 from nutch2py.webpage import WebPage
 
+_SILENT = 10.0  # seconds after a warning of tokens that cannot be read
 _LOGGED = 200  # newest entries of a crawl's log among which those of a job are looked for
 
 
@@ -40,11 +41,12 @@ class Office:
         folder = state_folder(conf)
         self.conf, self.local, self.folder = conf, local, folder
         self.tokens = Tokens(conf)
+        self._warned = float("-inf")
         self.configurations = Configurations(folder, conf)
         self.seeds = SeedLists(folder)
         self.children = Children(folder, conf.get_int("rest.jobs.running", 8), conf.get_int("rest.jobs.keep", 1000))
         self.schedules = Schedules(folder)
-        self.clock = Clock(self.schedules, self.children, self._on_time)
+        self.clock = Clock(self.schedules, self.children, self._on_time, self._missed)
         self.audit = Audit(folder / "audit.log", conf.get_int("rest.audit.max.bytes", 64 << 20))
         self.metrics = Metrics()
         self.begun = time.time_ns() // 1_000_000
@@ -61,7 +63,9 @@ class Office:
             try:
                 return self.tokens.caller(authorization)
             except NutchError as error:
-                warn(str(error))  # it names files of this machine, which are nobody's business who has no token
+                if time.monotonic() - self._warned > _SILENT:  # whoever asks must not fill a log
+                    self._warned = time.monotonic()
+                    warn(str(error))  # it names files of this machine, which are nobody's business who has no token
                 told = "the server cannot read its tokens (its own messages say why)"
                 raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, told, {"Retry-After": "10"}) from error
         if not self.local:
@@ -100,13 +104,13 @@ class Office:
         return self.children.start(spec, conf, self._seeds(request))
 
     def _on_time(self, request: Request, by: str, schedule: str) -> Child:
-        try:
-            child = self.start(request, Caller(by, Role.RUN), schedule, allowed=True)
-        except NutchError as error:
-            self.audit.note(by, "", "SCHEDULE", schedule, 0, str(error))
-            raise
+        child = self.start(request, Caller(by, Role.RUN), schedule, allowed=True)
         self.audit.note(by, "", "SCHEDULE", schedule, int(HTTPStatus.CREATED), child.id)
         return child
+
+    def _missed(self, schedule: Schedule, why: str) -> None:
+        self.audit.note(schedule.by, "", "SCHEDULE", schedule.id, 0, why)
+        warn(f"schedule {schedule.id}: {why}")
 
     def judge(self, request: Request, caller: Caller) -> None:
         """Raise an error of what a request may not ask for."""

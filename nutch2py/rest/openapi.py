@@ -10,23 +10,22 @@ from typing import Any
 
 import msgspec
 
-from nutch2py.rest.kinds import Name, PropertyName
-from nutch2py.rest.operation import Operation, Problem
+from nutch2py.rest.operation import PARTS, PROBLEM, Operation, Problem
 from nutch2py.rest.tokens import Role
 from nutch2py.version import __version__
 
 _V1 = "/api/v1"
+_TEXT = {"type": "string"}
+_RETRY_AFTER = {"description": "seconds after which to ask again", "schema": {"type": "integer", "minimum": 1}}
 _TEMPLATE = "#/components/schemas/{name}"
 _PART = re.compile(r"{(\w+)(?::\w+)?}")
-_PARTS: dict[str, Any] = {"id": Name, "name": PropertyName}
-"""What the parts of paths can be."""
 
 
 def document(operations: Sequence[Operation]) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of operations."""
     types = [each for one in operations for each in (one.answer, one.body) if each not in (None, str)]
     queries = [one.query for one in operations if one.query is not None]
-    wanted = [*types, *queries, Problem, *_PARTS.values()]
+    wanted = [*types, *queries, Problem, *PARTS.values()]
     schemas, components = msgspec.json.schema_components(wanted, ref_template=_TEMPLATE)
     of = {id(kind): schema for kind, schema in zip(wanted, schemas, strict=True)}
     paths: dict[str, dict[str, Any]] = {}
@@ -49,16 +48,16 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
 def _described(one: Operation, of: dict[int, Any], components: dict[str, Any]) -> dict[str, Any]:
     """Return what is said of an operation."""
     parameters: list[dict[str, Any]] = [
-        {"name": name, "in": "path", "required": True, "schema": of[id(_PARTS[name])]}
+        {"name": name, "in": "path", "required": True, "schema": of[id(PARTS[name])]}
         for name in _PART.findall(one.path)
     ]
     for name, schema in _query(one, of, components).items():
         parameters.append({"name": name, "in": "query", "required": False, "schema": schema})
-    problem = {"content": {"application/json": {"schema": of[id(Problem)]}}}
-    codes = [HTTPStatus.BAD_REQUEST, HTTPStatus.TOO_MANY_REQUESTS]
+    problem = {"content": {PROBLEM: {"schema": of[id(Problem)]}}}
+    codes = [HTTPStatus.BAD_REQUEST, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE]
     if one.role > Role.NOBODY:
-        codes += [HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.SERVICE_UNAVAILABLE]
-    if one.role > Role.NOBODY or _PART.search(one.path):
+        codes += [HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN]
+    if one.role > Role.SEARCH or _PART.search(one.path):
         codes += [HTTPStatus.NOT_FOUND]
     if one.changes:
         codes += [HTTPStatus.CONFLICT]
@@ -72,13 +71,19 @@ def _described(one: Operation, of: dict[int, Any], components: dict[str, Any]) -
         "parameters": parameters,
         "responses": {str(int(code)): {"description": code.phrase, **problem} for code in sorted(codes)},
     }
+    for code in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
+        said["responses"][str(int(code))]["headers"] = {"Retry-After": _RETRY_AFTER}
+    if parameters:
+        told = {"description": HTTPStatus.REQUEST_URI_TOO_LONG.phrase, "content": {"text/plain": {"schema": _TEXT}}}
+        said["responses"][str(int(HTTPStatus.REQUEST_URI_TOO_LONG))] = told
     status = str(int(one.status if one.answer is not None else HTTPStatus.NO_CONTENT))
     said["responses"][status] = {"description": "done"}
     if one.answer is not None:
-        schema = {"type": "string"} if one.answer is str else of[id(one.answer)]
+        schema = _TEXT if one.answer is str else of[id(one.answer)]
         said["responses"][status]["content"] = {one.media: {"schema": schema}}
     if one.role > Role.NOBODY:
-        said["security"] = [{"token": []}, {"password": []}]
+        # the search asks for a key where search.keys.required says so
+        said["security"] = [*([{}] if one.role == Role.SEARCH else []), {"token": []}, {"password": []}]
     if one.body is not None:
         content = {"application/json": {"schema": of[id(one.body)]}}
         if one.form:

@@ -20,10 +20,14 @@ from starlette.routing import Route
 
 from nutch2py.errors import IndexingError, InputError, LockedError, NutchError, StoreError
 from nutch2py.rest.gatekeeper import Gatekeeper
+from nutch2py.rest.kinds import Name, PropertyName
 from nutch2py.rest.office import Office
 from nutch2py.rest.refusal import Refusal, storage_refusal
 from nutch2py.rest.tokens import Caller, Role
 
+PARTS: Mapping[str, Any] = {"id": Name, "name": PropertyName}
+"""What the parts of paths can be."""
+PROBLEM = "application/problem+json"
 _FIELDS = 20  # of a form
 _LOG = logging.getLogger("nutch2py.rest")
 
@@ -69,7 +73,7 @@ class Operation:
             caller = gatekeeper.admitted(request, self.role, self.changes)
             who = caller.name
             body = await gatekeeper.body(request) if self.body is not None else b""
-            call = Call(office, caller, dict(request.path_params), self._query(request), self._body(request, body))
+            call = Call(office, caller, _parts(request), self._query(request), self._body(request, body))
             result = await gatekeeper.threads.run(self.handler, call)
             what = str(getattr(result, "id", ""))
             answer = self._response(result)
@@ -130,16 +134,32 @@ def paths(operations: Iterable[Operation], gatekeeper: Gatekeeper) -> list[Route
             route = Route(each, _endpoint(by_method, gatekeeper), methods=[*by_method])
             if route.methods is not None and "GET" in by_method and by_method["GET"].changes:
                 route.methods.discard("HEAD")  # which asks for nothing to be done
+            if route.methods is not None and any(one.shared for one in by_method.values()):
+                route.methods.add("OPTIONS")
             found.append(route)
     return found
 
 
 def _endpoint(by_method: Mapping[str, Operation], gatekeeper: Gatekeeper) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
+        if request.method == "OPTIONS":
+            return gatekeeper.preflight(request, sorted({*by_method, *(["HEAD"] if "GET" in by_method else [])}))
         one = by_method.get(request.method) or by_method["GET"]  # for HEAD
         return await one.answered(gatekeeper, request)
 
     return endpoint
+
+
+def _parts(request: Request) -> dict[str, str]:
+    """Return the parts of a path; InputError for what can be none."""
+    for name, value in request.path_params.items():
+        try:
+            msgspec.convert(value, PARTS[name])
+        except msgspec.ValidationError:
+            raise InputError(
+                f"{value!r:.100} is no {name}: it has other signs than letters, digits and _ . -"
+            ) from None
+    return dict(request.path_params)
 
 
 def _form(body: bytes) -> dict[str, str]:
@@ -150,10 +170,12 @@ def _form(body: bytes) -> dict[str, str]:
 
 
 class Problem(msgspec.Struct):
-    """Why a request was not done."""
+    """Why a request was not done, as RFC 9457 has it. ``detail`` and ``error`` are the same."""
 
-    error: str
+    title: str
     status: int
+    detail: str
+    error: str
 
 
 def refused(error: Exception) -> Response:
@@ -169,5 +191,6 @@ def refused(error: Exception) -> Response:
         status, headers = HTTPStatus.SERVICE_UNAVAILABLE, {"Retry-After": "10"}
     elif isinstance(error, NutchError | msgspec.MsgspecError):
         status = HTTPStatus.BAD_REQUEST
-    body = msgspec.json.encode(Problem(str(error).encode("utf-8", "replace").decode(), int(status)))
-    return Response(body, status, headers, media_type="application/json")
+    told = str(error).encode("utf-8", "replace").decode()
+    body = msgspec.json.encode(Problem(status.phrase, int(status), told, told))
+    return Response(body, status, headers, media_type=PROBLEM)

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
 
-from nutch2py.cells import ParseStatus, ProtocolStatus
 from nutch2py.conf import Configuration
 from nutch2py.errors import InputError
-from nutch2py.jobs.readdb_text import bytes_text
-from nutch2py.record import Field, MapField
+from nutch2py.jobs.row_forms import row
+from nutch2py.record import Field
 from nutch2py.table import KeyRange, Query, open_store, prefix_range
-from nutch2py.url.keys import name_of_key, reverse_host, reverse_url
+from nutch2py.url.keys import reverse_host, reverse_url
 from nutch2py.webpage import WebPage
 
 FIELDS: dict[str, Field[Any]] = {field.name: field for field in WebPage.FIELDS.values()}
 LARGE = frozenset({"content", "text"})
 """Fields that are read only when they are named."""
-_MOST = 200_000
-"""Characters of a value; what is longer is cut."""
 SEARCHING = 10.0
 _OF_EVERY_ROW: frozenset[Field[Any]] = frozenset({WebPage.batch_id, WebPage.fetch_time})
 """Read whatever is asked for: a row without any cell of what is read is passed over."""
@@ -85,30 +82,3 @@ def chosen(names: Iterable[str]) -> frozenset[Field[Any]]:
     if unknown:
         raise InputError(f"a row has no field {unknown[0]!r:.50}: {', '.join(FIELDS)}")
     return frozenset(FIELDS[name] for name in names or FIELDS.keys() - LARGE)
-
-
-def row(key: str, page: WebPage, fields: Iterable[Field[Any]]) -> dict[str, Any]:
-    """Return the URL of a row, and its fields that are set."""
-    values = {field.name: _shown(field, page) for field in sorted(fields, key=lambda each: each.name)}
-    shown = {name: value for name, value in values.items() if value not in (None, {})}
-    return {"url": _plain(name_of_key(key)), **shown}
-
-
-def _shown(field: Field[Any], page: WebPage) -> Any:
-    value = field.__get__(page, WebPage)
-    if isinstance(field, MapField):
-        found: Mapping[str, Any] = dict(value.items())
-        return {key: _plain(each) for key, each in found.items()}
-    return value.hex() if field.name in ("signature", "prevSignature") and value else _plain(value)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, bytes):
-        value = bytes_text(value)
-    if isinstance(value, ProtocolStatus | ParseStatus):
-        return {name: _plain(getattr(value, name)) for name in value._fields}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()[:_MOST]
-    return value

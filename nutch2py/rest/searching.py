@@ -1,21 +1,24 @@
-"""Searching for applications: ``/api/v1/search``, over whichever index there is."""
+"""Searching for applications: ``/api/v1/search`` and ``/api/v1/suggest``, over whichever index there is."""
 
 from __future__ import annotations
 
-from typing import Any
-
+from nutch2py.backends.index_folder import FACETS
 from nutch2py.document import clean_text
 from nutch2py.errors import InputError
+from nutch2py.indexer.search_fields import DATES
 from nutch2py.rest.operation import Call
-from nutch2py.search.interface import FacetValue, SearchAnswer, SearchAsked, SearchHit
-from nutch2py.search.plan import Narrowed, exact_name
-from nutch2py.search.results import Hit, SearchResult, html
-from nutch2py.search.search_backends import FACETS, Backend
-
-_FEW = 3
-"""Fewer hits than that, and another spelling is offered."""
-_STEP, _MOST_COLLAPSED = 100, 1_000  # hits looked at, at once and at most, for the best page of each host
-_DATES = ("date", "publishedDate", "lastModified", "tstamp")
+from nutch2py.search.interface import (
+    FacetValue,
+    SearchAnswer,
+    SearchAsked,
+    SearchHit,
+    SuggestAnswer,
+    SuggestAsked,
+    SuggestedPage,
+)
+from nutch2py.search.plan import Narrowed
+from nutch2py.search.results import Hit, first_of, html, texts_of
+from nutch2py.search.search_backends import FEW, Backend
 
 
 def search(call: Call) -> SearchAnswer:
@@ -24,16 +27,15 @@ def search(call: Call) -> SearchAnswer:
     index: Backend = call.office.index
     query = asked.q.strip()
     filters = {name: value for name in FACETS if (value := str(getattr(asked, name)))}
-    narrowed = Narrowed(tuple((exact_name(name), value) for name, value in filters.items()), asked.sort == "date")
+    narrowed = Narrowed.to(filters, newest=asked.sort == "date", half_life=asked.freshness)
     counted = _names(asked.facets)
     if unknown := sorted({*counted} - {*FACETS}):
         raise InputError(f"there is no facet {unknown[0]!r:.50}: {', '.join(FACETS)}")
-    if asked.cursor and (asked.start or asked.collapse):
+    if asked.cursor and (asked.start or asked.collapse not in ("", "none")):
         raise InputError("a cursor goes without start and collapse")
     if asked.collapse:
-        result, cursor = _best_of_hosts(index, query, narrowed, asked.start, asked.rows), ""
-    else:
-        result, cursor = index.walk(query, narrowed, asked.start, asked.rows, asked.cursor)
+        narrowed = narrowed._replace(collapse="" if asked.collapse == "none" else asked.collapse)
+    result, cursor = index.walk(query, narrowed, asked.start, asked.rows, asked.cursor)
     found = index.facets(query, filters) if counted and query else {}
     wanted = _names(asked.fields)
     first = not asked.start and asked.cursor in ("", "*")
@@ -45,23 +47,17 @@ def search(call: Call) -> SearchAnswer:
         hits=[_hit(hit, wanted) for hit in result.hits],
         facets={name: [FacetValue(value=v, count=n) for v, n in found.get(name, ())] for name in counted},
         cursor=cursor or None,
-        meant=index.corrected(query) if query and result.total < _FEW and first else "",
+        note=result.note,
+        meant=index.corrected(query) if query and result.total < FEW and first else "",
     )
 
 
-def _best_of_hosts(index: Backend, query: str, narrowed: Narrowed, start: int, rows: int) -> SearchResult:
-    """Return the best page of each host, among the first thousand hits; the total is that of all pages."""
-    best: dict[str, Hit] = {}
-    begin, millis, total = 0, 0.0, 0
-    while begin < _MOST_COLLAPSED and len(best) < start + rows:
-        found, _ = index.walk(query, narrowed, begin, _STEP)
-        millis, total = millis + found.millis, found.total
-        for hit in found.hits:
-            best.setdefault(_first(hit.fields, "host") or hit.id, hit)
-        begin += _STEP
-        if begin >= total:
-            break
-    return SearchResult(query, start, total, [*best.values()][start : start + rows], millis)
+def suggest(call: Call) -> SuggestAnswer:
+    """Answer the beginning of a query."""
+    asked: SuggestAsked = call.query
+    found = call.office.index.suggest(asked.q)
+    pages = [SuggestedPage(title=title, url=url) for title, url in found.pages]
+    return SuggestAnswer(query=clean_text(asked.q.strip()), queries=found.queries, pages=pages)
 
 
 def _hit(hit: Hit, wanted: tuple[str, ...]) -> SearchHit:
@@ -74,22 +70,15 @@ def _hit(hit: Hit, wanted: tuple[str, ...]) -> SearchHit:
         snippet=hit.snippet.text,
         snippet_html=html(hit.snippet),
         score=round(hit.score, 6),
-        host=_first(fields, "host"),
-        lang=_first(fields, "lang"),
-        types=[value for value in _values(fields, "type") if "/" in value],
-        date=next((value for name in _DATES if (value := _first(fields, name))), None),
-        fields={name: _values(fields, name) for name in wanted},
+        host=first_of(fields, "host"),
+        lang=first_of(fields, "lang"),
+        types=[each for each in texts_of(fields, "type") if "/" in each],
+        date=next((value for name in DATES if (value := first_of(fields, name))), None),
+        fields={name: texts_of(fields, name) for name in wanted},
+        more=hit.more,
+        others=[url for _, url in hit.others],
     )
 
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (name.strip() for name in text.split(",")))))
-
-
-def _values(fields: dict[str, Any], name: str) -> list[str]:
-    value = fields.get(name, [])
-    return [str(each) for each in (value if isinstance(value, list) else [value])]
-
-
-def _first(fields: dict[str, Any], name: str) -> str:
-    return next(iter(_values(fields, name)), "")

@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 import stat
+import time
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
@@ -20,6 +21,8 @@ from nutch2py.errors import ConfigurationError, InputError
 from nutch2py.rest.refusal import Refusal, not_found
 
 T = TypeVar("T")
+ABANDONED = 3600.0
+"""Seconds after which what has not become whole is what a killed server began to make."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
@@ -97,9 +100,17 @@ class Shelf(Generic[T]):
         """Store a value, in the place of one of this id; Refusal when there are too many."""
         path = self._path(each)
         made(self.folder)
+        self._tidy()
         if not path.exists() and len(self.ids()) >= self.most:
             raise Refusal(HTTPStatus.CONFLICT, f"there are {self.most:,} {self._many}: delete some")
         write(path, value)
+
+    def _tidy(self) -> None:
+        """Delete what servers that were killed had begun to write."""
+        for part in self.folder.glob(".*.json.*"):
+            with contextlib.suppress(OSError):
+                if time.time() - part.stat().st_mtime > ABANDONED:
+                    part.unlink()
 
     def delete(self, each: str) -> None:
         """Delete a value; Refusal when there is none of this id."""

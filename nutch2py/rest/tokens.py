@@ -18,34 +18,43 @@ from nutch2py.errors import ConfigurationError, InputError
 from nutch2py.rest.state import checked_name, held
 
 _PREFIX = "n2p_"
+_RATE = "rate="
+_MOST_A_SECOND = 1_000_000
+_SETTLED = 2_000_000_000
+"""Nanoseconds after which a changed file has another time."""
 
 
 class Role(IntEnum):
-    """What a token may do; each role may what those below it may."""
+    """What a token may do; each role may what those below it may. Search asks for one if ``search.keys.required``."""
 
     NOBODY = 0
-    READ = 1
-    RUN = 2
-    ADMIN = 3
+    SEARCH = 1
+    READ = 2
+    RUN = 3
+    ADMIN = 4
 
     @classmethod
     def named(cls, name: str) -> Role:
         """Return a role by its name."""
-        found = {"read": cls.READ, "run": cls.RUN, "admin": cls.ADMIN}.get(name)
+        found = {"search": cls.SEARCH, "read": cls.READ, "run": cls.RUN, "admin": cls.ADMIN}.get(name)
         if found is None:
-            raise InputError(f"{name!r:.50} is no role: write read, run or admin")
+            raise InputError(f"{name!r:.50} is no role: write search, read, run or admin")
         return found
 
 
 class Caller(NamedTuple):
-    """Who asks, and with which role."""
+    """Who asks, with which role, and how often: ``rate`` in requests a second, 0 any number, None as all."""
 
     name: str
     role: Role
+    rate: float | None = None
 
 
 class Tokens:
-    """The file of ``rest.tokens.file``, read again when it has changed; without one there are no tokens."""
+    """The file of ``rest.tokens.file``, read again when it has changed; without one there are no tokens.
+
+    A token is looked up by its checksum: how long that takes tells nothing of the tokens that there are.
+    """
 
     def __init__(self, conf: Configuration) -> None:
         named = conf.get_trimmed("rest.tokens.file")
@@ -76,7 +85,9 @@ class Tokens:
                 found = self.path.stat()
                 stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
                 if stamp != self._stamp:
-                    self._callers, self._stamp = _parsed(self.path), stamp
+                    self._callers = _parsed(self.path)
+                    # what was changed just now can be changed once more at the same time, as clocks of files have it
+                    self._stamp = stamp if time.time_ns() - found.st_mtime_ns > _SETTLED else None
             except OSError as error:
                 raise ConfigurationError(
                     f"cannot read the tokens in {self.path}: {error.strerror}: make one with nutch2py token NAME, "
@@ -94,10 +105,27 @@ def _parsed(path: Path) -> dict[str, Caller]:
         if len(parts) < 3 or len(parts[2]) != 64:
             raise ConfigurationError(f"{path} line {number} is no token: write name, role and checksum")
         try:
-            callers[parts[2]] = Caller(parts[0], Role.named(parts[1]))
+            callers[parts[2]] = Caller(parts[0], Role.named(parts[1]), _rate(parts[3:]))
         except InputError as error:
             raise ConfigurationError(f"{path} line {number}: {error}") from error
     return callers
+
+
+def _rate(words: list[str]) -> float | None:
+    """Return the rate among the last words of a line."""
+    given = next((word.removeprefix(_RATE) for word in words if word.startswith(_RATE)), None)
+    return None if given is None else checked_rate(given)
+
+
+def checked_rate(given: str) -> float:
+    """Return a number of requests a second; raise InputError for what is none."""
+    try:
+        rate = float(given)
+    except ValueError:
+        rate = -1.0
+    if not 0 <= rate <= _MOST_A_SECOND:  # nan is neither
+        raise InputError(f"{given!r:.50} is no number of requests a second: write 5, 0.5, or 0 for any number")
+    return rate
 
 
 def _digest(token: str) -> str:
@@ -105,13 +133,13 @@ def _digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
-def add_token(conf: Configuration, name: str, role: Role) -> str:
+def add_token(conf: Configuration, name: str, role: Role, rate: float | None = None) -> str:
     """Put a new token into the file, in the place of one of the same name; return it: it stands nowhere else."""
     checked_name(name, "token")
     path = _file(conf)
     token = _PREFIX + secrets.token_urlsafe(32)
     line = f"{name} {role.name.lower()} {_digest(token)} {time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())}"
-    _change(path, name, [line])
+    _change(path, name, [line if rate is None else f"{line} {_RATE}{rate:g}"])
     return token
 
 
@@ -124,7 +152,7 @@ def remove_token(conf: Configuration, name: str) -> None:
 def _file(conf: Configuration) -> Path:
     named = conf.get_trimmed("rest.tokens.file")
     if not named:
-        raise ConfigurationError("rest.tokens.file is not set: name the file of tokens, in nutch-site.xml or with -D")
+        raise ConfigurationError(f"rest.tokens.file is not set: name the file of tokens, in {conf.own_file} or with -D")
     return conf.absolute(named)
 
 

@@ -18,7 +18,14 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
 }
 """Sent with every page: one script of ours, nothing from anywhere else."""
-_TABS = (("", "Crawl"), ("/jobs", "Jobs"), ("/rounds", "Rounds"), ("/hosts", "Hosts"), ("/page", "Page"))
+_TABS = (
+    ("", "Crawl"),
+    ("/jobs", "Jobs"),
+    ("/rounds", "Rounds"),
+    ("/hosts", "Hosts"),
+    ("/page", "Page"),
+    ("/doctor", "Doctor"),
+)
 _WITHIN = {"/job": "/jobs", "/host": "/hosts", "/new": ""}
 
 

@@ -84,6 +84,7 @@ class Looks:
             "jobs": state.entries[:8],
             "batches": batches[-10:][::-1],
             "all_batches": len(batches),
+            "left_out": state.left_out,
             "pictures": pictures,
         }
         return Look("crawl.html", f"Crawl {state.name}".rstrip(), values)

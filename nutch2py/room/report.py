@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from nutch2py.disk import new_file
 from nutch2py.joblog.entry import JobEntry
 from nutch2py.joblog.figures import Figures, Spread
 from nutch2py.joblog.overview import Overview
+from nutch2py.jobs.left_out import LeftOut, left_out, recent
 from nutch2py.pictures.picture import style
 from nutch2py.pictures.words import moment
 from nutch2py.room import drawings
@@ -30,20 +31,23 @@ ENTRIES = 2000
 
 @dataclass
 class State:
-    """What is known of a crawl without looking at its rows. ``entries``: the newest first."""
+    """What is known of a crawl without looking at its rows. ``entries``: the newest first; ``left_out``: of a day."""
 
     name: str
     made: int
     figures: Figures | None
     overview: Overview | None
     entries: list[JobEntry]
+    left_out: list[LeftOut] = field(default_factory=list)
 
     @classmethod
     def of(cls, crawl: CrawlReader, entries: int = ENTRIES) -> State:
         """Read it, with so many of the newest entries of the log."""
         name = crawl.conf.get_trimmed("storage.crawl.id")
         made = int(time.time() * 1000)
-        return cls(name, made, crawl.figures(), crawl.overview(), crawl.jobs(entries))
+        log = crawl.jobs(entries)
+        lost = [*left_out(recent(log), crawl.conf)]
+        return cls(name, made, crawl.figures(), crawl.overview(), log, lost)
 
     @cached_property
     def rounds(self) -> list[Round]:
@@ -71,6 +75,7 @@ def html(state: State) -> str:
         pictures=pictures,
         wide=[drawings.work(state.entries), drawings.links(state.overview)],
         rounds=rounds[-30:][::-1],
+        left_out=state.left_out,
         looked=None if state.overview is None else moment(state.overview.made),
     )
 
@@ -83,6 +88,7 @@ def as_json(state: State) -> dict[str, Any]:
         "sentences": [*at_a_glance(state.figures, state.overview, state.rounds, state.entries)],
         "figures": state.figures,
         "overview": state.overview,
+        "left_out": [_lost(each) for each in state.left_out],
         "rounds": [_round(each) for each in state.rounds],
         "jobs": state.entries,
     }
@@ -106,6 +112,11 @@ def _round(each: Round) -> dict[str, Any]:
         "links": links,
         "new": new,
     }
+
+
+def _lost(each: LeftOut) -> dict[str, Any]:
+    what, decides, _ = each.reason
+    return {"number": each.number, "what": what, "decides": decides, "hosts": dict(each.hosts)}
 
 
 def json_text(state: State) -> str:

@@ -21,6 +21,7 @@ from nutch2py.rest.refusal import Refusal
 from nutch2py.rest.tokens import Role
 from nutch2py.room import deeds
 from nutch2py.room.answers import HEADERS, Look, answer, refused
+from nutch2py.room.checkup import Checkup
 from nutch2py.room.looks import Looks, NotThereError
 from nutch2py.room.templates import sheet
 from nutch2py.room.watch import Watch
@@ -43,6 +44,7 @@ def routes(gatekeeper: Gatekeeper) -> list[BaseRoute]:
         "/crawl/hosts": looks.hosts,
         "/crawl/host": looks.host,
         "/crawl/page": looks.page,
+        "/crawl/doctor": Checkup(gatekeeper.office.conf),
     }
     found: list[BaseRoute] = [Route(path, _endpoint(gatekeeper, path, look)) for path, look in pages.items()]
     return [
@@ -59,7 +61,8 @@ def _endpoint(
 ) -> Callable[[Request], Response]:
     def endpoint(request: Request) -> Response:
         try:
-            caller = gatekeeper.admitted(request, Role.READ, changes=False)
+            needed = Role.RUN if path == "/crawl/doctor" else Role.READ  # it tells of the machine, and costs more
+            caller = gatekeeper.admitted(request, needed, changes=False)
         except Refusal as error:
             return refused(path, error)
         arguments = {name: value[: _LONGEST + 1] for name, value in request.query_params.items()}

@@ -14,10 +14,13 @@ from nutch2py.errors import NothingFetchedError
 from nutch2py.jobs.allowed import allow_again
 from nutch2py.jobs.batch_report import FETCHED, INTERRUPTED, PARSED
 from nutch2py.jobs.batchlist import State
+from nutch2py.jobs.index_scores import told
+from nutch2py.jobs.link_news import LinkNews
 from nutch2py.jobs.whole_crawl import WholeCrawl, whole_crawl
 from nutch2py.mapreduce.driver import JobResult, stoppable
-from nutch2py.mapreduce.parameters import REINDEX
+from nutch2py.mapreduce.parameters import REINDEX, SCORES
 from nutch2py.reporting import Reporter, reporting_to
+from nutch2py.rounds.indexed import documents_in_index, index_name
 from nutch2py.rounds.plan import ROUND_URLS, Plan, Stay
 from nutch2py.rounds.seeds import Seed, seeds_of, with_troubles
 from nutch2py.url.parts import domain_of, host_of
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=JobResult)
 _MOVED = (ProtocolStatusCode.MOVED, ProtocolStatusCode.TEMP_MOVED)
+_MOST_OF = 0.9  # of the documents that an index had: one with less was made anew, or is another
 _MOST_MOVES = 5  # of a seed, from site to site
 _BEGUN = (State.GENERATED, INTERRUPTED, FETCHED, PARSED, State.UPDATED)
 
@@ -189,20 +193,44 @@ class Rounds:
             self._inject([*found.values()])
 
     def _rank(self) -> None:
-        """Rank all pages, leave out duplicates, and tell the index, unless nothing was fetched since that was done."""
+        """Rank all pages, leave out duplicates, and tell the index, unless nothing was fetched since that was done.
+
+        Ranks are made anew when links have changed enough. What was done before a kill the job log tells.
+        """
         if not self._whole.unranked():
             return
         self._whole.check()
-        self._view.begin("pagerank")
-        self._crawl.pagerank()
+        before = LinkNews.of(self.conf)
+        enough = before.is_more(self.conf.get_float("crawl.pagerank.share", 0.05), before.since_ranks)
+        self.tally.ranks = f"{before.told()}: {'ranking anew' if enough else 'ranks stay as they are'}"
+        self._view.say(self.tally.ranks)
+        if enough:
+            self._view.begin("pagerank")
+            self._crawl.pagerank()
         self._do("dedup", self._crawl.dedup)
         self._do("updatehostdb", lambda: self._crawl.updatehostdb(links=True))  # what the report tells of hosts
         if self._index:
-            result = self._do("index", lambda: self._crawl.index(REINDEX))
-            self.tally.documents = result.count("IndexerStatus", "added")
+            self._tell_index()
             self._do("clean", self._crawl.clean)
         self._whole.ranked()
         self.went_on |= not self.tally.rounds
+
+    def _tell_index(self) -> None:
+        """Send all documents, where their anchors have changed enough or the index lacks any; else scores alone."""
+        news = LinkNews.of(self.conf)
+        name, there = index_name(self.conf), documents_in_index(self.conf)
+        known = self._whole.indexed(name)
+        lacks = news.freed > 0 or known is None or there is None or there < known * _MOST_OF
+        boosted = not news.sent and self.conf.get_bool("pagerank.update.score", False)  # boost is no score of a rank
+        if lacks or boosted or news.is_more(self.conf.get_float("crawl.reindex.share", 0.2), news.since_index):
+            result = self._do("index", lambda: self._crawl.index(REINDEX))
+            self.tally.documents = result.count("IndexerStatus", "added")
+        else:
+            if not news.sent:
+                result = self._do("scores", lambda: self._crawl.index(SCORES))
+                self.tally.ranks += f"; {told(result)}"
+            self.tally.documents = there or 0
+        self._whole.note_indexed(name, self.tally.documents)
 
     def _do(self, job: str, work: Callable[[], T], urls: int = 0) -> T:
         self._whole.check()

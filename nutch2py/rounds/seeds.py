@@ -13,11 +13,11 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import InputError
 from nutch2py.fetcher.gate import AddressGate, address_of
 from nutch2py.fetcher.names import Names
+from nutch2py.jobs.left_out import GATE
 from nutch2py.jobs.seeds import parse_seed_line, seed_files
 from nutch2py.url.parts import host_of
 from nutch2py.url.url_normalizers import URLNormalizers
 
-GATE = "http.filter.ipaddress.exclude"
 _HOME = ("localhost", "127.", "[::1]", "10.", "192.168.")
 """What begins hosts that hardly ever have a certificate: without a scheme they are asked by http."""
 _WITH_HOST = ("http", "https", "ftp")

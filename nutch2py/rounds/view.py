@@ -20,6 +20,7 @@ JOBS = {
     "updatedb": "taking in links",
     "index": "indexing",
     "pagerank": "ranking",
+    "scores": "telling the index of ranks",
     "dedup": "looking for duplicates",
     "clean": "cleaning the index",
 }

@@ -48,7 +48,7 @@ class PageRankModel(NamedTuple):
         if kind == "linkrank":
             damping = conf.get_float("link.analyze.damping.factor", 0.85)
             return cls(1.0 - damping, 1.0, 1.0, conf.get_float("link.analyze.initial.score", 1.0), gift=1.0)
-        external = conf.get_float("pagerank.external.weight", 0.5)
+        external = conf.get_float("pagerank.external.weight", 0.99)
         spread = choice(conf, "pagerank.dangling", ("vanish", "spread")) == "spread"
         base, initial = conf.get_float("pagerank.base", 0.15), conf.get_float("pagerank.initial", 1.0)
         if kind == "classic":

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import UsageError
-from nutch2py.search.measures import evaluate, mean, read_judgements, read_queries, table
+from nutch2py.search.measures import ceiling, evaluate, mean, read_judgements, read_queries, table
 from nutch2py.search.results import SearchResult
 from nutch2py.search.search import search, search_backend
 from nutch2py.search.searcher import EmbeddedSearcher
@@ -15,7 +15,7 @@ from nutch2py.search.searcher import EmbeddedSearcher
 def run_evaluation(
     conf: Configuration, queries: Path, judgements: Path, n: int, as_json: bool = False, unjudged: Path | None = None
 ) -> int:
-    """Print the measures of every query and their means.
+    """Print the measures of every query, their means, and the means that the best order would have.
 
     ``unjudged``: a file to which results that the judgement file lacks are appended, with title and snippet, in its
     form: to be judged and joined to it.
@@ -36,16 +36,17 @@ def run_evaluation(
         return [hit.url for hit in result.hits]
 
     scores = evaluate(asked, known, urls, n)
+    most = mean([ceiling(known.get(query, {}), n) for query in asked])
     if unjudged is not None:
         _append(unjudged, missing)
     if as_json:
         import orjson
 
-        everything = {**scores, "mean": mean([*scores.values()])}
+        everything = {**scores, "mean": mean([*scores.values()]), "ceiling": most}
         plain = {name: {**each._asdict(), "precision": _named(each.precision)} for name, each in everything.items()}
         print(orjson.dumps(plain).decode())
     else:
-        print(table(scores), end="")
+        print(table(scores, most), end="")
     return 0
 
 

@@ -1,4 +1,7 @@
-"""What applications ask an index and get, as types: of ``/api/v1/search``, its OpenAPI document, and the client."""
+"""What applications ask an index and get, as types.
+
+They are those of ``/api/v1/search`` and ``/api/v1/suggest``, of the OpenAPI document, and of the client.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,10 @@ class SearchAsked(Struct, rename="camel", kw_only=True, frozen=True):
     """A query, in the language of the command search, and which of its hits.
 
     ``start`` or ``cursor``: behind which hits; "*" is the first cursor, an answer has the next. ``host`` (with what is
-    below it), ``type``, ``lang``: only pages with these. ``collapse``: the best page of each host only. ``facets``: of
-    which fields to count values, ``fields``: which other fields of pages to give, both parted by commas.
+    below it), ``path`` (``host/folder/``), ``type``, ``lang``, ``date`` (a year, or ``2026-11``): only these pages.
+    ``freshness``: days after which a page has lost half of what newer ones gain, 0: dates do not count; None: as
+    configured. ``collapse``: the best page only of each host, or of nearly the same texts ("near"); "": as configured.
+    ``facets``: of which of these to count values, ``fields``: which other fields of pages to give, parted by commas.
     """
 
     q: Annotated[str, Meta(max_length=1000)]
@@ -22,10 +27,13 @@ class SearchAsked(Struct, rename="camel", kw_only=True, frozen=True):
     rows: Annotated[int, Meta(ge=0, le=100)] = 10
     cursor: Annotated[str, Meta(max_length=2000)] = ""
     sort: Literal["relevance", "date"] = "relevance"
-    collapse: Literal["", "host"] = ""
+    freshness: Annotated[float, Meta(ge=0, le=36_500)] | None = None
+    collapse: Literal["", "none", "host", "near"] = ""
     host: Name = ""
+    path: Name = ""
     type: Name = ""
     lang: Name = ""
+    date: Name = ""
     facets: Name = ""
     fields: Name = ""
 
@@ -36,7 +44,8 @@ class SearchHit(Struct, rename="camel", kw_only=True, frozen=True):
     ``title``, ``snippet``: plain text; ``title_html``, ``snippet_html``: escaped, with ``<em>`` around the words that
     were found. ``score``: higher is better, within one query, 0 by date. ``lang``, ``host``: "" where not known.
     ``date``: when it was written, as far as is known, or fetched, as ISO 8601; None: not known. ``fields``: those
-    asked for, each with all its values.
+    asked for, each with all its values. ``more``: how many other pages it stands for, of those looked at, where hits
+    are collapsed; ``others``: URLs of ten of them at most.
     """
 
     id: str
@@ -51,6 +60,8 @@ class SearchHit(Struct, rename="camel", kw_only=True, frozen=True):
     types: list[str]
     date: str | None
     fields: dict[str, list[str]]
+    more: int = 0
+    others: list[str] = []
 
 
 class FacetValue(Struct, kw_only=True, frozen=True):
@@ -74,3 +85,25 @@ class SearchAnswer(Struct, rename="camel", kw_only=True, frozen=True):
     facets: dict[str, list[FacetValue]]
     cursor: str | None
     meant: str
+    note: str = ""
+
+
+class SuggestAsked(Struct, rename="camel", kw_only=True, frozen=True):
+    """The beginning of a query, as somebody types it."""
+
+    q: Annotated[str, Meta(max_length=1000)]
+
+
+class SuggestedPage(Struct, rename="camel", kw_only=True, frozen=True):
+    """A page whose title has the words typed so far."""
+
+    title: str
+    url: str
+
+
+class SuggestAnswer(Struct, rename="camel", kw_only=True, frozen=True):
+    """What may be meant. ``queries``: what was typed with its last word completed, each of which finds something."""
+
+    query: str
+    queries: list[str]
+    pages: list[SuggestedPage]

@@ -2,7 +2,9 @@
 
 A judgement file has a line for each query and document, parted by tabs: query, URL, relevance R, authority A. R is 1
 (answers the query), .5 (about it), .1 (mentions it) or 0; A is 1 for a page that is an authority on it, .3 for another.
-A may be left out (.3). ``#`` begins a comment. A document that nobody judged counts as not relevant, and is counted.
+A may be left out (.3). Lines of one query and document are those of several judges: what most of them say counts, of R
+and of A, and the median where no value has a majority. ``#`` begins a comment. A document that nobody judged counts as
+not relevant, and is counted.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from statistics import median_low
 from typing import NamedTuple
 
 from nutch2py.errors import InputError
@@ -45,10 +48,11 @@ def read_queries(path: Path) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def read_judgements(path: Path) -> dict[str, dict[str, Judgement]]:
-    """Read a judgement file; InputError names a line that is wrong."""
-    judgements: dict[str, dict[str, Judgement]] = {}
-    for number, line in enumerate(_text(path).splitlines(), 1):
+def read_judgements(*paths: Path) -> dict[str, dict[str, Judgement]]:
+    """Read judgement files, which may be a judge's each; InputError names a line that is wrong."""
+    given: dict[str, dict[str, list[Judgement]]] = {}
+    lines = [(path, number, line) for path in paths for number, line in enumerate(_text(path).splitlines(), 1)]
+    for path, number, line in lines:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         parts = [part.strip() for part in line.split("\t")]
@@ -59,8 +63,20 @@ def read_judgements(path: Path) -> dict[str, dict[str, Judgement]]:
                 raise ValueError
         except (ValueError, TypeError):
             raise InputError(f"{path}:{number}: write query, URL, R and A (0 to 1), parted by tabs") from None
-        judgements.setdefault(query, {})[url] = judgement
-    return judgements
+        given.setdefault(query, {}).setdefault(url, []).append(judgement)
+    return {query: {url: agreed(each) for url, each in judged.items()} for query, judged in given.items()}
+
+
+def agreed(judgements: Sequence[Judgement]) -> Judgement:
+    """Return what several judges say: of R and of A the value that more than half give, else the (lower) median.
+
+    >>> agreed([Judgement(1, 1), Judgement(0.5, 1), Judgement(0.5, 0.3)])
+    Judgement(relevance=0.5, authority=1)
+    >>> agreed([Judgement(1, 1), Judgement(0.1, 0.3)])
+    Judgement(relevance=0.1, authority=0.3)
+    """
+    # where more than half give one value, it is the median, too
+    return Judgement(*(median_low(each) for each in zip(*judgements, strict=True)))
 
 
 def _text(path: Path) -> str:
@@ -105,6 +121,13 @@ def score(urls: Sequence[str], known: Mapping[str, Judgement], n: int = 20) -> S
     )
 
 
+def ceiling(known: Mapping[str, Judgement], n: int = 20) -> Scores:
+    """Return the most that each measure can be: that of the best order of the judged documents for it."""
+    best = score(sorted(known, key=lambda url: -known[url].relevance), known, n)
+    by_quality = sorted(known.values(), key=lambda each: -each.relevance * each.authority)
+    return best._replace(quality=quality(by_quality, n))
+
+
 def evaluate(
     queries: Sequence[str], judgements: Judgements, search: Callable[[str, int], Sequence[str]], n: int = 20
 ) -> dict[str, Scores]:
@@ -125,13 +148,14 @@ def mean(scores: Sequence[Scores]) -> Scores:
     )
 
 
-def table(scores: Mapping[str, Scores]) -> str:
-    """Return a Markdown table, a line a query and one of the means."""
+def table(scores: Mapping[str, Scores], ceiling: Scores | None = None) -> str:
+    """Return a Markdown table, a line a query, one of the means, and one of the most that these could be."""
     average = mean([*scores.values()])
     places = [*average.precision]
     head = ["query", *(f"P@{place}" for place in places), "quality", "nDCG", "MRR", "unjudged"]
     lines = [f"| {' | '.join(head)} |", "|---|" + "--:|" * (len(head) - 1)]
-    for name, each in [*scores.items(), ("**mean**", average)]:
+    most = [] if ceiling is None else [("**ceiling**", ceiling)]
+    for name, each in [*scores.items(), ("**mean**", average), *most]:
         values = [f"{each.precision[place]:.3f}" for place in places]
         values += [f"{each.quality:.3f}", f"{each.ndcg:.3f}", f"{each.reciprocal_rank:.3f}", f"{each.unjudged:g}"]
         lines.append(f"| {name.replace('|', ' ')} | {' | '.join(values)} |")

@@ -15,6 +15,8 @@ _CONTEXT = 40  # characters before a word, within a sentence that is longer than
 _LOOKED_AT = 8_000  # characters in which a first sentence is looked for
 _END = re.compile("[.!?…][\"'”’)\\]]*\\s+|[。！？][\"'”’」』）]*\\s*|\\n\\s*")
 _WORD = re.compile(r"[^\W\d_]+")
+_WORDS = re.compile(r"\w+")
+_GAP = 8  # characters between two words of a title, and about it
 _HAN = re.compile("[\u3400-\u9fff]")
 _FINAL = tuple('.!?…:。！？"”’)」』）')
 _CLAUSE = re.compile("[，。、；]")
@@ -40,8 +42,8 @@ def best_passages(text: str, matches: Sequence[Match], length: int, title: str =
     that it has, more when it is prose and less when it says what the title says. The second has words that the
     first lacks, or is prose about the same.
     """
-    heading = _heading(title)
-    if len(text) <= length and (heading is None or not heading.search(text)):
+    heading = _Heading.of(title)
+    if len(text) <= length and (heading is None or heading.without(text) == text):
         return [Passage(0, len(text), True, 0.0)]
     found = [*_candidates(text, matches[:_MOST], length, heading)]
     if not found:
@@ -68,7 +70,7 @@ _PROSE, _TOGETHER, _OFTEN, _SAID = 0.75, 0.4, 0.1, -2.0
 
 
 def _candidates(
-    text: str, matches: Sequence[Match], length: int, heading: re.Pattern[str] | None
+    text: str, matches: Sequence[Match], length: int, heading: _Heading | None
 ) -> Iterator[tuple[Passage, frozenset[str]]]:
     """Yield passages that have a match, and the terms that each has."""
     borders = _borders_about(text, matches)
@@ -92,7 +94,7 @@ def _candidates(
             value += _TOGETHER
         if _is_prose(text[a:b], whole):
             value += _PROSE
-        if heading is not None and len(_plain(heading.sub(" ", text[a:b]))) < _SHORTEST:
+        if heading is not None and len(_plain(heading.without(text[a:b]))) < _SHORTEST:
             value += _SAID
         yield Passage(a, b, whole, value), terms
 
@@ -105,7 +107,7 @@ def _borders_about(text: str, matches: Sequence[Match]) -> list[int]:
     return [*_borders(text, low, high)]
 
 
-def _sentence(text: str, begin: int, stop: int, borders: list[int], heading: re.Pattern[str] | None) -> tuple[int, int]:
+def _sentence(text: str, begin: int, stop: int, borders: list[int], heading: _Heading | None) -> tuple[int, int]:
     """Return where the sentence or line begins and ends that has ``text[begin:stop]``, titles before it left out."""
     low, high = max(0, begin - _REACH), min(len(text), stop + _REACH)
     number = bisect_right(borders, begin)
@@ -114,11 +116,11 @@ def _sentence(text: str, begin: int, stop: int, borders: list[int], heading: re.
     end = min(high, borders[number]) if number < len(borders) else high
     if low and start == low:  # a sentence longer than the reach: from a blank on
         start = text.find(" ", low, begin) + 1 or low
-    while heading is not None and (said := heading.match(text, start, begin)):
-        rest = text[said.end() : said.end() + 1]
-        if said.end() > begin or said.end() == start or rest.islower():
+    while heading is not None and start < begin:
+        said = heading.match(text, start)
+        if said < 0 or said > begin or text[said : said + 1].islower():
             break
-        start = said.end()
+        start = said
     while start < begin and text[start].isspace():
         start += 1
     return start, start + len(text[start:end].rstrip())
@@ -170,13 +172,13 @@ def _blank(text: str, low: int, high: int) -> int:
     return space + 1 if space >= 0 else low
 
 
-def _beginning(text: str, length: int, heading: re.Pattern[str] | None) -> Passage:
+def _beginning(text: str, length: int, heading: _Heading | None) -> Passage:
     """Return the first sentence of prose with what follows it, else the beginning of the text."""
     looked_at = text[:_LOOKED_AT]
     start = 0
     for border in [*_borders(looked_at, 0, len(looked_at)), len(looked_at)]:
         line = text[start:border].strip()
-        said = heading is not None and heading.sub(" ", line).strip() == ""
+        said = heading is not None and heading.without(line).strip() == ""
         if not said and _is_prose(line, True):
             break
         start = border
@@ -199,15 +201,59 @@ def _is_prose(text: str, whole: bool) -> bool:
     return len(words) >= 6 and sum(word.islower() or not word.isascii() for word in words) >= 0.6 * len(words)
 
 
-def _heading(title: str) -> re.Pattern[str] | None:
-    """Return what finds the title, or its first part, in a text; None for a title that is one word."""
-    parts = [title, _PARTS_OF_TITLE.split(title.strip())[0]]
-    patterns = []
-    for part in dict.fromkeys(parts):
-        words = re.findall(r"\w+", part[:200])
-        if len(words) > 1 or len(part) >= _SHORTEST:
-            patterns.append(r"\W{1,8}".join(map(re.escape, words)))
-    return re.compile(rf"\W{{0,8}}(?:{'|'.join(patterns)})\W{{0,8}}", re.IGNORECASE) if patterns else None
+class _Heading:
+    """Finds the words of a title, or of its first part, in a text, with what parts and surrounds them.
+
+    No pattern is made of the words: that would take longer than all else, once for each hit.
+    """
+
+    def __init__(self, ways: list[list[str]]) -> None:
+        self._ways = ways
+
+    @classmethod
+    def of(cls, title: str) -> _Heading | None:
+        """Return it for a title; None for one that is one word."""
+        ways = []
+        for part in dict.fromkeys([title, _PARTS_OF_TITLE.split(title.strip())[0]]):
+            words = [word.lower() for word in _WORDS.findall(part[:200])]
+            if len(words) > 1 or (words and len(part) >= _SHORTEST):
+                ways.append(words)
+        return cls(ways) if ways else None
+
+    def match(self, text: str, start: int) -> int:
+        """Return where it ends that begins at ``start``, -1 when it does not begin there."""
+        begun = _end_of_gap(text, start)
+        for words in self._ways:
+            at = begun
+            for number, word in enumerate(words):
+                if number and (at := _end_of_gap(text, gap := at)) == gap:
+                    break
+                if text[at : at + len(word)].lower() != word:
+                    break
+                at += len(word)
+            else:
+                return _end_of_gap(text, at)
+        return -1
+
+    def without(self, text: str) -> str:
+        """Return a text with a blank where it was."""
+        lowered = text.lower()
+        if not any(words[0] in lowered for words in self._ways):
+            return text
+        kept, at = list[str](), 0
+        for word in _WORDS.finditer(text):
+            if word.start() >= at and (end := self.match(text, word.start())) >= 0:
+                kept += [text[at : word.start()].rstrip(), " "]
+                at = end
+        return "".join([*kept, text[at:]])
+
+
+def _end_of_gap(text: str, start: int) -> int:
+    """Return where what is no word ends, after ``_GAP`` characters at the latest."""
+    end = start
+    while end < len(text) and end - start < _GAP and not (text[end].isalnum() or text[end] == "_"):
+        end += 1
+    return end
 
 
 def _plain(text: str) -> str:

@@ -15,19 +15,23 @@ from typing import NamedTuple
 from nutch2py.backends.analysis import Analyzer, Unit
 from nutch2py.backends.index_folder import EXACT_FIELDS, TEXT_FIELDS
 from nutch2py.backends.languages import code_of, says_little
+from nutch2py.backends.word_files import texts_of_files, without_comments
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.search.query_language import And, Not, Or, Query, Some, Text, parse_query, wanted
+from nutch2py.search.synonyms import PROPERTY as SYNONYMS
+from nutch2py.search.synonyms import Groups, groups_of, synonyms
 
 DEFAULT_FIELDS = "title^3 anchor^2 content url^1.5 host^2"
 TIE = 0.1
 """What the rows of a word count beside the best of them."""
 FILTER_SCORE = 0.001
-_TOGETHER = 2.0  # all words side by side, in the title or in the content
-_PAIR = 1.0  # two of them
+DEFAULT_TOGETHER = 2.0
+"""What all words side by side count, in the title or in the content; two of them count half of it."""
 _ALL_IN_TITLE = 1.0  # all in one field that counts more than the content, of that field's weight beyond it
 _MOST_TOGETHER = 8  # words
 _FIELD = re.compile(r"(\w+)(?:\^([0-9.]+))?")
+DEFAULT_MINIMUM = "3<75% 5<2"
 _MINIMUM = re.compile(r"(?:(\d+)<)?(\d+)(%?)")
 
 
@@ -70,41 +74,43 @@ Plan = Best | Filter | Everything | Group
 
 
 class Rules(NamedTuple):
-    """What properties say of searching. ``weights``: of the fields; ``minimum``: (words up to which all, how many).
+    """What properties say of searching.
 
-    ``minimum`` is negative for a share in percent of the words.
+    ``weights``: of the fields; ``minimum``: steps of (more words than these, how many), a share of the words in
+    percent where that is negative. ``together``: what words side by side count. ``synonyms``: what finds what.
+    ``little``: words, in small letters, that need not be there, beside those of the languages.
     """
 
     weights: dict[str, float]
     any_word: bool
-    minimum: tuple[int, int]
+    minimum: tuple[tuple[int, int], ...]
+    together: float = DEFAULT_TOGETHER
+    synonyms: Groups = ()
+    little: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, conf: Configuration) -> Rules:
-        """Read ``index.search.fields``, ``index.search.operator`` and ``index.search.minimum``."""
+        """Read ``index.search.fields``, ``.operator``, ``.minimum`` and ``.together``, and the synonyms."""
         operator = conf.get_trimmed("index.search.operator", "and").lower()
         if operator not in ("and", "or"):
             raise ConfigurationError(f"index.search.operator is {operator!r}: write and, or or")
-        given = conf.get_trimmed("index.search.minimum", "3<75%") or "100%"
-        match = _MINIMUM.fullmatch(given.replace(" ", ""))
-        if match is None or (match[3] and int(match[2]) > 100):
-            raise ConfigurationError(f"index.search.minimum is {given!r}: write a number, 75%, or 3<75%")
-        number = -int(match[2]) if match[3] else int(match[2])
         return cls(
-            _weights(conf.get_trimmed("index.search.fields", DEFAULT_FIELDS)), operator == "or",
-            (int(match[1] or 0), number),
-        )  # fmt: skip
+            _weights(conf.get_trimmed("index.search.fields", DEFAULT_FIELDS)),
+            operator == "or",
+            _steps(conf.get_trimmed("index.search.minimum", DEFAULT_MINIMUM)),
+            conf.get_float("index.search.together", DEFAULT_TOGETHER),
+            groups_of(conf, texts_of_files(conf, SYNONYMS)),
+            frozenset(without_comments(texts_of_files(conf, "index.stopwords.file")).lower().split()),
+        )
 
     def least(self, words: int) -> int:
         """Return how many of so many words must be there.
 
-        >>> rules = Rules({}, False, (3, -75))
-        >>> [rules.least(n) for n in range(7)]
-        [0, 1, 2, 3, 3, 3, 4]
+        >>> rules = Rules({}, False, ((3, -75), (5, 2)))
+        >>> [rules.least(n) for n in range(8)]
+        [0, 1, 2, 3, 3, 3, 2, 2]
         """
-        all_up_to, number = self.minimum
-        if words <= all_up_to:
-            return words
+        number = next((number for more_than, number in reversed(self.minimum) if words > more_than), -100)
         return min(words, max(1, words * -number // 100 if number < 0 else number))
 
 
@@ -118,11 +124,21 @@ class Planned(NamedTuple):
 class Narrowed(NamedTuple):
     """What a search is narrowed to: ``filters`` are (field, value), ``site`` for a host and what is below it.
 
-    ``newest``: ordered by date, the newest first, not by relevance.
+    ``newest``: ordered by date, the newest first, not by relevance. ``half_life``: that of freshness in days, 0 for
+    none; None: the property's. ``collapse``: "", "host" or "near" (:mod:`nutch2py.search.collapse`); None: the
+    property's. ``without``: sketches of texts that are not to be found.
     """
 
     filters: tuple[tuple[str, str], ...] = ()
     newest: bool = False
+    half_life: float | None = None
+    collapse: str | None = None
+    without: tuple[str, ...] = ()
+
+    @classmethod
+    def to(cls, filters: dict[str, str], newest: bool = False, half_life: float | None = None) -> Narrowed:
+        """Return it for values by field, as a search page names fields."""
+        return cls(tuple((exact_name(name), value) for name, value in filters.items()), newest, half_life)
 
     def also(self, field: str, value: str) -> Narrowed:
         """Return it with one more filter."""
@@ -131,7 +147,8 @@ class Narrowed(NamedTuple):
     def applied(self, plan: Plan, planner: Planner) -> Plan:
         """Return the plan, narrowed."""
         filters = tuple(planner.filter(name, value) for name, value in self.filters)
-        return Group(must=(plan, *filters)) if filters else plan
+        copies = tuple(planner.filter("near", sketch) for sketch in self.without)
+        return Group(must=(plan, *filters), must_not=copies) if filters or copies else plan
 
 
 NOT_NARROWED = Narrowed()
@@ -142,12 +159,14 @@ class Planner:
 
     def __init__(self, rules: Rules, analyzer: Analyzer, languages: frozenset[str] = frozenset()) -> None:
         self.rules, self.analyzer, self.languages = rules, analyzer, languages | {"en"}
+        self._synonyms = synonyms(rules.synonyms, analyzer, self.languages)
 
     def plan(self, query: str, ranked: bool = True) -> Planned:
         """Return the plan of a query; with ``ranked`` what rewards words that stand together, too."""
         tree = parse_query(query, self.rules.any_word)
         if tree is None:
             return Planned(None, frozenset())
+        tree = self._synonyms.joined(tree, self.analyzer, self.languages)
         plan = self._of(tree, len(self._free(tree)))
         if plan is not None and ranked and (rewards := self._rewards(tree)):
             plan = Group(must=(plan,), should=rewards)
@@ -181,7 +200,8 @@ class Planner:
         for text in query.parts:
             plan = self._text(text, words)
             if plan is not None:
-                (little if says_little(text.text, self.languages) else telling).append(plan)
+                says_nothing = says_little(text.text, self.languages) or text.text.lower() in self.rules.little
+                (little if says_nothing else telling).append(plan)
         if not telling:
             telling, little = little, []
         least = self.rules.least(len(telling))
@@ -210,7 +230,8 @@ class Planner:
     def _units(self, text: Text) -> list[Unit]:
         """Return the words of a text; those of a phrase as one, cut as pages are, so that it is found in them."""
         if not text.phrase:
-            return self.analyzer.query_words(text.text, self.languages)
+            units = self.analyzer.query_words(text.text, self.languages)
+            return self._synonyms.applied(units) if text.field in ("", *TEXT_FIELDS) else units
         rows = dict.fromkeys(tuple(self.analyzer.words(text.text, code)) for code in ("en", *sorted(self.languages)))
         ways = tuple((row,) for row in rows if row)
         return [Unit(ways)] if ways else []
@@ -257,12 +278,12 @@ class Planner:
         rows = [row for row in cut if 2 <= len(row) <= _MOST_TOGETHER]
         if not rows:
             return ()
-        rewards: list[Plan] = [
-            Best(tuple(Row(field, row, _TOGETHER) for row in rows for field in ("title", "content")))
-        ]
-        first = rows[0]
-        if len(first) > 2:
-            rewards += [Best((Row("title", pair, _PAIR), Row("content", pair, _PAIR))) for pair in pairwise(first)]
+        first, all_of, two = rows[0], self.rules.together, self.rules.together / 2
+        rewards: list[Plan] = []
+        if all_of:
+            rewards.append(Best(tuple(Row(field, row, all_of) for row in rows for field in ("title", "content"))))
+        if all_of and len(first) > 2:
+            rewards += [Best((Row("title", pair, two), Row("content", pair, two))) for pair in pairwise(first)]
         # what a word alone counts less in a field that weighs more, all of them together get back
         for name, weight in self.rules.weights.items():
             if weight > 1:
@@ -306,6 +327,17 @@ def _weights(text: str) -> dict[str, float]:
             )
         weights[match[1]] = float(match[2] or 1.0)
     return weights
+
+
+def _steps(text: str) -> tuple[tuple[int, int], ...]:
+    """Read how many words must be there, as Solr's mm: 75%, 2, or steps such as "3<75% 5<2"."""
+    steps = []
+    for part in "<".join(side.strip() for side in (text or "100%").split("<")).split():
+        match = _MINIMUM.fullmatch(part)
+        if match is None or (match[3] and int(match[2]) > 100):
+            raise ConfigurationError(f"index.search.minimum has {part!r}: write a number, 75%, or steps: 3<75% 5<2")
+        steps.append((int(match[1] or 0), -int(match[2]) if match[3] else int(match[2])))
+    return tuple(sorted(steps))
 
 
 def exact_name(field: str) -> str:

@@ -11,19 +11,30 @@ MAX_ROWS = 1_000
 MAX_START = 100_000
 """Results beyond are not given: sorting that many for one page is what crawlers of search pages ask for."""
 
+_TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+"""Embeddings, overrides and isolates of directions."""
+
 
 class Found(NamedTuple):
-    """A document that matches: its fields as they were sent, and relevance × weight."""
+    """A document that matches: its fields as they were sent, and relevance × weight.
+
+    ``near``: the sketch of its text, "" where none is known. ``more``: how many others it stands for; ``others``: title
+    and URL of some of them.
+    """
 
     score: float
     fields: dict[str, Any]
+    near: str = ""
+    more: int = 0
+    others: tuple[tuple[str, str], ...] = ()
 
 
 class Hit(NamedTuple):
     """One document that was found.
 
     ``id``, ``url``: the document's. ``title``, ``snippet``: texts (``text``) that know which words to mark (``marks``).
-    ``score``: higher is better, within one query. ``fields``: those of the document, as JSON types.
+    ``score``: higher is better, within one query. ``fields``: those of the document, as JSON types. ``near``, ``more``,
+    ``others``: as in :class:`Found`.
     """
 
     id: str
@@ -32,6 +43,9 @@ class Hit(NamedTuple):
     snippet: Snippet
     score: float
     fields: dict[str, Any]
+    near: str = ""
+    more: int = 0
+    others: tuple[tuple[str, str], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the hit as JSON types, marked words within ``<em>`` and the rest escaped for HTML."""
@@ -42,13 +56,15 @@ class Hit(NamedTuple):
             "snippet": html(self.snippet),
             "score": round(self.score, 6),
             "fields": {name: value for name, value in self.fields.items() if name != "content"},
+            **({"more": self.more} if self.more else {}),
         }
 
 
 class SearchResult(NamedTuple):
     """What was found: ``total`` documents match ``query``.
 
-    ``hits``: those from ``start`` on, the best first. ``millis``: how long the search took.
+    ``hits``: those from ``start`` on, the best first. ``millis``: how long the search took. ``shown``: how many there
+    are to show, where some stand for others; None: all. ``note``: why something that was asked for was not done.
     """
 
     query: str
@@ -56,6 +72,8 @@ class SearchResult(NamedTuple):
     total: int
     hits: list[Hit]
     millis: float
+    shown: int | None = None
+    note: str = ""
 
     def to_json(self) -> str:
         """Return the result as one line of JSON."""
@@ -71,14 +89,15 @@ class SearchResult(NamedTuple):
             "total": self.total,
             "millis": round(self.millis, 3),
             "hits": [hit.to_dict() for hit in self.hits],
+            **({"note": self.note} if self.note else {}),
         }
 
 
 def html(snippet: Snippet) -> str:
-    """Return a snippet as HTML: marked words within ``<em>``, everything else escaped.
+    r"""Return a snippet as HTML: marked words within ``<em>``, everything else escaped, and nothing that turns it.
 
-    >>> html(Snippet("a <b>", ((0, 1),)))
-    '<em>a</em> &lt;b&gt;'
+    >>> html(Snippet("a <b> \u202egnp.exe", ((0, 1),)))
+    '<em>a</em> &lt;b&gt; gnp.exe'
     """
     escaped: list[str] = []
     at = 0
@@ -91,7 +110,12 @@ def html(snippet: Snippet) -> str:
 def _escape(text: str) -> str:
     from html import escape
 
-    return escape(text)
+    return escape(unturned(text))
+
+
+def unturned(text: str) -> str:
+    """Return text without the signs by which a page shows it in another order than it has (gnp.exe as exe.png)."""
+    return text if text.isascii() else text.translate(_TURNING)
 
 
 def render(result: SearchResult, color: bool = False) -> str:
@@ -118,7 +142,9 @@ def render(result: SearchResult, color: bool = False) -> str:
         ]
         if snippet.text:
             lines.append(f"   {snippet.marked(before, after)}")
-    return "\n".join(lines) + "\n"
+        if hit.more:
+            lines.append(f"   {dim}{hit.more:,} more like this{plain}")
+    return "\n".join([*lines, *(["", result.note] if result.note else [])]) + "\n"
 
 
 def _printable(text: str) -> str:
@@ -129,8 +155,12 @@ def _safe(snippet: Snippet) -> Snippet:
     return Snippet(_printable(snippet.text), snippet.marks)
 
 
-def values_of(fields: dict[str, Any], name: str) -> list[str]:
-    """Return the values of a field that may be absent, one, or several; of ``type`` the whole type alone."""
+def texts_of(fields: dict[str, Any], name: str) -> list[str]:
+    """Return the values of a field that may be absent, one, or several."""
     value = fields.get(name, [])
-    values = [str(each) for each in (value if isinstance(value, list) else [value])]
-    return [each for each in values if "/" in each] if name == "type" else values
+    return [str(each) for each in (value if isinstance(value, list) else [value])]
+
+
+def first_of(fields: dict[str, Any], name: str) -> str:
+    """Return the first value of a field, "" when there is none."""
+    return next(iter(texts_of(fields, name)), "")

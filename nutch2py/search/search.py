@@ -11,9 +11,10 @@ from nutch2py.conf import Configuration
 from nutch2py.document import clean_text
 from nutch2py.errors import ConfigurationError, IndexingError, InputError
 from nutch2py.indexer.index_writers import chosen
+from nutch2py.search.collapse import collapsed
 from nutch2py.search.elastic_engine import ElasticEngine
 from nutch2py.search.plan import NOT_NARROWED, Narrowed
-from nutch2py.search.results import MAX_ROWS, MAX_START, Hit, SearchResult
+from nutch2py.search.results import MAX_ROWS, MAX_START, Found, Hit, SearchResult, first_of
 from nutch2py.search.searcher import EmbeddedSearcher
 from nutch2py.search.server_searcher import ServerSearcher
 from nutch2py.search.snippet import Snippet, make_snippet, mark
@@ -41,16 +42,20 @@ def search_backend(conf: Configuration) -> str:
     return backend
 
 
+def searcher_of(conf: Configuration) -> ServerSearcher:
+    """Return what asks the search server, where :func:`search_backend` names it, Solr elsewhere."""
+    return ServerSearcher(conf, ElasticEngine(conf) if search_backend(conf) == "elastic" else SolrEngine(conf))
+
+
 def server_searcher(conf: Configuration) -> ServerSearcher | None:
     """Return what asks Solr or the search server; None for a Solr collection that has only been sent other fields.
 
     Raise :class:`IndexingError` when a search server has no documents with our words.
     """
+    searcher = searcher_of(conf)
     if search_backend(conf) == "elastic":
-        searcher = ServerSearcher(conf, ElasticEngine(conf))
         searcher.demand_ready()
         return searcher
-    searcher = ServerSearcher(conf, SolrEngine(conf))
     try:
         ready = searcher.is_ready()
     except InputError:  # no field terms_analysis
@@ -100,30 +105,40 @@ def walk(
 ) -> tuple[SearchResult, str]:
     """Return hits from ``start`` or a ``cursor`` on ("*": the first), and the cursor behind them, "" at the end."""
     began = time.perf_counter()
-    found, terms = searcher.walk(clean_text(query)[:10_000], start, rows, narrowed, cursor)
-    hits = [hit_of(searcher.analyzer, score, fields, terms) for score, fields in found.hits]
-    return SearchResult(query, start, found.total, hits, (time.perf_counter() - began) * 1000), found.cursor
+    asked, following = clean_text(query)[:10_000], ""
+    by = searcher.collapse if narrowed.collapse is None else narrowed.collapse
+    terms: frozenset[str] = frozenset()
+    if by and not cursor:
+
+        def find(begin: int, number: int, without: tuple[str, ...]) -> tuple[int, list[Found]]:
+            nonlocal terms
+            found, terms = searcher.walk(asked, begin, number, narrowed._replace(without=without))
+            return found.total, found.hits
+
+        total, best, shown, note = collapsed(find, by, start, rows)
+    else:
+        found, terms = searcher.walk(asked, start, rows, narrowed, cursor)
+        total, best, shown, note, following = found.total, found.hits, None, "", found.cursor
+    hits = [hit_of(searcher.analyzer, each, terms) for each in best]
+    return SearchResult(query, start, total, hits, (time.perf_counter() - began) * 1000, shown, note), following
 
 
-def hit_of(analyzer: Analyzer, score: float, fields: dict[str, Any], terms: Iterable[str]) -> Hit:
+def hit_of(analyzer: Analyzer, found: Found, terms: Iterable[str]) -> Hit:
     """Return a document that was found, with the words marked that it was found by."""
-    url = _first(fields, "url") or _first(fields, "id")
-    lang = _first(fields, "lang") or "en"
-    title = mark(analyzer, (_first(fields, "title") or url)[:500], terms, lang)
-    return Hit(_first(fields, "id"), url, title, _snippet(analyzer, fields, terms, lang), score, fields)
+    fields = found.fields
+    url = first_of(fields, "url") or first_of(fields, "id")
+    lang = first_of(fields, "lang") or "en"
+    title = mark(analyzer, (first_of(fields, "title") or url)[:500], terms, lang)
+    snippet = _snippet(analyzer, fields, terms, lang)
+    return Hit(first_of(fields, "id"), url, title, snippet, found.score, fields, found.near, found.more, found.others)
 
 
 def _snippet(analyzer: Analyzer, fields: dict[str, Any], terms: Iterable[str], lang: str) -> Snippet:
     """Return words around the terms, out of the main text when they stand in it: menus say little of a page."""
-    title = _first(fields, "title")
-    main = _first(fields, "maintext")
+    title = first_of(fields, "title")
+    main = first_of(fields, "maintext")
     if main:
         found = make_snippet(analyzer, main, terms, lang=lang, title=title)
         if found.marks:
             return found
-    return make_snippet(analyzer, _first(fields, "content"), terms, lang=lang, title=title)
-
-
-def _first(fields: dict[str, Any], name: str) -> str:
-    value = fields.get(name, "")
-    return str(value[0] if isinstance(value, list) and value else value or "")
+    return make_snippet(analyzer, first_of(fields, "content"), terms, lang=lang, title=title)

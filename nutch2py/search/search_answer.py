@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nutch2py.conf import Configuration
+from nutch2py.search.facets import Counted
 from nutch2py.search.results import SearchResult, render
 from nutch2py.search.search import search
-from nutch2py.search.search_backends import Facets, backend
+from nutch2py.search.search_backends import backend
 
 
 class Answer(NamedTuple):
     """A result with what was asked besides: ``explanations`` by document id, ``meant`` when nothing was found."""
 
     result: SearchResult
-    facets: Facets
+    facets: Counted
     explanations: dict[str, str]
     meant: str
 

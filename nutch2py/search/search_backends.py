@@ -5,42 +5,43 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import IndexingError, InputError
+from nutch2py.indexer.search_fields import Weights
+from nutch2py.search.collapse import HOST, NO_SKETCHES, collapse_of, collapsed
 from nutch2py.search.explained import tree_lines
-from nutch2py.search.plan import Narrowed, exact_name
-from nutch2py.search.results import SearchResult
-from nutch2py.search.search import search, search_backend, server_searcher, walk
+from nutch2py.search.facets import COUNTED, Counted, offered
+from nutch2py.search.plan import Narrowed
+from nutch2py.search.results import Hit, SearchResult
+from nutch2py.search.search import search, search_backend, searcher_of, server_searcher, walk
 from nutch2py.search.searcher import EmbeddedSearcher
 from nutch2py.search.server_searcher import ServerSearcher
 from nutch2py.search.solr_search import SolrSearcher
 from nutch2py.search.spelling import corrected
-from nutch2py.search.suggest import TITLES, Suggester, Suggestions
+from nutch2py.search.suggest import TITLES, Remembered, Suggester, Suggestions
 
-FACETS = ("host", "type", "lang")
-"""Fields whose values narrow a search."""
-_MOST = 10  # values of a facet
+T = TypeVar("T")
+FEW = 3
+"""Fewer hits than that, and another spelling is offered."""
+_PLAIN = ("host", "type", "lang")  # facets of a Solr without our words
+_REMEMBERED = 60.0  # seconds that words of a server are suggested without asking for them anew
 _FRESH = 5.0  # seconds that an open index is used before newer commits are looked for
-
-
-Facets = dict[str, list[tuple[str, int]]]
-"""Field -> (value, number of documents), the most frequent first."""
 
 
 class Backend(Protocol):
     """An index as the search page sees it; used from several threads."""
 
     def search(self, query: str, filters: dict[str, str], start: int, rows: int) -> SearchResult:
-        """Return hits; ``filters``: value by field of :data:`FACETS`."""
+        """Return hits; ``filters``: value by facet."""
 
     def walk(self, query: str, narrowed: Narrowed, start: int, rows: int, cursor: str = "") -> tuple[SearchResult, str]:
         """Return hits from ``start`` or a ``cursor`` on ("*": the first), and the cursor behind them, "" at the end."""
 
-    def facets(self, query: str, filters: dict[str, str]) -> Facets:
+    def facets(self, query: str, filters: dict[str, str]) -> Counted:
         """Return the values by which the result can be narrowed."""
 
     def get(self, document_id: str) -> dict[str, Any] | None:
@@ -75,7 +76,7 @@ class EmbeddedBackend:
         self._lock = threading.Lock()
         self._searcher: EmbeddedSearcher | None = None
         self._looked = 0.0
-        self._suggester: Suggester | None = None
+        self._suggester: tuple[EmbeddedSearcher, int, Suggester] | None = None
 
     def _open(self) -> EmbeddedSearcher:
         now = time.monotonic()
@@ -94,7 +95,7 @@ class EmbeddedBackend:
     def search(self, query: str, filters: dict[str, str], start: int, rows: int) -> SearchResult:
         """Return hits."""
         with self._lock:
-            return search(self.conf, query, start, rows, self._open(), _narrowed(filters))
+            return search(self.conf, query, start, rows, self._open(), Narrowed.to(filters))
 
     def walk(self, query: str, narrowed: Narrowed, start: int, rows: int, cursor: str = "") -> tuple[SearchResult, str]:
         """Return hits, and the cursor behind them."""
@@ -110,19 +111,20 @@ class EmbeddedBackend:
         """Return words of the index that begin as the last one typed, and titles."""
         with self._lock:
             searcher = self._open()
-            if self._suggester is None or not self._suggester.is_of(searcher):
-                self._suggester = Suggester(searcher)
-            return self._suggester.suggest(typed)
+            documents = searcher.count()  # a commit that changed how many there are has other words, too
+            if self._suggester is None or self._suggester[:2] != (searcher, documents):
+                self._suggester = searcher, documents, Suggester(searcher)
+            return self._suggester[2].suggest(typed)
 
     def corrected(self, query: str) -> str:
         """Return the query with unknown words replaced by near ones."""
         with self._lock:
             return corrected(self._open(), query)
 
-    def facets(self, query: str, filters: dict[str, str]) -> Facets:
+    def facets(self, query: str, filters: dict[str, str]) -> Counted:
         """Return the values that the best hits have; their counts are those of all hits."""
         with self._lock:
-            return self._open().facets(query, FACETS, _MOST, _narrowed(filters))
+            return offered(self._open().facets(query, Narrowed.to(filters)), filters)
 
     def get(self, document_id: str) -> dict[str, Any] | None:
         """Return the fields of a document."""
@@ -135,13 +137,33 @@ class EmbeddedBackend:
             searcher = self._open()
             told = searcher.explain(query, document_id)
             fields = searcher.get(document_id)
+            aged = searcher.aged(fields) if fields else ""
         if told is None or fields is None:
             return None
         tree = json.loads(told)
-        weights = {name: fields.get(name, "1") for name in self.conf.get_strings("index.weight.fields")}
-        power = self.conf.get_trimmed("index.weight.power", "0.02")
-        shown = " · ".join(f"{name} {value}" for name, value in weights.items()) or "1"
-        return f"score = relevance × weight\nweight: ({shown}) ^ {power}\nrelevance:\n" + "\n".join(tree_lines(tree))
+        powers = Weights(self.conf).powers
+        shown = " · ".join(f"({name} {fields.get(name, '1')}) ^ {power:g}" for name, power in powers.items()) or "1"
+        rule = f" × freshness\n{aged}" if aged else ""
+        return f"score = relevance × weight{rule}\nweight: {shown}\nrelevance:\n" + "\n".join(tree_lines(tree))
+
+
+class _Pool(Generic[T]):
+    """What asks a server, one for each request at a time; ``make`` gives another where ``first`` and all are taken."""
+
+    def __init__(self, make: Callable[[], T], first: T) -> None:
+        self._make, self._idle = make, [first]
+
+    @contextmanager
+    def taken(self) -> Iterator[T]:
+        """Give one that nobody else has within the block."""
+        try:
+            searcher = self._idle.pop()
+        except IndexError:
+            searcher = self._make()
+        try:
+            yield searcher
+        finally:
+            self._idle.append(searcher)
 
 
 class ServerBackend:
@@ -149,58 +171,49 @@ class ServerBackend:
 
     def __init__(self, conf: Configuration, first: ServerSearcher) -> None:
         self.conf = conf
-        self._idle = [first]
-
-    @contextmanager
-    def _searcher(self) -> Iterator[ServerSearcher]:
-        try:
-            searcher = self._idle.pop()
-        except IndexError:
-            searcher = server_searcher(self.conf) or self._idle[0]
-        try:
-            yield searcher
-        finally:
-            self._idle.append(searcher)
+        self._searchers = _Pool(lambda: searcher_of(conf), first)
+        self._remembered, self._since = Remembered(), time.monotonic()
 
     def search(self, query: str, filters: dict[str, str], start: int, rows: int) -> SearchResult:
         """Return hits."""
-        with self._searcher() as searcher:
-            return search(self.conf, query, start, rows, searcher, _narrowed(filters))
+        with self._searchers.taken() as searcher:
+            return search(self.conf, query, start, rows, searcher, Narrowed.to(filters))
 
     def walk(self, query: str, narrowed: Narrowed, start: int, rows: int, cursor: str = "") -> tuple[SearchResult, str]:
         """Return hits, and the cursor behind them."""
-        with self._searcher() as searcher:
+        with self._searchers.taken() as searcher:
             return walk(searcher, query, start, rows, narrowed, cursor)
 
     def count(self) -> int:
         """Return how many documents there are."""
-        with self._searcher() as searcher:
+        with self._searchers.taken() as searcher:
             return searcher.count()
 
     def suggest(self, typed: str) -> Suggestions:
-        """Return titles that the server finds for what was typed."""
-        hits = self.search(typed, {}, 0, TITLES).hits if typed.strip() else []
-        return Suggestions([], [(hit.title.text, hit.url) for hit in hits])
+        """Return words of the index that begin as the last one typed, and titles."""
+        if time.monotonic() - self._since > _REMEMBERED:
+            self._remembered, self._since = Remembered(), time.monotonic()
+        with self._searchers.taken() as searcher:
+            return Suggester(searcher, self._remembered).suggest(typed)
 
     def corrected(self, query: str) -> str:
         """Return the query with unknown words replaced by near ones."""
-        with self._searcher() as searcher:
+        with self._searchers.taken() as searcher:
             return corrected(searcher, query)
 
-    def facets(self, query: str, filters: dict[str, str]) -> Facets:
+    def facets(self, query: str, filters: dict[str, str]) -> Counted:
         """Return the values of all hits."""
-        with self._searcher() as searcher:
-            found = searcher.facets(query, FACETS, 3 * _MOST, _narrowed(filters))
-        return {name: whole_types(name, values)[:_MOST] for name, values in found.items()}
+        with self._searchers.taken() as searcher:
+            return offered(searcher.facets(query, Narrowed.to(filters)), filters)
 
     def get(self, document_id: str) -> dict[str, Any] | None:
         """Return the fields of a document."""
-        with self._searcher() as searcher:
+        with self._searchers.taken() as searcher:
             return searcher.get(document_id)
 
     def explain(self, query: str, document_id: str) -> str | None:
         """Return the server's explanation."""
-        with self._searcher() as searcher:
+        with self._searchers.taken() as searcher:
             return searcher.explain(query, document_id)
 
 
@@ -208,42 +221,53 @@ class SolrBackend:
     """A Solr collection without our words, asked by its handler. Each request has a connection of its own."""
 
     def __init__(self, conf: Configuration) -> None:
-        self.conf = conf
-        self._idle = [SolrSearcher(conf)]
-
-    @contextmanager
-    def _searcher(self) -> Iterator[SolrSearcher]:
-        try:
-            searcher = self._idle.pop()
-        except IndexError:
-            searcher = SolrSearcher(self.conf)
-        try:
-            yield searcher
-        finally:
-            self._idle.append(searcher)
+        self._searchers = _Pool(lambda: SolrSearcher(conf), SolrSearcher(conf))
+        self._collapse = collapse_of(conf)
 
     def search(self, query: str, filters: dict[str, str], start: int, rows: int) -> SearchResult:
         """Return hits."""
-        with self._searcher() as searcher:
+        return self._collapsed(query, filters, start, rows, self._collapse)
+
+    def _search(self, query: str, filters: dict[str, str], start: int, rows: int) -> SearchResult:
+        if unknown := [name for name in filters if name not in _PLAIN]:
+            raise InputError(f"this Solr has no words of ours, so nothing to narrow by {unknown[0]}: index -reindex")
+        with self._searchers.taken() as searcher:
             return searcher.search(narrowed(query, filters), start, rows)._replace(query=query)
 
     def walk(self, query: str, narrowed: Narrowed, start: int, rows: int, cursor: str = "") -> tuple[SearchResult, str]:
         """Return hits; the handler knows no cursor and no order by date."""
-        if cursor or narrowed.newest:
-            raise InputError("this Solr has no words of ours, so no cursor and no order by date: index -reindex")
-        names = {"site": "host"}
-        return self.search(query, {names.get(name, name): value for name, value in narrowed.filters}, start, rows), ""
+        if cursor or narrowed.newest or narrowed.half_life:
+            raise InputError(
+                "this Solr has no words of ours, so no cursor, no order by date and no freshness: index -reindex"
+            )
+        filters = {{"site": "host"}.get(name, name): value for name, value in narrowed.filters}
+        by = self._collapse if narrowed.collapse is None else narrowed.collapse
+        return self._collapsed(query, filters, start, rows, by), ""
+
+    def _collapsed(self, query: str, filters: dict[str, str], start: int, rows: int, by: str) -> SearchResult:
+        if by != HOST:
+            found = self._search(query, filters, start, rows)
+            return found._replace(note=NO_SKETCHES) if by else found
+        began = time.perf_counter()
+
+        def find(begin: int, number: int, _: tuple[str, ...]) -> tuple[int, list[Hit]]:
+            found = self._search(query, filters, begin, number)
+            return found.total, found.hits
+
+        total, hits, shown, note = collapsed(find, by, start, rows)
+        return SearchResult(query, start, total, hits, (time.perf_counter() - began) * 1000, shown, note)
 
     def count(self) -> int:
         """Return how many documents there are."""
         return int(self._ask("*:*", rows=0)["response"]["numFound"])
 
-    def facets(self, query: str, filters: dict[str, str]) -> Facets:
+    def facets(self, query: str, filters: dict[str, str]) -> Counted:
         """Return the values of all hits."""
-        answer = self._ask(narrowed(query, filters), rows=0, facet="true", **{"facet.field": list(FACETS),
-                           "facet.limit": 3 * _MOST, "facet.mincount": 1})  # fmt: skip
+        answer = self._ask(narrowed(query, filters), rows=0, facet="true", **{"facet.field": list(_PLAIN),
+                           "facet.limit": COUNTED, "facet.mincount": 1})  # fmt: skip
         found: dict[str, list[Any]] = answer.get("facet_counts", {}).get("facet_fields", {})
-        return {name: _offered(name, values) for name, values in found.items()}
+        pairs = {name: [*zip(map(str, flat[::2]), flat[1::2], strict=False)] for name, flat in found.items()}
+        return offered(pairs, filters)
 
     def get(self, document_id: str) -> dict[str, Any] | None:
         """Return the fields of a document."""
@@ -259,8 +283,7 @@ class SolrBackend:
 
     def suggest(self, typed: str) -> Suggestions:
         """Return titles that Solr finds for what was typed."""
-        hits = self.search(typed, {}, 0, TITLES).hits if typed.strip() else []
-        return Suggestions([], [(hit.title.text, hit.url) for hit in hits])
+        return _titles(self, typed)
 
     def corrected(self, query: str) -> str:
         """Return what Solr's spelling checker makes of the query."""
@@ -270,22 +293,14 @@ class SolrBackend:
 
     def _ask(self, query: str, **parameters: Any) -> dict[str, Any]:
         off = {"hl": "false", "facet": "false", "spellcheck": "false"}
-        with self._searcher() as searcher:
+        with self._searchers.taken() as searcher:
             return searcher.ask(query, **{**off, **parameters})
 
 
-def _narrowed(filters: dict[str, str]) -> Narrowed:
-    return Narrowed(tuple((exact_name(name), value) for name, value in filters.items()))
-
-
-def _offered(name: str, flat: list[Any]) -> list[tuple[str, int]]:
-    """Return the most frequent values of Solr's list of values and counts; of ``type`` the whole type alone."""
-    return whole_types(name, [*zip(map(str, flat[::2]), flat[1::2], strict=False)])[:_MOST]
-
-
-def whole_types(name: str, values: list[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Return values and counts of a field; of ``type`` the whole types alone."""
-    return [(value, count) for value, count in values if name != "type" or "/" in value]
+def _titles(index: Backend, typed: str) -> Suggestions:
+    """Return the titles that a search for what was typed finds."""
+    hits = index.search(typed, {}, 0, TITLES).hits if typed.strip() else []
+    return Suggestions([], [(hit.title.text, hit.url) for hit in hits])
 
 
 def narrowed(query: str, filters: dict[str, str], host_field: str = "host") -> str:

@@ -6,9 +6,13 @@ import time
 from typing import Any, NamedTuple, Protocol
 
 from nutch2py.backends.analysis import Analyzer
-from nutch2py.backends.index_folder import TERMS
+from nutch2py.backends.index_folder import FACETS, TERMS
 from nutch2py.conf import Configuration
 from nutch2py.errors import IndexingError
+from nutch2py.search.beginnings import SAMPLED, Beginning, terms_beginning
+from nutch2py.search.collapse import collapse_of
+from nutch2py.search.facets import COUNTED, Counted, field_of_facet
+from nutch2py.search.freshness import Aging, Freshness
 from nutch2py.search.plan import (
     NOT_NARROWED,
     Filter,
@@ -42,7 +46,15 @@ class Engine(Protocol):
     def url(self) -> str:
         """The address, as messages may show it."""
 
-    def find(self, plan: Plan, start: int, rows: int, newest: bool = False, cursor: str = "") -> Answered:
+    def find(
+        self,
+        plan: Plan,
+        start: int,
+        rows: int,
+        newest: bool = False,
+        cursor: str = "",
+        fresh: Freshness | None = None,
+    ) -> Answered:
         """Return the hits from ``start`` on, or from a ``cursor`` on ("*" is the first); ``newest``: by date."""
 
     def values(self, plan: Plan, fields: tuple[str, ...], most: int) -> dict[str, list[tuple[str, int]]]:
@@ -51,7 +63,13 @@ class Engine(Protocol):
     def near(self, term: str, distance: int, most: int) -> list[dict[str, Any]]:
         """Return documents with a term in title or content that differs in ``distance`` letters or less."""
 
-    def explain(self, plan: Plan, document_id: str) -> str | None:
+    def beginning(self, start: str, most: int) -> list[dict[str, Any]]:
+        """Return the documents of most weight with a term in title or content that begins so."""
+
+    def numbers(self, rows: list[Row]) -> list[int]:
+        """Return how many documents have each row."""
+
+    def explain(self, plan: Plan, document_id: str, fresh: Freshness | None = None) -> str | None:
         """Return how a score comes about, in lines."""
 
     def close(self) -> None:
@@ -63,7 +81,7 @@ class ServerSearcher:
 
     def __init__(self, conf: Configuration, engine: Engine) -> None:
         self.engine, self.analyzer = engine, Analyzer.of(conf)
-        self._rules = Rules.of(conf)
+        self._rules, self._aging, self.collapse = Rules.of(conf), Aging(conf), collapse_of(conf)
         self._looked = float("-inf")
         self._planner: Planner | None = None
 
@@ -104,7 +122,9 @@ class ServerSearcher:
         if planned.plan is None:
             return Answered(0, []), planned.terms
         plan = narrowed.applied(planned.plan, self.planner)
-        return self.engine.find(plan, start, rows, narrowed.newest, cursor), planned.terms
+        fresh, cursor = (None, cursor) if narrowed.newest else self._aging.at(narrowed.half_life, cursor)
+        found = self.engine.find(plan, start, rows, narrowed.newest, cursor, fresh)
+        return (found._replace(cursor=fresh.behind(found.cursor)) if fresh else found), planned.terms
 
     def count_matching(self, query: str, narrowed: Narrowed = NOT_NARROWED) -> int:
         """Return how many documents match."""
@@ -120,22 +140,35 @@ class ServerSearcher:
         hits = self.engine.find(Filter("id", document_id), 0, 1).hits
         return hits[0].fields if hits else None
 
-    def facets(
-        self, query: str, fields: tuple[str, ...], most: int, narrowed: Narrowed = NOT_NARROWED
-    ) -> dict[str, list[tuple[str, int]]]:
-        """Return the most frequent values of fields among all documents that match."""
+    def facets(self, query: str, narrowed: Narrowed = NOT_NARROWED) -> Counted:
+        """Return the most frequent values of :data:`FACETS` among all documents that match, with their numbers."""
         plan = self.planner.plan(query, ranked=False).plan
-        return {} if plan is None else self.engine.values(narrowed.applied(plan, self.planner), fields, most)
+        if plan is None:
+            return {}
+        fields = {name: field_of_facet(name) for name in FACETS}
+        found = self.engine.values(narrowed.applied(plan, self.planner), tuple(fields.values()), COUNTED)
+        return {name: found[field] for name, field in fields.items()}
 
     def near(self, word: str, distance: int, most: int) -> list[dict[str, Any]]:
         """Return documents with a word that is near, as the embedded index does."""
         terms = self.analyzer.words(word)
         return self.engine.near(terms[0], distance, most) if len(terms) == 1 else []
 
+    def having(self, term: str, most: int) -> list[dict[str, Any]]:
+        """Return documents with a term in title or content."""
+        return self.engine.near(term, 0, most)
+
+    def beginning(self, start: str, most: int) -> list[Beginning]:
+        """Return terms that begin so, as pages of good standing have them."""
+        pages = self.engine.beginning(start, SAMPLED)
+        return terms_beginning(start, most, pages, self.engine.numbers, self.analyzer)
+
     def explain(self, query: str, document_id: str) -> str | None:
         """Return how the score of a document comes about; None when the query does not find it."""
         plan = self.planner.plan(query).plan
-        return None if plan is None else self.engine.explain(plan, document_id)
+        fresh, _ = self._aging.at(None)
+        told = None if plan is None else self.engine.explain(plan, document_id, fresh)
+        return f"{fresh.told(self.get(document_id) or {})}\n{told}" if told and fresh else told
 
     def close(self) -> None:
         """Give back the connections."""

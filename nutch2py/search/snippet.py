@@ -92,9 +92,12 @@ def _tokens(analyzer: Analyzer, text: str, wanted: frozenset[str], lang: str) ->
     if len(text) < _SHORT or not all(term.isascii() and term.isalnum() for term in wanted):
         yield from analyzer.tokens(text, lang)
         return
+    known: dict[str, list[Token]] = {}
     for match in _beginnings(wanted).finditer(fold_width(text)):
-        start = match.start()
-        for token in analyzer.tokens(match.group(), lang):
+        start, word = match.start(), match.group()
+        if word not in known:
+            known[word] = [token for token in analyzer.tokens(word, lang) if not wanted.isdisjoint(token.terms)]
+        for token in known[word]:
             yield Token(start + token.start, start + token.end, token.terms)
 
 

@@ -6,19 +6,17 @@ import re
 import time
 from typing import Any
 
-from nutch2py.backends.solr_client import SolrClient, SolrRefusal, addresses, login
+from nutch2py.backends.solr_client import SolrRefusal
 from nutch2py.conf import Configuration
 from nutch2py.document import clean_text
 from nutch2py.errors import IndexingError, InputError
-from nutch2py.search.results import MAX_ROWS, MAX_START, Hit, SearchResult
+from nutch2py.search.results import MAX_ROWS, MAX_START, Hit, SearchResult, first_of
 from nutch2py.search.snippet import Snippet
-from nutch2py.search.solr_engine import visible
+from nutch2py.search.solr_engine import connected, failure, visible
 
 _BEFORE, _AFTER = "\ue000", "\ue001"  # around marked words; private characters, which pages hardly have
 _MARK = re.compile(f"{_BEFORE}([^{_BEFORE}{_AFTER}]*){_AFTER}")
 _SNIPPET = 240
-_PATIENCE = 5.0  # seconds: somebody waits for the answer
-_LONGEST = 30.0  # seconds for one answer
 _PIECE = re.compile(r"[^\W\u2e80-\U0003ffff]+|\S")
 _MAX_PIECES = 300
 """Words, signs and Chinese characters in a query. Solr reads queries by recursion: about 800 exhaust its stack."""
@@ -28,10 +26,7 @@ class SolrSearcher:
     """Answers queries from the first collection of ``solr.server.url``, by its handler ``solr.search.handler``."""
 
     def __init__(self, conf: Configuration) -> None:
-        kind, collection = conf.get_trimmed("solr.server.type", "http"), conf.get_trimmed("solr.collection")
-        urls = addresses(conf, conf.get_trimmed("solr.server.url"), kind, collection)[0]
-        timeout = min(conf.get_float("solr.timeout", 120.0), _LONGEST)
-        self.client = SolrClient(urls, login(conf), timeout=timeout, patience=_PATIENCE)
+        self.client = connected(conf)
         self.handler = conf.get_trimmed("solr.search.handler", "nutch").strip("/")
 
     def search(self, query: str, start: int = 0, rows: int = 10) -> SearchResult:
@@ -69,9 +64,7 @@ class SolrSearcher:
                     f"Solr at {self.client.url} has no request handler {self.handler}: load the configset schema/solr "
                     "there, or correct solr.server.url or solr.search.handler"
                 ) from refusal
-            if refusal.status == 400:
-                raise InputError(f"Solr does not understand the query: {refusal}") from refusal
-            raise IndexingError(f"Solr at {self.client.url} does not answer the query: {refusal}") from refusal
+            raise failure(self.client, refusal) from refusal
 
     def close(self) -> None:
         """Give back the connections."""
@@ -90,20 +83,15 @@ def solr_search(conf: Configuration, query: str, start: int = 0, rows: int = 10)
 def _hit(fields: dict[str, Any], marked: dict[str, list[str]]) -> Hit:
     score = float(fields.pop("score", 0.0))
     document_id = str(fields.get("id", ""))
-    url = _first(fields, "url") or document_id
-    title = _first(fields, "title") or url
+    url = first_of(fields, "url") or document_id
+    title = first_of(fields, "title") or url
     shown = _snippet(marked.get("title", []))
     if not shown.marks:
         shown = Snippet(title[:500], ())
     content = _snippet(marked.get("content", [])) if marked.get("content") else None
     return Hit(
-        document_id, url, shown, content or Snippet(_first(fields, "content")[:_SNIPPET], ()), score, visible(fields)
+        document_id, url, shown, content or Snippet(first_of(fields, "content")[:_SNIPPET], ()), score, visible(fields)
     )
-
-
-def _first(fields: dict[str, Any], name: str) -> str:
-    value = fields.get(name, "")
-    return str(value[0] if isinstance(value, list) and value else value)
 
 
 def _snippet(fragments: list[str]) -> Snippet:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 from nutch2py.document import clean_text
+from nutch2py.search.results import texts_of
 
 _WORDS = 8  # of a query that are looked at
 _LOOKED_AT = 30  # documents that tell how a word is written
@@ -74,17 +75,13 @@ def _candidates(searcher: Searcher, word: str) -> Iterator[_Candidate]:
             seen = {
                 match.group().lower()
                 for name in ("title", "content")
-                for text in _texts(fields.get(name, ""))
+                for text in texts_of(fields, name)
                 for match in _WORD.finditer(text[:_TEXT])
             }
             written.update(each for each in seen if each[0] == word[0] and changes(word, each, distance) <= distance)
         if written:
             yield from (_Candidate(changes(word, each, distance), -count, each) for each, count in written.items())
             return
-
-
-def _texts(value: Any) -> list[str]:
-    return [str(each) for each in (value if isinstance(value, list) else [value])]
 
 
 def changes(one: str, other: str, most: int) -> int:

@@ -20,6 +20,7 @@ from nutch2py.rest.office import Office
 from nutch2py.rest.operation import refused
 from nutch2py.rest.refusal import Refusal
 from nutch2py.rest.routes import routes
+from nutch2py.rest.tokens import Role
 from nutch2py.room.routes import routes as room
 from nutch2py.server.guard import Guard
 from nutch2py.server.protocol import STOPPING
@@ -28,12 +29,14 @@ from nutch2py.server.searching import SearchPages
 
 def application(conf: Configuration, local: bool = True) -> Starlette:
     """Return the application over the crawl of ``conf``; ``local``: it is served on loopback alone."""
-    search, gatekeeper = SearchPages(conf), Gatekeeper(Office(conf, local))
+    gatekeeper = Gatekeeper(Office(conf, local))
+    search = SearchPages(conf, gatekeeper.may_read, lambda request: gatekeeper.admitted(request, Role.SEARCH, False))
     made = Starlette(
         routes=[*search.routes(), *room(gatekeeper), *routes(gatekeeper, STOPPING)],
         middleware=[Middleware(Guard, local=local)],
         exception_handlers={
             HTTPException: _refused,
+            Refusal: lambda _, error: refused(error),
             InputError: _not_understood,
             IndexingError: _no_index,
             NutchError: _failed,

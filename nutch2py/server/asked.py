@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlencode
 
+from nutch2py.backends.index_folder import FACETS
 from nutch2py.errors import InputError
-from nutch2py.search.search_backends import FACETS
 
 MAX_QUERY = 1000
 """Characters of a query."""
@@ -80,7 +80,7 @@ class Asked(NamedTuple):
         return link("/", q=query)
 
 
-def link(path: str, **arguments: str | int) -> str:
+def link(path: str, /, **arguments: str | int) -> str:
     """Return an address; arguments that are empty or 0 are left out.
 
     >>> link("/", q="a&b", start=0)

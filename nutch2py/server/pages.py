@@ -10,12 +10,13 @@ from urllib.parse import unquote
 from jinja2 import BaseLoader, ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from nutch2py.search.facets import Counted
 from nutch2py.search.results import MAX_START, Hit, SearchResult, html
-from nutch2py.search.search_backends import Facets
 from nutch2py.search.snippet import Snippet
 from nutch2py.server.asked import MAX_QUERY, Asked, link
 from nutch2py.server.look import Look
 from nutch2py.server.wording import Wording
+from nutch2py.url.keys import unreverse_url
 
 ROWS = 10
 _AROUND = 9  # numbers of pages that are linked at once
@@ -54,6 +55,7 @@ class Pages:
             "lang": _language,
             "date": _date,
             "cached": _has_copy,
+            "crawled": _crawled,
         }
         made.globals |= {"link": link, "look": look, "max_query": MAX_QUERY, "max_start": MAX_START, "query": ""}
         self._environment = made
@@ -75,12 +77,16 @@ class Pages:
         words: Wording,
         asked: Asked,
         result: SearchResult,
-        facets: Facets,
+        facets: Counted,
         meant: str = "",
         hints: tuple[str, ...] = (),
         sorts: bool = False,
+        room: bool = False,
     ) -> str:
-        """Return a page of hits. ``meant``: a query that perhaps was meant; ``sorts``: the index can order by date."""
+        """Return a page of hits. ``meant``: a query that perhaps was meant; ``sorts``: the index can order by date.
+
+        ``room``: hits lead to what the control room tells of their pages, too.
+        """
         values = {
             "asked": asked,
             "query": result.query,
@@ -89,7 +95,8 @@ class Pages:
             "meant": meant,
             "hints": hints,
             "sorts": sorts and result.total > 1,
-            "pages": turns(words, result.start, result.total),
+            "room": room,
+            "pages": turns(words, result.start, result.total if result.shown is None else result.shown),
         }
         return self.render("results.html", words, **values)
 
@@ -141,6 +148,14 @@ def _language(hit: Hit) -> str:
 
 def _date(hit: Hit) -> str:
     return str(hit.fields.get("date", hit.fields.get("tstamp", "")))[:10]
+
+
+def _crawled(hit: Hit) -> str:
+    """Return the URL under which the crawl has the page of a hit; its ``url`` can be another one that stands for it."""
+    try:
+        return unreverse_url(hit.id)
+    except ValueError:
+        return hit.url
 
 
 def _has_copy(hit: Hit) -> bool:

@@ -1,7 +1,8 @@
 """HTTP on a connection: uvicorn's protocol, with the limits of time and number that it has not.
 
 All of a request arrives within a time, however it trickles; the next one on a connection begins within the same; an
-answer is taken within another. Who is over a limit is hung up on. More connections than a number are told to wait.
+answer is taken within another. Who is over a limit is hung up on. Where there are more connections than a number, one
+that asks for nothing makes room; when all ask, the next is told to wait. Who closes only one side is answered yet.
 """
 
 from __future__ import annotations
@@ -36,10 +37,13 @@ class LimitedProtocol(H11Protocol):
 
     _timer: asyncio.TimerHandle | None = None
     _refused = False
+    _heard_all = False  # the client has closed its side
+    _idle_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, or say that there are too many."""
-        if len(self.connections) >= CONNECTIONS:
+        self._idle_since = self.loop.time()
+        if len(self.connections) >= CONNECTIONS and not self._made_room():
             self._refused, self.transport = True, transport
             transport.write(_BUSY)
             transport.close()
@@ -47,6 +51,24 @@ class LimitedProtocol(H11Protocol):
             return
         super().connection_made(transport)
         self._give(READING)
+
+    def _made_room(self) -> bool:
+        """Hang up on who has asked for nothing the longest; tell whether there is one."""
+        others = [each for each in self.connections if isinstance(each, LimitedProtocol) and each.idle]
+        if not others:
+            return False
+        oldest = min(others, key=lambda each: each._idle_since)
+        self.connections.discard(oldest)
+        oldest.transport.abort()
+        return True
+
+    @property
+    def idle(self) -> bool:
+        """Whether no request is under way, and the last answer is taken."""
+        return not self._answering() and not self.transport.get_write_buffer_size()
+
+    def _answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
@@ -59,6 +81,13 @@ class LimitedProtocol(H11Protocol):
         if not self._refused:
             super().data_received(data)
 
+    def eof_received(self) -> bool | None:  # type: ignore[override]  # as asyncio has it
+        """Answer what was asked before the client closed its side. A stream that has begun ends: nobody reads it."""
+        if not self._refused and self._answering() and self.cycle is not None and not self.cycle.response_started:
+            self._heard_all = True
+            return True
+        return None
+
     def handle_events(self) -> None:
         """Answer what has come; a request that is there as a whole needs no more time to arrive."""
         super().handle_events()
@@ -69,7 +98,10 @@ class LimitedProtocol(H11Protocol):
     def on_response_complete(self) -> None:
         """Give the rest of the answer, and then the next request, its time."""
         self._give(WRITING if self.transport.get_write_buffer_size() else READING)
+        self._idle_since = self.loop.time()
         super().on_response_complete()
+        if self._heard_all and not self._answering():
+            self.transport.close()
 
     def pause_writing(self) -> None:
         """Wait for the client to take what there is."""

@@ -10,8 +10,9 @@ from nutch2py.server.wording import Wording
 
 _LEAF = re.compile(r'^\s*([\d.]+(?:[eE]-?\d+)?)\s.*?\b(?:terms_)?(title|content|anchor|url|host|other):"?([^\s")^]+)')
 _BOOST = re.compile(r"^\s*[\d.eE-]+\s+Boost x([\d.]+(?:[eE]-?\d+)?) of")
-_FACTOR = re.compile(r"^weight: \(([^)]*)\) \^ ([\d.]+)", re.MULTILINE)
-_STANDING = re.compile(r"(?<!\w)(\w+) ([\d.]+(?:[eE]-?\d+)?)")
+_FACTOR = re.compile(r"^weight: (.*)", re.MULTILINE)
+_STANDING = re.compile(r"\((\w+) ([\d.]+(?:[eE]-?\d+)?)\) \^ (-?[\d.]+(?:e-?\d+)?)")
+_AGE = re.compile(r"^freshness: ([\d.]+)", re.MULTILINE)
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -33,9 +34,11 @@ def reasons(words: Wording, query: str, told: str) -> list[str]:
         sentences.append(words("why_most", words(f"in_{best}")))
     factor = _FACTOR.search(told)
     if factor and (standing := _STANDING.findall(factor[1])):
-        shown = ", ".join(f"{name} {words.decimal(float(value))}" for name, value in standing)
-        times = math.prod(float(value) for _, value in standing) ** float(factor[2])
+        shown = ", ".join(f"{name} {words.decimal(float(value))}" for name, value, _ in standing)
+        times = math.prod(float(value) ** float(power) for _, value, power in standing)
         sentences.append(words("why_weight", words.decimal(times), shown))
+    if age := _AGE.search(told):
+        sentences.append(words("why_fresh", words.decimal(float(age[1]))))
     return sentences
 
 

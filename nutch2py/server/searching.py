@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from http import HTTPStatus
 from importlib.resources import files
 from typing import NamedTuple
@@ -16,9 +16,10 @@ from starlette.routing import BaseRoute, Route
 
 from nutch2py.conf import Configuration
 from nutch2py.rest.threads import Threads
-from nutch2py.search.plan import Narrowed, exact_name
+from nutch2py.search.plan import Narrowed
 from nutch2py.search.query_hints import hints
-from nutch2py.search.search_backends import Backend, backend
+from nutch2py.search.results import first_of
+from nutch2py.search.search_backends import FEW, Backend, backend
 from nutch2py.server.asked import Asked, link
 from nutch2py.server.cached import HEADERS as SANDBOX
 from nutch2py.server.cached import cached_page, words_of
@@ -28,32 +29,45 @@ from nutch2py.server.reasons import reasons
 from nutch2py.server.wording import Wording, language_of
 
 _MAX_ROWS = 100
-_FEW = 3
-"""Fewer hits than that, and another spelling is offered."""
 _THREADS = 32
 """Requests to the index and the table at one time."""
+_SCRIPT = "text/javascript; charset=utf-8"
 _FILES = {
-    "/style.css": ("style.css", "text/css; charset=utf-8"),
-    "/icon.svg": ("icon.svg", "image/svg+xml"),
-    "/search.js": ("templates/search.js", "text/javascript; charset=utf-8"),
-    "/box.js": ("templates/box.js", "text/javascript; charset=utf-8"),
+    "/style.css": (["style.css"], "text/css; charset=utf-8"),
+    "/icon.svg": (["icon.svg"], "image/svg+xml"),
+    "/search.js": (["templates/suggestions.js", "templates/search.js"], _SCRIPT),
+    "/box.js": (["templates/suggestions.js", "templates/box.js"], _SCRIPT),
 }
+_JSON = "/search.json"
 _FRESH = {"Cache-Control": "max-age=60"}
 
 
 class _Call(NamedTuple):
-    """A request: its arguments, the words of its page, the site that it comes from, the address of ours."""
+    """A request: its arguments, the words of its page, the site that it comes from, the address of ours.
+
+    ``operates`` tells whether who asks may look into the control room.
+    """
 
     asked: Asked
     words: Wording
     origin: str
     address: str
+    operates: Callable[[], bool]
 
 
 class SearchPages:
-    """Answers from one index and one table."""
+    """Answers from one index and one table. ``may_look``: whether who asks may look into the control room.
 
-    def __init__(self, conf: Configuration) -> None:
+    ``admit``: raises a refusal for a program that may not search, or asks too often.
+    """
+
+    def __init__(
+        self,
+        conf: Configuration,
+        may_look: Callable[[Request], bool] = lambda _: False,
+        admit: Callable[[Request], object] = lambda _: None,
+    ) -> None:
+        self._may_look, self._admit = may_look, admit
         self.conf = conf
         self.look = Look.of(conf)
         self.pages = Pages(self.look)
@@ -70,7 +84,7 @@ class SearchPages:
         answers: dict[str, Callable[[_Call], Response]] = {
             "/": self._results,
             "/suggest": self._suggest,
-            "/search.json": self._json,
+            _JSON: self._json,
             "/explain": self._explain,
             "/cached": self._cached,
             "/cached/view": self._view,
@@ -93,9 +107,12 @@ class SearchPages:
 
     def _endpoint(self, answer: Callable[[_Call], Response]) -> Callable[[Request], object]:
         async def endpoint(request: Request) -> Response:
+            if request.url.path == _JSON:
+                self._admit(request)
             asked = Asked.of(request.scope["query_string"])
             address = self.look.address or str(request.base_url).rstrip("/")
-            call = _Call(asked, self.words(request), request.headers.get("origin", ""), address)
+            origin = request.headers.get("origin", "")
+            call = _Call(asked, self.words(request), origin, address, partial(self._may_look, request))
             return await self._threads.run(answer, call)
 
         return endpoint
@@ -107,20 +124,20 @@ class SearchPages:
         if not query:
             return _page(self.pages.home(words, index.count()))
         if asked.sort:
-            result, _ = index.walk(query, _newest(filters), start, ROWS)
+            result, _ = index.walk(query, Narrowed.to(filters, newest=True), start, ROWS)
         else:
             result = index.search(query, filters, start, ROWS)
-        told = self._hints(words, query)
+        told, room = self._hints(words, query), call.operates()
         if asked.arguments.get("part"):  # while somebody types: the hits alone, of what the last word may become
             if not result.total and (queries := index.suggest(query).queries):
                 result = index.search(queries[0], filters, start, ROWS)
-            return _page(self.pages.results(words, asked, result, {}, hints=told))
+            return _page(self.pages.results(words, asked, result, {}, hints=told, room=room))
         facets = (
             index.facets(query, filters) if result.total else {name: [(value, 0)] for name, value in filters.items()}
         )
-        meant = index.corrected(query) if result.total < _FEW and not start else ""
-        shown = self.pages.results(words, asked, result, facets, meant if meant != query else "", told, sorts=True)
-        return _page(shown)
+        meant = index.corrected(query) if result.total < FEW and not start else ""
+        meant = meant if meant != query else ""
+        return _page(self.pages.results(words, asked, result, facets, meant, told, sorts=True, room=room))
 
     def _hints(self, words: Wording, query: str) -> tuple[str, ...]:
         found, instead = hints(query, self._any_word)
@@ -176,7 +193,7 @@ class SearchPages:
 
     def _description(self, call: _Call) -> Response:
         """Return what tells a browser how to search here (OpenSearch 1.1)."""
-        base, name = escape(call.address), self.look.name
+        base, name = call.address, self.look.name
         kinds = {"text/html": "/?q={searchTerms}", "application/x-suggestions+json": "/suggest?q={searchTerms}"}
         urls = "".join(
             f"<Url type={quoteattr(kind)} template={quoteattr(base + path)}/>" for kind, path in kinds.items()
@@ -185,16 +202,14 @@ class SearchPages:
             '<?xml version="1.0" encoding="UTF-8"?>\n'
             '<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/">'
             f"<ShortName>{escape(name[:16])}</ShortName><LongName>{escape(name[:48])}</LongName>"
-            f"<Description>{escape(call.words('search'))}: {escape(name)}</Description>"
-            f'<Image width="64" height="64" type="image/svg+xml">{base}/icon.svg</Image>{urls}'
+            f"<Description>{escape(call.words('search'))}: {escape(name[:1000])}</Description>"
+            f'<Image width="64" height="64" type="image/svg+xml">{escape(base)}/icon.svg</Image>{urls}'
             "<InputEncoding>UTF-8</InputEncoding><OutputEncoding>UTF-8</OutputEncoding></OpenSearchDescription>\n"
         )
         return Response(body, headers={"Content-Type": "application/opensearchdescription+xml"})
 
     def _url_of(self, key: str) -> str:
-        fields = self.backend.get(key) or {}
-        url = fields.get("url", key)
-        return str(url[0] if isinstance(url, list) and url else url)
+        return first_of(self.backend.get(key) or {}, "url") or key
 
     def _file(self, request: Request) -> Response:
         path = request.url.path
@@ -202,8 +217,10 @@ class SearchPages:
             if self.look.logo is None:
                 return self.said(request, HTTPStatus.NOT_FOUND, "no_such", "no_page")
             return Response(self.look.logo.read_bytes(), headers={"Content-Type": self.look.logo_kind, **_FRESH})
-        name, kind = _FILES[path]
-        data = files("nutch2py.server").joinpath(name).read_bytes()
+        names, kind = _FILES[path]
+        data = b"".join(files("nutch2py.server").joinpath(name).read_bytes() for name in names)
+        if kind == _SCRIPT:  # each is one request, and puts no name into the page
+            data = b'(() => {\n"use strict";\n' + data + b"})();\n"
         headers = {"Content-Type": kind, **_FRESH}
         if path == "/style.css":
             data += self.look.style().encode()
@@ -214,9 +231,5 @@ class SearchPages:
         return Response(data, headers=headers)
 
 
-def _newest(filters: dict[str, str]) -> Narrowed:
-    return Narrowed(tuple((exact_name(name), value) for name, value in filters.items()), newest=True)
-
-
 def _page(body: str, status: int = HTTPStatus.OK) -> Response:
-    return HTMLResponse(body.encode("utf-8", "replace"), status, {"Vary": "Accept-Language"})
+    return HTMLResponse(body.encode("utf-8", "replace"), status, {"Vary": "Accept-Language, Authorization"})

@@ -58,7 +58,9 @@ class Server:
 
 
 def _listening(address: tuple[str, int], named: str) -> socket.socket:
-    made = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    # asyncio sends at once what it writes where the protocol is named; else an answer's body waits 40 ms for its head
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)

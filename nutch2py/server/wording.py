@@ -29,7 +29,9 @@ _WORDS: dict[str, tuple[str, str, str]] = {
     "date": ("Date", "Datum", "日期"),
     "all": ("all", "alle", "全部"),
     "cached": ("cached", "im Archiv", "快照"),
+    "in_crawl": ("in the crawl", "im Crawl", "抓取记录"),
     "why": ("why?", "warum?", "为什么？"),
+    "alike": ("{} more like this", "{} weitere dieser Art", "另有 {} 个类似结果"),
     "score": ("score {}", "Wert {}", "得分 {}"),
     "previous": ("Previous", "Zurück", "上一页"),
     "next": ("Next", "Weiter", "下一页"),
@@ -74,6 +76,9 @@ _WORDS: dict[str, tuple[str, str, str]] = {
         "Its standing multiplies the score by {} ({}).", "Sein Rang vervielfacht den Wert mit {} ({}).",
         "得分再乘以其权重 {}（{}）。",
     ),
+    "why_fresh": (
+        "Its age multiplies the score by {}.", "Sein Alter vervielfacht den Wert mit {}.", "得分再乘以其新鲜度 {}。",
+    ),
     "why_numbers": ("The numbers", "Die Zahlen", "详细数字"),
     "in_title": ("its title", "dem Titel", "标题"),
     "in_content": ("its text", "dem Text", "正文"),
@@ -98,6 +103,20 @@ _NAMES: dict[str, tuple[str, str, str]] = {
     "ko": ("Korean", "Koreanisch", "韩语"), "ru": ("Russian", "Russisch", "俄语"),
     "pt": ("Portuguese", "Portugiesisch", "葡萄牙语"), "it": ("Italian", "Italienisch", "意大利语"),
     "pl": ("Polish", "Polnisch", "波兰语"), "nl": ("Dutch", "Niederländisch", "荷兰语"),
+    "ar": ("Arabic", "Arabisch", "阿拉伯语"), "he": ("Hebrew", "Hebräisch", "希伯来语"),
+    "fa": ("Persian", "Persisch", "波斯语"), "hi": ("Hindi", "Hindi", "印地语"),
+    "tr": ("Turkish", "Türkisch", "土耳其语"), "uk": ("Ukrainian", "Ukrainisch", "乌克兰语"),
+    "cs": ("Czech", "Tschechisch", "捷克语"), "sk": ("Slovak", "Slowakisch", "斯洛伐克语"),
+    "sv": ("Swedish", "Schwedisch", "瑞典语"), "da": ("Danish", "Dänisch", "丹麦语"),
+    "no": ("Norwegian", "Norwegisch", "挪威语"), "fi": ("Finnish", "Finnisch", "芬兰语"),
+    "hu": ("Hungarian", "Ungarisch", "匈牙利语"), "ro": ("Romanian", "Rumänisch", "罗马尼亚语"),
+    "bg": ("Bulgarian", "Bulgarisch", "保加利亚语"), "el": ("Greek", "Griechisch", "希腊语"),
+    "ca": ("Catalan", "Katalanisch", "加泰罗尼亚语"), "et": ("Estonian", "Estnisch", "爱沙尼亚语"),
+    "lv": ("Latvian", "Lettisch", "拉脱维亚语"), "lt": ("Lithuanian", "Litauisch", "立陶宛语"),
+    "hr": ("Croatian", "Kroatisch", "克罗地亚语"), "sl": ("Slovenian", "Slowenisch", "斯洛文尼亚语"),
+    "sr": ("Serbian", "Serbisch", "塞尔维亚语"), "th": ("Thai", "Thailändisch", "泰语"),
+    "ta": ("Tamil", "Tamil", "泰米尔语"),
+    "vi": ("Vietnamese", "Vietnamesisch", "越南语"), "id": ("Indonesian", "Indonesisch", "印度尼西亚语"),
     "unknown": ("unknown", "unbekannt", "未知"),
 }  # fmt: skip
 _RANGE = re.compile(r"\s*([A-Za-z]{1,8})(?:-[\w-]*)?\s*+(?:;\s*+q=([0-9.]{1,6})\s*)?")
@@ -132,6 +151,10 @@ class Wording:
 
     def value(self, facet: str, value: str) -> str:
         """Return a value of a facet as it is shown."""
+        if facet == "path":
+            return value[value.find("/") :]
+        if facet == "date" and self.language == "zh":
+            return value.replace("-", " 年 ") + (" 月" if "-" in value else " 年")
         return _NAMES[value][self._number] if facet == "lang" and value in _NAMES else value
 
 

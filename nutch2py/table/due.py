@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from nutch2py.cells import CellError, decode_float, decode_int, decode_parse_status, decode_protocol_status
 from nutch2py.errors import StoreError, UsageError
+from nutch2py.record import Field
 
 COUNTED: dict[bytes, tuple[bytes, ...]] = {b"f": (b"st", b"rsf", b"fi", b"prot"), b"s": (b"s",), b"p": (b"st",)}
 """Family -> the columns of WebPage that the figures come from. A row is counted when it has any of them."""
@@ -107,6 +108,17 @@ class DueIndex:
     ``trouble``: why they cannot be used, "" when they can. With trouble, reading them raises :class:`StoreError`.
     """
 
+    best_first = True
+    """:meth:`read` gives the rows of the best scores first; else :meth:`parts` are read, each in no order."""
+    counts = True
+    """There are figures."""
+    by_tasks = False
+    """It is made by tasks that :meth:`put` all rows, after :meth:`begin` and before :meth:`complete`, not by
+    :meth:`build`."""
+
+    unlisted = 0
+    """Rows that :meth:`rows` has found to be moved by a program that does not keep it."""
+
     def __init__(self, trouble: str) -> None:
         self.trouble = trouble
 
@@ -131,6 +143,46 @@ class DueIndex:
 
     def behind_score(self, place: bytes) -> bytes:
         """Return the place behind all entries of the same score."""
+        self._none()
+
+    def parts(self, count: int) -> list[tuple[int, int]]:
+        """Return about ``count`` parts that tasks can read each for itself."""
+        return [(0, 0)]
+
+    def rows(
+        self, spans: Sequence[Span], part: tuple[int, int], fields: frozenset[Field[Any]]
+    ) -> Iterator[tuple[str, Any]]:
+        """Yield (row key, record with ``fields``) of those due within ``spans``, of one of the :meth:`parts`."""
+        self._none()
+
+    def rows_known(self) -> int | None:
+        """Return about how many rows the table has, as far as the index tells."""
+        return None
+
+    def wants_look(self, now: int) -> str:
+        """Return why all rows are to be looked at this time though there is an index, "" when they need not be."""
+        return ""
+
+    def looked(self, rows: int) -> None:
+        """Note that all rows were looked at, and how many there are."""
+
+    def doubt(self, why: str) -> None:
+        """Let nobody trust it any more, until it is made anew."""
+
+    def missing(self, rows: Sequence[tuple[str, int]]) -> list[str]:
+        """Return the keys of those rows, given with their due times, that it does not list."""
+        self._none()
+
+    def put(self, rows: Sequence[tuple[str, int]]) -> None:
+        """List rows, given with their due times."""
+        self._none()
+
+    def begin(self) -> None:
+        """Begin to make it anew."""
+        raise UsageError(f"no index of what is due can be made: {self.trouble}")
+
+    def complete(self, rows: int) -> None:
+        """End to make it: it lists every row, of which there are so many."""
         self._none()
 
     def figures(self) -> Figures:

@@ -147,6 +147,10 @@ class DataStore(ABC, Generic[R]):
     def key_ranges(self, query: Query, count: int) -> list[KeyRange]:
         """Split the range of ``query`` into about ``count`` ranges of like size that cover it, in order."""
 
+    def hosts(self, ranges: Sequence[KeyRange]) -> list[str]:
+        """Return for each range the machine that holds most of it, "" where that is not known."""
+        return [""] * len(ranges)
+
     @abstractmethod
     def row_estimate(self) -> int | None:
         """Return about how many rows the table has, cheaply, or None; for progress only."""

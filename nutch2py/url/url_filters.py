@@ -8,12 +8,16 @@ from urllib.parse import quote
 
 from nutch2py.conf import Configuration
 from nutch2py.plugin_guard import blame
-from nutch2py.plugins import enabled, ordered
+from nutch2py.plugins import enabled, id_of, ordered
 from nutch2py.url.length import limit_of
 
 if TYPE_CHECKING:
     from nutch2py.contracts import URLFilter
 
+LINKS_GROUP = "links_left_out"
+"""The group of counters: links that no rule lets in, by the property or the plug-in that decides."""
+LONGEST, MALFORMED, NOFOLLOW, REDIRECT, REFRESH = "http.url.limit", "malformed", "nofollow", "redirect", "meta_refresh"
+"""Names in that group: of URLs that are too long, are none, are nofollow, and of redirects that lead nowhere."""
 _OTHER = re.compile(r"[^!#-;=?-\[\]_a-z~]+")  # what no URL may have in it (RFC 3986, section 2)
 
 
@@ -46,6 +50,17 @@ class URLFilters:
         except Exception as error:  # noqa: BLE001 - named, and the page's
             blame(self.filters[self._calls.index(call)], url, error)
         return found
+
+    def refuser(self, url: str) -> str:
+        """Return the id of the filter that rejects a URL which :meth:`filter` does, or :data:`LONGEST`."""
+        if len(url) > self._limit:
+            return LONGEST
+        for plugin in self.filters:
+            found = plugin.filter(url)
+            if found is None:
+                return id_of(plugin)
+            url = found
+        return MALFORMED  # it takes another URL, or changes its mind
 
     def accept(self, url: str) -> str | None:
         """Return what :meth:`filter` does; of a URL that is rejected as it is written, what it does of the escaped one.

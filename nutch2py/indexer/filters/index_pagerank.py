@@ -33,9 +33,13 @@ class PageRankIndexingFilter(IndexingFilter):
         mean = float(entry.data) if entry is not None and entry.data else 1.0
         return mean if mean > 0 else 1.0
 
+    def value(self, page: WebPage) -> str | None:
+        """Return the field of a page, None while it has none."""
+        return java_float(page.page_rank / self.mean) if page.page_rank > 0 else None
+
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Add the field."""
-        rank = page.page_rank
-        if rank > 0:
-            document.add("pagerank", java_float(rank / self.mean))
+        value = self.value(page)
+        if value is not None:
+            document.add("pagerank", value)
         return document

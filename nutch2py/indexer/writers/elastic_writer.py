@@ -12,11 +12,12 @@ from nutch2py.backends.attempts import Refusal
 from nutch2py.backends.elastic_client import SERVER, Action, ElasticClient, addresses
 from nutch2py.backends.elastic_mapping import ElasticMapping
 from nutch2py.backends.field_types import columns_of
+from nutch2py.backends.index_folder import NEAR, TERMS
 from nutch2py.conf import Configuration, data_folder
-from nutch2py.document import NutchDocument, clean_text
+from nutch2py.document import NutchDocument, clean_text, java_float
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.index_writers import Parameters, no_id
-from nutch2py.indexer.search_fields import ServerTerms, without_terms
+from nutch2py.indexer.search_fields import ServerTerms, Weights, without_terms
 from nutch2py.indexer.writers.delivery import Batch, ServerIndexWriter, json_fields, send_halving
 from nutch2py.outages import service_wait
 from nutch2py.reporting import warn
@@ -46,12 +47,14 @@ class ElasticIndexWriter(ServerIndexWriter):
 
     java_class = "org.apache.nutch.indexwriter.elastic.ElasticIndexWriter"
     server = SERVER
+    tells_scores = True
 
     def __init__(self, conf: Configuration) -> None:
         self._sent = self._exists = self._looked = False
         self._known: set[str] = set()  # fields that were looked up
         self._mappings: list[ElasticMapping] = []
         self._client: ElasticClient | None = None
+        self._scores: list[Action] = []
         self._configure(conf, {})
 
     def _configure(self, conf: Configuration, given: Mapping[str, str]) -> None:
@@ -89,7 +92,7 @@ class ElasticIndexWriter(ServerIndexWriter):
         self.ca = str(conf.absolute(authority)) if authority else ""
         if self.ca and not Path(self.ca).is_file():
             raise ConfigurationError(f"elastic.tls.ca names {self.ca}, which is not a file: correct the path")
-        self._terms = ServerTerms(conf)
+        self._terms, self._weights = ServerTerms(conf), Weights(conf)
         self.index_file = conf.get_trimmed("elastic.index.file")
         self._conf = conf
 
@@ -151,8 +154,35 @@ class ElasticIndexWriter(ServerIndexWriter):
         if self._batch.add(document_id, json_fields(document) | {"id": document_id} | self._terms.of(document)):
             self._flush()
 
+    def scores(self, ids: Sequence[str]) -> Mapping[str, float | None]:
+        """Return the field ``pagerank`` of the documents that are there."""
+        self._look(create=False)
+        if not self._exists:
+            return {}
+        names = {index_id(clean_text(each)): each for each in ids}
+        found = self._ask("scores", lambda: self.client.values([*names], "pagerank"))
+        return {names[name]: score for name, score in found.items()}
+
+    def set_score(self, document_id: str, score: float) -> bool:
+        """Gather a partial update, where the server makes the document anew of all its fields."""
+        weighed = any(mapping.takes_terms for mapping in self._mappings)
+        if not all(mapping.keeps_all for mapping in self._mappings) or (
+            weighed and self._weights.powers.keys() - {"pagerank"}
+        ):
+            return False
+        fields = {"pagerank": java_float(score)}  # as texts, as they are sent with documents
+        if weighed:
+            fields[f"{TERMS}weight"] = str(self._weights.of(NutchDocument({"pagerank": [repr(score)]})))
+        self._scores.append(_update(clean_text(document_id), fields))
+        return True
+
     def _flush(self) -> None:
         added, deleted = self._batch.take()
+        scores, self._scores = self._scores, []
+        if scores:
+            self._sent = True
+            for start in range(0, len(scores), self._batch.documents):
+                send_halving(scores[start : start + self._batch.documents], self._bulk, self._refused)
         if not (added or deleted):
             return
         self._look(create=bool(added))
@@ -160,6 +190,9 @@ class ElasticIndexWriter(ServerIndexWriter):
             return  # there is nothing to delete from
         if not all(mapping.takes_terms for mapping in self._mappings):  # others take words for whole values
             added = {document_id: without_terms(fields) for document_id, fields in added.items()}
+        elif any(mapping.field(NEAR) is None for mapping in self._mappings):  # strict, and made before there was one
+            for fields in added.values():
+                fields.pop(NEAR, None)
         self._check_fields([*added.values()])
         actions = [_delete(document_id) for document_id in deleted]
         actions += [_index(document_id, fields) for document_id, fields in added.items()]
@@ -283,6 +316,13 @@ def _index(document_id: str, fields: Mapping[str, Any]) -> Action:
     except TypeError:  # text that a plug-in put in past NutchDocument.add
         source = orjson.dumps(NutchDocument.from_json(fields).to_json())
     return Action(document_id, b'{"index":{"_id":%b}}\n%b\n' % (orjson.dumps(index_id(document_id)), source), True)
+
+
+def _update(document_id: str, fields: Mapping[str, str]) -> Action:
+    import orjson
+
+    lines = b'{"update":{"_id":%b}}\n{"doc":%b}\n' % (orjson.dumps(index_id(document_id)), orjson.dumps(fields))
+    return Action(document_id, lines, True)
 
 
 def _delete(document_id: str) -> Action:

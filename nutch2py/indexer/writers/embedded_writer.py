@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from nutch2py.backends.index_folder import IndexFolder, make_schema, split_weight
+from nutch2py.backends.index_columns import Scores, replace_scores
+from nutch2py.backends.index_folder import (
+    FACET,
+    NEAR,
+    SCORES_LAYOUT,
+    IndexFolder,
+    field_of_weight,
+    make_schema,
+    split_weight,
+)
+from nutch2py.backends.index_reading import ScoresOfIndex
 from nutch2py.conf import Configuration
 from nutch2py.contracts import IndexWriter
 from nutch2py.document import NutchDocument, clean_text
 from nutch2py.indexer.index_writers import no_id
-from nutch2py.indexer.search_fields import Weights, search_fields
+from nutch2py.indexer.search_fields import SKETCHES, Weights, search_fields
 
 if TYPE_CHECKING:
     import tantivy
 
 _BATCH_BYTES = 24_000_000
 _HEAP = 64_000_000
+_MOST_SCORES = 1_000_000  # held at once, some 200 MB: each commit of them makes all columns anew
 
 
 class EmbeddedIndexWriter(IndexWriter):
@@ -26,20 +38,25 @@ class EmbeddedIndexWriter(IndexWriter):
     is committed under the lock that all writers share, waited for at most ``index.lock.timeout`` seconds. A commit is
     atomic: a process killed at any point leaves the index as of the last commit.
 
-    Relevance is multiplied by the product over ``index.weight.fields`` of field ^ ``index.weight.power``; a field
+    Relevance is multiplied by the product over ``index.weight.fields`` of field ^ its power; a field
     that is absent or no number counts as 1, and the product is held within 0.0001 and 10,000, so that a page without
     a score is found last, but found.
     """
 
+    tells_scores = True
+
     def __init__(self, conf: Configuration) -> None:
         self._pending: dict[str, tantivy.Document | None] = {}  # None: to be deleted
         self._size = 0
+        self._scores: dict[str, Scores] = {}
+        self._known: ScoresOfIndex | None = None
         self._configure(conf)
 
     def _configure(self, conf: Configuration) -> None:
         self.folder = IndexFolder.of(conf)
         self.batch = max(1, conf.get_int("index.embedded.batch", 4000))
         self.weights = Weights(conf)
+        self._sketches = conf.get_bool(SKETCHES, True)
 
     def prepare(self, conf: Configuration, parameters: Mapping[str, str], reindex: bool) -> None:
         """Make the index when there is none; with ``reindex``, replace one that another version made."""
@@ -83,20 +100,56 @@ class EmbeddedIndexWriter(IndexWriter):
         self._pending[_text_id(document_id)] = None
         self._flush_when_full()
 
+    def scores(self, ids: Sequence[str]) -> Mapping[str, float | None]:
+        """Return the field ``pagerank`` of the documents that are in the index as of its last commit."""
+        if len(self._scores) >= _MOST_SCORES:
+            self.commit()
+        if self._known is None:
+            self._known = ScoresOfIndex(self.folder)
+        names = {_text_id(each): each for each in ids}
+        return {names[each]: score for each, score in self._known.of(names).items()}
+
+    def set_score(self, document_id: str, score: float) -> bool:
+        """Gather a score that takes the place of the one that :meth:`scores` told of.
+
+        False in an index of an earlier layout, and where the weight is too far from the one that the document had.
+        """
+        if self.folder.layout < SCORES_LAYOUT or self._known is None:
+            return False
+        document_id = _text_id(document_id)
+        document, bucket = NutchDocument(), self._known.bucket(document_id)
+        if self.weights.powers.keys() - {"pagerank"}:
+            document = NutchDocument.from_json(self._known.document(document_id))
+            document.remove("pagerank")
+        document.add("pagerank", repr(score))
+        weight = field_of_weight(self.weights.of(document), bucket, self.folder.layout)
+        if weight is None:
+            return False
+        self._scores[document_id] = Scores(score, weight)
+        return True
+
     def _flush_when_full(self) -> None:
         if len(self._pending) >= self.batch or self._size >= _BATCH_BYTES:
             self.commit()
 
     def commit(self) -> None:
         """Commit what is gathered; an index is made even if nothing is."""
-        if not self._pending and self.folder.exists:
+        if not (self._pending or self._scores) and self.folder.exists:
             return
         with self.folder.lock():
-            try:
-                self._commit(self.folder.open_or_create())
-            except (ValueError, OSError, RuntimeError) as error:
-                raise self.folder.unwritable(error) from error
-        self._pending, self._size = {}, 0
+            if self._pending or not self.folder.exists:
+                try:
+                    self._commit(self.folder.open_or_create())
+                except (ValueError, OSError, RuntimeError) as error:
+                    raise self.folder.unwritable(error) from error
+            self._pending, self._size = {}, 0
+            if self._scores:
+                self._commit_scores()
+        self._known = None
+
+    def _commit_scores(self) -> None:
+        replace_scores(self.folder, self._scores)
+        self._scores = {}
 
     def _commit(self, index: tantivy.Index) -> None:
         writer = index.writer(_HEAP, 1)
@@ -114,7 +167,7 @@ class EmbeddedIndexWriter(IndexWriter):
 
     def close(self) -> None:
         """Commit what is left."""
-        if self._pending:
+        if self._pending or self._scores:
             self.commit()
 
     def describe(self) -> str:
@@ -122,25 +175,37 @@ class EmbeddedIndexWriter(IndexWriter):
         return (
             f"EmbeddedIndexWriter\n\tindex.embedded.path : {self.folder.path}\n"
             f"\tindex.embedded.batch : documents committed at once ({self.batch})\n"
-            f"\tindex.weight.fields : {','.join(self.weights.fields)}\n\tindex.weight.power : {self.weights.power}\n"
+            f"\tindex.weight.fields : {self.weights}\n"
         )
 
     def _fields(self, document: NutchDocument) -> dict[str, Any]:
         import orjson
 
-        found = search_fields(document, self.folder.analyzer, self.weights)
-        bucket, weight = split_weight(found.weight)
+        found = search_fields(document, self.folder.analyzer, self.weights, self._sketches)
+        bucket, weight = split_weight(found.weight, self.folder.layout)
         fields: dict[str, Any] = {
             "id": _text_id(document.id),
             "exact": [f"weight={bucket}", *found.exact],
             "other": found.other,
             "weight": weight,
-            "document": orjson.dumps({**document.to_json(), "id": _text_id(document.id)}),
+            "document": orjson.dumps({**document.to_json(), "id": _text_id(document.id), NEAR: found.near}),
             **found.texts,
         }
         if self.folder.layout > 1:
             fields["date"] = found.date
+        if self.folder.layout > 2:
+            fields |= {f"{FACET}{name}": values for name, values in found.facets.items()}
+        if self.folder.layout >= SCORES_LAYOUT and (score := _finite(document.get("pagerank"))) is not None:
+            fields["pagerank"] = score
         return fields
+
+
+def _finite(text: str | None) -> float | None:
+    try:
+        number = float(text or "nan")
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _text_id(document_id: str) -> str:

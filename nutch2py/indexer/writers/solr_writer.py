@@ -16,13 +16,14 @@ from nutch2py.document import NutchDocument, clean_text
 from nutch2py.errors import IndexingError
 from nutch2py.indexer.field_mapping import FieldMapping
 from nutch2py.indexer.index_writers import Parameters, no_id
-from nutch2py.indexer.search_fields import ServerTerms, without_terms
+from nutch2py.indexer.search_fields import ServerTerms, Weights, without_terms
 from nutch2py.indexer.writers.delivery import Batch, ServerIndexWriter, json_fields, send_halving
 from nutch2py.outages import service_wait
 from nutch2py.reporting import warn
 from nutch2py.secrets import shown_address
 
 _BATCH_CHARACTERS = 8_000_000
+_SCORES = 1000  # in a request
 
 
 class SolrIndexWriter(ServerIndexWriter):
@@ -41,9 +42,11 @@ class SolrIndexWriter(ServerIndexWriter):
 
     java_class = "org.apache.nutch.indexwriter.solr.SolrIndexWriter"
     server = "Solr"
+    tells_scores = True
 
     def __init__(self, conf: Configuration) -> None:
         self._sent = False
+        self._scores: dict[str, float] = {}
         self._targets: list[_Collection] = []
         self._configure(conf, {})
         self._batch = Batch(self.commit_size, _BATCH_CHARACTERS)
@@ -58,6 +61,8 @@ class SolrIndexWriter(ServerIndexWriter):
         within = conf.get_int("solr.commit.within", -1)
         self.commit_within = within if within >= 0 else None
         self._terms = ServerTerms(conf)
+        # else by terms_weight, an indexed field
+        self.weighs_alone = Weights(conf).powers.keys() <= {"pagerank", "boost"}
         self.auth = login(conf)
         if parameters.get_bool("auth", self.auth is not None):
             user, password = self.auth or ("", "")
@@ -109,11 +114,36 @@ class SolrIndexWriter(ServerIndexWriter):
         if self._batch.add(document_id, fields):
             self._flush()
 
+    @property
+    def score_field(self) -> str:
+        """The name of ``pagerank`` in the collection."""
+        return self.mapping.rename.get("pagerank", "pagerank")
+
+    def scores(self, ids: Sequence[str]) -> Mapping[str, float | None]:
+        """Return the field ``pagerank`` of the documents there; None, too, where several collections disagree."""
+        names = {clean_text(each): each for each in ids}
+        found: dict[str, float | None] = {}
+        for number, target in enumerate(self._targets):
+            for name, score in target.scores([*names]).items():
+                same = number == 0 or found.get(names[name]) == score
+                found[names[name]] = score if same else None
+        return found
+
+    def set_score(self, document_id: str, score: float) -> bool:
+        """Gather an in-place update; False in a collection that would make the document anew of what is stored."""
+        touched = {*self.mapping.copy, *self.mapping.remove}
+        if "pagerank" in touched or not all(target.sets_scores() for target in self._targets):
+            return False
+        self._scores[clean_text(document_id)] = score
+        return True
+
     def _flush(self) -> None:
         added, deleted = self._batch.take()
-        self._sent = self._sent or bool(added or deleted)
+        scores, self._scores = self._scores, {}
+        self._sent = self._sent or bool(added or deleted or scores)
         for target in self._targets:
             target.send([*added.values()], deleted)
+            target.send_scores(scores)
 
     def commit(self) -> None:
         """Send what is gathered; commit it, unless ``solr.commit.index`` is false."""
@@ -180,6 +210,30 @@ class _Collection:
             send_halving(added, self._add, self._refused)
         for start in range(0, len(deleted), 1000):
             self._change("deletes", partial(self.client.delete, deleted[start : start + 1000]))
+
+    def scores(self, ids: Sequence[str]) -> dict[str, float | None]:
+        """Return the scores of documents that are there, by their ids."""
+        try:
+            return self.client.values(self.writer.unique_key, ids, self.writer.score_field)
+        except SolrRefusal as refusal:
+            raise IndexingError(f"Solr at {self.client.url} does not tell scores: {refusal}") from refusal
+
+    def sets_scores(self) -> bool:
+        """Tell whether a score can be set alone, and is all that relevance is multiplied by here."""
+        schema = self.schema()
+        known = schema is not None and schema.sets_in_place(self.writer.score_field)
+        return known and (self.writer.weighs_alone or not self._takes_terms())
+
+    def send_scores(self, scores: Mapping[str, float]) -> None:
+        """Send scores."""
+        key, field = self.writer.unique_key, self.writer.score_field
+        documents = [{key: document_id, field: {"set": score}} for document_id, score in scores.items()]
+        for start in range(0, len(documents), _SCORES):
+            send_halving(documents[start : start + _SCORES], self._set, self._refused)
+
+    def _set(self, documents: Sequence[dict[str, Any]]) -> None:
+        self.client.set_values(documents, self.writer.commit_within)
+        self.writer.accepted += len(documents)
 
     def _takes_terms(self) -> bool:
         """Tell whether the collection has our fields; others would take words for whole values."""

@@ -29,6 +29,7 @@ from typing import Any
 import lmdb
 
 from nutch2py.errors import NoRightError, StoreError
+from nutch2py.table.embedded.mapped import MappedFiles
 from nutch2py.table.embedded.packing import DamagedCellsError
 from nutch2py.table.embedded.pages import DamagedFileError, PageFile, check_whole
 
@@ -167,6 +168,7 @@ class TableFiles:
             raise
         self._data = str(path / "meta" / "data.mdb")
         self._inode = os.stat(self._data).st_ino  # noqa: PTH116  # asked for every chunk and get: a Path costs twice
+        self._mapped = MappedFiles([path / part / "data.mdb" for part in ("meta", "content")], _lock)
         self._open_databases()
 
     def alive(self) -> bool:
@@ -223,6 +225,7 @@ class TableFiles:
         """Give a read transaction of ``meta``; one thread of a process reads at a time."""
         with self._reading, self.meta.begin() as txn:
             yield txn
+        self._mapped.look()
 
     @contextlib.contextmanager
     def still(self) -> Iterator[None]:
@@ -243,6 +246,7 @@ class TableFiles:
                     handles[name] = self.meta.open_db(name, txn=txn)
                 yield txn, handles
             self._databases = handles
+        self._mapped.look()
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[tuple[PageFile, PageFile]]:
@@ -281,7 +285,9 @@ class TableFiles:
     def read_contents(self, numbers: Sequence[bytes]) -> dict[bytes, bytes]:
         """Return the stored contents of those ``numbers`` that there are."""
         with self._reading, self.content.begin() as txn:
-            return dict(txn.cursor().getmulti(sorted(numbers)))
+            found = dict(txn.cursor().getmulti(sorted(numbers)))
+        self._mapped.look()
+        return found
 
 
 def opening() -> threading.RLock:

@@ -20,10 +20,25 @@ _READ_AT_ONCE = 96 << 10
 _BUFFER = 1 << 16
 
 
-class _Counting:
-    """Counts the bytes received, and reads at most 96 KiB at once (the client's buffer may have grown to a cell's)."""
+_WATCHED = {"TCP_KEEPIDLE": 20, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
+"""How the system watches connections (s, s, probes, ms), where it can: a machine without power is known in a minute."""
+
+
+class _Watched:
+    """Counts the bytes received, and reads at most 96 KiB at once (the client's buffer may have grown to a cell's).
+
+    A gateway that is alive may take minutes to answer. One whose machine has gone never does, and nothing says so: the
+    system asks the machine meanwhile, without troubling the gateway.
+    """
 
     received = 0
+    sock: socket.socket
+
+    def open(self) -> None:
+        super().open()  # type: ignore[misc]
+        for name, value in _WATCHED.items():
+            if hasattr(socket, name):
+                self.sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
     def read(self, size: int) -> bytes:
         data: bytes = super().read(min(size, _READ_AT_ONCE))  # type: ignore[misc]
@@ -31,11 +46,11 @@ class _Counting:
         return data
 
 
-class _Socket(_Counting, TSocket):
+class _Socket(_Watched, TSocket):
     pass
 
 
-class _SecureSocket(_Counting, TSSLSocket):
+class _SecureSocket(_Watched, TSSLSocket):
     pass
 
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import os
 import random
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
+from ipaddress import ip_address
 from typing import TypeVar
 
 from nutch2py.outages import Outage
@@ -21,6 +24,25 @@ from nutch2py.table.hbase.failures import ANSWERS, FAILURES, explained, first_li
 from nutch2py.table.hbase.hbase_settings import Address, Settings
 
 T = TypeVar("T")
+
+
+def is_here(host: str) -> bool:
+    """Tell whether a gateway is on this machine: by its name, or by an address that can be listened at.
+
+    No name is looked up: one of many gateways that DNS is slow to find shall not keep every task waiting.
+    """
+    try:
+        address = ip_address(host)
+    except ValueError:
+        own = socket.gethostname()
+        return host in ("localhost", own) or host.startswith(f"{own}.") or own.startswith(f"{host}.")
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((host, 0))
+    except OSError:
+        return False
+    return True
 
 
 class Patience(Outage):
@@ -58,11 +80,20 @@ class Gateways:
         now = time.monotonic()
         return any(self._resting.get(address, 0) <= now for address in self.addresses)
 
+    @cached_property
+    def _near_and_far(self) -> list[list[Address]]:
+        """Those on this machine, and the others: what region servers here hold takes the short way by the first."""
+        near = [address for address in self.addresses if is_here(address.host)]
+        return [near, [address for address in self.addresses if address not in near]]
+
     def _choose(self) -> Address:
-        """Return the next gateway in turn that is not resting; when all are, the one that rests longest."""
+        """Return the next gateway in turn that is not resting, one on this machine if there is any.
+
+        When all are resting, it is the one that has rested longest.
+        """
         now = time.monotonic()
         self._turn += 1
-        turns = [self.addresses[(self._turn + i) % len(self.addresses)] for i in range(len(self.addresses))]
+        turns = [some[(self._turn + i) % len(some)] for some in self._near_and_far for i in range(len(some))]
         return next(
             (address for address in turns if self._resting.get(address, 0) <= now),
             min(turns, key=lambda address: self._resting.get(address, 0)),

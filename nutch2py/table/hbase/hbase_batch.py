@@ -3,7 +3,8 @@
 At the time ``now`` values are put with the timestamp ``now - 1`` and deletions made with ``now - 2``, so that a put
 outlives the deletion of the same call. One Thrift call has one timestamp, so a group is two calls. The puts go first:
 a process that dies between the two has written everything and only not yet removed what is to go, such as the mark by
-which the next run finds the row again. A call that is repeated has the same timestamps, so it changes nothing.
+which the next run finds the row again. A call that is repeated has the same timestamps, so it changes nothing. Before
+the rows go the entries of those whose due time changes (:mod:`nutch2py.table.hbase.listing`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from nutch2py.reporting import warn
 from nutch2py.table.clock import CrawlClock
 from nutch2py.table.hbase.gateways import Gateways
 from nutch2py.table.hbase.gora_mapping import ColumnMapping
+from nutch2py.table.hbase.listing import Listing
 from nutch2py.table.hbase.scan import LONGEST_KEY
 from nutch2py.table.hbase.sending import RowSender
 from nutch2py.table.hbase.wire import Rows
@@ -51,8 +53,9 @@ class HBaseBatch(WriteBatch):
         mapping: ColumnMapping,
         families: Callable[[], frozenset[bytes]],
         clock: CrawlClock,
+        listing: Listing | None = None,
     ) -> None:
-        self._mapping, self._families, self._clock = mapping, families, clock
+        self._mapping, self._families, self._clock, self._listing = mapping, families, clock, listing
         self._name = gateways.table
         self._sender = RowSender(gateways, table, self._families_now, self._leave_out)
         self._settings = gateways.settings
@@ -242,6 +245,8 @@ class HBaseBatch(WriteBatch):
             now = self._clock.next()
             _rename(self._puts, now - 1)
             _rename(self._deletes, now - 2)
+        if self._listing is not None:
+            self._listing.write(self._puts, self._deletes)
         self._sender.send(self._puts)
         for rows in self._deletes.values():
             for row in self._left_out & rows.keys():

@@ -11,20 +11,26 @@ from nutch2py.cells import encode_text
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, StoreError
 from nutch2py.record import Field
+from nutch2py.table.due import DueIndex
 from nutch2py.table.hbase.admin import await_enabled, create_table, families_of
-from nutch2py.table.hbase.columns import Selection
+from nutch2py.table.hbase.columns import Row, Selection
 from nutch2py.table.hbase.connection import Link
+from nutch2py.table.hbase.due_table import DueTable
 from nutch2py.table.hbase.failures import ANSWERS, explained, no_table, threw
 from nutch2py.table.hbase.gateways import Gateways
 from nutch2py.table.hbase.gora_mapping import ColumnMapping, column_mapping
 from nutch2py.table.hbase.hbase_batch import HBaseBatch
+from nutch2py.table.hbase.hbase_due import HBaseDueIndex, Source
 from nutch2py.table.hbase.hbase_settings import Location, Settings
 from nutch2py.table.hbase.interface import ThriftMutation
-from nutch2py.table.hbase.regions import KEYS_ONLY, region_spans, span_of, split_points
+from nutch2py.table.hbase.listing import Listing
+from nutch2py.table.hbase.regions import KEYS_ONLY, region_hosts, region_spans, span_of, split_points
 from nutch2py.table.hbase.scan import RowBudget, Scan, read_rows
 from nutch2py.table.query import KeyRange, Query
 from nutch2py.table.store import DataStore, R, RowCells, check_comparable
 
+DUE_TIME = (b"f", b"ts")
+"""Nutch's column of the due time."""
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
@@ -42,6 +48,7 @@ class HBaseStore(DataStore[R]):
         self._table = table.encode()
         self._families: frozenset[bytes] | None = None
         self._learnt: dict[frozenset[bytes] | None, RowBudget] = {}
+        self._keeps_due, self._look_days = False, 0.0
 
     @classmethod
     def open(cls, conf: Configuration, record: type[R], table_name: str, location: str) -> Self:
@@ -54,7 +61,10 @@ class HBaseStore(DataStore[R]):
         where = Location.parse(location)
         table = where.full_name(table_name)
         gateways = Gateways(where.gateways, Settings.of(conf), table, location)
-        return cls(record, table_name, location, gateways, column_mapping(conf, record), table)
+        store = cls(record, table_name, location, gateways, column_mapping(conf, record), table)
+        store._keeps_due = conf.get_bool("hbase.due.index", False)
+        store._look_days = conf.get_float("hbase.due.look.days", 7.0)
+        return store
 
     def _describe(self) -> frozenset[bytes] | None:
         """Return the table's families as they are now, None when there is no table."""
@@ -111,11 +121,18 @@ class HBaseStore(DataStore[R]):
         self._create(keys)
 
     def _create(self, splits: Sequence[bytes]) -> None:
+        if self._keeps_due and self._has_due_times:  # first, for another process may write rows as soon as it can
+            self._due().create()
         create_table(self._gateways, self._table, families_of(self._mapping, self._gateways.settings), splits)
         self._families = None
 
     def drop(self) -> None:
-        """Disable and delete the table, if it is there."""
+        """Disable and delete the table, if it is there, and the index of what is due."""
+        self._drop()
+        if self._has_due_times:
+            self._due().drop()
+
+    def _drop(self) -> None:
         self._families = None
         try:
             if self._describe() is None:
@@ -198,6 +215,10 @@ class HBaseStore(DataStore[R]):
         inner = [text for text in texts if text > query.range.start and (not stop or text < stop)]
         return [KeyRange(*ends) for ends in pairwise([query.range.start, *inner, stop])]
 
+    def hosts(self, ranges: Sequence[KeyRange]) -> list[str]:
+        """Return the region server that has most of the regions of each range."""
+        return region_hosts(self._gateways, self._table, [span_of(key_range) for key_range in ranges])
+
     def region_count(self) -> int:
         """Return how many regions the table has."""
         return len(region_spans(self._gateways, self._table, span_of(KeyRange())))
@@ -216,9 +237,53 @@ class HBaseStore(DataStore[R]):
 
     def batch(self, before: Callable[[], object] | None = None) -> HBaseBatch:
         """Return a group of writes; see :mod:`nutch2py.table.hbase.hbase_batch` for rows that are refused."""
-        batch = HBaseBatch(self._gateways, self._table, self._mapping, self._refreshed, self.clock)
+        listing = self._listing()
+        batch = HBaseBatch(self._gateways, self._table, self._mapping, self._refreshed, self.clock, listing)
         batch.before = before
         return batch
+
+    # what is due
+
+    @property
+    def _has_due_times(self) -> bool:
+        return self.record.SCHEMA == "webpage"
+
+    def _due(self) -> DueTable:
+        return DueTable(self._gateways, self._table, self.clock)
+
+    def _time_column(self) -> bytes:
+        return b"%s:%s" % self._mapping.scalars[DUE_TIME]
+
+    def _listing(self) -> Listing | None:
+        """Return what keeps the index of what is due, None where there is none that anybody trusts."""
+        if not self._has_due_times:
+            return None
+        due = self._due()
+        state = due.state()
+        return None if state is None or state.doubt else Listing(due, self._time_column(), self._keeps_due)
+
+    def due_index(self) -> DueIndex:
+        """Return the index of what is due, which is in a table of its own."""
+        if not self._has_due_times:
+            return super().due_index()
+        source = Source(self._gateways, self._table, self._time_column(), self._reading, self._starts)
+        return HBaseDueIndex(source, self._due(), self._keeps_due, self._look_days)
+
+    def _reading(self, fields: frozenset[Field[Any]]) -> tuple[list[bytes], RowBudget, Callable[[Row], R]]:
+        """Return the columns of ``fields``, how many rows to ask for at once, and what makes a record of a row."""
+        selection, record = Selection(fields, self._mapping, self.families()), self.record
+
+        def made(row: Row) -> R:
+            self._see([row])
+            return record(None, fields, selection, row)
+
+        asked = selection.columns_asked or []
+        return asked, self._budget(asked), made
+
+    def _starts(self, count: int) -> list[bytes]:
+        """Return up to ``count`` row keys at which regions begin."""
+        spans = region_spans(self._gateways, self._table, span_of(KeyRange()))
+        return [spans[len(spans) * number // count].start for number in range(count)][:: max(1, count // len(spans))]
 
     def compare_and_set(self, key: str, field: Field[Any], expected: bytes | None, new: bytes | None) -> bool:
         """Set one cell if it holds ``expected``: ``checkAndPut``, which the region server does under the row's lock.

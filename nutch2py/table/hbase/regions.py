@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nutch2py.cells import encode_text
 from nutch2py.table.hbase.failures import ANSWERS, explained
@@ -34,13 +36,32 @@ def span_of(key_range: KeyRange) -> Span:
 
 def region_spans(gateways: Gateways, table: bytes, within: Span) -> list[Span]:
     """Return the parts of ``within`` that lie in one region each, in order; regions may be split or moved any time."""
-    try:
-        regions = gateways.call(lambda link: link.client.getTableRegions(table))
-    except ANSWERS as error:
-        raise explained(error, gateways.table, gateways.where) from error
-    cuts = {region.startKey for region in regions if region.startKey > within.start}
+    cuts = {region.startKey for region in _regions(gateways, table) if region.startKey > within.start}
     inner = sorted(cut for cut in cuts if not within.stop or cut < within.stop)
     return [Span(*ends) for ends in pairwise([within.start, *inner, within.stop])]
+
+
+def region_hosts(gateways: Gateways, table: bytes, within: Sequence[Span]) -> list[str]:
+    """Return for each span the region server that holds most of its regions, of equal ones the first."""
+    regions = sorted(_regions(gateways, table), key=lambda region: region.startKey)
+    found = []
+    for span in within:
+        counts = Counter(
+            (region.serverName or b"").decode("ascii", "replace")
+            for region in regions
+            if (not span.stop or region.startKey < span.stop) and (not region.endKey or region.endKey > span.start)
+        )
+        found.append(counts.most_common(1)[0][0] if counts else "")
+    return found
+
+
+def _regions(gateways: Gateways, table: bytes) -> list[Any]:
+    """Return the regions of a table as the gateway tells them."""
+    try:
+        found: list[Any] = gateways.call(lambda link: link.client.getTableRegions(table))
+    except ANSWERS as error:
+        raise explained(error, gateways.table, gateways.where) from error
+    return found
 
 
 def split_points(gateways: Gateways, table: bytes, within: Span, count: int, family: bytes | None) -> list[bytes]:

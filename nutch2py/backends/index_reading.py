@@ -1,0 +1,87 @@
+"""What the embedded index says of documents by their ids, for who is about to change their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from nutch2py.backends.index_folder import SCORES_LAYOUT, WEIGHT_BUCKETS, IndexFolder
+from nutch2py.document import java_float
+
+if TYPE_CHECKING:
+    import tantivy
+
+
+def stored_documents(
+    searcher: tantivy.Searcher, addresses: Sequence[tantivy.DocAddress], layout: int
+) -> list[dict[str, Any]]:
+    """Return the fields of documents; ``pagerank`` as it is now, where it was changed since the document was sent."""
+    import orjson
+
+    documents: list[dict[str, Any]] = [orjson.loads(searcher.doc(each)["document"][0]) for each in addresses]
+    if layout >= SCORES_LAYOUT:
+        scores = searcher.fast_field_values("pagerank", [*addresses])
+        for document, score in zip(documents, scores, strict=True):
+            if score is not None and (text := java_float(score)) != document.get("pagerank"):
+                document["pagerank"] = text
+    return documents
+
+
+class ScoresOfIndex:
+    """The scores of an index as of its last commit, and where its documents are; of none that is not there."""
+
+    def __init__(self, folder: IndexFolder) -> None:
+        self._layout = folder.layout
+        self._addresses: dict[str, tantivy.DocAddress] = {}
+        self._buckets: dict[tuple[int, int], int] = {}
+        self._searcher: tantivy.Searcher | None = None
+        if folder.exists:
+            index = folder.open()
+            index.config_reader("manual")
+            self._schema, self._searcher = index.schema, index.searcher()
+            if self._layout >= SCORES_LAYOUT:
+                self._find_buckets(self._searcher)
+
+    def _find_buckets(self, searcher: tantivy.Searcher) -> None:
+        """Note the documents whose weights are far from 1, which are few."""
+        import tantivy
+
+        for bucket in WEIGHT_BUCKETS:
+            if bucket:
+                term = tantivy.Query.term_query(self._schema, "exact", f"weight={bucket}", "basic")
+                hits = searcher.search(term, max(searcher.num_docs, 1), count=False).hits
+                self._buckets |= {(each.segment_ord, each.doc): bucket for _, each in hits}
+
+    def of(self, ids: Iterable[str]) -> dict[str, float | None]:
+        """Return the scores of those of these documents that are there, None for one that has none."""
+        import tantivy
+
+        if self._searcher is None:
+            return {}
+        found: dict[str, tantivy.DocAddress] = {}
+        for document_id in ids:
+            term = tantivy.Query.term_query(self._schema, "id", document_id, "basic")
+            for _, address in self._searcher.search(term, 1, count=False).hits:
+                found[document_id] = address
+        self._addresses = found
+        if self._layout >= SCORES_LAYOUT:
+            scores = self._searcher.fast_field_values("pagerank", [*found.values()])
+            return {document_id: _number(score) for document_id, score in zip(found, scores, strict=True)}
+        return {document_id: _number(self.document(document_id).get("pagerank")) for document_id in found}
+
+    def bucket(self, document_id: str) -> int:
+        """Return the bucket of a document that :meth:`of` has found last."""
+        address = self._addresses[document_id]
+        return self._buckets.get((address.segment_ord, address.doc), 0)
+
+    def document(self, document_id: str) -> dict[str, Any]:
+        """Return the fields of a document that :meth:`of` has found last."""
+        assert self._searcher is not None
+        return stored_documents(self._searcher, [self._addresses[document_id]], self._layout)[0]
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return None if value is None else float(value)
+    except (TypeError, ValueError):  # a field of several values, or of text
+        return None

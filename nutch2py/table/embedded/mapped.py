@@ -1,0 +1,76 @@
+"""Letting go of the pages of a table's files that a process has looked at.
+
+LMDB maps its files, so whatever is read of them counts as memory of the process that has read it: after a scan, the
+whole table. The system takes such pages back when memory is short. Until then they hide what a process needs itself
+from whoever looks on, and count against the limit of a container. So a process that holds more than a bound of them
+lets go of all: they stay in the system's cache, and are mapped again when they are read again.
+
+Memory that another file leaves may be given to anything at once, and would be emptied. So no file of a table is closed
+between the look at where it is and the end.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+_MOST = 256 << 20  # bytes of mapped files that a process holds
+_SELDOM = 16  # transactions between two looks: some MB each
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_DONTNEED = 4  # Linux's MADV_DONTNEED: of a file that is mapped to be read, only the mapping of its pages goes
+
+
+class MappedFiles:
+    """The files of a table that LMDB has mapped. ``closing``: the lock under which those of any table are closed."""
+
+    def __init__(self, paths: Collection[Path], closing: threading.RLock) -> None:
+        self._inodes = frozenset(str(path.stat().st_ino) for path in paths)
+        self._names = frozenset(path.name for path in paths)
+        self._closing = closing
+        self._looks, self._can = 0, True
+        self._others = 0  # bytes that were left when these files had let go
+
+    def look(self) -> None:
+        """Let go of the pages when they are many; called after each transaction."""
+        self._looks += 1
+        if self._looks % _SELDOM == 0 and self._can:
+            held = _held()
+            self._others = min(self._others, held)  # of an index, or another table: letting go again frees nothing
+            if held - self._others > _MOST:
+                self.let_go()
+
+    def let_go(self) -> None:
+        """Let go of all pages; only Linux can tell where they are. Later, where a table is just opened or closed."""
+        import ctypes  # only who reads much needs it
+
+        libc = ctypes.CDLL(None, use_errno=True)
+        if not self._closing.acquire(blocking=False):  # who waits, and is collected from, could wait for ever
+            return
+        try:
+            for first, last in self._spans():
+                if libc.madvise(ctypes.c_void_p(first), ctypes.c_size_t(last - first), _DONTNEED):
+                    self._can = False
+        except OSError:  # a system that tells how much, but not where
+            self._can = False
+        finally:
+            self._closing.release()
+        self._others = _held()
+
+    def _spans(self) -> Iterator[tuple[int, int]]:
+        """Yield the addresses at which the files are mapped."""
+        for line in Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines():
+            where, _, _, _, inode, *path = line.split(maxsplit=5)
+            if inode in self._inodes and path and path[0].rpartition("/")[2] in self._names:
+                first, last = (int(end, 16) for end in where.split("-"))
+                yield first, last
+
+
+def _held() -> int:
+    """Return how many bytes of mapped files this process holds, 0 where that is not told."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123  # asked often: a Path costs as much again
+            return int(file.read().split()[2]) * _PAGE
+    except (OSError, ValueError, IndexError):
+        return 0
