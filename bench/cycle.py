@@ -89,7 +89,8 @@ class Original:
         return run(["env", f"NUTCH_OPTS={java}", str(self.command), job, *options, *words], folder=self._work)
 
 
-def _ours(folder: Path, runner: str, hosts: Path) -> Callable[[str, Path], Cost | None]:
+def ours(folder: Path, runner: str, hosts: Path, **settings: str) -> Callable[[str, Path], Cost | None]:
+    """Return what runs a job of ours, given its name and the seeds, and gives its cost."""
     nutch = Nutch(
         folder,
         runner,
@@ -99,6 +100,7 @@ def _ours(folder: Path, runner: str, hosts: Path) -> Callable[[str, Path], Cost 
             "fetcher.server.delay": "0",
             "plugin.includes": f"{SETTINGS['plugin.includes']}|indexer-jsonl",
             "indexer-jsonl.path": str(folder / "index.jsonl"),
+            **settings,
         },
     )
 
@@ -119,29 +121,40 @@ def servers() -> list[int]:
     return [int(each) for each in os.environ.get("NUTCH2PY_BENCH_SERVERS", "").replace(",", " ").split()]
 
 
-def in_turns(names: Sequence[str], jobs: Sequence[Callable[[str], Cost | None]], rows: int) -> list[Measurement]:
-    """Run each job of a cycle for each of the programs ``names``; a last line of each has the sum."""
+def in_turns(
+    names: Sequence[str],
+    jobs: Sequence[Callable[[str], Cost | None]],
+    rows: int,
+    used: Callable[[], float] = lambda: cpu_seconds(servers()),
+) -> list[Measurement]:
+    """Run each job of a cycle for each of the programs ``names``; a last line of each has the sum.
+
+    ``used`` gives the CPU seconds that servers have used so far.
+    """
     found: list[Measurement] = []
     sums = {name: Cost(0.0, 0.0, 0, 0) for name in names}
+    of_all = dict.fromkeys(names, 0.0)
     for job in _JOBS:
         for name, call in zip(names, jobs, strict=True):
-            speed, before = calibration(), cpu_seconds(servers())
+            speed, before = calibration(), used()
             cost = call(job)
             if cost is None:
                 continue
-            of_servers = cpu_seconds(servers()) - before
+            of_servers = used() - before
             cost = replace(cost, cpu=cost.cpu + of_servers)
-            sums[name] = sums[name] + cost
+            sums[name], of_all[name] = sums[name] + cost, of_all[name] + of_servers
             found.append(Measurement(f"{job}, {name}", rows, cost, "pages", None, of_servers, speed))
-    return found + [Measurement(f"cycle, {name}", rows, cost, "pages") for name, cost in sums.items()]
+    return found + [
+        Measurement(f"cycle, {name}", rows, cost, "pages", servers=of_all[name]) for name, cost in sums.items()
+    ]
 
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
     """Measure the cycle of ours, and of the original when one is named."""
     seeds, hosts = folder / "seeds", folder / "hosts.txt"
     (folder / "ours").mkdir()
-    ours = _ours(folder / "ours", runner, hosts)
-    names, jobs = [f"nutch2py, {runner}"], [lambda job: ours(job, seeds)]
+    run_ours = ours(folder / "ours", runner, hosts)
+    names, jobs = [f"nutch2py, {runner}"], [lambda job: run_ours(job, seeds)]
     built = os.environ.get("NUTCH2PY_BENCH_NUTCH", "")
     if built:
         original = Original(Path(built).resolve(), folder / "original")

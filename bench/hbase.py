@@ -55,8 +55,13 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
 
 def server_seconds(instance: str) -> dict[str, float]:
     """Return the CPU seconds that the servers have used so far."""
+    return {part: cpu_seconds([pid]) for part, pid in server_processes(instance).items()}
+
+
+def server_processes(instance: str) -> dict[str, int]:
+    """Return the process ids of the servers."""
     run_folder = _ROOT / ".cache" / "services" / "hbase" / instance / "run"
-    return {part: cpu_seconds([int((run_folder / f"{part}.pid").read_text())]) for part in ("master", "gateway")}
+    return {part: int((run_folder / f"{part}.pid").read_text()) for part in ("master", "gateway")}
 
 
 def _key(number: int) -> str:

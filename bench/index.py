@@ -45,7 +45,6 @@ _CHINESE = (
 )
 _ROOT = Path(__file__).resolve().parent.parent
 _SERVICES = _ROOT / "scripts" / "services"
-_PID = _ROOT / ".cache" / "services" / "solr" / "bench" / "run" / "solr.pid"
 # what any sender has to do: the documents made beforehand, in batches of the same size
 _FLOOR = """
 import json, pysolr, sys
@@ -86,14 +85,27 @@ def build(conf: Configuration, pages: int) -> None:
 
 
 @contextmanager
-def solr() -> Iterator[str]:
-    """Run a Solr of its own; give its address."""
-    command = [str(_SERVICES), "start", "solr", "--instance", "bench"]
-    address = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+def server(kind: str) -> Iterator[tuple[str, int]]:
+    """Run a solr or an opensearch of its own; give its address and its process id."""
+    which = [kind, "--instance", "bench"]
+    started = subprocess.run([_SERVICES, "start", *which], check=True, stdout=subprocess.PIPE, text=True)
     try:
-        yield address
+        pid = _ROOT / ".cache" / "services" / kind / "bench" / "run" / f"{kind}.pid"
+        yield started.stdout.strip(), int(pid.read_text(encoding="ascii"))
     finally:
-        subprocess.run([str(_SERVICES), "remove", "solr", "--instance", "bench"], check=True)
+        subprocess.run([_SERVICES, "remove", *which], check=True)
+
+
+def beside(pid: int) -> Callable[[Callable[[], Cost]], tuple[Cost, float]]:
+    """Return what adds the CPU seconds of a server to the cost of a call, and gives them apart, too."""
+
+    def cost_of(call: Callable[[], Cost]) -> tuple[Cost, float]:
+        before = cpu_seconds([pid])
+        cost = call()
+        servers = cpu_seconds([pid]) - before
+        return replace(cost, cpu=cost.cpu + servers), servers
+
+    return cost_of
 
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
@@ -101,22 +113,17 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
     lines = folder / "index.jsonl"
     first = Nutch(folder, runner)
     build(Configuration.load(overrides=first.settings), rows)
-    with solr() as address:
+    with server("solr") as (address, pid):
+        cost_of = beside(pid)
         nutch = Nutch(folder, runner, **{"solr.server.url": address})
-        ours = _with_solr(f"index {rows:,} pages in Solr", rows, lambda: nutch("index", "-all"))
+        ours, of_ours = cost_of(lambda: nutch("index", "-all"))
         options = {
             "plugin.includes": f"{first.settings['plugin.includes']}|indexer-jsonl",
             "indexer-jsonl.path": str(lines),
         }
         Nutch(folder, runner, **options)("index", "-all")
-        floor = _with_solr("pysolr alone", rows, lambda: run([sys.executable, "-c", _FLOOR, str(lines), address]))
-    return [ours, floor]
-
-
-def _with_solr(work: str, rows: int, call: Callable[[], Cost]) -> Measurement:
-    """Measure a call, with what Solr uses meanwhile."""
-    solrs = [int(_PID.read_text(encoding="ascii"))]
-    before = cpu_seconds(solrs)
-    cost = call()
-    servers = cpu_seconds(solrs) - before
-    return Measurement(work, rows, replace(cost, cpu=cost.cpu + servers), "documents", servers=servers)
+        floor, of_floor = cost_of(lambda: run([sys.executable, "-c", _FLOOR, str(lines), address]))
+    return [
+        Measurement(f"index {rows:,} pages in Solr", rows, ours, "documents", servers=of_ours),
+        Measurement("pysolr alone", rows, floor, "documents", servers=of_floor),
+    ]

@@ -55,6 +55,8 @@ class Measurement:
     """CPU seconds of servers that are in ``cost``."""
     calibration: float | None = None
     """CPU seconds that a fixed job took just before: twice as many tell of a machine that was twice as slow."""
+    disk: int | None = None
+    """Bytes of the disk that the store took behind it."""
 
     @property
     def per_record(self) -> float:

@@ -45,6 +45,7 @@ def as_json(measurements: Sequence[Measurement], command: Sequence[str]) -> str:
                     "memory_bytes": each.cost.memory,
                     "largest_process_bytes": each.cost.largest,
                     "aim_cpu_seconds": each.aim,
+                    "disk_bytes": each.disk,
                 }
                 for each in measurements
             ],
@@ -74,6 +75,8 @@ def _beside(measurement: Measurement) -> str:
     said = [f"servers {measurement.servers:.1f} s of it"] if measurement.servers else []
     if measurement.calibration is not None:
         said.append(f"calibration {measurement.calibration:.2f} s")
+    if measurement.disk is not None:
+        said.append(f"disk {measurement.disk / 1e6:,.0f} MB")
     return f" ({', '.join(said)})" if said else ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
@@ -10,9 +11,9 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import ClassVar
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
-from bench.ranking.sites import SOURCES, Render
+from bench.ranking.collection import Collection, Render
 
 
 class _Sites(BaseHTTPRequestHandler):
@@ -55,10 +56,10 @@ def served(pages: Mapping[str, Render]) -> Iterator[int]:
 class Crawl:
     """Runs commands of nutch2py in a configuration and a folder of its own."""
 
-    def __init__(self, work: Path) -> None:
-        self.work, self.conf = work, work / "conf"
+    def __init__(self, work: Path, collection: Collection) -> None:
+        self.work, self.conf, self.collection = work, work / "conf", collection
         self.conf.mkdir(parents=True, exist_ok=True)
-        hosts = "|".join(source.host.replace(".", "\\.") for source in SOURCES)
+        hosts = "|".join(re.escape(host) for host in sorted({urlsplit(url).netloc for url in collection.pages}))
         (self.conf / "regex-urlfilter.txt").write_text(f"-[?]\n+^http://({hosts})/\n")
         self.properties = {
             "storage.data.store": f"embedded:{work / 'crawldata'}",
@@ -84,11 +85,14 @@ class Crawl:
             raise SystemExit(f"{' '.join(arguments)} failed: {done.stdout}{done.stderr}")
         return done.stdout
 
-    def rounds(self, pages: Mapping[str, Render]) -> None:
-        """Crawl from the sites' starts until nothing is due."""
+    def rounds(self) -> None:
+        """Crawl from the starts until nothing is due, unless that was done before."""
+        done = self.work / "crawled"
+        if done.exists():
+            return
         seeds = self.work / "seeds.txt"
-        seeds.write_text("".join(f"http://{source.host}/\n" for source in SOURCES))
-        with served(pages) as port:
+        seeds.write_text("".join(f"{url}\n" for url in self.collection.starts))
+        with served(self.collection.pages) as port:
             self.properties["http.proxy.port"] = str(port)
             self.run("inject", str(seeds))
             for number in range(1, 20):
@@ -96,4 +100,6 @@ class Crawl:
                 if "containing 0 URLs" in self.run("generate", "-batchId", batch, check=False):
                     break
                 for job in ("fetch", "parse", "updatedb"):
-                    print(f"round {number}: {self.run(job, batch).strip().splitlines()[-1]}", file=sys.stderr)
+                    last = self.run(job, batch).strip().splitlines()[-1]
+                    print(f"{self.collection.name}, round {number}: {last}", file=sys.stderr)
+        done.touch()

@@ -1,77 +1,68 @@
-"""PageRank of the collection by several formulas."""
+"""PageRank of a collection by several formulas, computed of the links that the crawl table holds."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from bench.ranking.crawl import Crawl
-from bench.ranking.variants import USUAL
 from nutch2py.conf import Configuration
-from nutch2py.indexer.filters.index_pagerank import PageRankIndexingFilter
 from nutch2py.jobs.pagerank_links import FIELDS, LinkRules, PageLinks
-from nutch2py.scoring.rank_model import LinkGraph, Links, PageRankModel, pagerank
+from nutch2py.jobs.pagerank_memory import MemoryGraph
+from nutch2py.scoring.rank_model import PageRankModel, pagerank
 from nutch2py.table import Query, open_store
-from nutch2py.url.keys import host_of_key, unreverse_url
+from nutch2py.url.keys import unreverse_url
 from nutch2py.webpage import WebPage
 
-JOBS: Mapping[str, Mapping[str, str]] = {
-    USUAL: {},
-    "a = 0.9": {"pagerank.external.weight": "0.9"},
-    "a = 0.99": {"pagerank.external.weight": "0.99"},
-    "classic": {"pagerank.model": "classic"},
-    "links between sites only": {"pagerank.ignore.internal": "host"},
-    "one link to a site": {"pagerank.limit": "host"},
-}
-"""Formulas as properties of the PageRankJob."""
-
-WITHOUT_NAVIGATION = "a = 0.5, without navigation"
-SHARE = 0.02  # what more of the pages of a site link to is its navigation
-FEW = 3
+SHARES = (0.02, 0.1, 0.3)
+"""What is tried as ``pagerank.navigation.share`` beside 1, by which all links count."""
+_MOST = 1 << 40  # bytes of a graph: no bound
 
 
-def all_ranks(crawl: Crawl) -> dict[str, dict[str, float]]:
-    """Return URL → rank, scaled to a mean of 1, for each formula. The table is left with the usual one."""
-    found: dict[str, dict[str, float]] = {}
-    for name, properties in reversed([*JOBS.items()]):
-        crawl.run("pagerank", properties=properties)
-        conf = Configuration.load(overrides=crawl.properties)
-        mean = PageRankIndexingFilter(conf).mean
-        rows = open_store(conf, WebPage).scan(Query(frozenset({WebPage.page_rank, WebPage.fetch_interval})))
-        found[name] = {unreverse_url(key): page.page_rank / mean for key, page in rows if page.page_rank}
-    return {**found, WITHOUT_NAVIGATION: without_navigation(crawl)}
+class Formula(NamedTuple):
+    """``external``: weight of links between sites, those within weigh 1 minus this; 1 of both where it is negative.
 
-
-def without_navigation(crawl: Crawl) -> dict[str, float]:
-    """Return ranks by the usual formula over the links that are left when a site's navigation is taken away.
-
-    A link within a site counts if at most :data:`SHARE` of the site's pages (or :data:`FEW` pages) link to its target.
+    ``navigation``: what more than this share of a site's pages link to is left out, see ``pagerank.navigation.share``.
     """
+
+    external: float = 0.5
+    navigation: float = 1.0
+
+    def __str__(self) -> str:
+        weight = "classic" if self.external < 0 else f"a = {self.external:g}"
+        return weight if self.navigation >= 1 else f"{weight}, without what {self.navigation:g} of a site link to"
+
+    @property
+    def model(self) -> PageRankModel:
+        """The arithmetic."""
+        if self.external < 0:
+            return PageRankModel(internal=1.0, external=1.0)
+        return PageRankModel(internal=1 - self.external, external=self.external)
+
+
+USUAL = Formula()
+FORMULAS = tuple(Formula(external, share) for share in (1.0, *SHARES) for external in (-1.0, 0.5, 0.9, 0.99))
+Ranks = Mapping[Formula, Mapping[str, float]]
+
+
+def all_ranks(crawl: Crawl) -> Ranks:
+    """Return URL → rank, scaled to a mean of 1, by each formula."""
+    links = all_links(crawl)
+    return {formula: ranks_of(links, formula) for formula in FORMULAS}
+
+
+def ranks_of(links: Mapping[str, PageLinks], formula: Formula) -> dict[str, float]:
+    """Return URL → rank of pages, whose links are in the order of their keys, by one formula."""
+    made = MemoryGraph(_MOST, formula.navigation)
+    for key, found in links.items():
+        made.add(key, found)
+    ranks, _, _ = pagerank(made.build(), formula.model, 20)
+    return dict(zip(map(unreverse_url, links), (ranks / ranks.mean()).tolist(), strict=True))
+
+
+def all_links(crawl: Crawl) -> dict[str, PageLinks]:
+    """Return the links of the table's pages, in the order of their keys."""
     conf = Configuration.load(overrides=crawl.properties)
     rules = LinkRules(conf)
-    rows = {key: page for key, page in open_store(conf, WebPage).scan(Query(FIELDS)) if rules.is_page(page)}
-    links = {key: rules.links(key, page) for key, page in rows.items()}
-    sizes = Counter(map(host_of_key, rows))
-    linked = Counter(target for each in links.values() for target in each.internal)
-    kept = {
-        key: PageLinks(
-            [to for to in each.internal if to in rows and linked[to] <= max(FEW, SHARE * sizes[host_of_key(to)])],
-            [to for to in each.external if to in rows],
-        )
-        for key, each in links.items()
-    }
-    ranks, _, _ = pagerank(graph(kept), PageRankModel(), 20)
-    return {unreverse_url(key): float(rank) for key, rank in zip(kept, ranks / ranks.mean(), strict=True)}
-
-
-def graph(links: Mapping[str, PageLinks]) -> LinkGraph:
-    """Return the graph of pages and their links to one another."""
-    import numpy as np
-
-    numbers = {key: number for number, key in enumerate(links)}
-    kinds = []
-    for kind in (0, 1):
-        counts = np.array([len(each[kind]) for each in links.values()], dtype=np.int64)
-        targets = np.array([numbers[to] for each in links.values() for to in each[kind]], dtype=np.int64)
-        kinds.append(Links(counts, targets))
-    return LinkGraph(len(links), *kinds)
+    pages = open_store(conf, WebPage).scan(Query(FIELDS))
+    return {key: rules.links(key, page) for key, page in pages if rules.is_page(page)}

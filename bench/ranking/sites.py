@@ -9,22 +9,25 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
+from bench.ranking.collection import HALVES, Collection, Render
 from bench.ranking.markdown import rendered, rewritten, title_of, value_of
 from bench.repositories import checked_out
+from nutch2py.errors import InputError
+from nutch2py.search.measures import Judgement, read_judgements, read_queries
 
 
 class Source(NamedTuple):
     """A repository at a commit, and the site made of it.
 
     ``files``: which of its files are pages; group 1 becomes the path of the page as ``path`` says ("{}" is the group).
-    ``also``: other hosts whose links mean this site.
+    ``also``: other hosts whose links mean this site. ``below``: the folder of the checkouts that holds the repository.
     """
 
     host: str
@@ -35,6 +38,7 @@ class Source(NamedTuple):
     files: str
     path: str
     also: tuple[str, ...] = ()
+    below: str = ""
 
 
 MDN = "developer.mozilla.org"
@@ -127,26 +131,27 @@ def _pages_of(source: Source, root: Path) -> Iterator[Page]:
             yield Page(source, re.sub("//+", "/", path), file, title_of(text))
 
 
-class Collection:
+class Sites:
     """All pages, and the pages that links mean."""
 
-    def __init__(self, checkouts: Path) -> None:
+    def __init__(self, checkouts: Path, sources: Sequence[Source] = SOURCES) -> None:
+        self.sources = {source.host: source for source in sources}
         self.pages: dict[str, Page] = {}
         self._known: dict[tuple[str, str], str] = {}
-        self._hosts = {host: source.host for source in SOURCES for host in (source.host, *source.also)}
-        for source in SOURCES:
-            for page in _pages_of(source, checkouts / source.repository.replace("/", "+")):
+        self._hosts = {host: source.host for source in sources for host in (source.host, *source.also)}
+        for source in sources:
+            for page in _pages_of(source, checkouts / source.below / source.repository.replace("/", "+")):
                 self.pages.setdefault(page.url, page)
                 self._known.setdefault((source.host, _plain(page.path)), page.url)
         moved = checkouts / SOURCES[0].repository.replace("/", "+") / "files/zh-cn/_redirects.txt"
-        for line in moved.read_text(encoding="utf-8").splitlines():
+        for line in moved.read_text(encoding="utf-8").splitlines() if MDN in self.sources else ():
             before, _, after = line.partition("\t")
             if (MDN, _plain(after)) in self._known:
                 self._known.setdefault((MDN, _plain(before)), self._known[MDN, _plain(after)])
 
     def resolve(self, page: Page, target: str) -> str:
         """Return where a link of a page leads: a page of the collection, or what was written."""
-        if page.source.host == "zh.javascript.info" and (found := re.match(r"(info|mdn):/?(.*)", target)):
+        if page.source.repository.endswith("/zh.javascript.info") and (found := re.match(r"(info|mdn):/?(.*)", target)):
             if found[1] == "info":
                 target = f"/{found[2]}"
             else:
@@ -160,7 +165,9 @@ class Collection:
             return target
         host = self._hosts.get(parts.netloc) if parts.netloc else page.source.host
         path = parts.path
-        if host == "es6.ruanyifeng.com" and parts.fragment.startswith("docs/"):  # its pages are fragments of one
+        if (
+            host and self.sources[host].repository.endswith("/es6tutorial") and parts.fragment.startswith("docs/")
+        ):  # its pages are fragments of one
             path = f"/{parts.fragment.partition('#')[0]}"
         elif not parts.netloc and not path:
             return target
@@ -242,12 +249,38 @@ def _plain(path: str) -> str:
 _LANGUAGE = re.compile(
     r"^/(?:[a-z]{2}(?:-[a-z]{2,4})?/)?docs/(?=web|glossary|learn|javascript|mozilla|ajax|html|css|dom)"
 )
-Render = Callable[[], str]
 
 
-def documents(collection: Collection) -> dict[str, Render]:
+def documents(collection: Sites) -> dict[str, Render]:
     """Return what makes each page of the collection, by URL."""
-    found: dict[str, Render] = {f"http://{source.host}/": partial(collection.home, source) for source in SOURCES}
+    found: dict[str, Render] = {
+        f"http://{source.host}/": partial(collection.home, source) for source in collection.sources.values()
+    }
     for url, page in collection.pages.items():
         found.setdefault(url, partial(collection.html, page))
     return found
+
+
+DATA = Path(__file__).parent
+
+
+def judged(judges: Sequence[Path] = ()) -> dict[str, dict[str, Judgement]]:
+    """Return the judgements of the nine sites; ``judges``: files of others, beside whom ours is one of several."""
+    known = read_judgements(DATA / "judgements.tsv", *judges)
+    unknown = known.keys() - {query for half in HALVES for query in read_queries(DATA / f"queries-{half}.txt")}
+    if unknown:
+        raise InputError(f"nobody asks {', '.join(sorted(unknown))}: judge the queries of {DATA}/queries-*.txt")
+    return known
+
+
+def nine_sites(checkouts: Path, judges: Sequence[Path] = ()) -> Collection:
+    """Return the collection of the nine sites; their repositories are got unless they are in the folder."""
+    return Collection(
+        "nine sites",
+        ", ".join(f"{source.repository} {source.commit[:9]}" for source in SOURCES),
+        False,  # its judgements tell authorities, but nearly no page of it is linked to by another site
+        [f"http://{source.host}/" for source in SOURCES],
+        documents(Sites(all_checked_out(checkouts))),
+        {half: read_queries(DATA / f"queries-{half}.txt") for half in HALVES},
+        judged(judges),
+    )

@@ -1,40 +1,62 @@
-"""A Solr with two cores of the configset schema/solr: as it is, and with Chinese cut into single characters."""
+"""Rankings of a Solr with the configset schema/solr: its handler for people, and our search, which asks it in plans."""
 
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
-from urllib.request import urlopen
+
+from bench.ranking.crawl import Crawl
+from bench.ranking.variants import Weight
+from nutch2py.backends.solr_client import SolrClient
+from nutch2py.conf import Configuration
+from nutch2py.search.search import searcher_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @contextmanager
-def cores(folder: Path) -> Iterator[dict[str, str]]:
-    """Start a Solr with its data below ``folder``; yield the addresses of its cores; stop and remove it."""
+def started(folder: Path) -> Iterator[str]:
+    """Start a Solr with its data below ``folder``; yield the address of its collection; stop and remove it."""
     services = [str(ROOT / "scripts" / "services")]
     where = ["solr", "--instance", "ranking"]
-    started = [*services, "start", *where, "--data", str(folder / "solr")]
+    command = [*services, "start", *where, "--data", str(folder / "solr")]
     try:
-        done = subprocess.run(started, check=True, capture_output=True, text=True)
-        address = done.stdout.strip().splitlines()[-1]
-        yield {"characters": _characters(address, folder / "solr" / "solr"), "words": address}
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(f"Solr did not start: {done.stdout}{done.stderr}")
+        yield done.stdout.strip().splitlines()[-1]
     finally:
         subprocess.run([*services, "remove", *where], check=False, capture_output=True)
 
 
-def _characters(address: str, home: Path) -> str:
-    """Add a core whose text is cut by Unicode's rules, which make every Chinese character a word."""
-    source, target = home / "configsets" / "nutch" / "conf", home / "configsets" / "characters" / "conf"
-    target.mkdir(parents=True, exist_ok=True)
-    for file in source.iterdir():
-        (target / file.name).write_bytes(file.read_bytes())
-    schema = target / "schema.xml"
-    schema.write_text(schema.read_text().replace('<tokenizer name="hmmChinese"/>', '<tokenizer name="standard"/>'))
-    server = address.removesuffix("nutch")
-    if not (home / "characters").exists():
-        with urlopen(f"{server}admin/cores?action=CREATE&name=characters&configSet=characters") as answer:
-            answer.read()
-    return f"{server}characters"
+class Solr:
+    """A collection of a crawl's documents."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.client = SolrClient([address])
+
+    def fill(self, crawl: Crawl) -> None:
+        """Send the documents; ranks are those that the table has."""
+        without = crawl.properties["plugin.includes"].replace("indexer-embedded|", "")
+        crawl.run("index", "-reindex", properties={"solr.server.url": self.address, "plugin.includes": without})
+
+    def by_handler(self, query: str, weight: Weight, rows: int = 60) -> list[str]:
+        """Return the URLs that the handler for people finds, best first."""
+        answer = self.client.search(
+            query, "nutch", rows=rows, fl="url", hl="false", facet="false", spellcheck="false",
+            pagerank_power=weight.pagerank, opic_power=weight.opic,
+        )  # fmt: skip
+        return [str(document["url"]) for document in answer["response"]["docs"]]
+
+    def by_search(self, crawl: Crawl, settings: Mapping[str, str]) -> dict[str, list[tuple[float, str]]]:
+        """Return score and URL of what our search finds for each query of a crawl, best first."""
+        here = {"solr.server.url": self.address, "search.backend": "solr"}
+        conf = Configuration.load(overrides={**crawl.properties, **here, **settings})
+        with closing(searcher_of(conf)) as searcher:
+            return {
+                query: [(hit.score, str(hit.fields["url"])) for hit in searcher.search(query, 0, 60)[1]]
+                for query in crawl.collection.all_queries
+            }

@@ -18,6 +18,7 @@ _SEED_BYTES = 40
 _BLOCK = 1_000  # entries of a block of chosen ones
 _JOURNAL_BLOCK = 500
 _MANY = 100_000  # entries of a batch list that is not sampled to be cut
+_FEW = 500_000  # rows of the derived table that the driver deletes itself
 _PAGE_MOVED = 12_000  # bytes of a page between task, gateway, region server
 _ROW_MOVED = 250
 _BLOCK_PAGES = 65_536
@@ -61,6 +62,14 @@ def _batch(crawl: Crawl, cluster: Cluster, figures: Figures, name: str) -> Phase
         moved=count * _PAGE_MOVED,
         read=count * figures["page.bytes"],
     )
+
+
+def _clearing(rows: float, name: str, cluster: Cluster, figures: Figures) -> Phase:
+    """Return the deletion of rows of the derived table: tasks do it where there are many."""
+    if rows <= _FEW:
+        return Phase(serial={f"the driver deletes {name}": rows * figures["delete.row"]})
+    each = {what: rows * figures[f"delete.{what}"] for what in ("task", "region", "gateway")}
+    return Phase(starts=1, tasks=cluster.all_slots, moved=rows * _ROW_MOVED, **each)
 
 
 def inject(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
@@ -179,7 +188,7 @@ def updatedb(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
     writing = Phase(
         serial={
             "the driver cuts the journal": blocks * figures["sample.row"],
-            "the driver deletes the journal": blocks * (figures["keys.row"] + figures["delete.row"]),
+            "the driver deletes the journal": blocks * figures["delete.row"],
         },
         starts=1,
         tasks=cluster.all_slots,
@@ -189,12 +198,11 @@ def updatedb(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
 
 
 def index(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
-    """Pass over the batch; Solr is on as many machines of its own; then the driver deletes the list."""
+    """Pass over the batch; Solr is on as many machines of its own; then the list goes."""
     phase = _batch(crawl, cluster, figures, "index")
     solr = crawl.top_n * figures["index.solr"] / (cluster.nodes * cluster.cores)
     phase.fixed = {"Solr, on as many nodes again": solr}
-    gone = {"the driver deletes the batch list": crawl.top_n * (figures["keys.row"] + figures["delete.row"])}
-    return [phase, Phase(serial=gone)]
+    return [phase, _clearing(crawl.top_n, "the batch list", cluster, figures)]
 
 
 def stats(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
@@ -210,7 +218,7 @@ def dedup(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
 
 
 def pagerank(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
-    """Make blocks of the table, iterate over them, write ranks; then the driver deletes the blocks."""
+    """Make blocks of the table, iterate over them, write ranks; then the blocks go."""
     pages = crawl.rows * crawl.fetched
     links = pages * crawl.links
     costs = {**figures, "pagerank.task": figures["pagerank.page"] * crawl.fetched}
@@ -232,8 +240,8 @@ def pagerank(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
     )
     reading = _scan(crawl, cluster, costs, "pagerank")
     reading.held = max(100e6, 24 * pages / _RANK_BUCKETS)
-    gone = {"the driver deletes the blocks": rows * (figures["keys.row"] + figures["delete.row"])}
-    return [reading, first, *[once] * crawl.iterations, _scan(crawl, cluster, costs, "pagerank"), Phase(serial=gone)]
+    gone = _clearing(rows, "the blocks", cluster, figures)
+    return [reading, first, *[once] * crawl.iterations, _scan(crawl, cluster, costs, "pagerank"), gone]
 
 
 JOBS: Mapping[str, Callable[[Crawl, Cluster, Figures], Phases]] = {

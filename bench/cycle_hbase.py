@@ -1,0 +1,62 @@
+"""cycle-hbase: inject to index of ROWS pages with the table in an HBase of its own, whose CPU seconds are counted."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+from bench.cycle import in_turns, ours
+from bench.fetch import site
+from bench.hbase import SERVICES, server_processes, server_seconds
+from bench.measuring import Measurement
+
+ROWS = (10_000,)
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def seconds_of_threads(pid: int) -> dict[str, float]:
+    """Return the CPU seconds of the threads of a process that live, by their names and numbers."""
+    found = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        name, _, rest = (task / "stat").read_text(encoding="utf-8", errors="replace").partition("(")[2].rpartition(")")
+        fields = rest.split()
+        found[f"{name} {task.name}"] = (int(fields[11]) + int(fields[12])) / _TICKS
+    return found
+
+
+def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
+    """Measure the cycle; the first job meets servers that have just started."""
+    instance = f"bench-cycle-{os.getpid()}"
+    options = ["hbase", "--instance", instance, "--data", str(folder / "hbase")]
+    started = subprocess.run([SERVICES, "start", *options], stdout=subprocess.PIPE, text=True, check=True)
+    (folder / "ours").mkdir()
+    job = ours(folder / "ours", runner, folder / "hosts.txt", **{"storage.data.store": started.stdout.strip()})
+    parts: dict[str, float] = {}
+
+    def used() -> float:
+        parts.update(server_seconds(instance))
+        return sum(parts.values())
+
+    try:
+        with site(rows, folder):
+            seeds = folder / "seeds"
+            seeds.mkdir()
+            shutil.copy(folder / "all_urls.txt", seeds)
+            used()
+            before = dict(parts)
+            at_first = {part: seconds_of_threads(pid) for part, pid in server_processes(instance).items()}
+            found = in_turns([f"nutch2py, {runner}, HBase"], [lambda name: job(name, seeds)], rows, used)
+        for part, pid in server_processes(instance).items():
+            threads = Counter[str]()
+            for thread, seconds in seconds_of_threads(pid).items():
+                threads[re.sub(r"[^A-Za-z]*\d.*", "", thread)] += seconds - at_first[part].get(thread, 0.0)
+            told = ", ".join(f"{name} {seconds:.1f}" for name, seconds in threads.most_common(8))
+            print(f"  {part}: {parts[part] - before[part]:.1f} CPU s, of which by threads {told}", file=sys.stderr)
+        return found
+    finally:
+        subprocess.run([SERVICES, "remove", *options], check=True, stdout=sys.stderr)

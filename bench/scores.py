@@ -1,0 +1,65 @@
+"""scores: other scores for ROWS documents of the embedded index (index -scores), beside -reindex and beside no change.
+
+``scores_solr`` and ``scores_opensearch`` do the same with these servers; theirs are the CPU seconds in brackets.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.index import build
+from bench.measuring import SETTINGS, Cost, Measurement, Nutch
+from nutch2py.conf import Configuration
+from nutch2py.indexer.filters.index_pagerank import MEAN_ROW
+from nutch2py.table import Query, open_store
+from nutch2py.webpage import BatchEntry, WebPage
+
+ROWS = (10_000, 100_000)
+PLUGINS = {"plugin.includes": SETTINGS["plugin.includes"].replace("anchor)", "anchor|pagerank)")}
+_ROWS_AT_ONCE = 2000
+
+
+def rank(conf: Configuration, seed: int) -> None:
+    """Give every page another rank, as a pagerank does: most near the mean, few far above it."""
+    chance = random.Random(seed)
+    store, lists = open_store(conf, WebPage), open_store(conf, BatchEntry)
+    lists.create()
+    mean = BatchEntry()
+    mean.data = b"1.0"
+    with lists.batch() as batch:
+        batch.put(MEAN_ROW, mean)
+    written = 0
+    with store.batch() as batch:
+        for key, page in store.scan(Query(frozenset({WebPage.page_rank, WebPage.status}))):
+            page.page_rank = chance.lognormvariate(-0.5, 1.0)
+            written += batch.put(key, page)
+    store.close()
+    lists.close()
+    assert written, "no page has another rank: nothing would be measured"
+
+
+def measured(
+    rows: int, nutch: Nutch, where: str, cost_of: Callable[[Callable[[], Cost]], tuple[Cost, float]]
+) -> list[Measurement]:
+    """Index pages, and then change their scores in each way; ``cost_of`` adds what a server uses meanwhile."""
+    conf = Configuration.load(overrides=nutch.settings)
+    build(conf, rows)
+    found = []
+    for seed, words, told in (
+        (1, "-all", f"index {rows:,} pages in {where}"),
+        (2, "-reindex", f"{where}: -reindex, other scores"),
+        (3, "-scores", f"{where}: -scores, all others"),
+        (0, "-scores", f"{where}: -scores, none others"),
+    ):
+        if seed:
+            rank(conf, seed)
+        cost, servers = cost_of(lambda words=words: nutch("index", words))  # type: ignore[misc]
+        found.append(Measurement(told, rows, cost, "documents", servers=servers))
+    return found
+
+
+def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
+    """Measure in the embedded index."""
+    return measured(rows, Nutch(folder, runner, **PLUGINS), "the embedded index", lambda call: (call(), 0.0))

@@ -1,0 +1,28 @@
+"""scores-opensearch: as ``scores``, in an OpenSearch: as its index is shipped, and with all in ``_source``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from bench.index import beside, server
+from bench.measuring import Measurement, Nutch
+from bench.scores import PLUGINS, measured
+from nutch2py.conf import data_folder
+
+ROWS = (10_000,)
+
+
+def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
+    """Measure in OpenSearch."""
+    definition = json.loads((data_folder("schema") / "elastic" / "index.json").read_text(encoding="utf-8"))
+    del definition["mappings"]["_source"]
+    whole = folder / "whole.json"
+    whole.write_text(json.dumps(definition), encoding="utf-8")
+    found = []
+    with server("opensearch") as (address, pid):
+        for name, more in (("OpenSearch", {}), ("OpenSearch, all in _source", {"elastic.index.file": str(whole)})):
+            (place := folder / str(len(more))).mkdir()
+            given = {"elastic.host": address, "elastic.index": f"bench{len(more)}", **more}
+            found += measured(rows, Nutch(place, runner, **PLUGINS, **given), name, beside(pid))
+    return found
