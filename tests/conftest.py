@@ -33,7 +33,7 @@ RECORDING = Path(os.environ.get("NUTCH2PY_RECORDING", CASES.parent / "recording"
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupScheduling:
-    """Divide the tests among the workers of ``pytest -n 2``, if there are any."""
+    """Divide the tests among the workers of ``pytest -n 3``, if there are any."""
     return GroupScheduling(config, log)
 
 

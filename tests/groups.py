@@ -16,7 +16,9 @@ GROUPS = {
         "mapreduce/test_yarn_crawl", "mapreduce/test_yarn_kills", "mapreduce/test_hadoop", "mapreduce/test_archive",
     ),
     "hbase": (
-        "jobs/test_hbase_crawl", "jobs/test_recording_hbase", "table/test_hbase", "table/test_hbase_cells",
+        "jobs/test_hbase_crawl", "jobs/test_reading_hbase", "jobs/test_recording_hbase", "jobs/test_hbase_lists",
+        "jobs/test_due_rows_hbase",
+        "table/test_hbase", "table/test_hbase_cells",
         "table/test_hbase_dump", "table/test_hbase_failures", "table/test_hbase_services", "jobs/test_beside_hbase",
         "kill/test_gateway",
         # two Sparks at once would see each other's files, and one module uses HBase, too
@@ -25,8 +27,9 @@ GROUPS = {
     "kill": ("jobs/test_kill",),
     "solr": (
         "indexer/test_elastic", "indexer/test_solr", "indexer/test_solr_crawl", "kill/test_solr",
-        "search/test_asked", "search/test_near_misses", "search/test_solr_search",
+        "search/test_asked", "search/test_near_misses", "search/test_solr_handler", "search/test_solr_search",
         "server/test_applications", "server/test_both_indexes", "server/test_browser", "server/test_refusals",
+        "test_ranking_solr",
     ),
     "site": ("jobs/test_real_site",),
 }  # fmt: skip
@@ -53,7 +56,11 @@ LONG = {
         ),
         "fetch and updatedb are killed on this runner, every job on inline",
     ),
+    "users/test_cron_job.py::test_requests_in_place_of_the_script[OurPaths]": "the paths of Nutch, on the same jobs",
+    "users/test_sick_crawl.py::test_only_our_name_is_forbidden": "robots.txt denies all to everybody",
     "jobs/test_due_rows.py::test_the_same_rows_are_chosen[200]": "fewer random tables are tried",
+    "jobs/test_due_rows_hbase.py::test_the_same_rows_are_chosen[50]": "fewer random tables are tried",
+    "jobs/test_hbase_lists.py::test_it_is_cut_by_numbers_and_let_go[50]": "a list is long by its size alone",
     "jobs/test_hostile.py::test_honest_hosts_take_no_longer_beside_hostile_ones": "all honest pages are indexed",
     **dict.fromkeys(
         (

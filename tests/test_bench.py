@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import cycle, inject, pagerank, updatedb
+from bench import cycle, hosts, inject, pagerank, size, updatedb
 from bench.__main__ import main, subcommands
 from bench.measuring import CommandError, Cost, Measurement, Nutch, cpu_seconds, run
 from bench.report import as_json, table
@@ -19,8 +19,10 @@ from nutch2py.conf import Configuration
 from nutch2py.jobs.batchlist import BatchLists
 from nutch2py.jobs.pagerank import pagerank as rank
 from nutch2py.table import Query, open_store
+from nutch2py.table.clock import now_ms
+from nutch2py.table.due import Span
 from nutch2py.url.parts import host_of
-from nutch2py.webpage import Mark, WebPage
+from nutch2py.webpage import CrawlStatus, Mark, WebPage
 from tests.conftest import ROOT
 
 PYTHON = sys.executable
@@ -66,14 +68,15 @@ class TestReport:
         assert table(measured).splitlines()[1].split()[:3] == ["small", "1,000", "rows"]
 
     def test_json_has_what_was_measured_and_where(self) -> None:
-        measured = [Measurement("small", 1000, self.COST, "rows", servers=0.5, calibration=0.12)]
+        measured = [Measurement("small", 1000, self.COST, "rows", servers=0.5, calibration=0.12, disk=3_000_000)]
         found = json.loads(as_json(measured, ["inject", "1000"]))
         assert found["command"] == ["inject", "1000"]
         assert found["cores"] == os.cpu_count()
         (result,) = found["results"]
         assert (result["work"], result["cpu_seconds"], result["wall_seconds"]) == ("small", 2.0, 4.0)
         assert (result["servers_cpu_seconds"], result["calibration_cpu_seconds"]) == (0.5, 0.12)
-        assert table(measured).splitlines()[1].startswith("small (servers 0.5 s of it, calibration 0.12 s)")
+        assert result["disk_bytes"] == 3_000_000
+        assert table(measured).splitlines()[1].startswith("small (servers 0.5 s of it, calibration 0.12 s, disk 3 MB)")
 
 
 class TestCycle:
@@ -166,6 +169,18 @@ class TestTheTableOfUpdatedb:
         assert rows(tmp_path) > 400
 
 
+def test_in_a_table_of_some_size_none_of_the_other_rows_is_due(conf: Configuration, tmp_path: Path) -> None:
+    size.build(conf, 300)
+    index = open_store(conf, WebPage).due_index()
+    figures, now = index.figures(), now_ms()
+    assert (figures.total, figures.status[CrawlStatus.FETCHED], len(figures.scores) > 100) == (300, 300, True)
+    assert index.count([Span(0, now)], 300) == 0
+    assert index.count([Span(0, now + 31 * 86_400_000)], 300) == 300
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "file").write_bytes(b"x" * 10_000)
+    assert 10_000 <= size.bytes_of(tmp_path / "folder") < 100_000
+
+
 def test_bare_scipy_ranks_the_pages_as_the_job_does(conf: Configuration, tmp_path: Path) -> None:
     conf.set("pagerank.model", "classic")
     pagerank.build(conf, 400, tmp_path / "edges")
@@ -190,3 +205,14 @@ def test_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
 def test_the_script_names_what_can_be_measured() -> None:
     done = subprocess.run([ROOT / "scripts" / "bench", "--help"], capture_output=True, text=True, check=True)
     assert "updatedb: a batch of ROWS parsed pages with 20 links each" in done.stdout
+
+
+def test_pages_of_many_hosts_are_counted_by_the_servers_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "_HOSTS", 4)
+    monkeypatch.setattr(hosts, "_SLOW_PAGES", 1)
+    polite, slow, alone = hosts.measure(8, tmp_path, "inline")
+    assert [each.records for each in (polite, slow, alone)] == [8, 4, 4]
+    rates = [float(each.work.rpartition(": ")[2].removesuffix(" pages/s")) for each in (polite, slow, alone)]
+    assert rates[0] <= 8  # two pages a host, a second between them
+    assert max(rates[1:]) <= 4  # all at once, after a second
+    assert polite.cost.cpu > 0

@@ -158,3 +158,8 @@ def test_the_folder_of_a_nutch_2_installation_works_as_it_is(recording: Path, tm
     assert conf.resource("regex-urlfilter.txt") == (folder / "regex-urlfilter.txt").resolve()
     assert conf.get("storage.schema.webpage") == "webpage"
     assert conf.get_bool("indexer.delete")
+
+
+def test_messages_name_the_file_to_write_to(tmp_path: Path) -> None:
+    assert Configuration.load(tmp_path).own_file == str(tmp_path / "nutch-site.xml")
+    assert "nutch2py init" in Configuration.load().own_file

@@ -21,7 +21,6 @@ from tests.test_plugins import built_ins
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "nutch2py"
 LOOKED_UP = {
-    ("commands/command.py", "reindex"): "an option that only some commands have",
     ("jobs/plugin_list.py", "main"): "a class that the command plugin is asked to run",
     ("mapreduce/driver.py", "copy_output"): "runners of mrjob, ours and those of the package",
     ("mapreduce/driver.py", "explain"): "runners of mrjob, ours and those of the package",

@@ -200,3 +200,23 @@ def _holds(requirement: Requirement, extras: list[str]) -> bool:
     """Tell whether a requirement holds here, with any of some extras."""
     marker = requirement.marker
     return marker is None or any(marker.evaluate({"extra": extra}) for extra in extras)
+
+
+def test_mrjob_is_imported_where_it_finds_what_python_has_dropped() -> None:
+    """Elsewhere it is found only as long as another module was there first, and never without ``pipes``."""
+    bare = []
+    for name, tree in trees("nutch2py").items():
+        inside = {
+            id(part)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.With) and any("mrjob_importable" in ast.unparse(each) for each in node.items)
+            for part in ast.walk(node)
+        }
+        bare += [
+            f"{name}:{node.lineno}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            and "mrjob" in ast.unparse(node).replace(".", " ").split()
+            and id(node) not in inside
+        ]
+    assert not bare, bare

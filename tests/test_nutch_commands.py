@@ -10,69 +10,73 @@ from nutch2py.cli import commands, main
 from nutch2py.commands.old_names import class_names, command_of
 from tests.conftest import ROOT
 
-NUTCH_2 = [
-    "inject",
-    "hostinject",
-    "generate",
-    "fetch",
-    "parse",
-    "updatedb",
-    "updatehostdb",
-    "readdb",
-    "readhostdb",
-    "elasticindex",
-    "solrindex",
-    "solrdedup",
-    "clean",
-    "solrclean",
-    "index",
-    "parsechecker",
-    "indexchecker",
-    "plugin",
-    "nutchserver",
-    "webapp",
-    "junit",
-    "crawl",
-]
-NUTCH_1 = [
-    "inject",
-    "generate",
-    "freegen",
-    "fetch",
-    "parse",
-    "readdb",
-    "mergedb",
-    "readlinkdb",
-    "readseg",
-    "mergesegs",
-    "updatedb",
-    "invertlinks",
-    "mergelinkdb",
-    "dump",
-    "commoncrawldump",
-    "index",
-    "dedup",
-    "clean",
-    "parsechecker",
-    "indexchecker",
-    "filterchecker",
-    "normalizerchecker",
-    "robotsparser",
-    "domainstats",
-    "protocolstats",
-    "crawlcomplete",
-    "webgraph",
-    "linkrank",
-    "scoreupdater",
-    "nodedumper",
-    "plugin",
-    "junit",
-    "warc",
-    "updatehostdb",
-    "readhostdb",
-    "sitemap",
-    "showproperties",
-]
+_BATCH = "-all"
+NUTCH_2 = {
+    "inject": "",
+    "hostinject": "",
+    "generate": "-topN -noFilter -noNorm -adddays -sitemap -batchId",
+    "fetch": f"{_BATCH} -threads -resume -numTasks -sitemap -stmDetect",
+    "parse": f"{_BATCH} -resume -force -sitemap",
+    "updatedb": _BATCH,
+    "updatehostdb": "-linkDb",
+    "readdb": "-stats -sort -url -dump -regex -content -headers -links -text",
+    "readhostdb": "",
+    "elasticindex": f"{_BATCH} -reindex",
+    "solrindex": f"{_BATCH} -reindex",
+    "solrdedup": "",
+    "clean": "-noCommit",
+    "solrclean": "",
+    "index": f"{_BATCH} -reindex",
+    "parsechecker": "-dumpText -forceAs",
+    "indexchecker": "",
+    "plugin": "",
+    "nutchserver": "-port -host -log -stop",
+    "webapp": "-port",
+    "junit": "",
+    "crawl": "",
+}
+"""The commands of bin/nutch with their options; all take -crawlId, too."""
+_CHECKED = "-normalize -followRedirects -checkRobotsTxt -md"
+NUTCH_1 = {
+    "inject": "-overwrite -update -noFilter -noNormalize -filterNormalizeAll",
+    "generate": "-topN -numFetchers -expr -adddays -force -noFilter -noNorm -maxNumSegments -hostdb",
+    "freegen": "-filter -normalize -numFetchers",
+    "fetch": "-threads",
+    "parse": "-nofilter -nonormalize",
+    "readdb": "-stats -sort -dump -format -regex -retry -status -expr -sample -url -topN",
+    "mergedb": "-filter -normalize",
+    "readlinkdb": "-url -dump -regex",
+    "readseg": "-dump -list -get -nocontent -nofetch -nogenerate -noparse -noparsedata -noparsetext -recode",
+    "mergesegs": "-filter -normalize -slice",
+    "updatedb": "-force -normalize -filter -noAdditions",
+    "invertlinks": "-noNormalize -noFilter -force",
+    "mergelinkdb": "-normalize -filter",
+    "dump": "-flatdir -mimeStats -reverseUrlDirs",
+    "commoncrawldump": "-gzip -jsonArray -reverseKey -SimpleDateFormat -epochFilename -warc",
+    "index": "-params -noCommit -deleteGone -filter -normalize -addBinaryContent -base64 -nocrawldb",
+    "dedup": "-group -compareOrder",
+    "clean": "-noCommit",
+    "parsechecker": f"-dumpText -forceAs {_CHECKED}",
+    "indexchecker": f"-dumpText -doIndex {_CHECKED}",
+    "filterchecker": "-filterName -stdin",
+    "normalizerchecker": "-normalizer -scope -stdin",
+    "robotsparser": "",
+    "domainstats": "",
+    "protocolstats": "",
+    "crawlcomplete": "-numReducers",
+    "webgraph": "-filter -normalize",
+    "linkrank": "",
+    "scoreupdater": "",
+    "nodedumper": "-inlinks -outlinks -scores -topn -output -asEff -asSequenceFile -group",
+    "plugin": "",
+    "junit": "",
+    "warc": "-includeParseData -includeParseText -onlySuccessfulResponses",
+    "updatehostdb": "-checkAll -checkNew -checkKnown -checkFailed -force -filter -normalize -tophosts -urlLimit",
+    "readhostdb": "-get -dumpHomepages -dumpHostnames -expr",
+    "sitemap": "-sitemapUrls -threads -noStrict -noFilter -noNormalize",
+    "showproperties": "",
+}
+"""The same of the sources of 1.23, without the options that name a folder, and help."""
 TEXT = (ROOT / "docs" / "nutch-commands.md").read_text(encoding="utf-8")
 TWO, ONE = TEXT.split("## Nutch 1.23")
 
@@ -82,9 +86,21 @@ def rows(text: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("text", "names"), [(TWO, NUTCH_2), (ONE, NUTCH_1)])
-def test_every_command_has_a_row(text: str, names: list[str]) -> None:
-    told = {word.split()[0] for theirs, _ in rows(text) for word in re.findall(r"`([^`]*)`", theirs)}
-    assert told - {"bin/crawl"} == {*names}
+def test_every_command_has_a_row_and_every_option_stands_in_one(text: str, names: dict[str, str]) -> None:
+    told: dict[str, set[str]] = {}
+    for theirs, _ in rows(text):
+        for words in re.findall(r"`([^`]*)`", theirs):
+            name, *options = words.split()
+            told.setdefault(name, set()).update(options)
+    assert told.keys() - {"bin/crawl"} == names.keys()
+    assert {name: missing for name in names if (missing := {*names[name].split()} - told[name])} == {}
+
+
+@pytest.mark.parametrize("name", sorted(NUTCH_2.keys() & commands().keys()))
+def test_an_option_of_nutch_2_is_one_here(name: str) -> None:
+    """Scripts that call Nutch 2 go on with the same words."""
+    known = {option for action in commands()[name]._actions for option in action.option_strings}
+    assert not {*NUTCH_2[name].split(), *([] if name == "parsechecker" else ["-crawlId"])} - known
 
 
 @pytest.mark.parametrize("ours", sorted({ours for _, ours in rows(TEXT) if ours.startswith("`")}))

@@ -6,10 +6,7 @@ import ast
 import inspect
 import os
 import re
-import subprocess
 import sys
-import sysconfig
-import venv
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from pathlib import Path
@@ -26,6 +23,7 @@ from nutch2py.mapreduce.driver import JobResult
 from nutch2py.scoring.rank_model import Change
 from nutch2py.search.results import Hit, SearchResult
 from nutch2py.search.snippet import Snippet
+from tests.installed import install, run
 from tests.jobs.crawl import PAGES, SETTINGS, site
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -140,28 +138,10 @@ def test_every_error_is_on_the_page() -> None:
     assert not [kind.__name__ for kind in kinds if f"{kind.__name__}`" not in PAGE]
 
 
-def run(*words: str | Path, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    command = [str(word) for word in words]
-    return subprocess.run(command, cwd=cwd, env={**environment, **env}, capture_output=True, text=True, check=False)
-
-
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a Python that has the wheel of this checkout, and the libraries of the tests' environment."""
-    folder = tmp_path_factory.mktemp("installed")
-    built = run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder, cwd=ROOT)
-    assert built.returncode == 0, built.stderr
-    (wheel,) = folder.glob("nutch2py-*.whl")
-    venv.create(folder / "venv", with_pip=False)
-    python = folder / "venv" / "bin" / "python"
-    variables = {"base": str(folder / "venv"), "platbase": str(folder / "venv")}
-    packages = Path(sysconfig.get_path("purelib", "venv", variables))
-    options = ("--no-deps", "--no-index", "--no-compile", "--disable-pip-version-check", "-q")
-    done = run(sys.executable, "-m", "pip", "install", *options, "--target", packages, wheel, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    (packages / "libraries.pth").write_text(f"{sysconfig.get_path('purelib')}\n", encoding="utf-8")
-    return python
+    return install(tmp_path_factory.mktemp("installed"))
 
 
 def test_the_script_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:

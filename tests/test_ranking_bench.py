@@ -9,14 +9,21 @@ from urllib.request import ProxyHandler, build_opener
 
 import pytest
 
-from bench.ranking.__main__ import DATA, HALVES, Report
-from bench.ranking.crawl import served
+from bench.ranking import tables
+from bench.ranking.__main__ import known
+from bench.ranking.choice import TEXT, tried
+from bench.ranking.collection import HALVES, Collection
+from bench.ranking.copies import COPIES, OFFICIAL, with_copies
+from bench.ranking.crawl import Crawl, served
+from bench.ranking.english import START
+from bench.ranking.english import collection as cranfield
 from bench.ranking.markdown import rendered, title_of, value_of
-from bench.ranking.ranks import graph
-from bench.ranking.sites import SOURCES, Collection, documents
-from bench.ranking.variants import TEXT, Match, Weight, ranking
+from bench.ranking.measured import PRECISION, QUALITY, Measured, Way
+from bench.ranking.ranks import USUAL, Formula, ranks_of
+from bench.ranking.sites import DATA, SOURCES, Sites, documents, judged
+from bench.ranking.variants import Matches, Text, Weight, ranking, same_order
+from nutch2py.errors import InputError
 from nutch2py.jobs.pagerank_links import PageLinks
-from nutch2py.scoring.rank_model import PageRankModel, pagerank
 from nutch2py.search.measures import Judgement, read_judgements, read_queries
 
 MDN_FOLDER = "fiji-flo+translated-content-rendered/files/zh-cn"
@@ -45,16 +52,16 @@ FILES = {
 
 
 @pytest.fixture
-def collection(tmp_path):
+def sites(tmp_path):
     for name, text in FILES.items():
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    return Collection(tmp_path)
+    return Sites(tmp_path)
 
 
-def links(collection, url):
-    return set(re.findall(r'href="([^"]*)"', documents(collection)[url]()))
+def links(sites, url):
+    return set(re.findall(r'href="([^"]*)"', documents(sites)[url]()))
 
 
 class TestMarkdown:
@@ -82,8 +89,8 @@ class TestMarkdown:
 
 
 class TestSites:
-    def test_pages_keep_their_public_addresses(self, collection):
-        assert set(collection.pages) == {
+    def test_pages_keep_their_public_addresses(self, sites):
+        assert set(sites.pages) == {
             "http://developer.mozilla.org/zh-CN/docs/Web/JavaScript/Closures",
             "http://developer.mozilla.org/zh-CN/docs/Web/JavaScript/Guide",
             "http://zh.javascript.info/closure",
@@ -94,38 +101,38 @@ class TestSites:
             "http://es6.ruanyifeng.com/docs/promise",
         }
 
-    def test_a_link_to_another_language_leads_to_the_chinese_page(self, collection):
+    def test_a_link_to_another_language_leads_to_the_chinese_page(self, sites):
         mdn = "http://developer.mozilla.org/zh-CN/docs/Web/JavaScript/Closures"
-        assert {mdn, "http://zh-hans.react.dev/learn"} <= links(collection, "http://zh-hans.react.dev/learn/state")
+        assert {mdn, "http://zh-hans.react.dev/learn"} <= links(sites, "http://zh-hans.react.dev/learn/state")
 
-    def test_what_is_not_in_the_collection_keeps_its_address(self, collection):
-        found = links(collection, "http://developer.mozilla.org/zh-CN/docs/Web/JavaScript/Closures")
+    def test_what_is_not_in_the_collection_keeps_its_address(self, sites):
+        found = links(sites, "http://developer.mozilla.org/zh-CN/docs/Web/JavaScript/Closures")
         assert "https://developer.mozilla.org/zh-CN/docs/Web/CSS" in found
         assert "http://developer.mozilla.org/zh-CN/docs/Web/JavaScript/Guide" in found  # whatever its case
 
-    def test_short_links_and_moved_pages_are_resolved(self, collection):
-        found = links(collection, "http://zh.javascript.info/closure")
+    def test_short_links_and_moved_pages_are_resolved(self, sites):
+        found = links(sites, "http://zh.javascript.info/closure")
         assert {"http://zh.javascript.info/var", "https://zh.javascript.info/bind"} <= found
         assert any(link.startswith("https://developer.mozilla.org/docs/Web/Closure") for link in found)
-        page = collection.pages["http://zh.javascript.info/closure"]
-        moved = collection.resolve(page, "https://developer.mozilla.org/zh-CN/docs/Closure")
+        page = sites.pages["http://zh.javascript.info/closure"]
+        moved = sites.resolve(page, "https://developer.mozilla.org/zh-CN/docs/Closure")
         assert moved == "http://developer.mozilla.org/zh-CN/docs/Web/JavaScript/Closures"
 
-    def test_pages_that_are_fragments_become_pages(self, collection):
-        assert "http://es6.ruanyifeng.com/docs/promise" in links(collection, "http://es6.ruanyifeng.com/docs/let")
+    def test_pages_that_are_fragments_become_pages(self, sites):
+        assert "http://es6.ruanyifeng.com/docs/promise" in links(sites, "http://es6.ruanyifeng.com/docs/let")
 
-    def test_every_page_can_be_reached_from_the_starts(self, collection):
-        pages = documents(collection)
+    def test_every_page_can_be_reached_from_the_starts(self, sites):
+        pages = documents(sites)
         reached = {f"http://{source.host}/" for source in SOURCES}
         todo = [*reached]
         while todo:
-            new = (links(collection, todo.pop()) & set(pages)) - reached
+            new = (links(sites, todo.pop()) & set(pages)) - reached
             reached |= new
             todo += new
         assert reached == set(pages)
 
-    def test_the_proxy_is_the_sites(self, collection):
-        with served(documents(collection)) as port:
+    def test_the_proxy_is_the_sites(self, sites):
+        with served(documents(sites)) as port:
             opener = build_opener(ProxyHandler({"http": f"http://127.0.0.1:{port}"}))
             with opener.open("http://es6.ruanyifeng.com/docs/let") as answer:
                 assert "<h1>let 和 const 命令</h1>" in answer.read().decode()
@@ -134,27 +141,149 @@ class TestSites:
 
 
 class TestRanking:
-    MATCHES = (Match("a", 4.0, 1.0), Match("b", 3.0, 4.0), Match("c", 2.0, 0.0))
+    MATCHES = Matches.of([("c", 2.0, 0.0), ("a", 4.0, 1.0), ("b", 3.0, 4.0)])
 
     def test_relevance_is_multiplied_by_powers(self):
-        assert ranking(self.MATCHES, TEXT, {}) == ["a", "b", "c"]
+        assert ranking(self.MATCHES, Weight(), {}) == ["a", "b", "c"]
         assert ranking(self.MATCHES, Weight(0.5, 0.0), {}) == ["b", "a", "c"]
         assert ranking(self.MATCHES, Weight(0.0, 1.0), {"c": 3.0}) == ["c", "a", "b"]
 
-    def test_a_table_has_a_column_for_what_nobody_judged(self, capsys):
-        queries = {"tune": ["q"], "held-out": ["r"]}
-        report = Report(queries, {"q": {"a": Judgement(1, 1)}, "r": {"b": Judgement(1, 1)}})
-        report.row("text", find=lambda query: ["a"])
-        assert capsys.readouterr().out == (
-            "| text | 0.100 | 0.050 | 1.000 | 1.000 | 0.000 | 0.000 | 0.000 | 0.000 | 0.50 |\n"
-        )
-        assert [*report.unjudged] == [("r", "a")]
+    def test_pages_of_one_score_may_stand_either_way_round(self):
+        found = [(3.0, "a"), (2.0, "b"), (2.0 + 1e-9, "c"), (1.0, "d")]
+        assert same_order(found, ["a", "b", "c", "d"], 20)
+        assert same_order(found, ["a", "c", "b", "d"], 20)
+        assert same_order(found, ["a", "c", "d"], 2)
+        assert not same_order(found, ["b", "a", "c", "d"], 20)
+        assert not same_order(found, ["a", "b", "d", "c"], 20)
+        assert not same_order(found, ["a", "b", "c"], 20)
+        assert not same_order(found[:3], ["a", "b", "c", "d"], 20)
+        assert not same_order([], ["a"], 20)
 
-    def test_the_graph_of_pages_is_that_of_the_formula(self):
-        made = graph({"a": PageLinks(["b"], ["c"]), "b": PageLinks([], ["c"]), "c": PageLinks([], [])})
-        ranks, _, _ = pagerank(made, PageRankModel(), 20)
-        b = 0.15 + 0.85 * 0.5 * 0.15 / 2
-        assert ranks.tolist() == pytest.approx([0.15, b, 0.15 + 0.85 * 0.5 * (0.15 / 2 + b)])
+    def test_of_a_host_the_best_page_is_left(self):
+        found = Matches.of((f"http://{path}", 1.0 - n / 10, 1.0) for n, path in enumerate(("a/1", "b/1", "a/2")))
+        assert ranking(found, Weight(hosts=True), {}) == ["http://a/1", "http://b/1"]
+
+    def test_ranks_are_those_of_the_formula(self):
+        links = {"a:http/": PageLinks([], ["b:http/"]), "b:http/": PageLinks([], ["c:http/"])}
+        ranks = ranks_of({**links, "c:http/": PageLinks([], [])}, Formula(0.5))
+        raw = [0.15, 0.15 + 0.85 * 0.5 * 0.15, 0.15 + 0.85 * 0.5 * (0.15 + 0.85 * 0.5 * 0.15)]
+        expected = dict(
+            zip(("http://a/", "http://b/", "http://c/"), [3 * rank / sum(raw) for rank in raw], strict=True)
+        )
+        assert ranks == pytest.approx(expected)
+
+    def test_links_that_a_whole_site_has_are_navigation(self):
+        pages = [f"a:http/{number}" for number in range(6)]
+        links = {page: PageLinks([to for to in (pages[0],) if to != page], ["b:http/"]) for page in pages}
+        links["b:http/"] = PageLinks([], [])
+        kept, left = ranks_of(links, Formula(0.5)), ranks_of(links, Formula(0.5, 0.3))
+        assert kept["http://a/0"] > kept["http://a/1"] == pytest.approx(kept["http://a/2"])
+        assert left["http://a/0"] == pytest.approx(left["http://a/1"])
+        assert left["http://b/"] / left["http://a/1"] == pytest.approx(1 + 0.85 * 0.5)  # of one page, the first
+
+
+@pytest.fixture
+def measured(tmp_path, monkeypatch):
+    """Give a collection with one query in each half, whose first page by text is not the authority."""
+    known = {query: {"http://a/1": Judgement(1, 1), "http://b/1": Judgement(1, 0.3)} for query in ("q", "r")}
+    found = Matches.of([("http://b/1", 2.0, 1.0), ("http://a/1", 1.9, 1.0), ("http://c/1", 1.0, 1.0)])
+    made = Collection("made", "here", False, [], {}, {"tune": ["q"], "held-out": ["r"]}, known)
+    monkeypatch.setattr("bench.ranking.measured.matches", lambda crawl, text: {"q": found, "r": found})
+    monkeypatch.setattr("bench.ranking.measured.all_ranks", lambda crawl: {USUAL: {"http://a/1": 2.0}})
+    return Measured(Crawl(tmp_path, made))
+
+
+class TestMeasures:
+    def test_a_share_of_the_ceiling(self, measured):
+        assert measured.share(TEXT, "tune", PRECISION) == 1.0
+        assert measured.share(TEXT, "tune", QUALITY) == pytest.approx((0.3 + 0.95) / (1 + 0.95 * 0.3))
+        assert measured.share(Way(weight=Weight(0, 1)), "tune", QUALITY) == 1.0
+
+    def test_what_nobody_judged_is_known(self, measured):
+        measured.scores(TEXT, "held-out")
+        assert [*measured.unjudged] == [("r", "http://c/1")]
+
+    def test_what_harms_a_collection_without_authority_comes_last(self, measured):
+        found = tried(iter([TEXT, Way(weight=Weight(0, 1))]), [measured])
+        assert [each.way.weight.pagerank for each in found] == [1, 0]
+        measured.ranks[USUAL]["http://c/1"] = 10.0
+        found = tried(iter([TEXT, Way(weight=Weight(0, 0.9))]), [measured])
+        assert [each.harmless for each in found] == [True, False]
+        assert found[0].way == TEXT
+
+    def test_the_places_have_gains_with_intervals_and_p(self, measured, capsys, monkeypatch):
+        monkeypatch.setattr(tables, "WAYS", {**tables.WAYS, "Nutch 2": TEXT, "the default": Way(weight=Weight(0, 1))})
+        tables.places([measured])
+        tables.together([measured])  # no query has so many relevant pages
+        assert capsys.readouterr().out.count("N = 60") == 2
+        monkeypatch.setattr(measured, "enough", lambda half, least: measured.collection.queries[half])
+        tables.together([measured])
+        printed = capsys.readouterr().out
+        assert "| the 1 queries with 60 relevant pages or more, quality, held out | N = 10 | N = 20 |" in printed
+        worth = [(0.3 + (n - 1) / n, 1 + 0.3 * (n - 1) / n) for n in (10, 20, 30, 40, 50, 60)]
+        mean = sum(new for _, new in worth) / sum(old for old, _ in worth) - 1
+        rows = [line.split(" | ") for line in printed.splitlines() if line.startswith("| the default instead of")]
+        first = worth[0][1] / worth[0][0] - 1
+        assert rows[-1][1] == f"{first:+.1%} ({first:+.0%} to {first:+.0%}, p = 1)"
+        assert rows[-1][-1].startswith(f"{mean:+.1%} (")
+        assert [line.count("p = 1") for line in printed.splitlines() if "instead of" in line] == [7] * 4
+
+    def test_queries_of_many_relevant_pages_are_told(self, measured):
+        assert measured.collection.relevant("q") == measured.collection.fewest_relevant() == 2
+        assert (measured.enough("tune", 2), measured.enough("tune", 3)) == (["q"], [])
+
+    def test_the_tables_have_a_row_for_each_part(self, measured, capsys, monkeypatch):
+        monkeypatch.setattr(tables, "parts", lambda: {"PageRank": (TEXT, Way(weight=Weight(0, 1)))})
+        tables.collections([measured])
+        tables.worth([measured])
+        tables.choice(tried(iter([Way(Text(settings=(("x", "1"),)))]), [measured]))
+        printed = capsys.readouterr().out
+        assert "| made | no | 0 | 1 + 1 | 2 | here |" in printed
+        assert "| PageRank | +2.8% (+3% to +3%, p = 1) |" in printed
+        assert "| text alone, x 1 | 0.9728 | 0.973 |" in printed
+
+
+class TestCranfield:
+    DOCUMENTS = ".I 1\n.T\nwings in\nflow .\n.A\nx\n.W\nwings in\nflow . they lift .\n.I 2\n.T\nheat\n.W\nheat .\n"
+    QUESTIONS = ".I 001\n.W\nwhy do wings\nlift .\n.I 007\n.W\nwhat is heat .\n"
+
+    def test_files_become_pages_and_judgements(self):
+        made = cranfield(self.DOCUMENTS, self.QUESTIONS, "1 1 2\n1 2 -1\n2 2 3\n")
+        assert made.queries == {"tune": ["why do wings lift"], "held-out": ["what is heat"]}
+        assert made.judgements["why do wings lift"] == {f"{START}1": Judgement(1), f"{START}2": Judgement(0)}
+        assert made.judgements["what is heat"] == {f"{START}2": Judgement(0.5)}
+        assert "<h1>wings in flow .</h1><p> they lift .</p>" in made.pages[f"{START}1"]()
+
+    def test_every_page_is_reached_and_questions_without_answers_are_left_out(self):
+        made = cranfield(self.DOCUMENTS, self.QUESTIONS, "1 1 2\n")
+        assert made.all_queries == ["why do wings lift"]
+        (list_,) = re.findall('href="([^"]*)"', made.pages[START]())
+        assert re.findall('href="([^"]*)"', made.pages[list_]()) == [f"{START}1", f"{START}2"]
+
+
+class TestCopies:
+    def test_a_copy_is_as_relevant_and_no_authority(self):
+        found = with_copies(
+            {"q": {"http://wangdoc.com/a": Judgement(0.5), "http://developer.mozilla.org/b": Judgement(1)}}
+        )
+        copied = {f"http://{copy.host}/a": Judgement(0.5) for copy in COPIES["wangdoc.com"]}
+        assert found == {"q": {"http://wangdoc.com/a": Judgement(0.5, 1.0), **copied}}
+
+    def test_every_site_has_copies_at_hosts_and_in_folders_of_their_own(self):
+        copies = [copy for those in COPIES.values() for copy in those]
+        assert COPIES.keys() == OFFICIAL.keys()
+        assert len({copy.host for copy in copies} | OFFICIAL.keys()) == len(copies) + len(OFFICIAL)
+        assert len({copy.below for copy in copies}) == len(copies)
+
+    def test_links_of_a_copy_stay_in_it_unless_they_name_the_site(self, tmp_path):
+        site, copy = OFFICIAL["es6.ruanyifeng.com"], COPIES["es6.ruanyifeng.com"][0]
+        for source in (site, copy):
+            folder = tmp_path / source.below / "ruanyf+es6tutorial" / "docs"
+            folder.mkdir(parents=True)
+            folder.joinpath("let.md").write_text("# let\n\n[a](#docs/let) [b](http://es6.ruanyifeng.com/#docs/let)\n")
+        made = Sites(tmp_path, (site, copy))
+        mine = f"http://{copy.host}/docs/let"
+        assert {mine, "http://es6.ruanyifeng.com/docs/let"} <= links(made, mine)
 
 
 class TestJudgements:
@@ -169,6 +298,18 @@ class TestJudgements:
     def test_every_query_has_a_page_on_it_that_is_an_authority(self):
         for query in (*self.QUERIES[0], *self.QUERIES[1]):
             assert any(each == Judgement(1, 1) for each in self.JUDGED[query].values()), query
+
+    def test_other_judges_are_heard_and_what_they_judge_is_asked(self, tmp_path):
+        query, url = self.QUERIES[0][0], "http://cn.vite.dev/guide/features"
+        files = [tmp_path / name for name in ("second", "third")]
+        for file in files:
+            file.write_text(f"{query}\t{url}\t0.5\t1\n")
+        assert judged(files)[query][url] == Judgement(0.5, 1)
+        assert judged(files[:1])[query][url] == Judgement(*map(min, self.JUDGED[query][url], (0.5, 1)))
+        assert {"nine sites", "copies"} <= known(tmp_path, files).keys()
+        files[1].write_text(f"asked by nobody\t{url}\t1\n")
+        with pytest.raises(InputError, match="nobody asks asked by nobody"):
+            judged(files)
 
     def test_only_pages_of_the_collection_are_judged(self):
         hosts = {f"http://{source.host}/" for source in SOURCES}

@@ -31,6 +31,7 @@ OURS = {
     "backends/folding.py": "the text of a file of the configuration",
     "backends/languages.py": "the codes of languages that there are rules for",
     "mapreduce/job_file.py": "a file of ours",
+    "search/synonyms.py": "the texts of files of the configuration",
     "short_cache.py": "",
 }
 """What the keys of a cache without a bound in bytes are."""

@@ -19,11 +19,13 @@ from nutch2py.cli import main
 from nutch2py.conf import Configuration
 from nutch2py.crawl import Crawl
 from nutch2py.errors import ConfigurationError, IndexingError, UsageError
+from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.jobs.batchlist import BatchLists
 from nutch2py.mapreduce.package_archive import archive_path
 from nutch2py.plugins import unknown_ids
 from nutch2py.table import open_store
 from nutch2py.webpage import WebPage
+from tests.indexer.pages import doc
 from tests.jobs.rows import pages, put
 
 
@@ -255,3 +257,30 @@ def test_an_index_that_may_not_be_read_is_not_to_be_deleted(
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != meta)
     with pytest.raises(IndexingError, match=f"give this user the right to read {meta}"):
         folder.open()
+
+
+@pytest.mark.parametrize(
+    ("lock", "lacks"), [("meta", ".tantivy-meta.lock"), ("writer", "."), ("writer", ".tantivy-writer.lock")]
+)
+def test_an_index_that_is_another_user_s_is_not_to_be_deleted_for_its_locks(
+    lock: str, lacks: str, conf: Configuration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readers write a lock of tantivy, too; who may not is told which right lacks, and not that the disk is full."""
+    folder = IndexFolder.of(conf)
+    folder.path.mkdir(parents=True)
+    folder.open_or_create()
+    file = folder.path / f".tantivy-{lock}.lock"
+    file.unlink(missing_ok=True)
+    file.mkdir()  # which not even root can write
+    refused = folder.path / lacks
+    monkeypatch.setattr(os, "access", lambda path, mode: not (mode & os.W_OK and Path(path) == refused))
+    opened = folder.open if lock == "meta" else lambda: _write_one(conf)
+    with pytest.raises(IndexingError, match=f"give this user the right to write {refused}(; run it again)?$"):
+        opened()
+
+
+def _write_one(conf: Configuration) -> None:
+    writer = EmbeddedIndexWriter(conf)
+    writer.open(conf, {})
+    writer.write(doc("a", url="http://a.org/", content="word"))
+    writer.commit()

@@ -1,7 +1,7 @@
 import doctest
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nutch2py.backends import analysis, folding, index_folder, languages
@@ -210,6 +210,8 @@ def test_chinese_can_be_cut_into_characters_to_be_measured_against():
 
 
 @given(st.text(alphabet="aB1'’ _-.éカ\n\x1f\u3000", max_size=40))
+@example("1'1 é")
+@example("a'b1’1é")
 def test_the_quick_ways_find_the_words_that_the_pattern_of_words_finds(text):
     for each in (text, text.encode("ascii", "ignore").decode()):
         assert ANALYZER.words(each) == [term for token in ANALYZER.tokens(each) for term in token.terms]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections import Counter
 
-from nutch2py.fetcher.collector import calm_collector
+from nutch2py.fetcher.collector import calm_collector, took
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from tests.fetcher.conftest import Crawl, item
 from tests.site.server import Reply, ScriptedSite
@@ -20,6 +20,37 @@ def test_the_collector_is_left_as_it_was() -> None:
         assert gc.get_freeze_count() > 0
     assert gc.get_threshold() == before
     assert gc.get_freeze_count() == frozen
+
+
+def _looked_for(pages: int) -> list[str]:
+    found: list[str] = []
+    gc.callbacks.append(lambda phase, told: found.append(phase) if told["generation"] == 1 else None)
+    try:
+        with calm_collector():
+            for _ in range(pages):
+                took(1 << 20)
+    finally:
+        gc.callbacks.pop()
+    return found
+
+
+def test_cycles_are_looked_for_after_many_bytes() -> None:
+    """What a few cycles hold of large pages does not wait for a hundred thousand objects."""
+    assert _looked_for(65) == ["start", "stop"]
+
+
+def test_a_collector_that_is_off_stays_off() -> None:
+    thresholds = gc.get_threshold()
+    try:
+        gc.set_threshold(0)
+        assert _looked_for(130) == []
+    finally:
+        gc.set_threshold(*thresholds)
+    gc.disable()
+    try:
+        assert _looked_for(130) == []
+    finally:
+        gc.enable()
 
 
 def test_a_page_leaves_nothing_to_the_collector(site: ScriptedSite, crawl: Crawl) -> None:

@@ -11,9 +11,10 @@ import pytest
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.fetcher.ftp import entries_of
+from nutch2py.fetcher.handler import PycurlDownloadHandler
 from nutch2py.webpage import CrawlStatus, WebPage
 from nutch2py.webpage import ProtocolStatusCode as Code
-from tests.fetcher.conftest import item
+from tests.fetcher.conftest import item, loopback
 from tests.site.ftp import FtpSite
 
 
@@ -162,3 +163,15 @@ def test_listings() -> None:
         ("dos folder", True),
         ("dos.txt", False),
     ]
+
+
+def test_why_nothing_can_be_asked_for_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scrapy leaves out a handler that does not begin, and only logs that it did not."""
+
+    def fail(*_: object) -> None:
+        raise OSError("no libcurl here")
+
+    monkeypatch.setattr(PycurlDownloadHandler, "__init__", fail)
+    (page,) = fetched(loopback(tmp_path), "http://a.test:9/")
+    assert page.protocol_status is not None
+    assert page.protocol_status.args[0].endswith("Unsupported URL scheme 'http': no libcurl here")

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -9,6 +8,7 @@ import pytest
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher.backoff import Backoff
+from nutch2py.fetcher.fetch_state import FetchReport
 from nutch2py.fetcher.queue_keys import QueueKeys
 from nutch2py.fetcher.queues import FetchItem, FetchItemQueues, HostSettings
 from nutch2py.webpage import WebPage
@@ -236,9 +236,9 @@ def test_a_quarter_of_a_million_queues_that_hold_state() -> None:
 
 def test_a_server_that_fails_or_is_slow_for_most_of_its_time_is_left(conf: Configuration) -> None:
     queues, clock = make(conf, fetcher_server_delay=0)
-    counters: Counter[str] = Counter()
+    report = FetchReport()
     conf.set("fetcher.max.trouble.per.queue", "100")
-    backoff = Backoff(conf, queues, counters, float("inf"))
+    backoff = Backoff(conf, queues, report, float("inf"))
     add(queues, "bad", *(f"b{n}" for n in range(50)))
     add(queues, "good", *(f"g{n}" for n in range(50)))
     for number in range(40):
@@ -249,7 +249,8 @@ def test_a_server_that_fails_or_is_slow_for_most_of_its_time_is_left(conf: Confi
             if item.queue_id == "bad" or number % 10 == 9:  # the good one is slow now and then
                 backoff.endure(item, 15.0)
         clock.now += 16
-    assert counters == {"AboveMaxTroubleInQueue": 50 - 7}
+    assert report.counters == {"AboveMaxTroubleInQueue": 50 - 7}
+    assert report.troubles.counts == report.counters
     assert queues.add(FetchItem("b", "b", WebPage(), "bad")) == "AboveExceptionThresholdInQueue"
     assert len(taken(queues)) > 0
 

@@ -66,6 +66,18 @@ def test_what_was_asked_and_answered(site: ScriptedSite, crawl: Crawl, tmp_path:
     assert (gone[3].get_statuscode(), gone[4]) == ("410", b"gone")
 
 
+def test_each_fetch_of_a_process_has_files_of_its_own(
+    site: ScriptedSite, crawl: Crawl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also within a second, by objects that lie in the same place in memory one after the other."""
+    monkeypatch.setattr("nutch2py.fetcher.warc.id", lambda _: 7, raising=False)
+    monkeypatch.setattr("nutch2py.fetcher.warc.time.strftime", lambda *_: "20260101000000")
+    site.on("/p", Reply(body=PAGE))
+    for _ in range(3):
+        crawl(site.url("/p"), fetcher_warc_dir=str(tmp_path))
+    assert len([*tmp_path.glob("*.warc.gz")]) == 3
+
+
 def test_revisits(site: ScriptedSite, fetch_conf: Configuration, tmp_path: Path) -> None:
     site.on("/same", Reply(body=PAGE))
     site.on("/copy", Reply(body=PAGE))

@@ -14,6 +14,7 @@ from nutch2py.errors import IndexingError
 from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.jobs.clean import clean
 from nutch2py.jobs.index import index
+from nutch2py.search.search import search
 from nutch2py.table import Query, open_store
 from nutch2py.webpage import CrawlStatus, ParseStatusCode, WebPage
 from tests.indexer.pages import doc, page
@@ -61,6 +62,28 @@ def write(conf, *documents, deleted=()):
             writers.delete(document_id)
         writers.commit()
         return writers.refused
+
+
+def whole(numbers, score=2.0):
+    """Return what makes documents of ids, as the job does."""
+    made = {page_doc(number).id: page_doc(number, pagerank=str(score)) for number in numbers}
+    return lambda ids: [made[each] for each in ids]
+
+
+def set_scores(conf, scores, share=0.02):
+    """Let pages have scores, by number; return what was counted."""
+    made = {page_doc(number).id: page_doc(number, pagerank=str(score)) for number, score in scores.items()}
+    with IndexWriters(conf) as writers:
+        named = {page_doc(number).id: score for number, score in scores.items()}
+        counts = writers.set_scores(named, share, lambda ids: [made[each] for each in ids])
+        writers.commit()
+    return {name: count for name, count in counts.items() if count}
+
+
+def sorted_ties(conf, *numbers):
+    """Return documents of one score as the index orders them."""
+    urls = [hit.fields["url"] for hit in search(conf, "words").hits]
+    return sorted(numbers, key=lambda number: urls.index(f"http://example.org/{number}"))
 
 
 def table_of(conf, *keys, signature=None, **values):
@@ -203,6 +226,29 @@ class DeliverySuite:
         assert self.title(server, key) == "second"
         write(conf, deleted=[key, "org.example:http/never"])
         assert server.ids() == [other]
+
+    def test_scores_reach_the_documents_that_are_there_and_no_others(self, server):
+        conf = self.settings(server.url)
+        write(conf, *(page_doc(number, pagerank="1.0") for number in range(4)), page_doc(4))
+        scores = {0: 1.01, 1: 4.0, 2: 0.25, 4: 2.0, 5: 3.0}
+        assert set_scores(conf, scores) == {"same": 1, self.scores_come: 3, "absent": 1}
+        assert [hit.fields["url"] for hit in search(conf, "words").hits] == [
+            f"http://example.org/{number}" for number in (1, 4, *sorted_ties(conf, 0, 3), 2)
+        ]
+        shown = {hit.fields["url"][-1]: float(hit.fields["pagerank"]) for hit in search(conf, "words").hits}
+        assert shown == {"0": 1.0, "1": 4.0, "2": 0.25, "3": 1.0, "4": 2.0}
+        assert set_scores(conf, scores) == {"same": 4, "absent": 1}
+
+    def test_a_score_of_a_document_that_goes_meanwhile_makes_none(self, server):
+        conf = self.settings(server.url)
+        write(conf, page_doc(0, pagerank="1.0"), page_doc(1, pagerank="1.0"))
+        with IndexWriters(conf) as writers:
+            assert writers.set_scores({page_doc(0).id: 2.0, page_doc(1).id: 2.0}, 0.0, whole({0, 1}))["same"] == 0
+            if self.scores_come == "alone":
+                write(conf, deleted=[page_doc(0).id])
+            writers.commit()
+        assert len(server.ids()) == (1 if self.scores_come == "alone" else 2)
+        assert float(search(conf, "words").hits[-1].fields["pagerank"]) == 2.0
 
     def test_a_document_that_is_refused_is_named_and_counted_and_the_others_go_in(self, server, capsys):
         documents = [page_doc(number, **({"tstamp": "soon"} if number in (3, 180) else {})) for number in range(300)]

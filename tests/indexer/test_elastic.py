@@ -1,20 +1,30 @@
 """The writer for Elasticsearch and OpenSearch against a real OpenSearch."""
 
+import json
 from functools import partial
 
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf import Configuration, data_folder
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.indexer.writers.elastic_writer import index_id
 from nutch2py.jobs.clean import clean
 from nutch2py.jobs.dedup import dedup
 from nutch2py.jobs.index import index
+from nutch2py.search.search import search
 from nutch2py.table import open_store
 from nutch2py.webpage import CrawlStatus, WebPage
 from tests.backends.opensearch_server import guarded
-from tests.indexer.delivery_suite import DeliverySuite, crawl_settings, page_doc, settings_for, table_of, write
+from tests.indexer.delivery_suite import (
+    DeliverySuite,
+    crawl_settings,
+    page_doc,
+    set_scores,
+    settings_for,
+    table_of,
+    write,
+)
 from tests.indexer.pages import doc, page
 
 ADDRESS = "elastic.host"
@@ -27,6 +37,7 @@ class TestOpenSearch(DeliverySuite):
     address = ADDRESS
     batch_size = "elastic.max.bulk.docs"
     complaint = "failed to parse date field [soon]"
+    scores_come = "whole"
 
     @pytest.fixture
     def server(self, opensearch):
@@ -125,6 +136,44 @@ def test_an_index_is_made_of_a_file_of_ones_own(opensearch, tmp_path):
     )
     IndexWriters(conf).prepare()
     assert opensearch.fields("mine")["lang"]["type"] == "text"
+
+
+def _definition():
+    return json.loads((data_folder("schema") / "elastic" / "index.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("words", [True, False])
+def test_scores_are_a_partial_update_where_the_source_has_all_fields(opensearch, tmp_path, words):
+    """With our words in ``_source``, and without any."""
+    definition, given = _definition(), {}
+    if words:
+        del definition["mappings"]["_source"]
+    else:
+        properties = definition["mappings"]["properties"]
+        definition["mappings"]["properties"] = {n: v for n, v in properties.items() if not n.startswith("terms_")}
+        given = {"index_terms": "false"}
+    (tmp_path / "mine.json").write_text(json.dumps(definition))
+    more = settings(opensearch.url, elastic_index_file="mine.json", elastic_index=f"mine{words}".lower(), **given)
+    conf = Configuration(more.raw(), [tmp_path])
+    write(conf, *(page_doc(number, pagerank="1.0") for number in range(3)))
+    with IndexWriters(conf) as writers:
+        ids = {page_doc(number).id: 4.0 for number in (0, 1)} | {"org.example:http/never": 4.0}
+        assert writers.set_scores(ids, 0.02, lambda ids: []) == {"alone": 2, "absent": 1}
+        write(conf, deleted=[page_doc(1).id])
+        writers.commit()
+    if words:
+        hits = search(conf, "words").hits
+        assert [(hit.id, hit.fields["pagerank"]) for hit in hits] == [(page_doc(0).id, "4.0"), (page_doc(2).id, "1.0")]
+        assert hits[0].score / hits[1].score == pytest.approx(4**0.35, rel=1e-3)
+        write(conf, page_doc(0, pagerank="4.0"))
+        again = search(conf, "words").hits  # other numbers of deleted documents count for both
+        assert again[0].score / again[1].score == pytest.approx(hits[0].score / hits[1].score, rel=1e-5)
+    else:
+        assert opensearch.ids("pagerank:4", index="minefalse") == [page_doc(0).id]
+
+
+def test_there_is_no_index_that_could_have_scores(opensearch):
+    assert set_scores(settings(opensearch.url, elastic_index="never"), {1: 2.0}) == {"absent": 1}
 
 
 def test_an_index_that_does_not_fit_is_told_field_by_field_before_anything_is_sent(opensearch):

@@ -6,6 +6,7 @@ import pytest
 from nutch2py.backends.index_folder import index_path
 from nutch2py.document import NutchDocument
 from nutch2py.errors import ConfigurationError, IndexingError
+from nutch2py.indexer.search_fields import Weights
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.search.search import search
 from nutch2py.search.searcher import EmbeddedSearcher
@@ -239,6 +240,25 @@ def test_boost_multiplies_relevance_and_pagerank_does_too(conf):
     assert {name: score / scores["none"] for name, score in scores.items()} == pytest.approx(
         {"ranked": 6.0, "high": 2.0, "none": 1.0, "nan": 1.0, "low": 0.5, "tiny": 0.003, "zero": 0.0001}
     )
+
+
+def test_each_factor_may_have_a_power_of_its_own(conf):
+    conf.set("index.weight.fields", "boost^0, pagerank^0.5")
+    put(conf, doc("a", content="word"), doc("b", content="word", boost="9.0", pagerank="4.0"))
+    hits = search(conf, "word").hits
+    assert [hit.id for hit in hits] == ["b", "a"]
+    assert hits[0].score / hits[1].score == pytest.approx(2.0)
+    conf.set("index.weight.fields", "boost^much")
+    with pytest.raises(ConfigurationError, match="write field"):
+        Weights(conf)
+
+
+def test_words_side_by_side_count_what_is_configured(conf):
+    put(conf, doc("apart", content="green green one tea tea"), doc("together", content="one and then the green tea"))
+    conf.set("index.search.together", "0")
+    assert ids(conf, "green tea") == ["apart", "together"]
+    conf.set("index.search.together", "2")
+    assert ids(conf, "green tea") == ["together", "apart"]
 
 
 def test_documents_of_the_same_weight_are_ordered_by_relevance(conf):

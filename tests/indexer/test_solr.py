@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from nutch2py.backends.solr_schema import SolrSchema
 from nutch2py.cli import main
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError
@@ -27,6 +28,7 @@ from tests.indexer.delivery_suite import (
     crawl_settings,
     make_gone,
     page_doc,
+    set_scores,
     settings_for,
     table_of,
     write,
@@ -43,6 +45,7 @@ class TestSolr(DeliverySuite):
     address = ADDRESS
     batch_size = "solr.commit.size"
     complaint = "Invalid Date String:'soon'"
+    scores_come = "alone"
 
     @pytest.fixture
     def server(self, solr):
@@ -190,6 +193,62 @@ def test_fields_can_be_renamed_for_a_collection_that_has_other_names(solr, tmp_p
     write(conf, page_doc(1, title="T", content="C"))
     (found,) = solr.select("*:*")["response"]["docs"]
     assert (found["h1"], found["h2"], found["h3"], "content" in found) == (["C"], ["T"], ["T"], False)
+
+
+def _documents(solr):
+    """Return Lucene's own number of each document, which one that is made anew does not keep."""
+    return {each["id"]: each["[docid]"] for each in solr.select("*:*", fl="id,[docid]")["response"]["docs"]}
+
+
+def test_scores_are_set_in_place(solr):
+    """Words that are not stored are found still, and no document was made anew."""
+    conf = settings(solr.url)
+    write(conf, *(page_doc(number, pagerank="1.0") for number in range(5)))
+    numbers = _documents(solr)
+    assert set_scores(conf, dict.fromkeys(range(5), 2.0)) == {"alone": 5}
+    assert _documents(solr) == numbers
+    assert search(conf, "words").total == 5
+    write(conf, page_doc(0, pagerank="2.0"))
+    assert _documents(solr) != numbers
+
+
+@pytest.mark.parametrize("weights", ["pagerank,contentLength", "pagerank^0.2,boost^0.1"])
+def test_scores_that_are_in_an_indexed_field_too_come_with_their_documents(solr, weights):
+    conf = settings(solr.url, index_weight_fields=weights)
+    write(conf, *(page_doc(number, pagerank="1.0") for number in range(2)))
+    assert set_scores(conf, {0: 2.0}) == {"whole" if "Length" in weights else "alone": 1}
+
+
+def test_scores_are_refused_by_a_field_that_takes_no_number(solr, tmp_path):
+    (tmp_path / "solrindex-mapping.xml").write_text(
+        '<mapping><fields><field source="pagerank" dest="meta_rank"/></fields></mapping>'
+    )
+    conf = Configuration(settings(solr.url).raw(), [tmp_path])
+    with pytest.raises(IndexingError, match="meta_rank has the type string, a number is needed"):
+        write(conf, page_doc(1, pagerank="1.0"))
+    with pytest.raises(IndexingError, match="meta_rank"):
+        set_scores(conf, {1: 2.0})
+
+
+def test_a_collection_without_column_for_scores_takes_the_documents():
+    version = {"name": "_version_", "type": "long", "indexed": False, "stored": False}
+    column = {"name": "pagerank", "type": "float", "indexed": False, "stored": False}
+    kinds = [{"name": "float", "class": "solr.FloatPointField", "docValues": True}]
+    kinds.append({"name": "long", "class": "solr.LongPointField", "docValues": True})
+
+    def sets(field, **more):
+        schema = {"version": 1.6, "fields": [version, field], "fieldTypes": kinds, "copyFields": [], **more}
+        return SolrSchema({"schema": schema}).sets_in_place("pagerank")
+
+    assert sets(column)
+    assert not sets({**column, "stored": True})
+    assert not sets({**column, "indexed": True})
+    assert not sets({**column, "multiValued": True})
+    assert not sets({**column, "docValues": False})
+    assert not sets({"name": "pagerank", "type": "float"})
+    assert not sets(column, copyFields=[{"source": "pagerank", "dest": "text"}])
+    assert not sets(column, fields=[column])
+    assert sets(column, version=1.7, fieldTypes=[{"name": each["name"], "class": each["class"]} for each in kinds])
 
 
 def test_a_collection_that_is_not_there_is_told(solr):

@@ -19,7 +19,7 @@ from msgspec.structs import replace as with_fields
 
 from nutch2py import Crawl, reporting
 from nutch2py.conf import Configuration
-from nutch2py.errors import InputError, LockedError, StoreError, UnknownBatchError
+from nutch2py.errors import InputError, LockedError, NutchError, StoreError, UnknownBatchError
 from nutch2py.joblog import ledger, stored
 from nutch2py.joblog.entry import JobEntry, JobState
 from nutch2py.joblog.stored import PREFIX, SILENT_LEASES, Stored, encode, forget_old, key_of, read_entries
@@ -196,6 +196,24 @@ def test_a_job_that_is_refused_has_an_entry_and_two_at_once_have_two(conf: Confi
         told = {(each.job, each.state, each.exit_code) for each in entries(conf)}
         assert told == {("inject", "running", None), ("dedup", "running", None), ("inject", "failed", 6)}
     assert [each.state for each in entries(conf)].count(JobState.FINISHED) == 2
+
+
+@pytest.mark.parametrize(
+    ("job", "name", "value"),
+    [
+        ("fetch", "http.agent.name", ""),
+        ("generate", "generate.max.count", "0"),
+        ("generate", "db.fetch.schedule.class", "none"),
+        ("updatedb", "db.fetch.schedule.class", "none"),
+    ],
+)
+def test_a_job_that_its_settings_refuse_has_an_entry(conf: Configuration, job: str, name: str, value: str) -> None:
+    with Crawl(conf, {name: value}) as crawl:
+        with pytest.raises(NutchError) as refused:
+            getattr(crawl, job)(batch_id="b")
+        (entry, *_) = crawl.jobs()
+    assert (entry.job, entry.batch_id, entry.state) == (job, "b", JobState.FAILED)
+    assert (entry.message, entry.exit_code) == (" ".join(str(refused.value).split()), refused.value.exit_code)
 
 
 def test_two_drivers_at_once(conf: Configuration) -> None:

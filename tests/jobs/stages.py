@@ -36,6 +36,8 @@ JOBS = {
     "updatedb": ["updatedb", BATCH],
     "index": ["index", BATCH],
 }
+SCORES = {"scores": ["index", "-scores"]}
+"""What comes behind these, and behind a pagerank."""
 SMALL_BUFFERS = {"gora.buffer.write.limit": "3", "storage.buffer.write.bytes": "2000", "index.embedded.batch": "4"}
 State = dict[str, object]
 _number = itertools.count()
@@ -133,7 +135,7 @@ def make_stages(site: crawl.Site, folder: Path) -> Stages:
 
     def note(job: str) -> None:
         before = current.copy(folder / f"before-{job}")
-        current.run(JOBS[job])
+        current.run((JOBS | SCORES)[job])
         made[job] = before, state(current.conf)
 
     note("inject")
@@ -147,6 +149,8 @@ def make_stages(site: crawl.Site, folder: Path) -> Stages:
     site.change()
     for job in ("generate", "fetch", "parse", "updatedb", "index"):
         note(job)
+    current.run(["pagerank"])
+    note("scores")
     _check(made)
     return made.__getitem__
 
@@ -166,6 +170,8 @@ def _check(made: dict[str, tuple[Crawl, State]]) -> None:
     assert lost > 5, f"{lost} rows lost an inlink"
     documents = [name for name in made["index"][1] if name.startswith("document") and made["index"][1][name]]
     assert len(documents) > 5, f"{len(documents)} documents"
+    changed = [name for name in documents if made["scores"][1][name] != made["index"][1][name]]
+    assert len(changed) > 5, f"{len(changed)} documents have another score"
 
 
 def on_hbase(stage: Crawl, hbase: Any, folder: Path) -> Crawl:

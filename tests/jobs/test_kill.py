@@ -17,7 +17,7 @@ from nutch2py.jobs.batchlist import BatchLists
 from nutch2py.jobs.batchlist import State as BatchState
 from nutch2py.table.embedded.files import acquire, release
 from tests.jobs import crawl
-from tests.jobs.stages import BATCH, JOBS, Crawl, Stages, State, make_stages, state
+from tests.jobs.stages import BATCH, JOBS, SCORES, Crawl, Stages, State, make_stages, state
 from tests.kills import Kills
 
 KILLS = int(os.environ.get("NUTCH2PY_KILLS", "6"))
@@ -31,16 +31,17 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stages]:
 
 
 @pytest.mark.parametrize("runner", ["inline", "local"])
-@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize("job", [*JOBS, *SCORES])
 def test_killed_and_run_again(job: str, runner: str, before: Stages, tmp_path: Path) -> None:
     start, expected = before(job)
-    whole = start.copy(tmp_path / "crawldata-0").run(JOBS[job], runner)
+    words = (JOBS | SCORES)[job]
+    whole = start.copy(tmp_path / "crawldata-0").run(words, runner)
     with Kills(f"{job} on {runner}", KILLS) as kills:
         for number, moment in enumerate(kills.moments(), 1):
             killed = start.copy(tmp_path / f"crawldata-{number}")
-            took = killed.kill(JOBS[job], runner, kills, moment * whole)
+            took = killed.kill(words, runner, kills, moment * whole)
             if took is None:
-                killed.run(JOBS[job], runner)
+                killed.run(words, runner)
             else:
                 whole = min(whole, took)
             assert state(killed.conf) == expected, f"kill {number} of {job} on {runner}"

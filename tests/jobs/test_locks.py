@@ -50,6 +50,7 @@ JOBS = {
     "index A": works.INDEX_BATCH.on(A),
     "index B": works.INDEX_BATCH.on(B),
     "index -all": works.INDEX_ALL.on("-all"),
+    "index -scores": works.INDEX_SCORES.on("-scores"),
     "clean": works.CLEAN,
     "dedup": works.DEDUP,
     "pagerank": works.PAGERANK,
@@ -78,10 +79,12 @@ def may_run(one: str, other: str) -> bool:
     if one == other or pair & {"importtable", "copytable"}:
         return False
     choice = {"generate A", "generate B", "fetch with redirects B"}
-    groups = (VALUES, OF_A | EVERY, OF_B | EVERY, choice, {"pagerank", "pagerank with scores"})
+    ranks = {"pagerank", "pagerank with scores", "index -scores"}
+    groups = (VALUES, OF_A | EVERY, OF_B | EVERY, choice, ranks)
     if any(pair <= group for group in groups):
         return False
-    return not ({"index -all", "clean"} & pair and pair <= {"index A", "index B", "index -all", "clean"})
+    whole = {"index -all", "index -scores", "clean"}
+    return not (whole & pair and pair <= {"index A", "index B", *whole})
 
 
 def test_the_table_of_what_runs_beside_what() -> None:

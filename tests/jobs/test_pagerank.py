@@ -1,6 +1,8 @@
 """PageRankJob on tables: both ways give the same ranks."""
 
+import math
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -12,11 +14,11 @@ from nutch2py.joblog.stored import PREFIX
 from nutch2py.jobs import pagerank_blocks
 from nutch2py.jobs.batchlist import BatchLists
 from nutch2py.jobs.pagerank import pagerank
-from nutch2py.jobs.pagerank_links import LinkRules
+from nutch2py.jobs.pagerank_links import LinkRules, PageLinks
 from nutch2py.jobs.pagerank_memory import MemoryGraph, TooLargeError
 from nutch2py.mapreduce.held import LOCKS
 from nutch2py.table import Query, open_store
-from nutch2py.url.keys import reverse_url
+from nutch2py.url.keys import host_of_key, reverse_url
 from nutch2py.webpage import CrawlStatus, WebPage
 
 
@@ -54,6 +56,42 @@ def random_web(count, seed=3):
     }
 
 
+def web_with_navigation(count, seed=3):
+    """Sites of 1 to 60 pages: a menu on each, or on some, a footer to other sites, and links at random."""
+    chance = random.Random(seed)
+    sites = []
+    while sum(map(len, sites)) < count:
+        host = f"http://{chance.choice('abc')}.site{len(sites):03d}{chance.choice(['', '-x', '0'])}.org"
+        sites.append([f"{host}/{number}" for number in range(chance.choice([1, 2, 3, 4, 5, 20, 60]))])
+    urls = [url for pages in sites for url in pages]
+    web = {}
+    for pages in sites:
+        menu, footer = chance.sample(pages, min(3, len(pages))), chance.sample(urls, 3)
+        for url in pages:
+            links = chance.sample(urls, 3) + [link for link in (*menu, *footer) if chance.random() < 0.6]
+            web[url] = (chance.choice([CrawlStatus.FETCHED] * 9 + [CrawlStatus.GONE]), links)
+            if chance.random() < 0.2:
+                web[url] = (CrawlStatus.UNFETCHED, [])
+    return web
+
+
+def without_navigation(links, share):
+    """What is left of key -> links, the rule of docs/jobs/pagerank.md word by word."""
+    counts, linking, seen, left = Counter(), Counter(), set(), {}
+    for key, found in links.items():
+        linking[host_of_key(key)] += any(found)
+        counts.update((host_of_key(key), target) for kind in found for target in kind)
+    for key in sorted(links):
+        host, (internal, external) = host_of_key(key), links[key]
+        over = {t for t in (*internal, *external) if counts[host, t] > max(3, math.floor(share * linking[host]))}
+        left[key] = PageLinks(
+            [t for t in internal if t not in over],
+            [t for t in external if t not in over or (host, t) not in seen],
+        )
+        seen |= {(host, target) for target in external}
+    return left
+
+
 def by_hand(conf, pages, iterations, base, weight, spread=False):
     """The formula, page by page; weight: internal -> number."""
     rules = LinkRules(conf)
@@ -64,6 +102,7 @@ def by_hand(conf, pages, iterations, base, weight, spread=False):
         page.outlinks = dict.fromkeys(links, "")
         if rules.is_page(page):
             nodes[reverse_url(url)] = rules.links(reverse_url(url), page)
+    nodes = without_navigation(nodes, rules.navigation)
     links = {
         key: [(t, True) for t in found.internal if t in nodes] + [(t, False) for t in found.external if t in nodes]
         for key, found in nodes.items()
@@ -97,6 +136,31 @@ def test_ranks_are_those_of_the_formula(conf, method, site):
     assert close(ranks_of(conf), by_hand(conf, pages, 20, 0.15, {True: 0.3, False: 0.7}))
 
 
+@pytest.mark.parametrize("method", ["memory", "mapreduce"])
+@pytest.mark.parametrize(
+    ("share", "held", "pages"), [(0, 40, 16), (0.02, 1000, 64), (0.3, 40, 64), (0.3, 10_000, 1000), (0.8, 1000, 16)]
+)
+def test_navigation_does_not_count(conf, monkeypatch, method, share, held, pages):
+    """Sites lie in several blocks, and in several pieces that a task holds, and in several tasks."""
+    monkeypatch.setattr(pagerank_blocks, "LINKS_HELD", held)
+    monkeypatch.setattr(pagerank_blocks, "PAGES_PER_BLOCK", pages)
+    monkeypatch.setattr("nutch2py.jobs.pagerank_memory._CHUNK", held)
+    conf.set("pagerank.method", method)
+    conf.set("pagerank.navigation.share", share)
+    conf.set("pagerank.site", "domain" if share == 0.02 else "host")
+    conf.set("mapreduce.job.maps", 3)
+    conf.set("mapreduce.job.reduces", 2)
+    conf.set("pagerank.iterations", 3)
+    web = web_with_navigation(300, seed=held)
+    make_table(conf, web)
+    result = pagerank(conf)
+    assert result.method == method
+    assert close(ranks_of(conf), by_hand(conf, web, 3, 0.15, {True: 0.01, False: 0.99}))
+    conf.set("pagerank.navigation.share", 1)
+    conf.set("pagerank.iterations", 1)
+    assert pagerank(conf).links > result.links
+
+
 OPTIONS = [
     {},
     {"pagerank.model": "classic", "pagerank.dangling": "spread"},
@@ -116,7 +180,7 @@ def test_mapreduce_equals_memory(conf, monkeypatch, options):
     monkeypatch.setattr(pagerank_blocks, "LINKS_HELD", 100)
     monkeypatch.setattr("nutch2py.jobs.pagerank_graph._KEY_CHARACTERS", 1200)
     monkeypatch.setattr("nutch2py.jobs.pagerank_mapreduce._VECTORS_HELD", 2)
-    make_table(conf, random_web(300, seed=5))
+    make_table(conf, random_web(300, seed=5) | web_with_navigation(300, seed=5))
     in_memory = pagerank(conf)
     expected = ranks_of(conf)
     conf.set("pagerank.method", "mapreduce")
@@ -148,7 +212,7 @@ def test_what_is_a_page_and_what_a_link(conf):
     assert (result.pages, result.links) == (2, 1)
     found = ranks_of(conf)
     assert found["org.a:http/gone"] == 0.0
-    assert found["org.a:http/1"] == pytest.approx(0.15 + 0.85 * 0.5 * 0.15)
+    assert found["org.a:http/1"] == pytest.approx(0.15 + 0.85 * 0.01 * 0.15)
 
 
 def test_a_page_that_went_loses_its_rank(conf):
@@ -185,7 +249,7 @@ def test_a_killed_run_leaves_nothing_that_disturbs_the_next(conf, monkeypatch):
     open_store(conf, WebPage).drop()
     make_table(conf, pages)
     pagerank(conf)
-    assert close(ranks_of(conf), by_hand(conf, pages, 20, 0.15, {True: 0.5, False: 0.5}))
+    assert close(ranks_of(conf), by_hand(conf, pages, 20, 0.15, {True: 0.01, False: 0.99}))
 
 
 def test_a_graph_too_large_for_memory_goes_to_mapreduce(conf, capsys):

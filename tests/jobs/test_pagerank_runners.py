@@ -14,13 +14,13 @@ from nutch2py.jobs.pagerank import pagerank
 from nutch2py.table import Query, open_store
 from nutch2py.table.dump import copy_table
 from nutch2py.webpage import WebPage
-from tests.jobs.test_pagerank import make_table, random_web, ranks_of
+from tests.jobs.test_pagerank import make_table, ranks_of, web_with_navigation
 from tests.services import needs_spark
 
 
 def ranks_in_memory(conf: Configuration, iterations: int) -> dict[str, float]:
     """Make a table of 400 pages and rank them in memory; the table is then without ranks again."""
-    make_table(conf, random_web(400, seed=11))
+    make_table(conf, web_with_navigation(400, seed=11))
     conf.set("pagerank.iterations", iterations)
     conf.set("pagerank.method", "memory")
     assert pagerank(conf).method == "memory"

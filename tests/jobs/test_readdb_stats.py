@@ -6,8 +6,12 @@ from base64 import b64decode
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from nutch2py.cells import ParseStatus, ProtocolStatus
+from nutch2py.cli import main
 from nutch2py.jobs.readdb_stats import StatsCollector
+from nutch2py.jobs.stats_by import ByParameters, merged
 from nutch2py.record import Cells
 from nutch2py.webpage import WebPage
 
@@ -104,3 +108,31 @@ def test_a_recorded_table_is_counted_row_by_row(recording: Path) -> None:
     assert lines[0] == f"TOTAL urls:\t{total}"
     for code, count in status.items():
         assert any(line.startswith(f"status {code} (") and line.endswith(f"\t{count}") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["-url", "http://a.test/", "-last"], "-last goes with -stats"),
+        (["-topN", "2", "-by", "host"], "-by goes with -stats"),
+        (["-locks", "-quantiles"], "-quantiles goes with -stats"),
+        (["-batches", "-sort"], "-sort goes with -stats"),
+        (["-dump", "out", "-exact"], "-exact goes with -stats"),
+        (["-stats", "-regex", ".*a.*"], "-regex goes with -dump"),
+        (["-topN", "2", "-status", "fetched"], "-status goes with -dump"),
+        (["-stats", "-retry", "1"], "-retry goes with -dump"),
+        (["-stats", "-sample", "0.5"], "-sample goes with -dump"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["readdb", *words]) == 255
+    assert f"{told}: leave it out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("order", [["host", "depth"], ["depth", "host"]])
+def test_what_is_counted_by_is_told_in_the_order_in_which_it_was_asked_for(order: list[str]) -> None:
+    output = [("depth\t", [1, 2, [["0", [[1, 2]]]]]), ("host\t", [1, 2, [["a.test", [[1, 2]]]]])]
+    for told in (output, output[::-1]):
+        assert [*merged(told, ByParameters(by=order)).by] == order

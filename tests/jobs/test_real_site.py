@@ -22,6 +22,7 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.jobs.readdb import print_stats
+from nutch2py.jobs.stats_by import ByParameters
 from nutch2py.table import Query, open_store
 from nutch2py.url.keys import unreverse_url
 from nutch2py.webpage import CrawlStatus, WebPage
@@ -222,7 +223,7 @@ def test_every_link_is_an_inlink_of_its_target(crawled: Crawled) -> None:
 
 
 def test_readdb_stats_add_up(site: Site, crawled: Crawled, capsys: pytest.CaptureFixture[str]) -> None:
-    print_stats(crawled.conf, False)
+    print_stats(crawled.conf, ByParameters())
     printed = dict(re.findall(r"^(.+?):\t(.+)$", capsys.readouterr().out, re.MULTILINE))
     reached = site.reached(site.seeds)
     there = {path for path in reached if (site.folder / path).is_file()}

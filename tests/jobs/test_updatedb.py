@@ -26,6 +26,7 @@ from nutch2py.jobs.journal import JournalWriter
 from nutch2py.jobs.pagerank import pagerank
 from nutch2py.jobs.parse import parse
 from nutch2py.jobs.readdb import print_batches, print_stats
+from nutch2py.jobs.stats_by import ByParameters
 from nutch2py.jobs.updatedb import updatedb
 from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
 from nutch2py.schedule.default import DefaultFetchSchedule
@@ -311,7 +312,7 @@ class TestJournal:
             clean,
             pagerank,
             lambda conf: updatehostdb(conf, False),
-            lambda conf: print_stats(conf, False),
+            lambda conf: print_stats(conf, ByParameters()),
             print_batches,
         ],
         ids=[

@@ -20,7 +20,6 @@ from nutch2py.jobs.batchlist import BatchLists
 from nutch2py.mapreduce.held import LOCKS, decode_holders
 from nutch2py.search.searcher import EmbeddedSearcher
 from nutch2py.table import DataStore, Query, open_store
-from nutch2py.table.embedded import EmbeddedStore
 from nutch2py.webpage import BatchEntry, Host, WebPage
 from tests.jobs.crawl import CLOCK, SETTINGS
 from tests.kill.site import Plan
@@ -104,6 +103,7 @@ class Ground(ABC):
             "hbase.thrift.write.rows": str(plan.rows),
             "hbase.thrift.write.bytes": str(plan.bytes),
             "hbase.thrift.scan.rows": "5",
+            "hbase.due.index": "true",
             "generate.due.share": "1",  # by the index, also in so small a table
             "index.embedded.batch": "10",  # more than the table's buffer holds: no mark comes first by chance
             "solr.commit.size": "10",
@@ -125,8 +125,11 @@ class Ground(ABC):
                     for family, columns in families.items():
                         for qualifier, cell in columns.items():
                             cells[f"{family.decode()}:{qualifier.decode()}"] = cell
-                if isinstance(pages, EmbeddedStore):
-                    pages.due_index().check(seen.underived.append)
+                index = pages.due_index()
+                if trouble := index.trouble:
+                    seen.underived.append(trouble)
+                else:
+                    index.check(seen.underived.append)
             if lists.store.exists():
                 self._read_lists(lists, seen)
         finally:

@@ -33,8 +33,12 @@ POINTS = {
     "nutch2py.table.embedded.embedded_store": [("EmbeddedStore", "compare_and_set", "lock")],
     "nutch2py.table.embedded.files": [("TableFiles", "write_contents", "contents")],
     "nutch2py.table.hbase.hbase_batch": [("HBaseBatch", "_write", "write")],
+    "nutch2py.table.hbase.listing": [("Listing", "write", "listing")],
     "nutch2py.table.hbase.hbase_store": [("HBaseStore", "compare_and_set", "lock")],
-    "nutch2py.indexer.writers.embedded_writer": [("EmbeddedIndexWriter", "_commit", "commit")],
+    "nutch2py.indexer.writers.embedded_writer": [
+        ("EmbeddedIndexWriter", "_commit", "commit"),
+        ("EmbeddedIndexWriter", "_commit_scores", "scores"),
+    ],
     "nutch2py.indexer.writers.solr_writer": [
         ("SolrIndexWriter", "_flush", "send"),
         ("_Collection", "commit", "commit"),

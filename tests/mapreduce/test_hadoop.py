@@ -24,7 +24,7 @@ from nutch2py.errors import (
 )
 from nutch2py.jobs.inject import InjectorJob, InjectParameters
 from nutch2py.jobs.package import clean_packages
-from nutch2py.jobs.readdb import dump
+from nutch2py.jobs.readdb_dump import DumpParameters, dump
 from nutch2py.mapreduce import package_archive as archive
 from nutch2py.mapreduce.driver import run_job
 from nutch2py.mapreduce.hadoop import Hadoop
@@ -216,8 +216,8 @@ def test_a_dump_comes_back_byte_for_byte(hadoop_cluster: Cluster, tmp_path: Path
         rows.put(each, pages)
         each.set("mapreduce.job.maps", 3)
     shown = dict.fromkeys(("content", "headers", "links", "text"), True)
-    dump(conf, tmp_path / "out-yarn", "", shown)
-    dump(reference, tmp_path / "out-inline", "", shown)
+    dump(conf, tmp_path / "out-yarn", DumpParameters(shown=shown))
+    dump(reference, tmp_path / "out-inline", DumpParameters(shown=shown))
     parts = [
         sorted(path.read_bytes() for path in (tmp_path / name).glob("part-*")) for name in ("out-yarn", "out-inline")
     ]

@@ -47,7 +47,8 @@ def test_every_job_names_a_frozen_dataclass() -> None:
         assert is_dataclass(job.takes)
         assert job.takes.__dataclass_params__.frozen, job
     assert {job.__name__ for job in found if job.takes is JobParameters} == {
-        "HostGraphJob", "HostInjectorJob", "_Duplicates", "DeduplicationJob", "NearDuplicatesJob",
+        "ClearingJob", "HostGraphJob", "HostInjectorJob", "_Duplicates", "DeduplicationJob", "NearDuplicatesJob",
+        "ScoresJob",
     }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""As much of Solr as a job of ours writes to, in a process of its own without Java: ``small_solr.py PORT FILE``.
+"""As much of Solr as a job of ours writes to, without Java: ``small_solr.py PORT FILE [ADDRESS]``.
 
 Documents are kept in FILE, as JSON by id. With the port 0, it prints the one that it has found.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 FINE = b'{"responseHeader": {"status": 0}}'
 
 
-def main(port: int, file: Path) -> None:
+def main(port: int, file: Path, address: str = "127.0.0.1") -> None:
     """Serve until killed."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -36,10 +36,10 @@ def main(port: int, file: Path) -> None:
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    server = ThreadingHTTPServer((address, port), Handler)
     print(server.server_address[1], flush=True)
     server.serve_forever()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]))
+    main(int(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:])

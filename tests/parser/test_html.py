@@ -57,7 +57,7 @@ def test_noindex_leaves_no_text_and_nofollow_no_links(conf: Configuration) -> No
     noindex, _ = parse(html.format("noindex"), conf)
     nofollow, _ = parse(html.format("nofollow"), conf)
     assert (noindex.text, noindex.title, len(noindex.outlinks)) == ("", "", 1)
-    assert (nofollow.text, nofollow.title, len(nofollow.outlinks)) == ("T a", "T", 0)
+    assert (nofollow.text, nofollow.title, len(nofollow.outlinks), nofollow.nofollow) == ("T a", "T", 0, 1)
 
 
 def test_scripts_are_no_text_of_a_nofollow_page(conf: Configuration) -> None:

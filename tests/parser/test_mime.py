@@ -10,6 +10,7 @@ import pytest
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.parser.mime import content_type, is_text, mime_types
+from nutch2py.parser.mime_table import DEFAULT_FILE, MimeTable, _unescape
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
@@ -127,3 +128,18 @@ def test_a_missing_or_broken_table_is_told(tmp_path: Path) -> None:
     (tmp_path / "bad.xml").write_text("<mime-info>")
     with pytest.raises(ConfigurationError, match="cannot read"):
         content_type(None, "http://h/", b"", Configuration({"mime.types.file": "bad.xml"}, [tmp_path]))
+
+
+def test_a_first_byte_leaves_out_nothing_that_matches(conf: Configuration) -> None:
+    table = MimeTable.load(conf)
+    root = conf.resource_xml(DEFAULT_FILE)
+    assert root is not None
+    values = {_unescape(match.get("value", "")) for match in root.iter("match")}
+    heads = [bytes([first]) + b" more" for first in range(256)]
+    heads += [head for value in values if value for head in (value, value.lower(), value.upper(), b"x" + value)]
+    assert len(heads) > 400
+    for head in heads:
+        assert [each for each in table.magic if each[2](head)] == [
+            each for each in table.magic_of(head[0]) if each[2](head)
+        ]
+    assert len(table.magic_of(ord("<"))) < len(table.magic)

@@ -13,7 +13,9 @@ PAGE = """<head><link rel=next href=n.html><script src=s.js></script></head><bod
 
 def collect(html: str, **properties: str) -> list[tuple[str, str]]:
     conf = Configuration({name.replace("_", "."): value for name, value in properties.items()})
-    return [(link.url, link.anchor) for link in OutlinkCollector(conf).collect(parse_tree(html), "http://h/d/p.html")]
+    return [
+        (link.url, link.anchor) for link in OutlinkCollector(conf).collect(parse_tree(html), "http://h/d/p.html")[0]
+    ]
 
 
 def test_links_of_every_element_in_document_order() -> None:
@@ -31,13 +33,13 @@ def test_links_of_every_element_in_document_order() -> None:
 
 def test_forms_are_links_when_asked_for_unless_they_post() -> None:
     conf = Configuration({"parser.html.form.use_action": "true"})
-    links = OutlinkCollector(conf).collect(parse_tree(PAGE), "http://h/d/p.html")
+    links, _ = OutlinkCollector(conf).collect(parse_tree(PAGE), "http://h/d/p.html")
     assert [link for link in links if "cgi" in link.url] == [("http://h/d/f.cgi", "go")]
 
 
 def test_ignored_tags_give_no_links() -> None:
     conf = Configuration({"parser.html.outlinks.ignore_tags": "img, script,link,a,area"})
-    links = OutlinkCollector(conf).collect(parse_tree(PAGE), "http://h/d/p.html")
+    links, _ = OutlinkCollector(conf).collect(parse_tree(PAGE), "http://h/d/p.html")
     assert [link.url for link in links] == ["http://h/d/i.html"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -39,7 +40,9 @@ class Client:
         text = answer.read()
         connection.close()
         kind = answer.headers.get("Content-Type", "")
-        return answer.status, json.loads(text) if kind.startswith("application/json") else text.decode()
+        return answer.status, json.loads(text) if kind.startswith(
+            ("application/json", "application/problem+json")
+        ) else text.decode()
 
     def get(self, path: str) -> Any:
         """Return what is there."""
@@ -90,3 +93,10 @@ def client(tmp_path: Path) -> Iterator[Client]:
     """Give a client of a server that asks for no tokens."""
     with running(settings(tmp_path)) as server:
         yield Client(server)
+
+
+@pytest.fixture(scope="session")
+def silent() -> Iterator[str]:
+    """Give a page whose server never says a word: a crawl of it goes on for longer than a test looks."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"

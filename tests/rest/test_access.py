@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import base64
+import http.client
 import json
+import re
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +17,13 @@ import pytest
 
 from nutch2py.cli import main
 from nutch2py.conf import Configuration
+from nutch2py.rest.audit import Audit
 from nutch2py.rest.routes import OPERATIONS
 from nutch2py.rest.settable import SETTABLE
 from nutch2py.rest.tokens import Role
 from tests.rest.conftest import Client, running, settings
 
-ROLES = ("read", "run", "admin")
+ROLES = ("search", "read", "run", "admin")
 
 
 def token(tokens: Path, name: str, role: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -61,7 +67,7 @@ def test_who_may_only_read_changes_nothing(clients: dict[str, Client], tmp_path:
     for method, path, role, changes in paths():
         for body in bodies if method in ("POST", "PUT") else [None]:
             # what anyone may ask can lack a query
-            assert clients["none"].ask(method, path, body)[0] in ((401,) if role > Role.NOBODY else (200, 400))
+            assert clients["none"].ask(method, path, body)[0] in ((401,) if role > Role.SEARCH else (200, 400))
             status, _ = clients["read"].ask(method, path, body)
             assert (status == 403) == (changes or role > Role.READ), (method, path, body, status)
             assert status < 500
@@ -72,9 +78,58 @@ def test_who_may_only_read_changes_nothing(clients: dict[str, Client], tmp_path:
     assert held(tmp_path) == before
 
 
+def status_of(client: Client, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> int:
+    """Return the status of an answer, which may have no body."""
+    with closing(http.client.HTTPConnection("127.0.0.1", client.server.address[1], timeout=60)) as connection:
+        token = {"Authorization": f"Bearer {client.token}"} if client.token else {}
+        connection.request(method, path, body, {**token, **headers})
+        return connection.getresponse().status
+
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
+
+
+def test_no_path_does_anything_for_who_may_only_read(clients: dict[str, Client], tmp_path: Path) -> None:
+    """By the routes of the whole application and what becomes of its folder, so that a new path is held to it, too."""
+    app = clients["none"].server.app
+    office, stopped = app.state.gatekeeper.office, list[int]()
+    office.stop_server = lambda: stopped.append(1)
+    office.conf.set("rest.requests.per.second", "0")
+    app.state.gatekeeper._rate._per_second = 0.0
+    for kind, body in (("seeds", {"urls": ["http://a/"]}), ("configurations", {})):
+        clients["run"].ask("POST", f"/api/v1/{kind}", {"id": "x", **body})
+    crawl = {"job": "crawl", "seeds": ["http://192.0.2.1/"]}
+    job = clients["run"].begin(**crawl)
+    clients["run"].ask("POST", "/api/v1/schedules", {"id": "x", "cron": "30 4 * * *", "job": crawl})
+    office.clock.end()
+    clients["run"].ask("POST", f"/api/v1/jobs/{job['id']}/abort")
+    clients["run"].until(job["id"], "killed")
+    before, form = held(tmp_path), {"Content-Type": "application/x-www-form-urlencoded"}
+    texts = [json.dumps(crawl).encode(), b'{"id": "y", "force": true}', b'{"value": "1"}', b'{"type": "INJECT"}']
+    bodies: list[tuple[bytes, dict[str, str]]] = [(text, {"Content-Type": "application/json"}) for text in texts]
+    bodies.append((b"seeds=http%3A%2F%2Fa.test%2F&id=" + job["id"].encode(), form))
+    asked = set()
+    for route in app.routes:
+        for given in (job["id"], "x") if "{id" in route.path else ("",):
+            path = re.sub(r"{id[^}]*}", given, re.sub(r"{name[^}]*}", "generate.max.count", route.path))
+            assert "{" not in path, "say what stands for this part"
+            for method in METHODS:
+                if path.endswith("/events") and method == "GET":  # which have no end
+                    continue
+                for body, headers in bodies if method in ("POST", "PUT", "PATCH") else [(None, {})]:
+                    for who in ("none", "read"):
+                        status = status_of(clients[who], method, path, body, headers)
+                        assert status < 500 or status == 503, (method, path, status)  # there is no index
+                        asked.add((path, method, who))
+    assert {path for path, _, _ in asked} >= {"/crawl/new", "/crawl/stop", "/admin/stop", "/job/create", "/db"}
+    assert stopped == []
+    assert held(tmp_path) == before
+    assert [each["id"] for each in clients["read"].get("/api/v1/jobs")] == [job["id"]]
+
+
 def test_roles_are_those_of_the_tokens(clients: dict[str, Client]) -> None:
     for role in ROLES:
-        assert clients[role].ask("GET", "/api/v1/jobs")[0] == 200
+        assert clients[role].ask("GET", "/api/v1/jobs")[0] == (403 if role == "search" else 200)
     path = "/api/v1/configurations"
     for name, value, status in [("generate.max.count", "5", 201), ("plugin.folders", "/tmp", 403),
                                 ("generate.min.score", "${env.HOME}", 403)]:  # fmt: skip
@@ -116,6 +171,36 @@ def test_a_token_that_is_taken_out_is_refused(
     assert "there is no token my-run" in capsys.readouterr().err
     assert main(["token", "a/b", "-D", option]) == 3
     assert main(["token", "ab"]) == 2
+
+
+def test_tokens_are_replaced_while_they_are_asked_for(clients: dict[str, Client], tmp_path: Path) -> None:
+    """Who stands in both files is let in all the time, who stands in none of them never."""
+    clients["read"].server.app.state.gatekeeper._rate._per_second = 0.0
+    file = tmp_path / "tokens"
+    lines = file.read_text().splitlines(keepends=True)
+    texts = ["".join(line for line in lines if "my-run" not in line), "# another\n" + "".join(lines)]
+    ended = threading.Event()
+
+    def asking(who: str) -> set[int]:
+        seen = set()
+        while not ended.is_set():
+            seen.add(clients[who].ask("GET", "/api/v1/jobs")[0])
+        return seen
+
+    with ThreadPoolExecutor(3) as pool:
+        asked = {who: pool.submit(asking, who) for who in ("read", "run", "none")}
+        for number in range(60):
+            part = tmp_path / "part"
+            part.write_text(texts[number % 2])
+            part.replace(file)
+            ended.wait(0.005)
+        ended.set()
+    assert asked["read"].result() == {200}
+    assert asked["none"].result() == {401}
+    assert asked["run"].result() == {200, 401}
+    assert clients["run"].ask("GET", "/api/v1/jobs")[0] == 200
+    file.write_text(texts[0])
+    assert clients["run"].ask("GET", "/api/v1/jobs")[0] == 401
 
 
 def test_the_audit_log_says_who_did_what(clients: dict[str, Client], tmp_path: Path) -> None:
@@ -176,3 +261,20 @@ def test_no_name_leads_out_of_the_folder(client: Client, name: str) -> None:
 
     for path in ("jobs", "seeds", "configurations"):
         assert client.ask("GET", f"/api/v1/{path}/{quote(name, safe='%')}")[0] in (400, 404)
+
+
+def test_lines_of_the_audit_log_are_whole_whatever_stood_there(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    path.write_bytes(b'{"time": "2026-01-01T00:00:00Z", "who": "a serv')  # that was killed, or had no room
+    Audit(path, 1 << 20).note("me", "", "POST", "/x", 201, "y")
+    torn, whole = path.read_bytes().splitlines()
+    assert (torn[-4:], json.loads(whole)["what"]) == (b"serv", "y")
+
+
+def test_servers_that_begin_new_audit_logs_at_once_lose_no_line(tmp_path: Path) -> None:
+    path, number = tmp_path / "audit.log", 300
+    servers = [Audit(path, number * 90) for _ in range(4)]  # which begin one new file, and so keep all lines
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda n: servers[n % 4].note("me", "", "POST", "/x", 201, str(n)), range(number)))
+    lines = [*(tmp_path / "audit.log.1").read_bytes().splitlines(), *path.read_bytes().splitlines()]
+    assert sorted(int(json.loads(line)["what"]) for line in lines) == [*range(number)]

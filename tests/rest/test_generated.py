@@ -74,6 +74,7 @@ def test_no_request_makes_the_server_fail(client: Client) -> None:
     keeper = client.server.app.state.gatekeeper
     with Crawl(keeper.office.conf) as crawl:
         crawl.inject(["http://a.test/"])
+        crawl.index("-all")  # else there is no index to ask, which is the server's fault
     keeper._rate._per_second = 0.0
     keeper.office.children._running = 0  # jobs are refused, after all else was looked at
     statuses: set[int] = set()

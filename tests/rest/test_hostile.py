@@ -10,6 +10,7 @@ import os
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,12 @@ from typing import Any
 import pytest
 
 from nutch2py import Crawl
+from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.rest import rows
+from nutch2py.rest import children, rows
+from nutch2py.rest.children import Spec
 from nutch2py.rest.office import Office
+from nutch2py.rest.refusal import Refusal
 from nutch2py.rest.routes import OPERATIONS
 from nutch2py.rest.streams import MOST
 from nutch2py.rest.tokens import Role, add_token
@@ -61,6 +65,17 @@ def test_no_name_ends_in_a_line_feed(client: Client) -> None:
     assert client.ask("POST", "/api/v1/seeds", {"id": "a\n", "urls": []})[0] == 400
 
 
+@pytest.mark.parametrize("name", ["a%C2%84", "a%20b", "%0D%0A", "a%00", "%F0%9F%98%80", "a" * 300])
+def test_a_part_of_a_path_is_what_the_document_says(client: Client, name: str) -> None:
+    assert client.ask("POST", "/api/v1/configurations", {"id": "x"})[0] == 201
+    for path, method, body in [
+        ("/api/v1/configurations/x/properties/{}", "PUT", {"value": "1"}), ("/config/x/{}", "PUT", {"value": "1"}),
+        ("/api/v1/configurations/x/properties/{}", "GET", None), ("/config/x/{}", "GET", None),
+        ("/job/{}", "GET", None), ("/api/v1/seeds/{}", "DELETE", None),
+    ]:  # fmt: skip
+        assert client.ask(method, path.format(name), body)[0] == 400, path
+
+
 def test_a_form_of_many_fields_is_refused(client: Client) -> None:
     body = b"a=1&" * 100_000
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -71,7 +86,7 @@ def test_a_method_that_a_path_has_not_is_told_which_it_has(client: Client) -> No
     allowed: dict[str, set[str]] = {}
     for one in OPERATIONS:
         path = one.path.replace("{id}", "x").replace("{name}", "y")
-        allowed.setdefault(path, set()).add(one.method)
+        allowed.setdefault(path, set()).update({one.method, "OPTIONS"} if one.shared else {one.method})
     for path, methods in allowed.items():
         if path in ("/job/create", "/admin/stop"):  # also an id of another path
             continue
@@ -80,8 +95,8 @@ def test_a_method_that_a_path_has_not_is_told_which_it_has(client: Client) -> No
         assert (answer.status, told - {"HEAD"}) == (405, methods), path
 
 
-def test_to_ask_for_headers_alone_does_nothing(client: Client) -> None:
-    begun = client.begin(job="crawl", seeds=["http://192.0.2.1/"])
+def test_to_ask_for_headers_alone_does_nothing(client: Client, silent: str) -> None:
+    begun = client.begin(job="crawl", seeds=[silent])
     for path in (f"/job/{begun['id']}/abort", f"/job/{begun['id']}/stop", "/admin/stop?force=true"):
         assert raw(client, "HEAD", path).status == 405
     assert client.get(f"/api/v1/jobs/{begun['id']}")["state"] == "running"
@@ -184,9 +199,9 @@ def test_a_schedule_is_read_once(client: Client, monkeypatch: pytest.MonkeyPatch
     office = client.server.app.state.gatekeeper.office
     office.clock.end()
     client.ask("POST", "/api/v1/schedules", {"id": "a", "cron": "30 4 * * *", "job": CHECK})
-    assert len(office.schedules.current()) == 1
+    assert len(office.schedules.stamped()) == 1
     monkeypatch.setattr("nutch2py.rest.schedules.read", None)
-    assert len(office.schedules.current()) == 1
+    assert len(office.schedules.stamped()) == 1
 
 
 # tokens
@@ -230,9 +245,11 @@ def test_a_token_file_that_cannot_be_read_lets_nobody_in_and_tells_nobody_where_
 # the folder of the server
 
 
-def test_a_full_disk_is_told_and_leaves_nothing_behind(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_told_and_leaves_nothing_behind(
+    client: Client, monkeypatch: pytest.MonkeyPatch, silent: str
+) -> None:
     client.until(client.begin(**CHECK)["id"], "failed")
-    running_one = client.begin(job="crawl", seeds=["http://192.0.2.1/"])
+    running_one = client.begin(job="crawl", seeds=[silent])
     office = client.server.app.state.gatekeeper.office
     before = sorted(office.children.folder.iterdir())
 
@@ -304,11 +321,62 @@ def test_a_job_that_a_killed_server_began_to_make_is_no_job(client: Client, tmp_
     assert Path("/etc/passwd").exists()
 
 
-def test_two_servers_over_one_folder(tmp_path: Path) -> None:
+def test_nobody_sees_a_job_before_it_runs(tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would have ended, then, and be remembered as killed: one more could begin, and its folder be forgotten."""
+    first, second = (Office(settings(tmp_path), local=True).children for _ in range(2))
+    real, seen = children.write, []
+
+    def looking(*given: Any) -> None:
+        real(*given)
+        seen.append([child.state for child in second.all()])
+
+    monkeypatch.setattr(children, "write", looking)
+    job = first.start(
+        Spec(id="", job="crawl", crawl_id="", configuration="", words=["crawl", silent]), Configuration.load()
+    )
+    try:
+        assert seen == [["running"]]
+        assert second.get(job.id).state == "running"
+    finally:
+        assert second.abort(job.id).state == "killed"
+
+
+@pytest.mark.parametrize("name", ["lock", "exit", "asked", "job.json"])
+def test_trouble_of_the_system_is_no_end_of_a_job(
+    tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A server that could open no file for a moment would remember a job as killed, and let one more begin."""
+    jobs = Office(settings(tmp_path, rest_jobs_running="1"), local=True).children
+    spec = Spec(id="", job="crawl", crawl_id="", configuration="", words=["crawl", silent])
+    job = jobs.start(spec, Configuration.load())
+    whole = os.open, Path.read_text, Path.read_bytes
+
+    def without_room(real: Any) -> Any:
+        def opened(path: Any, *given: Any, **more: Any) -> Any:
+            if Path(path).name == name:
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), str(path))
+            return real(path, *given, **more)
+
+        return opened
+
+    with monkeypatch.context() as patched:
+        for owner, member, real in zip((os, Path, Path), ("open", "read_text", "read_bytes"), whole, strict=True):
+            patched.setattr(owner, member, without_room(real))
+        for ask in (lambda: jobs.get(job.id), jobs.all, lambda: jobs.start(spec, Configuration.load())):
+            with suppress(OSError, Refusal):
+                ask()
+    try:
+        assert jobs.get(job.id).state == "running"
+        assert [each.id for each in jobs.all()] == [job.id]
+    finally:
+        assert jobs.abort(job.id).state == "killed"
+
+
+def test_two_servers_over_one_folder(tmp_path: Path, silent: str) -> None:
     conf = settings(tmp_path, rest_jobs_running="3", rest_jobs_keep="1", rest_requests_per_second="0")
     with running(conf) as first, running(conf) as second:
         clients = [Client(first), Client(second)]
-        endless = [{"job": "crawl", "seeds": ["http://192.0.2.1/"], "crawlId": f"c{n}"} for n in range(6)]
+        endless = [{"job": "crawl", "seeds": [silent], "crawlId": f"c{n}"} for n in range(6)]
         with ThreadPoolExecutor(4) as pool:
             begun = list(pool.map(lambda n: clients[n % 2].ask("POST", "/api/v1/jobs", endless[n]), range(6)))
         assert sorted(status for status, _ in begun) == [201] * 3 + [429] * 3

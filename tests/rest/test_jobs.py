@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 
@@ -23,8 +24,12 @@ def test_a_crawl_from_seeds_to_search(client: Client) -> None:
         for step in ("fetch", "parse", "updatedb", "index"):
             client.done(job=step, batchId="round", crawlId="c")
         counted = client.done(job="readdb", crawlId="c")
+        more = {"by": ["host", "depth"], "quantiles": True, "json": True}
+        broken_down = client.done(job="readdb", crawlId="c", most=5, **more)
     output = client.get(f"/api/v1/jobs/{counted['id']}/output")
     assert (output["more"], "status_fetched" in output["text"]) == (False, True)
+    told = json.loads(client.get(f"/api/v1/jobs/{broken_down['id']}/output")["text"].splitlines()[-1])
+    assert ([*told["by"]], "score" in told["quantiles"]) == (["host", "depth"], True)
     figures = client.get("/api/v1/statistics?crawlId=c")["figures"]
     assert figures["status"]["status_fetched"] == 1
     found = client.get("/api/v1/rows?crawlId=c&limit=2")
@@ -75,8 +80,8 @@ def test_a_job_that_is_aborted_is_taken_up_by_the_next_command(client: Client) -
         assert crawl.check() == 0
 
 
-def test_a_job_that_is_stopped_says_so(client: Client) -> None:
-    job = client.begin(job="crawl", seeds=["http://192.0.2.1/"], properties={"fetcher.threads.fetch": "1"})
+def test_a_job_that_is_stopped_says_so(client: Client, silent: str) -> None:
+    job = client.begin(job="crawl", seeds=[silent], properties={"fetcher.threads.fetch": "1"})
     status, stopped = client.ask("POST", f"/api/v1/jobs/{job['id']}/stop")
     assert status == 200
     assert stopped["state"] in ("stopping", "stopped")
@@ -86,10 +91,10 @@ def test_a_job_that_is_stopped_says_so(client: Client) -> None:
     assert client.ask("GET", f"/api/v1/jobs/{job['id']}")[0] == 404
 
 
-def test_a_job_outlives_the_server(tmp_path: Path) -> None:
+def test_a_job_outlives_the_server(tmp_path: Path, silent: str) -> None:
     conf = settings(tmp_path)
     with running(conf) as first:
-        job = Client(first).begin(job="crawl", seeds=["http://192.0.2.1/"], properties={"fetcher.threads.fetch": "1"})
+        job = Client(first).begin(job="crawl", seeds=[silent], properties={"fetcher.threads.fetch": "1"})
         Client(first).until(job["id"], "running")
     with running(conf) as second:
         client = Client(second)
@@ -97,10 +102,10 @@ def test_a_job_outlives_the_server(tmp_path: Path) -> None:
         assert client.ask("POST", f"/api/v1/jobs/{job['id']}/abort")[1]["state"] == "killed"
 
 
-def test_no_more_jobs_run_than_may(tmp_path: Path) -> None:
+def test_no_more_jobs_run_than_may(tmp_path: Path, silent: str) -> None:
     with running(settings(tmp_path, rest_jobs_running="1", rest_jobs_keep="1")) as server:
         client = Client(server)
-        held = client.begin(job="crawl", seeds=["http://192.0.2.1/"])
+        held = client.begin(job="crawl", seeds=[silent])
         status, told = client.ask("POST", "/api/v1/jobs", {"job": "checktable"})
         assert (status, "rest.jobs.running" in told["error"]) == (429, True)
         assert client.ask("DELETE", f"/api/v1/jobs/{held['id']}")[0] == 409

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
+import threading
+import time
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import msgspec
 import pytest
 
-from nutch2py.rest.schedules import only
+from nutch2py.rest.refusal import Refusal
+from nutch2py.rest.schedules import Clock, NewSchedule, Schedules, only
 from tests.rest.conftest import Client, running, settings
 
 DAILY = {"id": "daily", "cron": "30 4 * * *", "job": {"job": "checktable", "crawlId": "c"}}
@@ -32,10 +40,10 @@ def test_what_is_no_time_is_refused(client: Client, cron: str) -> None:
     assert client.ask("POST", "/api/v1/schedules", {**DAILY, "cron": cron})[0] == 400
 
 
-def test_a_job_begins_at_its_time_and_not_beside_itself(client: Client) -> None:
+def test_a_job_begins_at_its_time_and_not_beside_itself(client: Client, silent: str) -> None:
     office = client.server.app.state.gatekeeper.office
     office.clock.end()
-    endless = {"job": "crawl", "seeds": ["http://192.0.2.1/"], "crawlId": "c"}
+    endless = {"job": "crawl", "seeds": [silent], "crawlId": "c"}
     client.ask("POST", "/api/v1/schedules", {**DAILY, "job": endless})
     client.ask("POST", "/api/v1/schedules", {**DAILY, "id": "off", "enabled": False})
     now = datetime.now(UTC)
@@ -51,8 +59,6 @@ def test_a_job_begins_at_its_time_and_not_beside_itself(client: Client) -> None:
 
 
 def test_one_process_begins_them(tmp_path: Path) -> None:
-    import os
-
     first = only(tmp_path / "clock")
     assert first is not None
     assert only(tmp_path / "clock") is None
@@ -78,3 +84,148 @@ def test_events_tell_how_jobs_go(client: Client) -> None:
             states.append(told["state"])
     connection.close()
     assert states[-1] == "failed"
+
+
+# the clock
+
+
+class Kept:
+    """A clock over a folder, that begins nothing but notes what it would; ``alive``, ``begun``: of its last jobs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.schedules = Schedules(folder)
+        self.jobs: list[SimpleNamespace] = []
+        self.missed: list[str] = []
+        self.moment = datetime.now(UTC)
+        self.full = False
+        self.again()
+
+    def again(self) -> None:
+        """Restart the server."""
+        children = SimpleNamespace(all=lambda: self.jobs)
+        self.clock = Clock(self.schedules, children, self.start, lambda _, why: self.missed.append(why))  # type: ignore[arg-type]
+
+    def start(self, _: object, __: str, schedule: str) -> Any:
+        if self.full:
+            raise Refusal(HTTPStatus.TOO_MANY_REQUESTS, "8 jobs run")
+        job = SimpleNamespace(schedule=schedule, begun=round(self.moment.timestamp() * 1000),
+                              state=SimpleNamespace(alive=False))  # fmt: skip
+        self.jobs.append(job)
+        return job
+
+    def store(self, cron: str, **more: Any) -> None:
+        job = {"job": "checktable", "crawlId": "c"}
+        new = msgspec.convert({"id": "s", "cron": cron, "job": job, **more}, NewSchedule)
+        self.schedules.store(new, "me")
+        os.utime(self.schedules.folder / "s.json", (self.moment.timestamp(),) * 2)
+
+    def tick(self, moment: datetime) -> int:
+        self.moment = moment
+        return len(self.clock.tick(moment))
+
+
+NOON = datetime(2026, 10, 25, 12, 0, 30, tzinfo=UTC)
+"""A day whose night is an hour longer in Europe."""
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    made = Kept(tmp_path)
+    made.moment = NOON
+    made.clock.take_over(NOON, NOON)
+    return made
+
+
+def test_what_is_stored_after_its_time_waits_for_the_next(kept: Kept) -> None:
+    kept.moment = NOON + timedelta(hours=1)
+    kept.store("10 12 * * *")
+    assert kept.tick(NOON + timedelta(hours=1, seconds=1)) == 0
+    assert kept.tick(NOON + timedelta(days=1, hours=1)) == 1
+    kept.moment = NOON + timedelta(days=1, hours=3)
+    kept.store("0 14 * * *")  # changed, which is past, too
+    assert kept.tick(NOON + timedelta(days=1, hours=3, seconds=1)) == 0
+    assert kept.tick(NOON + timedelta(days=2, hours=3)) == 1
+    assert kept.missed == []
+
+
+def test_what_nobody_began_is_said_and_not_made_up_for(kept: Kept) -> None:
+    kept.store("0 * * * *")
+    assert kept.tick(NOON + timedelta(hours=1)) == 1
+    kept.again()
+    kept.clock.take_over(NOON + timedelta(hours=1), NOON + timedelta(hours=5, minutes=20))
+    assert kept.tick(NOON + timedelta(hours=5, minutes=20)) == 0
+    assert kept.missed == ["no server ran when it was due: 4 times, first 2026-10-25 14:00Z"]
+    assert kept.tick(NOON + timedelta(hours=6)) == 1
+
+
+def test_a_schedule_that_is_off_has_missed_nothing(kept: Kept) -> None:
+    kept.store("0 * * * *", enabled=False)
+    kept.clock.take_over(NOON, NOON + timedelta(days=9))
+    kept.store("* * * * *")
+    kept.clock.take_over(NOON, NOON + timedelta(days=400))
+    assert kept.missed == ["no server ran when it was due: 1000 or more times, first 2026-10-25 12:01Z"]
+
+
+def test_who_takes_over_begins_what_is_due_just_now_and_nothing_twice(kept: Kept) -> None:
+    """Another server has run since noon: it began the job of 13 o'clock, or died before."""
+    kept.store("0 * * * *")
+    for seconds, began in ((40, True), (25, False)):
+        kept.again()
+        kept.jobs.clear()
+        if began:
+            kept.start(None, "", "s")
+            kept.jobs[0].begun = round((NOON + timedelta(minutes=59, seconds=31)).timestamp() * 1000)
+        moment = NOON + timedelta(minutes=59, seconds=50)  # 13:00:20
+        kept.clock.take_over(moment - timedelta(seconds=seconds), moment)
+        assert kept.tick(moment) == (0 if began else 1)
+        assert kept.tick(moment + timedelta(seconds=1)) == 0
+    assert kept.missed == []
+
+
+def test_a_clock_that_is_set_back(kept: Kept) -> None:
+    kept.store("0 * * * *")
+    assert kept.tick(NOON + timedelta(hours=1)) == 1
+    assert [kept.tick(NOON + timedelta(minutes=minutes)) for minutes in (5, 30, 60, 90)] == [0] * 4
+    assert kept.tick(NOON + timedelta(hours=2)) == 1
+    ahead = NOON + timedelta(days=3000)  # the clock was wrong when the machine began
+    kept.tick(ahead)
+    kept.jobs.clear()  # which bear no time of ours
+    assert kept.tick(NOON + timedelta(hours=2, minutes=1)) == 0
+    assert kept.tick(NOON + timedelta(hours=3)) == 1
+
+
+def test_times_are_those_of_utc_when_the_clocks_of_people_change(kept: Kept) -> None:
+    """Each hour of the long and of the short night has its job once."""
+    kept.store("30 * * * *")
+    for day in (datetime(2026, 10, 24, 12, tzinfo=UTC), datetime(2027, 3, 27, 12, tzinfo=UTC)):
+        kept.again()
+        kept.clock.take_over(day, day)
+        assert sum(kept.tick(day + timedelta(minutes=minute)) for minute in range(24 * 60)) == 24
+
+
+def test_no_room_and_a_job_that_runs_are_said(kept: Kept) -> None:
+    kept.store("0 * * * *")
+    kept.full = True
+    assert kept.tick(NOON + timedelta(hours=1)) == 0
+    kept.full = False
+    assert kept.tick(NOON + timedelta(hours=2)) == 1
+    kept.jobs[0].state.alive = True
+    assert kept.tick(NOON + timedelta(hours=3)) == 0
+    assert kept.missed == ["8 jobs run", "its job before runs still"]
+
+
+def test_a_server_knows_from_the_folder_when_the_last_one_looked(tmp_path: Path) -> None:
+    conf = settings(tmp_path)
+    with running(conf) as first:
+        Client(first).ask("POST", "/api/v1/schedules", {**DAILY, "cron": "* * * * *", "id": "s"})
+    folder = tmp_path / "rest" / "schedules"
+    hours_ago = time.time() - 7200
+    for name in (".clock", "s.json"):
+        (folder / name).touch()
+        os.utime(folder / name, (hours_ago, hours_ago))
+    audit = tmp_path / "rest" / "audit.log"
+    with running(conf):
+        ends = time.monotonic() + 60
+        while "no server ran when it was due: 1" not in audit.read_text():
+            assert time.monotonic() < ends
+            threading.Event().wait(0.05)

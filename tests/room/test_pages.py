@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,6 +15,7 @@ from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 import pytest
+from starlette.routing import Route
 
 from nutch2py.conf import Configuration
 from nutch2py.crawl_reader import CrawlReader
@@ -36,7 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["axe", "chrome"]
 PATHS = (
-    "crawl", "crawl/jobs", "crawl/rounds", "crawl/hosts", f"crawl/host?name={HOST}", "crawl/page",
+    "crawl", "crawl/jobs", "crawl/rounds", "crawl/hosts", f"crawl/host?name={HOST}", "crawl/page", "crawl/new",
+    "crawl/doctor",
     *(f"crawl/page?url=http://{HOST}/p{number}" for number in (3, 7)),
     *(f"crawl/job?id={entries()[number].id}" for number in (0, 3)),
 )  # fmt: skip
@@ -45,6 +48,7 @@ PATHS = (
 @contextmanager
 def serving(conf: Configuration) -> Iterator[str]:
     """Serve the application; give the address of its first page."""
+    conf.set("http.dns.resolver", "system")  # no look of doctor leaves this machine
     with answering(Server(conf, ("127.0.0.1", 0))) as server:
         yield server.url
 
@@ -65,13 +69,15 @@ def text_of(url: str) -> str:
 
 
 def test_as_a_browser_shows_them(chrome: Browser, axe: str, room: str) -> None:
-    """Each page in one of the four views, and the first in all."""
+    """Each page in one of the four views, and the first in all; to make pictures of them, each in all."""
     views = [(path, VIEWS[number % 4]) for number, path in enumerate(PATHS)] + [("crawl", view) for view in VIEWS[1:]]
+    if "NUTCH2PY_SCREENSHOTS" in os.environ:
+        views = [(path, view) for path in PATHS for view in VIEWS]
     for path, (size, scheme) in views:
         with opened(chrome, size, scheme) as page:
             page.goto(room + path)
             page.wait_for_function("() => !document.querySelector('[data-live]') || live.textContent === 'live'")
-            name = path.partition("=")[0].replace("/", "-").replace("?", "-")
+            name = "-".join(re.findall(r"\w+", path.partition("http")[0])) + path[-2:].replace("/", "-")
             save(page, f"{name}-{size}-{scheme}", os.environ.get("NUTCH2PY_SCREENSHOTS"))
             assert page.evaluate(OVERLAPS) == [], path
             assert too_wide(page) == 0, path
@@ -79,6 +85,17 @@ def test_as_a_browser_shows_them(chrome: Browser, axe: str, room: str) -> None:
             assert page.complaints == [], path  # type: ignore[attr-defined]
             assert [url for url in page.asked if not url.startswith(room)] == []  # type: ignore[attr-defined]
             assert page.context.cookies() == []
+
+
+def test_no_page_of_the_room_is_left_out(conf: Configuration) -> None:
+    """What :data:`PATHS` names is looked at in a browser, and its rows are counted; so a new page is to be there."""
+    with answering(Server(conf, ("127.0.0.1", 0))) as server:
+        found = {
+            route.path.strip("/")
+            for route in server.app.routes
+            if isinstance(route, Route) and route.path.startswith("/crawl") and "GET" in (route.methods or ())
+        }
+    assert found - {path.partition("?")[0] for path in PATHS} == {"crawl/room.css", "crawl/room.js", "crawl/events"}
 
 
 def test_they_are_read_without_scripts_and_walked_with_the_keyboard(chrome: Browser, room: str) -> None:

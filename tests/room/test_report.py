@@ -15,8 +15,9 @@ from nutch2py.conf import Configuration
 from nutch2py.fetcher.answer import FailureKind
 from nutch2py.joblog.entry import JobState
 from nutch2py.joblog.overview import Edge, HostFigures, Overview
+from nutch2py.jobs.left_out import LeftOut, Reason
 from nutch2py.room import drawings
-from nutch2py.room.report import State, html, write
+from nutch2py.room.report import State, as_json, html, write
 from nutch2py.room.rounds import left, rate, rounds_of
 from nutch2py.room.sentences import at_a_glance
 from tests.jobs.rows import put
@@ -89,6 +90,18 @@ def test_the_sentences_and_the_values_say_the_same(
     shown = target.read_text("utf-8")
     assert all(f"<p>{sentence}</p>" in shown for sentence in told["sentences"])
     assert not list(tmp_path.glob(".out*"))
+
+
+def test_what_was_left_out_is_told_and_does_no_harm() -> None:
+    hosts = (*((name, 3) for name in HOSTILE), ("<script>ran</script>", 2))
+    state = replace(NOTHING, left_out=[LeftOut(5, Reason("were <i>refused</i>", "http.timeout"), hosts)])
+    shown = html(state)
+    assert "were &lt;i&gt;refused&lt;/i&gt;" in shown
+    assert "http.timeout" in shown
+    assert "<script" not in shown
+    assert as_json(state)["left_out"] == [
+        {"number": 5, "what": "were <i>refused</i>", "decides": "http.timeout", "hosts": dict(hosts)}
+    ]
 
 
 @pytest.mark.parametrize(

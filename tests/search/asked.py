@@ -161,8 +161,8 @@ QUERIES = {
 
 
 def documents():
-    """Yield the pages as documents, alike in all but their texts."""
-    for name, (lang, title, content) in PAGES.items():
+    """Yield the pages as documents, alike in all but their texts and dates."""
+    for number, (name, (lang, title, content)) in enumerate(PAGES.items()):
         host = f"{lang.lower()}.example.org"
         yield doc(
             f"org.example.{lang.lower()}:http/{name}",
@@ -172,7 +172,7 @@ def documents():
             content=f"{content} {_FILLER[lang]}",
             lang=lang.partition("-")[0],
             type="text/html",
-            tstamp="2026-01-01T00:00:00Z",
+            tstamp=f"202{number % 4}-0{number % 9 + 1}-01T00:00:00Z",
         )
 
 

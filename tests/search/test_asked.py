@@ -1,15 +1,23 @@
 """One suite of queries in five languages, with the order of named pages, for every index."""
 
+import itertools
+import json
+import re
+from datetime import datetime
+
 import pytest
 
 from nutch2py.conf import Configuration
-from nutch2py.errors import ConfigurationError
+from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
-from nutch2py.search.plan import Rules
+from nutch2py.search.collapse import NO_SKETCHES
+from nutch2py.search.freshness import Aging
+from nutch2py.search.plan import Narrowed, Rules
 from nutch2py.search.search import search
 from nutch2py.search.search_backends import backend
+from tests.conftest import ROOT
 from tests.indexer.delivery_suite import write
-from tests.search.asked import PAGES, QUERIES, documents, wrong
+from tests.search.asked import PAGES, QUERIES, documents, name_of, wrong
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +63,13 @@ def in_opensearch(opensearch_server):
     return written(opensearch_server, elastic_host=opensearch_server.url, plugin_includes="indexer-elastic")
 
 
+BEGINNINGS = (
+    "cra", "Pyth", "the da", "engine sea", "in", "ca", "caf", "naï", "Hä", "Haus", "gär", "Buc", "软", "軟", "资料",
+    "自由软", "数据", "crawlers of the we", "デー", "検", "東京", "x", "xyz", "none such",
+    'title:"', "(", "robots.t", "a*", "-",
+)  # fmt: skip
+
+
 def agrees(conf, embedded):
     """Check that an index finds what the suite says, and what the embedded index finds, in the same order."""
     index, own = backend(conf), backend(embedded)
@@ -62,11 +77,20 @@ def agrees(conf, embedded):
     for query in QUERIES:
         one, other = ([*map(shown, each.search(query, {}, 0, 100).hits)] for each in (index, own))
         assert sorted(one) == sorted(other), query
-        assert ordered(index, query) == ordered(own, query), query
+        assert ordered(index.search(query, {}, 0, 100).hits) == ordered(own.search(query, {}, 0, 100).hits), query
     filters = {"lang": "zh", "host": "zh-tw.example.org"}
     for query in ("软件", "博客", "数据库"):
         assert index.search(query, filters, 0, 10).total == own.search(query, filters, 0, 10).total > 0
-        assert index.facets(query, {}) == own.facets(query, {})
+        for narrower in ({}, {"host": "zh-tw.example.org"}, {"date": "2021"}, {"date": "2021-02", "lang": "zh"}):
+            assert index.facets(query, narrower) == own.facets(query, narrower)
+    ages_alike(index, own)
+    collapses_alike(index, own)
+    for typed in BEGINNINGS:
+        one, other = index.suggest(typed), own.suggest(typed)
+        assert sorted(one.queries) == sorted(other.queries), typed
+        assert sorted(one.pages) == sorted(other.pages), typed
+    assert index.suggest("crawlers of the we").queries == ["crawlers of the web"]
+    assert index.suggest("软").queries[0] == "软件"
     for query in ("crawlr", "tutoriol python"):
         assert index.corrected(query) == own.corrected(query) != ""
     key = index.search("crawler", {}, 0, 1).hits[0].id
@@ -77,13 +101,69 @@ def agrees(conf, embedded):
     assert index.count() == own.count() == len(PAGES)
 
 
+def ages_alike(index, own):
+    """Check that newer pages gain by the one formula, whatever the half-life."""
+    dates = {document.id: int(datetime.fromisoformat(document.get("tstamp")).timestamp()) for document in documents()}
+    for query, days in itertools.product(("软件", "index", "haus OR garten"), (0.001, 30, 700, 36_500)):
+        fresh, _ = Aging(Configuration()).at(days)
+        plain = {hit.id: hit.score for hit in index.walk(query, Narrowed(half_life=0.0), 0, 100)[0].hits}
+        assert len(plain) > 1
+        result, _ = index.walk(query, Narrowed(half_life=days), 0, 100)
+        for hit in result.hits:
+            assert hit.score == pytest.approx(plain[hit.id] * fresh.factor(dates[hit.id]), rel=0.002), (query, days)
+        assert ordered(result.hits) == ordered(own.walk(query, Narrowed(half_life=days), 0, 100)[0].hits)
+        walked, cursor = [], "*"
+        while cursor:
+            result, cursor = index.walk(query, Narrowed(half_life=days), 0, 2, cursor)
+            walked += [hit.id for hit in result.hits]
+        assert sorted(walked) == sorted(plain), (query, days)
+
+
+def collapses_alike(index, own):
+    """Check that hits have the same sketches everywhere, that these can be left out, and hosts collapsed."""
+    plain = index.walk("index", Narrowed(), 0, 100)[0]
+    sketches = {hit.id: hit.near for hit in plain.hits}
+    assert sketches == {hit.id: hit.near for hit in own.walk("index", Narrowed(), 0, 100)[0].hits}
+    assert all(sketches.values())
+    for left_out in sketches:
+        rest = index.walk("index", Narrowed(without=(sketches[left_out],)), 0, 100)[0]
+        assert (rest.total, {hit.id for hit in rest.hits}) == (plain.total - 1, sketches.keys() - {left_out})
+    for by in ("host", "near"):
+        one, other = (each.walk("软件 OR index", Narrowed(collapse=by), 0, 10)[0] for each in (index, own))
+        assert [(hit.id, hit.more) for hit in one.hits] == [(hit.id, hit.more) for hit in other.hits]
+        assert (one.total, one.shown, one.note) == (other.total, other.shown, other.note)
+
+
+def follows_files_alike(conf, embedded, folder):
+    """Check that synonyms, stop words and the grain of queries count in every index."""
+    (folder / "synonyms.txt").write_text("zoo, 软件\nweb crawler, Suchmaschine, 検索", encoding="utf-8")
+    (folder / "little.txt").write_text("please", encoding="utf-8")
+    both = []
+    for each in (conf, embedded):
+        changed = each.copy()
+        changed.set("index.synonyms.file", str(folder / "synonyms.txt"))
+        changed.set("index.stopwords.file", str(folder / "little.txt"))
+        changed.set("index.chinese.queries", "fine")
+        both.append(backend(changed))
+    found = {}
+    for query in ("zoo", "please zoo", "軟體", "web crawler", "検索", "suchmaschinen", "金融危机", "什么是博客"):
+        one, other = ({name_of(hit.id) for hit in index.search(query, {}, 0, 100).hits} for index in both)
+        assert one == other
+        found[query] = one
+    assert found["zoo"] == found["please zoo"] == {"snake", "ruanjian", "yingjian", "ruanti-tw"} == found["軟體"]
+    assert (
+        {"crawler", "suche", "kensaku", "jidousha"} <= found["web crawler"] == found["検索"] == found["suchmaschinen"]
+    )
+    assert found["金融危机"] == {"jingrong", "yinhang"}
+    assert found["什么是博客"] == {"boke", "buluoge-tw"}
+
+
 def shown(hit):
     return hit.id, hit.title.marked("<", ">"), hit.snippet.marked("<", ">")
 
 
-def ordered(index, query):
+def ordered(hits):
     """Return the names of the hits; those of one score, to one part in fifty, in the order of names."""
-    hits = index.search(query, {}, 0, 100).hits
     groups = []
     for hit in hits:
         if groups and hit.score > groups[-1][0] * 0.98:
@@ -93,14 +173,55 @@ def ordered(index, query):
     return [sorted(names) for _, names in groups]
 
 
+def test_the_embedded_index_follows_files_of_words(embedded, tmp_path):
+    follows_files_alike(embedded, embedded, tmp_path)
+
+
 @pytest.mark.server("solr_server")
-def test_solr_finds_the_same_pages_in_the_same_order(in_solr, embedded):
+def test_solr_finds_the_same_pages_in_the_same_order(in_solr, embedded, tmp_path):
     agrees(in_solr, embedded)
+    follows_files_alike(in_solr, embedded, tmp_path)
 
 
 @pytest.mark.server("opensearch_server")
-def test_opensearch_finds_the_same_pages_in_the_same_order(in_opensearch, embedded):
+def test_opensearch_finds_the_same_pages_in_the_same_order(in_opensearch, embedded, tmp_path):
     agrees(in_opensearch, embedded)
+    follows_files_alike(in_opensearch, embedded, tmp_path)
+
+
+def finds_without_sketches(conf):
+    """Check that an index made before there were sketches takes documents, is asked, and says what it cannot."""
+    assert write(conf, *documents()) == 0
+    found, _ = backend(conf).walk("index", Narrowed(collapse="near", half_life=30.0), 0, 10)
+    assert (len(found.hits), found.note) == (found.total, NO_SKETCHES)
+    assert backend(conf).walk("index", Narrowed(collapse="host"), 0, 10)[0].note == ""
+
+
+@pytest.mark.server("solr_server")
+def test_a_collection_made_before_there_were_sketches_is_searched(solr_server):
+    solr_server.start()
+    solr_server.configset("before", lambda schema: re.sub(r'  <dynamicField name="terms_facet_\*".*\n', "", schema))
+    url = solr_server.core("before", "before")
+    try:
+        finds_without_sketches(
+            Configuration.load(overrides={"solr.server.url": url, "plugin.includes": "indexer-solr"})
+        )
+    finally:
+        solr_server.unload("before")
+
+
+@pytest.mark.server("opensearch_server")
+@pytest.mark.parametrize("dynamic", ["strict", "false"])
+def test_an_index_made_before_there_were_sketches_is_searched(opensearch_server, dynamic):
+    opensearch_server.start()
+    made = json.loads((ROOT / "schema" / "elastic" / "index.json").read_text(encoding="utf-8"))
+    del made["mappings"]["properties"]["terms_facet_near"]
+    opensearch_server.call("PUT", f"before-{dynamic}", {**made, "mappings": {**made["mappings"], "dynamic": dynamic}})
+    given = {"elastic.host": opensearch_server.url, "elastic.index": f"before-{dynamic}"}
+    try:
+        finds_without_sketches(Configuration.load(overrides={**given, "plugin.includes": "indexer-elastic"}))
+    finally:
+        opensearch_server.call("DELETE", f"before-{dynamic}")
 
 
 def test_words_in_another_script_are_marked_where_they_stand(embedded):
@@ -111,12 +232,42 @@ def test_words_in_another_script_are_marked_where_they_stand(embedded):
 
 
 @pytest.mark.parametrize(
+    ("pages", "queries", "query", "found"),
+    [
+        ("fine", "coarse", "奥运", ["aoyun"]),
+        ("coarse", "coarse", "奥运", []),
+        ("fine", "coarse", "金融危机", ["jingrong"]),
+        ("fine", "fine", "金融危机", ["jingrong", "yinhang"]),
+        ("coarse", "fine", "北京奥运会", ["aoyun"]),
+    ],
+)
+def test_how_finely_chinese_is_cut_is_a_setting_of_pages_and_of_queries(tmp_path, pages, queries, query, found):
+    given = {"index.embedded.path": str(tmp_path / "index"), "index.chinese.pages": pages}
+    conf = Configuration.load(overrides={**given, "index.chinese.queries": queries})
+    writer = EmbeddedIndexWriter(conf)
+    writer.open(conf, {})
+    for document in documents():
+        if document.get("lang") == "zh":
+            writer.write(document)
+    writer.close()
+    hits = search(conf, query).hits
+    assert [name_of(hit.id) for hit in hits] == found
+    assert all(hit.title.marks or hit.snippet.marks for hit in hits)
+    other = Configuration.load(overrides={**given, "index.chinese.pages": "coarse" if pages == "fine" else "fine"})
+    with pytest.raises(IndexingError, match="another text analysis"):
+        search(other, query)
+    with pytest.raises(ConfigurationError, match=r"index\.chinese\.queries"):
+        search(Configuration.load(overrides={**given, "index.chinese.queries": "middling"}), query)
+
+
+@pytest.mark.parametrize(
     ("minimum", "least"),
     [
         ("100%", [1, 2, 4, 8]),
         ("2", [1, 2, 2, 2]),
         ("2<50%", [1, 2, 2, 4]),
         ("3<75%", [1, 2, 3, 6]),
+        ("3 < 75%  5<2", [1, 2, 3, 2]),
         ("0", [1, 1, 1, 1]),
     ],
 )
@@ -125,10 +276,15 @@ def test_how_many_words_must_be_there_is_a_setting(minimum, least):
     assert [rules.least(words) for words in (1, 2, 4, 8)] == least
 
 
-@pytest.mark.parametrize("minimum", ["most", "101%", "2<", "-1"])
+@pytest.mark.parametrize("minimum", ["most", "101%", "2<", "-1", "3<75% 5<"])
 def test_a_minimum_that_says_nothing_is_refused(minimum):
     with pytest.raises(ConfigurationError, match=r"index\.search\.minimum"):
         Rules.of(Configuration({"index.search.minimum": minimum}))
+
+
+def test_a_question_finds_pages_that_have_few_of_its_words(embedded):
+    query = "where can somebody who moved find reports warning whether the weather changes"
+    assert search(embedded, query).hits[0].title.text == "Weather report"
 
 
 def test_of_many_words_one_may_be_missing_unless_all_are_asked_for(embedded):

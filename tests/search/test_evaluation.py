@@ -16,6 +16,8 @@ from nutch2py.search import search_backends as backends
 from nutch2py.search.measures import (
     Gain,
     Judgement,
+    agreed,
+    ceiling,
     gain,
     mean,
     ndcg,
@@ -67,6 +69,32 @@ def test_files(tmp_path):
     assert read_judgements(tmp_path / "j") == {"first": {"http://a/": (1.0, 1.0), "http://b/": (0.5, 0.3)}}
 
 
+def test_several_judges_are_heard(tmp_path):
+    lines = ["http://a/\t1\t1", "http://a/\t1\t.3", "http://a/\t0\t.3", "http://b/\t1", "http://b/\t.1"]
+    (tmp_path / "j").write_text("".join(f"q\t{line}\n" for line in lines))
+    assert read_judgements(tmp_path / "j") == {"q": {"http://a/": (1.0, 0.3), "http://b/": (0.1, 0.3)}}
+    assert agreed([Judgement(r) for r in (0, 1, 0.5, 1, 1)]) == Judgement(1)
+
+
+def test_each_judge_may_have_a_file(tmp_path):
+    for name, relevance in (("one", 1), ("two", 0.1), ("three", 0.1)):
+        (tmp_path / name).write_text(f"q\thttp://a/\t{relevance}\n")
+    paths = [tmp_path / name for name in ("one", "two", "three")]
+    assert read_judgements(*paths) == {"q": {"http://a/": (0.1, 0.3)}}
+    (tmp_path / "three").write_text("q\n")
+    with pytest.raises(InputError, match="three:1"):
+        read_judgements(*paths)
+
+
+def test_the_ceiling_is_the_best_order_of_each_measure():
+    known = {"a": Judgement(0.5, 1), "b": Judgement(1, 0.3), "c": Judgement(0.1, 1)}
+    best = ceiling(known, 5)
+    assert best.precision == {5: 2 / 5}
+    assert best.quality == pytest.approx(0.5 + 0.3 * 4 / 5 + 0.1 * 3 / 5)
+    assert (best.ndcg, best.reciprocal_rank, best.unjudged) == (1.0, 1.0, 0.0)
+    assert ceiling({}, 5).quality == 0.0
+
+
 @pytest.mark.parametrize("line", ["q\tu", "q\tu\tx\t1", "q\tu\t2\t1", "q\tu\t1\t1\t1", "q", "q\tu\t\t\t# text"])
 def test_a_wrong_line_is_named(tmp_path, line):
     (tmp_path / "j").write_text(f"# c\n{line}\n")
@@ -80,11 +108,13 @@ def test_missing_files_are_named(tmp_path):
 
 
 def test_the_table_has_a_line_a_query_and_the_mean():
-    lines = table({"a|b": score(["u"], {"u": Judgement(1, 1)})}).splitlines()
+    found = score(["u"], {"u": Judgement(1, 1)})
+    lines = table({"a|b": found}, found).splitlines()
     assert lines[0] == "| query | P@5 | P@10 | P@20 | quality | nDCG | MRR | unjudged |"
     assert lines[2:] == [
         "| a b | 0.200 | 0.100 | 0.050 | 1.000 | 1.000 | 1.000 | 0 |",
         "| **mean** | 0.200 | 0.100 | 0.050 | 1.000 | 1.000 | 1.000 | 0 |",
+        "| **ceiling** | 0.200 | 0.100 | 0.050 | 1.000 | 1.000 | 1.000 | 0 |",
     ]
 
 
@@ -107,6 +137,7 @@ def test_the_command(conf, tmp_path, capsys):
         "unjudged": 1.0,
     }  # fmt: skip
     assert found["mean"]["reciprocal_rank"] == 0.5
+    assert found["ceiling"]["precision"]["5"] == 0.1
     assert main(arguments) == 0
     assert "| **mean** |" in capsys.readouterr().out
     (line,) = pool.read_text().splitlines()

@@ -10,6 +10,7 @@ from nutch2py.search.search import search, search_backend
 from nutch2py.search.solr_search import solr_search
 from tests.indexer.delivery_suite import page_doc, write
 from tests.indexer.test_solr import settings
+from tests.services import ROOT
 
 
 def ids(*numbers):
@@ -106,6 +107,36 @@ def test_queries_of_nutch_2_applications_are_answered(searched, query, found):
     assert set(searched.ids(query)) == set(ids(*found))
 
 
+@pytest.mark.parametrize(
+    ("query", "operator", "found"),
+    [
+        ("text:engine text:奥运会", "OR", {4, 10}),
+        ('text:"named nutch"', "OR", {2, 3}),
+        ('text:"博鳌亚洲论坛"', "OR", {14}),  # a word that userdict.txt puts together, among others
+        ("text:(home engine)", "AND", {4}),  # one word in content, the other in an anchor
+        ("home engine example", "AND", {4}),
+        ("美国总统", "AND", {11}),
+        ("text:crawl*", "OR", {1, 2, 3}),
+        ("text:nutsh~1 AND lang:en", "OR", {1, 2, 3, 4}),
+        ("text:nutch^2 -text:named", "OR", {1, 4}),
+        ("nutch NOT (named OR naive)", "OR", {4}),
+        ("+engine +(about OR crawler)", "OR", {4}),
+        ("*:* AND NOT lang:*", "OR", {20, 21, 22}),
+        ("content:/hom[ea]/ OR title:[opel TO opera]", "OR", {4}),
+    ],
+)
+def test_text_stands_for_all_of_a_page_in_lucenes_syntax(searched, query, operator, found):
+    assert set(searched.ids(query, **{"q.op": operator})) == set(ids(*found))
+
+
+def test_the_user_dictionary_makes_one_word_of_several():
+    """Of several words behind ``=>`` a graph would come, and text_general does without flattenGraph."""
+    lines = (ROOT / "schema" / "solr" / "conf" / "userdict.txt").read_text(encoding="utf-8").splitlines()
+    rules = [line.split("=>") for line in lines if line and not line.startswith("#")]
+    assert rules
+    assert all(len(rule) == 2 and not {*" ,"} & {*rule[1].strip()} for rule in rules)
+
+
 def test_relevance_is_multiplied_by_pagerank_and_opic(searched):
     def scores(**parameters):
         answer = searched.select("weighted words", handler="nutch", **parameters)
@@ -120,8 +151,8 @@ def test_relevance_is_multiplied_by_pagerank_and_opic(searched):
     assert list(scores(pagerank_power=0.5, opic_power=1)) == ids(21, 22, 20)
     assert list(scores(pagerank_power=0, opic_power=1)) == ids(21, 20, 22)
     usual = scores()
-    assert usual[ids(22)[0]] == pytest.approx(base * 10**0.02)  # its PageRank
-    assert usual[ids(21)[0]] == pytest.approx(base * 4**0.02)  # its OPIC
+    assert usual[ids(22)[0]] == pytest.approx(base * 10**0.35)  # its PageRank
+    assert usual[ids(21)[0]] == pytest.approx(base)  # whatever its OPIC
 
 
 def test_pagerank_can_be_set_without_sending_the_document_again(searched):

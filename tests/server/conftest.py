@@ -44,9 +44,10 @@ def fill(conf):
             writers.write(_made(100 + number, url, host=host, title=title, content=text, lang=lang,
                                 type=[kind, *kind.split("/")], pagerank="2.0", **cache))  # fmt: skip
         for number in range(30):
-            text = "hay " * (number + 1)
-            writers.write(_made(number, f"http://hay.org/{number}", host="hay.org", title=f"Hay {number}", content=text,
-                                lang="en", type=["text/html", "text", "html"], pagerank="1.0"))  # fmt: skip
+            text, folder = "hay " * (number + 1), ("a/0", "b/1", "a/2", "b/0", "a/1", "b/2")[number % 6]
+            url, kinds = f"http://hay.org/{folder}/{number}", ["text/html", "text", "html"]
+            writers.write(_made(number, url, host="hay.org", title=f"Hay {number}", content=text, lang="en",
+                                type=kinds, pagerank="1.0"))  # fmt: skip
         writers.commit()
 
 

@@ -3,8 +3,10 @@
 import asyncio
 import json
 import re
+import socket
 import subprocess
 import sys
+import threading
 from urllib.parse import urlencode
 
 import pytest
@@ -16,8 +18,9 @@ from tests.server.conftest import fill, running
 from tests.server.test_serve import get
 
 GUIDE = (ROOT / "docs" / "search-api.md").read_text(encoding="utf-8")
-ANSWER = {"query", "total", "start", "millis", "hits", "facets", "cursor", "meant"}
-HIT = {"id", "url", "title", "titleHtml", "snippet", "snippetHtml", "score", "host", "lang", "types", "date", "fields"}
+ANSWER = {"query", "total", "start", "millis", "hits", "facets", "cursor", "meant", "note"}
+HIT = {"id", "url", "title", "titleHtml", "snippet", "snippetHtml", "score", "host", "lang", "types", "date", "fields",
+       "more", "others"}  # fmt: skip
 
 
 def address_of(server):
@@ -43,12 +46,28 @@ def test_every_name_is_there_and_lists_are_lists(either):
     assert raw(either, q="nedle")[1]["meant"] == "needle"
 
 
+def test_folders_and_dates_narrow_step_by_step(either):
+    def counted(**narrower):
+        found = raw(either, q="hay", facets="path,date", rows=0, **narrower)[1]["facets"]
+        return {name: [(each["value"], each["count"]) for each in values] for name, values in found.items()}
+
+    assert counted() == {"path": [("hay.org/a/", 15), ("hay.org/b/", 15)], "date": [("2026", 30)]}
+    within = [(f"hay.org/a/{folder}/", 5) for folder in range(3)]
+    assert counted(path="hay.org/a/", date="2026") == {
+        "path": [("hay.org/a/", 15), *within], "date": [("2026", 15), ("2026-01", 15)],
+    }  # fmt: skip
+    assert counted(path="hay.org/a/1/", date="2026-01") == {"path": [("hay.org/a/1/", 5)], "date": [("2026-01", 5)]}
+    assert counted(path="hay.org/c/") == {"path": [], "date": []}
+    assert raw(either, q="needle", facets="path")[1]["facets"] == {"path": []}  # of two hosts
+
+
 def test_a_cursor_gives_every_hit_once(either):
     client = SearchClient(address_of(either))
     at_once = [hit.id for hit in client.search("hay", rows=100).hits]
     assert len(at_once) == 30
     for rows in (7, 10, 30, 100):
         assert [hit.id for hit in client.walk("hay", rows=rows)] == at_once
+        assert [hit.id for hit in client.walk("hay", rows=rows, freshness=30)] == at_once  # all are of one day
     assert sorted(hit.id for hit in client.walk("hay", rows=7, sort="date")) == sorted(at_once)
     assert client.search("hay", start=28).hits[-1].id == at_once[-1]
     assert client.search("hay", start=28).cursor is None
@@ -64,12 +83,38 @@ def test_hits_can_be_narrowed_and_collapsed(either):
     assert len(client.search("needle OR hay", collapse="host", start=2, rows=5).hits) == 1
 
 
+def test_nearly_the_same_pages_are_one_that_names_the_others(either):
+    client = SearchClient(address_of(either))
+    for options in ({}, {"sort": "date"}, {"freshness": 30}, {"rows": 1}):
+        found = client.search("needle OR hay", collapse="near", facets="host", **options)
+        hay = [hit for hit in found.hits if hit.host == "hay.org"]
+        assert [(hit.more, len(hit.others)) for hit in hay] == ([(29, 10)] if hay else [])
+        assert {url.split("/")[2] for hit in hay for url in hit.others} <= {"hay.org"}
+        assert (found.total, found.note, found.facets["host"][0].count) == (34, "", 30)
+        assert len(found.hits) == options.get("rows", 5)
+    assert [hit.more for hit in client.search("hay", collapse="near", path="hay.org/a/").hits] == [14]
+    assert client.search("needle OR hay", collapse="near", start=5).hits == []
+    assert len(client.search("needle OR hay", collapse="none").hits) == 10
+
+
+def test_what_may_be_meant_is_told_by_type(either):
+    found = SearchClient(address_of(either)).suggest("plain nee")
+    assert (found.query, found.queries) == ("plain nee", ["plain needle"])
+    assert [(page.title, page.url) for page in found.pages] == [("Plain needle", "http://b.org/plain")]
+    assert asyncio.run(AsyncSearchClient(address_of(either)).suggest("xyzzy")).queries == []
+    for arguments in ({}, {"q": "x" * 1001}, {"q": "nee", "rows": 3}):
+        answer, _ = get(either, f"/api/v1/suggest?{urlencode(arguments)}")
+        assert answer.status == 400
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
         {"rows": "many"}, {"rows": 101}, {"start": -1}, {"start": 100_001}, {"sort": "colour"}, {"collapse": "digest"},
         {"facets": "colour"}, {"cursor": "*", "start": 1}, {"cursor": "*", "collapse": "host"}, {"cursor": "?!"},
-        {"page": 2}, {"q": "x" * 1001},
+        {"cursor": "*", "collapse": "near", "facets": "host"},
+        {"page": 2}, {"q": "x" * 1001}, {"freshness": -1}, {"freshness": "nan"}, {"freshness": 36_501},
+        {"freshness": "soon"}, {"freshness": 30, "cursor": "7"},
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told(either, wrong):
@@ -96,8 +141,34 @@ def test_the_client_tells_what_went_wrong(server):
     assert refused.value.status == 400
     with pytest.raises(SearchError, match="is no result of a search"):
         SearchClient(f"{address_of(server)}/search.json?").search("needle")
-    with pytest.raises(SearchError, match="does not answer"):
-        SearchClient("http://127.0.0.1:1").search("needle")
+    for address in ("http://127.0.0.1:1", "nowhere", "http://127.0.0.1:port", "http://[", "ftp://127.0.0.1"):
+        with pytest.raises(SearchError, match="does not answer"):
+            SearchClient(address).search("needle")
+
+
+ODD = [b"", b"no\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{}", b"HTTP/1.1 500 No\r\n\r\n<p>",
+       b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n\xff{}", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]",
+       b"HTTP/1.1 429 No\r\nRetry-After: soon\r\nContent-Length: 999\r\n\r\n{",
+       b"HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\n[]"]  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", ODD)
+def test_whatever_a_server_answers_is_an_error_of_the_search(answer):
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def say():
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(10_000)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=say)
+        thread.start()
+        with pytest.raises(SearchError) as told:
+            SearchClient(f"http://127.0.0.1:{listening.getsockname()[1]}").search("needle")
+        thread.join()
+    assert told.value.status in (0, 401, 429, 500)
+    assert told.value.after is None
 
 
 @pytest.mark.parametrize(("origins", "told"), [("", None), ("*", "*"), ("https://a.example", "https://a.example")])

@@ -16,6 +16,15 @@ def test_hits_are_marked_and_escaped(either):
     assert "<script>" not in body
 
 
+def test_a_hit_leads_to_its_page_in_the_control_room(either):
+    _, body = ask(either, q="trap")
+    link = '<a href="/crawl/page?url=http%3A%2F%2Fa.org%2Fevil">in the crawl</a>'
+    assert link in body
+    answer, body = get(either, "/crawl/page?url=http%3A%2F%2Fa.org%2Fevil")
+    assert answer.status == 200
+    assert "http://a.org/evil" in body
+
+
 def test_a_query_is_escaped(either):
     _, body = ask(either, q='"><script>alert(1)</script>')
     assert "<script>" not in body
@@ -86,6 +95,39 @@ def test_a_score_is_explained_and_a_document_that_is_not_found_has_none(either):
     assert "pagerank" in body
     assert get(either, f"/explain?{urlencode({'q': 'hay', 'id': key})}")[0].status == 404
     assert get(either, f"/explain?{urlencode({'q': 'needle', 'id': 'no such'})}")[0].status == 404
+
+
+def test_words_and_titles_are_suggested(either):
+    def suggested(typed):
+        answer, body = get(either, f"/suggest?{urlencode({'q': typed})}")
+        assert answer.status == 200
+        return json.loads(body)
+
+    asked, texts, kinds, addresses = suggested("nee")
+    assert (asked, texts[0], kinds[0]) == ("nee", "needle", "")
+    assert addresses[0] == f"{either.url}?q=needle"
+    assert ("Plain needle", "page", "http://b.org/plain") in [*zip(texts, kinds, addresses, strict=True)]
+    assert suggested("plain nee")[1][0] == "plain needle"
+    assert suggested("Hay ne")[1] == []  # nothing has both
+    assert "北京" in " ".join(suggested("北")[1])
+    for typed in (
+        "",
+        "n",
+        " ",
+        '"',
+        "-",
+        "title:",
+        "((",
+        "a" * 900,
+        "\x00",
+        "xyzzy",
+        "NOT",
+        "\u202e",
+        "%",
+        "a* OR *",
+        "needle~",
+    ):
+        assert suggested(typed)[1] == []
 
 
 @pytest.mark.parametrize(("query", "meant"), [("nedle", "needle"), ("plein needle", "plain needle")])

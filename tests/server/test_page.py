@@ -35,7 +35,7 @@ def test_every_word_is_there_in_every_language_with_the_same_values():
 def test_the_browser_chooses_the_language(server, accepted, shown):
     answer, body = get(server, "/", **{"Accept-Language": accepted})
     assert shown in body
-    assert answer.headers["Vary"] == "Accept-Language"
+    assert answer.headers["Vary"] == "Accept-Language, Authorization"
 
 
 def test_properties_say_how_the_page_looks(server, tmp_path):
@@ -63,6 +63,13 @@ def test_properties_say_how_the_page_looks(server, tmp_path):
         ("page.templates", "/no/such"),
         ("page.logo", "no.svg"),
         ("cors.origins", "a.org"),
+        ("cors.origins", "null"),
+        ("cors.origins", "https://a.org/path"),
+        ("cors.origins", "https://a.org:x"),
+        ("cors.origins", "https://a.org:99999"),
+        ("cors.origins", "https://a:b:c"),
+        ("cors.origins", "https://[::1"),
+        ("cors.origins", "https://*.a.org"),
     ],
 )
 def test_a_look_that_cannot_be_is_refused(conf, name, value):
@@ -81,26 +88,6 @@ def suggested(server, typed, **headers):
     answer, body = get(server, f"/suggest?{urlencode({'q': typed})}", **headers)
     assert answer.status == 200
     return answer, json.loads(body)
-
-
-def test_words_and_titles_are_suggested(server):
-    _, (asked, texts, kinds, addresses) = suggested(server, "nee")
-    assert (asked, texts[0], kinds[0]) == ("nee", "needle", "")
-    assert addresses[0] == f"{server.url}?q=needle"
-    assert ("Plain needle", "page", "http://b.org/plain") in [*zip(texts, kinds, addresses, strict=True)]
-    assert suggested(server, "plain nee")[1][1][0] == "plain needle"
-    assert suggested(server, "Hay ne")[1][1] == []  # nothing has both
-
-
-@pytest.mark.parametrize(
-    "typed", ["", "n", " ", '"', "-", "title:", "((", "a" * 900, "\x00", "xyzzy", "NOT", "\u202e", "%"]
-)
-def test_whatever_is_typed_may_have_no_suggestion(server, typed):
-    assert suggested(server, typed)[1][1] == []
-
-
-def test_chinese_is_suggested_from_its_first_character(server):
-    assert "北京" in " ".join(suggested(server, "北")[1][1])
 
 
 def test_other_sites_may_ask_when_a_property_says_so(server):
@@ -125,6 +112,30 @@ def test_a_browser_learns_how_to_search(server):
     assert urls["text/html"] == f"{server.url}?q={{searchTerms}}"
     path = urls["application/x-suggestions+json"].removeprefix(server.url.rstrip("/")).replace("{searchTerms}", "nee")
     assert json.loads(get(server, path)[1])[0] == "nee"
+
+
+@pytest.mark.parametrize("name", ["", 'Sea & Sand <of the> "Very" Long Name ' * 40, "搜索" * 20])
+def test_what_a_browser_learns_is_as_opensearch_has_it(server, name):
+    """What the specification (1.1, draft 6) says of each element, and that templates can be filled in."""
+    server.conf.set("search.page.name", name)
+    server.conf.set("search.page.address", "https://search.example.org/a&b")
+    with running(server.conf) as made:
+        answer, body = get(made, "/opensearch.xml")
+    assert answer.headers["Content-Type"] == "application/opensearchdescription+xml"
+    root = ElementTree.fromstring(body)
+    space = "{http://a9.com/-/spec/opensearch/1.1/}"
+    assert root.tag == f"{space}OpenSearchDescription"
+    texts = {each.tag.removeprefix(space): each.text or "" for each in root if each.tag != f"{space}Url"}
+    longest = {"ShortName": 16, "LongName": 48, "Description": 1024}
+    for element, most in longest.items():
+        assert 0 < len(texts[element]) <= most
+    assert texts["InputEncoding"] == texts["OutputEncoding"] == "UTF-8"
+    assert texts["Image"] == "https://search.example.org/a&b/icon.svg"
+    templates = [each.get("template", "") for each in root.iter(f"{space}Url")]
+    assert len(templates) == 2
+    for template in templates:
+        assert template.startswith("https://search.example.org/a&b/")
+        assert re.findall(r"{[^}]*}", template) == ["{searchTerms}"]
 
 
 def test_a_query_that_is_not_quite_one_is_answered_and_told(server):
@@ -158,8 +169,18 @@ def test_hints_say_what_is_wrong(query, wrong, instead):
 def test_facets_of_one_value_are_not_shown(server):
     assert 'data-facet="lang"' in ask(server, q="needle")[1]
     body = ask(server, q="hay")[1]
+    assert re.findall('data-facet="(.*?)"', body) == ["path"]
+    body = ask(server, q="plain")[1]
     assert "data-facet" not in body
     assert "<aside" not in body
+
+
+def test_folders_and_dates_are_shown_for_people(server):
+    body = ask(server, q="hay", path="hay.org/a/", date="2026")[1]
+    assert re.findall(r">(/a/[0-9]/)</a><span>(\d+)<", body) == [("/a/0/", "5"), ("/a/1/", "5"), ("/a/2/", "5")]
+    assert '<b class="chosen">/a/</b>' in body
+    assert '<a href="/?q=hay&amp;path=hay.org%2Fa%2F&amp;date=2026-01">2026-01</a>' in body
+    assert (Wording("zh").value("date", "2026-01"), Wording("zh").value("date", "2026")) == ("2026 年 01 月", "2026 年")
 
 
 def test_the_newest_can_come_first(server):

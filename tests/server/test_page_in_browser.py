@@ -9,7 +9,9 @@ from urllib.parse import quote
 
 import pytest
 
+from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.url.keys import reverse_url
+from tests.indexer.pages import doc
 from tests.pictures.chrome import VIEWS, axe, chrome, faults, opened, save, too_wide
 from tests.server.conftest import running
 
@@ -52,7 +54,7 @@ def test_suggestions_are_chosen_with_the_keyboard(chrome, axe, server):
         assert faults(page, axe) == []
         page.keyboard.press("ArrowDown")
         assert page.input_value("input[name=q]") == "needle"
-        assert page.get_attribute("input[name=q]", "aria-activedescendant") == "suggestion-0"
+        assert page.get_attribute("input[name=q]", "aria-activedescendant") == "suggestions-0"
         page.keyboard.press("Escape")
         assert not page.is_visible("#suggestions")
         assert page.input_value("input[name=q]") == "nee"
@@ -128,3 +130,33 @@ def test_another_site_shows_the_box_by_one_tag(chrome, axe, server, elsewhere):
             page.keyboard.press("Enter")
         assert page.url == f"{made.url}?q=needle"
         assert page.complaints == []
+
+
+@pytest.mark.parametrize(("size", "scheme"), VIEWS)
+def test_titles_that_are_long_or_turned_leave_room_for_the_others(chrome, axe, server, size, scheme):
+    odd = {
+        "long": "needle in " + "very " * 80 + "long title", "wide": "needle" + "W" * 300, "\u05d0": "אתר needle בעברית",
+        "turned": "needle \u202egnp.exe \u2067x",
+    }  # fmt: skip
+    writer = EmbeddedIndexWriter(server.conf)
+    writer.open(server.conf, {})
+    for number, title in enumerate(odd.values()):
+        url = f"http://odd.org/{number}/" + "a" * 500
+        writer.write(doc(f"org.odd:http/{number}", url=url, host="odd.org", title=title, content=title * 5, lang="he"))
+    writer.close()
+    with running(server.conf) as made, opened(chrome, size, scheme) as page:
+        page.goto(f"{made.url}?q=host:odd.org")
+        assert page.locator("ol.hits > li").count() == len(odd)
+        assert (too_wide(page), faults(page, axe)) == (0, [])
+        lines = "element => element.getBoundingClientRect().height / parseFloat(getComputedStyle(element).lineHeight)"
+        assert max(title.evaluate(lines) for title in page.locator("ol.hits h2").all()) < 4
+        shown = page.inner_text("ol.hits")
+        assert "gnp.exe" in shown
+        assert not {*shown} & {*map(chr, (0x202E, 0x2067))}
+        page.fill("input[name=q]", "")
+        page.locator("input[name=q]").press_sequentially("needl")
+        page.wait_for_selector("#suggestions li")
+        assert max(each.evaluate(lines) for each in page.locator("#suggestions span").all()) < 3
+        assert "WWW" not in page.inner_text("#suggestions li >> nth=1")
+        assert (too_wide(page), faults(page, axe)) == (0, [])
+        save(page, f"search-odd-{size}-{scheme}", os.environ.get("NUTCH2PY_SCREENSHOTS"))

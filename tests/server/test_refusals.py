@@ -1,8 +1,8 @@
 """What the search page does with requests that mean harm."""
 
-import http.client
 import socket
 import threading
+from contextlib import suppress
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -15,6 +15,7 @@ from nutch2py.server.wording import Wording
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import WebPage
+from tests.processes import wait_until
 from tests.server.conftest import fill, running
 from tests.server.test_serve import ask, get
 
@@ -24,7 +25,11 @@ def standing(tmp_path_factory):
     """Give a running server of the embedded index that the tests here share."""
     folder = tmp_path_factory.mktemp("standing")
     conf = Configuration.load(
-        overrides={"storage.data.store": f"embedded:{folder / 'crawldata'}", "storage.embedded.map.size": str(1 << 30)}
+        overrides={
+            "storage.data.store": f"embedded:{folder / 'crawldata'}",
+            "storage.embedded.map.size": str(1 << 30),
+            "rest.folder": str(folder / "rest"),
+        }
     )
     fill(conf)
     with running(conf) as made:
@@ -156,7 +161,20 @@ def test_a_host_that_is_not_ours_is_refused(standing, host):
     assert get(standing, "/", Host=host)[0].status == 421
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHo", b"GET /?q=needle HTTP/1.1\r\nHost: localhost\r\n"])
+POSTED = b"POST /api/v1/seeds HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET / HTTP/1.1\r\nHo",
+        b"GET /?q=needle HTTP/1.1\r\nHost: localhost\r\n",
+        POSTED + b"Content-Length: 1000\r\n\r\n",
+        POSTED + b"Transfer-Encoding: chunked\r\n\r\n3e8\r\n",
+    ],
+    ids=["nothing", "a-line", "headers", "a-body", "a-chunk"],
+)
 def test_a_client_that_sends_slowly_is_left(standing, monkeypatch, sent):
     monkeypatch.setattr(protocol, "READING", 0.5)
     with socket.create_connection(("127.0.0.1", standing.address[1]), timeout=30) as connection:
@@ -182,14 +200,87 @@ def test_a_client_that_sends_slowly_is_left(standing, monkeypatch, sent):
     assert received == b""
 
 
+def connected(server):
+    return socket.create_connection(("127.0.0.1", server.address[1]), timeout=30)
+
+
 def test_more_connections_than_are_held_are_told_to_wait(server, monkeypatch):
     monkeypatch.setattr(protocol, "CONNECTIONS", 1)
-    busy = http.client.HTTPConnection("127.0.0.1", server.address[1], timeout=10)
-    busy.request("GET", "/style.css")
-    busy.getresponse().read()  # kept open
-    answer, _ = get(server, "/style.css")
-    assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
-    busy.close()
+    with connected(server) as busy:
+        busy.sendall(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert busy.recv(100).startswith(b"HTTP/1.1 200")
+        answer, _ = get(server, "/style.css")
+        assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
+
+
+def test_many_who_say_nothing_or_little_keep_nobody_out(server, monkeypatch):
+    monkeypatch.setattr(protocol, "CONNECTIONS", 8)
+    silent = [connected(server) for _ in range(40)]
+    for number, each in enumerate(silent):
+        with suppress(OSError):
+            each.sendall(b"GET / HTTP/1.1\r\nX: y"[: number % 24])
+    with connected(server) as honest:
+        honest.sendall(ASKED)
+        assert honest.recv(100).startswith(b"HTTP/1.1 200")  # and may keep its connection
+        assert all(get(server, "/style.css")[0].status == 200 for _ in range(20))
+    for each in silent:
+        each.close()
+
+
+ASKED = b"GET /style.css HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def all_of(connection):
+    received = b""
+    while part := connection.recv(1 << 16):
+        received += part
+    return received
+
+
+@pytest.mark.parametrize(
+    ("sent", "answers"),
+    [
+        (ASKED, 1),
+        (ASKED * 5, 5),
+        (ASKED * 3 + b"GET / HT", 3),
+        (b"GET / HT", 0),
+        (b"", 0),
+        (b"POST /api/v1/seeds HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nabc", 0),
+    ],
+    ids=["one", "pipelined", "and-a-part", "a-part", "nothing", "half-a-body"],
+)
+def test_who_closes_one_side_is_answered_and_left(standing, sent, answers, monkeypatch):
+    monkeypatch.setattr(protocol, "READING", 3.0)
+    with connected(standing) as connection:
+        connection.sendall(sent)
+        connection.shutdown(socket.SHUT_WR)
+        try:
+            received = all_of(connection)
+        except ConnectionResetError:
+            received = b""
+    assert received.count(b"HTTP/1.1 200 OK") == answers
+    assert received.count(b"HTTP/1.1 ") == answers
+
+
+def test_answers_come_in_the_order_of_requests(standing):
+    paths = [b"/search.json?q=hay&rows=1", b"/nothing", b"/style.css", b"/search.json?q=needle"] * 5
+    with connected(standing) as connection:
+        connection.sendall(b"".join(b"GET " + path + b" HTTP/1.1\r\nHost: localhost\r\n\r\n" for path in paths))
+        connection.shutdown(socket.SHUT_WR)
+        received = all_of(connection)
+    kinds = [line.split(b";")[0].split(b": ")[1] for line in received.split(b"\r\n")
+             if line.lower().startswith(b"content-type: ")]  # fmt: skip
+    assert kinds == [b"application/json", b"text/html", b"text/css", b"application/json"] * 5
+
+
+def test_a_stream_ends_when_who_reads_it_closes_one_side(server):
+    streams = server.app.state.gatekeeper.streams
+    with connected(server) as connection:
+        connection.sendall(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 200")
+        assert streams.open == 1
+        connection.shutdown(socket.SHUT_WR)
+        wait_until(lambda: streams.open == 0)
 
 
 def test_a_client_that_takes_no_answer_is_left(standing, monkeypatch):

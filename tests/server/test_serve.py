@@ -1,7 +1,10 @@
 """The search page over HTTP: what it shows, and what it refuses."""
 
+import html
 import http.client
+import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -11,13 +14,14 @@ import pytest
 
 from nutch2py.errors import ConfigurationError
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
+from nutch2py.rest.tokens import Role, add_token
 from nutch2py.search.search_backends import backend, narrowed, tree_lines
 from nutch2py.server.asked import Asked
 from nutch2py.server.serve import Server
 from nutch2py.server.wording import Wording
 from nutch2py.url.keys import reverse_url
 from tests.indexer.pages import doc
-from tests.server.conftest import running
+from tests.server.conftest import fill, running
 
 
 def get(server, path, method="GET", **headers):
@@ -33,10 +37,59 @@ def ask(server, **arguments):
     return get(server, f"/?{urlencode(arguments)}")
 
 
+def test_only_who_may_look_is_led_to_the_control_room(conf, tmp_path):
+    fill(conf)
+    conf.set("rest.tokens.file", str(tmp_path / "tokens"))
+    token = add_token(conf, "reader", Role.READ)
+    with running(conf) as server:
+        assert "/crawl/page?" not in get(server, "/?q=needle")[1]
+        assert "/crawl/page?" not in get(server, "/?q=needle", Authorization="Bearer wrong")[1]
+        answer, body = get(server, "/?q=needle", Authorization=f"Bearer {token}")
+        assert "/crawl/page?" in body
+        assert "Authorization" in answer.headers["Vary"]
+
+
+@pytest.mark.parametrize("tokens", ["", "missing", "damaged"])
+def test_who_searches_is_not_refused_for_want_of_tokens(conf, tmp_path, tokens):
+    """On another address than loopback, too: search and the box are for everybody, the control room is not."""
+    fill(conf)
+    conf.set("search.cors.origins", "*")
+    file = tmp_path / "tokens"
+    if tokens:
+        conf.set("rest.tokens.file", str(file))
+        file.touch(0o600)
+    sent = {"Authorization": "Bearer something"} if tokens else {}
+    with running(conf) as server:
+        server.app.state.gatekeeper.office.local = False
+        if tokens == "missing":
+            file.unlink()
+        elif tokens:
+            file.write_text("not three words\n")
+        pages = {route.path for route in server.app.state.search.routes()} - {"/logo"}
+        assert {"/", "/suggest", "/search.json", "/cached", "/explain", "/box.js"} <= pages
+        for path in sorted(pages):
+            key = quote(reverse_url("http://b.org/plain"))
+            answer, body = get(server, f"{path}?q=needle&id={key}", **sent)
+            assert (path, answer.status) == (path, 200), body
+            assert "/crawl/page?" not in body
+        for path in ("/?q=needle&part=1", "/api/v1/search?q=needle"):
+            assert get(server, path, **sent)[0].status == 200
+        assert get(server, "/crawl", **sent)[0].status == (503 if tokens else 403)
+
+
 def test_the_first_page_counts_documents(server):
     answer, body = get(server, "/")
     assert (answer.status, answer.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     assert "34 documents" in body
+
+
+def test_an_answer_is_sent_at_once(server):
+    with socket.create_connection(server.address) as client:
+        client.sendall(b"GET /style.css HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert client.recv(12) == b"HTTP/1.1 200"
+        (connection,) = server._uvicorn.server_state.connections
+        ours = connection.transport.get_extra_info("socket")
+        assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
 
 
 def test_headers_of_our_pages(server):
@@ -74,7 +127,7 @@ def test_cached_pages_are_decoded_and_keep_their_type(server):
     assert (answer.headers["Content-Type"], body) == ("text/plain; charset=utf-8", "needle <b>plain</b>")
 
 
-@pytest.mark.parametrize("url", ["http://b.org/secret", "http://hay.org/1", "http://no.such.page/"])
+@pytest.mark.parametrize("url", ["http://b.org/secret", "http://hay.org/b/1/1", "http://no.such.page/"])
 def test_a_page_that_forbids_it_or_is_not_there_has_no_cached_view(server, url):
     answer, body = view(server, url)
     assert (answer.status, "needle" in body) == (404, False)
@@ -90,8 +143,31 @@ def test_the_score_is_explained(server):
     assert "pagerank 2.0" in body
     assert "title:&#34;needl&#34;" in body
     assert "It has “needle” in its title; “needle” in its text. Most of the score comes from its title." in body
+    assert "Its standing multiplies the score by 1.275 (pagerank 2.000)." in body  # 2 ^ 0.35
     answer, _ = get(server, f"/explain?{urlencode({'q': 'other', 'id': key})}")
     assert answer.status == 404
+
+
+def test_what_age_takes_is_explained(conf):
+    conf.set("index.search.freshness", "0.1")  # the page was fetched on the first of January, 2026
+    fill(conf)
+    with running(conf) as server:
+        _, body = get(server, f"/explain?{urlencode({'q': 'needle', 'id': reverse_url('http://b.org/plain')})}")
+    assert "Its age multiplies the score by 0.500." in body
+
+
+def test_near_copies_are_one_hit_with_the_others_below(conf):
+    conf.set("index.search.collapse", "near")
+    fill(conf)
+    with running(conf) as server:
+        body = html.unescape(ask(server, q="hay")[1])
+        as_json = json.loads(get(server, "/search.json?q=hay")[1])
+    assert body.count("<h2><a") == 1
+    assert '<summary>29 more like this</summary><ul><li><a href="http://hay.org/' in body
+    assert body.count('<li><a href="http://hay.org/') == 10
+    assert 'class="pages"' not in body  # one page of hits
+    assert "30 documents" in body
+    assert (len(as_json["hits"]), as_json["hits"][0]["more"]) == (1, 29)
 
 
 def test_a_name_that_was_made_to_point_here_is_refused(server):

@@ -37,19 +37,23 @@ _WORDS = (
 
 
 class Request(NamedTuple):
-    """One request: its host and path, when it came in (seconds, monotonic) and what :attr:`Web.owner` says of it."""
+    """One request: its host and path, when it came in (seconds, monotonic), and from which address.
+
+    ``owner``: what :attr:`Web.owner` says of it.
+    """
 
     host: str
     path: str
     time: float
     owner: object
+    client: str
 
 
 class Web:
     """The hosts while they are served; ``owner`` maps the port of a client's connection to who holds it."""
 
-    def __init__(self, port: int) -> None:
-        self.port = port
+    def __init__(self, port: int, names: tuple[str, ...]) -> None:
+        self.port, self.hosts = port, names
         self.requests: list[Request] = []
         self.owner: Callable[[int], object] = lambda _: None
 
@@ -59,9 +63,9 @@ class Web:
 
     def seeds(self) -> list[str]:
         """Return eight pages of each host, a document, and the page that no parser finishes."""
-        found = [self.url(host, f"/p/{number}.html") for host in HOSTS for number in range(8)]
-        found += [self.url(host, "/doc/paper") for host in HOSTS]
-        return [*found, self.url(HOSTS[0], "/doc/endless")]
+        found = [self.url(host, f"/p/{number}.html") for host in self.hosts for number in range(8)]
+        found += [self.url(host, "/doc/paper") for host in self.hosts]
+        return [*found, self.url(self.hosts[0], "/doc/endless")]
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -75,7 +79,7 @@ class _Handler(BaseHTTPRequestHandler):
         web, host = self.server.web, str(self.server.server_address[0])
         if not self.asked:
             self.asked, self.owner = True, web.owner(self.client_address[1])
-        web.requests.append(Request(host, self.path, came, self.owner))
+        web.requests.append(Request(host, self.path, came, self.owner, self.client_address[0]))
         status, content_type, body, location = _answer(web, host, self.path)
         self.send_response_only(status)
         self.send_header("Content-Type", content_type)
@@ -92,18 +96,21 @@ class _Handler(BaseHTTPRequestHandler):
 class _Server(ThreadingHTTPServer):
     web: Web
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of clients that were killed."""
+
 
 @contextmanager
-def web() -> Iterator[Web]:
-    """Serve the hosts on one free port."""
+def web(names: tuple[str, ...] = HOSTS) -> Iterator[Web]:
+    """Serve the hosts, which are addresses of this machine, on one free port."""
     with ExitStack() as stack:
         port = 0
         servers = []
-        for host in HOSTS:
+        for host in names:
             server = stack.enter_context(_Server((host, port), _Handler))
             port = server.server_address[1]
             servers.append(server)
-        served = Web(port)
+        served = Web(port, names)
         for server in servers:
             server.web = served
             threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
@@ -113,7 +120,7 @@ def web() -> Iterator[Web]:
 
 def _answer(web: Web, host: str, path: str) -> tuple[int, str, bytes, str]:
     """Return status, content type, body and location."""
-    at = HOSTS.index(host)
+    at = web.hosts.index(host)
     folder, _, name = path[1:].partition("/")
     stem = name.removesuffix(".html")
     if path == "/robots.txt":
@@ -131,7 +138,7 @@ def _answer(web: Web, host: str, path: str) -> tuple[int, str, bytes, str]:
     if number % 17 == 13:
         return 301, "text/html", b"", f"/p/{(number + 5) % PAGES}.html"
     if number % 19 == 14:
-        return 302, "text/html", b"", web.url(HOSTS[(at + 1) % len(HOSTS)], f"/p/{number + 1}.html")
+        return 302, "text/html", b"", web.url(web.hosts[(at + 1) % len(web.hosts)], f"/p/{number + 1}.html")
     if number % 23 == 12:
         return 410, "text/html", b"gone", ""
     if number % 29 == 11:
@@ -143,7 +150,9 @@ def _answer(web: Web, host: str, path: str) -> tuple[int, str, bytes, str]:
 
 def _page(web: Web, at: int, number: int) -> tuple[str, bytes]:
     links = [f"/p/{(number * 7 + 8 + step) % PAGES}.html" for step in range(4)]
-    links += [web.url(HOSTS[(at + step) % len(HOSTS)], f"/p/{(number * 5 + step) % PAGES}.html") for step in (1, 2, 4)]
+    links += [
+        web.url(web.hosts[(at + step) % len(web.hosts)], f"/p/{(number * 5 + step) % PAGES}.html") for step in (1, 2, 4)
+    ]
     links += [f"/missing/{number}.html"] if number % 9 == 0 else []
     links += ["/private/page.html", "/doc/report"] if number % 20 == 1 else []
     if number % 16 == 9:  # the same on every host, without links of its own: duplicates

@@ -20,7 +20,7 @@ from nutch2py.table.embedded import keeping
 from nutch2py.table.embedded.due_places import LONGEST_URL, entries, front, key_of, score_of, url_is_behind
 from nutch2py.table.embedded.embedded_store import EmbeddedStore
 from nutch2py.url.keys import unreverse_url
-from nutch2py.webpage import WebPage
+from nutch2py.webpage import Host, WebPage
 from tests.conftest import MAP_SIZE
 
 NOW = 1_700_000_000_000
@@ -244,7 +244,7 @@ class TestNotTrusted:
     def test_a_store_that_keeps_none_says_so(self, tmp_path: Path) -> None:
         conf = Configuration()
         conf.set("storage.data.store", "hbase://127.0.0.1:1")
-        index = open_store(conf, WebPage).due_index()
+        index = open_store(conf, Host).due_index()
         assert index.trouble == "hbase keeps none"
         with pytest.raises(UsageError, match="hbase keeps none"):
             index.build()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nutch2py import Crawl
-from nutch2py.backends.index_folder import IndexFolder
+from nutch2py.backends.index_folder import SCHEMA_VERSION, IndexFolder
 from nutch2py.cli import main
 from nutch2py.conf import Configuration
 from nutch2py.errors import IndexingError, InputError, StoreError
@@ -38,10 +38,16 @@ def test_every_job_goes_on_with_the_crawl_of_a_version(tmp_path: Path, version: 
     expected = json.loads((HERE / f"{version}.json").read_text(encoding="utf-8"))
     told = json.loads(json.dumps(answers(unpack(version, tmp_path))))
     assert told.keys() == expected.keys()
+    for job, counters in told["jobs"].items():  # which may count more by now
+        told["jobs"][job] = {group: _of(counters[group], names) for group, names in expected["jobs"][job].items()}
     for each in told:
         assert told[each] == expected[each], each
     assert expected["generated"], "a batch was made"
     assert expected["troubles"] == 0
+
+
+def _of(counters: dict[str, int], names: Mapping[str, int]) -> dict[str, int]:
+    return {name: count for name, count in counters.items() if name in names}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -194,6 +200,6 @@ def test_an_index_of_0_1_0_is_read_and_written_with_its_own_words_until_it_is_ma
         with pytest.raises(InputError, match="cannot sort by date: index -reindex"):
             EmbeddedSearcher(crawl.conf).search("text", narrowed=Narrowed(newest=True))
         crawl.index("-reindex")
-        assert json.loads(path.read_text())["schema"] == 2
+        assert json.loads(path.read_text())["schema"] == SCHEMA_VERSION
         assert crawl.search("text").total >= before
         assert EmbeddedSearcher(crawl.conf).search("text", narrowed=Narrowed(newest=True))[0] >= before

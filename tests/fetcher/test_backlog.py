@@ -1,0 +1,105 @@
+"""Pages that wait to be stored: so many that a slow commit holds no request back, and no more than memory allows."""
+
+from __future__ import annotations
+
+import threading
+from _thread import interrupt_main
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from nutch2py.fetcher import feeder, run
+from nutch2py.fetcher.answer import Answer, Rendered
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem
+from tests.fetcher.conftest import Crawl, item
+from tests.site.server import Reply, ScriptedSite
+
+
+def _asked_before_stored(crawl: Crawl, site: ScriptedSite, pages: int, wanted: int, seconds: float) -> int:
+    """Fetch ``pages``; return how many were asked for when ``wanted`` were, or when the first was stored ``seconds``
+    after its time."""
+    asked, enough, counts = 0, threading.Event(), list[int]()
+
+    def log(line: str) -> None:
+        nonlocal asked
+        asked += line.startswith("fetching ")
+        if asked >= wanted:
+            enough.set()
+
+    def sink(_: FetchItem) -> None:
+        if not counts:
+            enough.wait(seconds)
+            counts.append(asked)
+
+    conf = crawl.conf.copy()
+    conf.set("fetcher.threads.per.queue", "4")
+    fetcher = Fetcher(conf, 20, log=log)
+    fetcher.run((item(site.url(f"/{number}")) for number in range(pages)), sink)
+    assert asked == pages
+    return counts[0]
+
+
+def test_requests_go_on_while_pages_are_stored(
+    site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feeder, "_PULL", 1000)  # rows are read in the thread that stores: all of them before
+    for number in range(700):
+        site.on(f"/{number}", Reply(body=b"<p>words", keep=True))
+    assert _asked_before_stored(crawl, site, 700, 650, 30) >= 650
+
+
+def test_no_more_bytes_wait_than_memory_has_room_for(
+    site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "_MOST_BYTES", 1 << 20)
+    for number in range(100):
+        site.on(f"/{number}", Reply(body=b"x" * (128 << 10), keep=True))
+    assert _asked_before_stored(crawl, site, 100, 100, 0.5) < 40
+
+
+def test_headers_are_bytes_that_wait_too(site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "_MOST_BYTES", 1 << 20)
+    headers = [(f"X-{number}", "x" * 1000) for number in range(100)]
+    for number in range(100):
+        site.on(f"/{number}", Reply(body=b"x", headers=headers, keep=True))
+    assert _asked_before_stored(crawl, site, 100, 100, 0.5) < 40
+
+
+def test_all_that_an_answer_was_received_with_is_held() -> None:
+    answer = Answer("", content=b"c" * 1000, lines=[b"l" * 100] * 10, request=b"r" * 1000)
+    assert 3000 <= answer.held < 4000
+    answer.rendered = Rendered("", received=b"r" * 10_000, screenshot=b"p" * 10_000)
+    assert 23_000 <= answer.held < 24_000
+
+
+def test_pages_whose_turn_to_be_stored_had_not_come_are_stored_when_the_fetch_is_stopped(
+    site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits, given_up = threading.Event(), threading.Event()
+
+    class Watched(ThreadPoolExecutor):
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            future = super().submit(fn, *args, **kwargs)
+            if getattr(fn, "__name__", "") == "put":
+                future.add_done_callback(lambda _: given_up.set())
+                waits.set()
+            return future
+
+    def items() -> Iterator[FetchItem]:  # in the thread that stores, too
+        yield from (item(site.url(f"/{number}")) for number in range(3))
+        assert waits.wait(30)
+        interrupt_main()
+        given_up.wait(30)
+
+    for number in range(3):
+        site.on(f"/{number}", Reply(body=b"words", keep=True))
+    monkeypatch.setattr(run, "ThreadPoolExecutor", Watched)
+    monkeypatch.setattr(feeder, "_PULL", 3)
+    monkeypatch.setattr(run, "_BATCH", 3)
+    conf = crawl.conf.copy()
+    conf.set("fetcher.threads.per.queue", "4")
+    with pytest.raises(KeyboardInterrupt):
+        Fetcher(conf, 4, log=crawl.log.append).run(items(), crawl.sink)
+    assert sorted(crawl.pages) == sorted(site.url(f"/{number}") for number in range(3))

@@ -1,0 +1,131 @@
+"""``index -scores``: what pagerank says now into the index; nothing else changes, and all as -reindex would have it."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from nutch2py import SCORES, Crawl
+from nutch2py.cli import main
+from nutch2py.conf import Configuration
+from nutch2py.errors import ConfigurationError, IndexingError, LockedError
+from nutch2py.indexer.filters.index_pagerank import MEAN_ROW
+from nutch2py.indexer.index_writers import IndexWriters
+from nutch2py.jobs.batchlist import BatchLists
+from nutch2py.jobs.index import index
+from nutch2py.jobs.locks import holding
+from nutch2py.jobs.works import PAGERANK
+from nutch2py.mapreduce.parameters import REINDEX
+from nutch2py.search.searcher import EmbeddedSearcher
+from nutch2py.table import open_store
+from nutch2py.webpage import BatchEntry, CrawlStatus, Mark, WebPage
+from tests.indexer.pages import page
+
+PAGES = 12
+
+
+def key(number: int) -> str:
+    return f"org.example:http/{number}"
+
+
+@pytest.fixture
+def conf(conf: Configuration) -> Configuration:
+    """A crawl of pages that are indexed; those of odd numbers have no rank yet."""
+    store = open_store(conf, WebPage)
+    store.create()
+    with store.batch() as batch:
+        for number in range(PAGES):
+            made = page(signature=b"%d" % number, text=f"words {number}", title="T", content_type="text/html")
+            made.markers[Mark.UPDATEDB] = "b"
+            made.page_rank = 0.0 if number % 2 else 1.0
+            batch.put(key(number), made)
+    index(conf, "b")
+    return conf
+
+
+def rank(conf: Configuration, ranks: dict[int, float], mean: float = 1.0) -> None:
+    with open_store(conf, WebPage).batch() as batch:
+        for number, value in ranks.items():
+            changed = WebPage({}, frozenset())
+            changed.page_rank = value
+            batch.put(key(number), changed)
+    entry = BatchEntry()
+    entry.data = repr(mean).encode()
+    with BatchLists(conf).store.batch() as batch:
+        batch.put(MEAN_ROW, entry)
+
+
+def documents(conf: Configuration) -> list[tuple[float, dict[str, object]]]:
+    _, hits, _ = EmbeddedSearcher(conf).search("words", 0, 100)
+    return sorted([(round(hit.score, 5), hit.fields) for hit in hits], key=lambda hit: str(hit[1]["id"]))
+
+
+@pytest.mark.parametrize("runner", ["inline", "local"])
+def test_scores_are_those_of_a_reindex(conf: Configuration, runner: str, tmp_path: Path) -> None:
+    conf.set("mapreduce.runner", runner)
+    rank(conf, {number: 0.6 + number / 4 for number in range(PAGES)}, mean=2.0)
+    before = documents(conf)
+    assert dict(index(conf, SCORES).group("IndexerStatus")) == {"scores_changed": PAGES}
+    anew = conf.copy()
+    anew.set("index.embedded.path", str(tmp_path / "anew"))
+    index(anew, REINDEX)
+    assert documents(conf) == documents(anew) != before
+    assert dict(index(conf, SCORES).group("IndexerStatus")) == {"scores_kept": PAGES}
+
+
+def test_what_is_not_in_the_index_is_counted_and_not_made(conf: Configuration) -> None:
+    rank(conf, dict.fromkeys(range(PAGES), 3.0))
+    with IndexWriters(conf) as writers:
+        writers.delete(key(4))
+        writers.commit()
+    gone = WebPage({}, frozenset())
+    gone.status = CrawlStatus.GONE
+    unmarked = page(signature=b"new", text="words never indexed", title="T", page_rank=3.0)
+    with open_store(conf, WebPage).batch() as batch:
+        batch.put(key(6), gone)  # whose document waits for clean
+        batch.put(key(PAGES), unmarked)
+    counts = dict(index(conf, SCORES).group("IndexerStatus"))
+    assert counts == {"scores_changed": PAGES - 2, "scores_not_in_index": 1}
+    assert len(documents(conf)) == PAGES - 1
+
+
+def test_the_line_at_the_end_and_the_exit_code(conf: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+    rank(conf, {0: 3.0, 1: 9000.0})
+    words = ["-D", f"storage.data.store={conf.get('storage.data.store')}"]
+    assert main(["index", "-scores", *words]) == 0
+    told = capsys.readouterr().out
+    assert "2 scores changed, 1 of them with their documents; 5 as they were, 0 of documents that" in told
+    assert main(["index", "-scores", "-all", *words]) == 255
+    assert main(["parse", "-scores", *words]) == 255
+    assert main(["index", "-scores", *words, "-D", "plugin.includes=indexer-csv|index-pagerank"]) == 5
+    assert "indexer-csv cannot change the scores of documents" in capsys.readouterr().err
+    assert main(["index", "-scores", *words, "-D", "index.scores.share=much"]) == 2
+
+
+def test_without_the_filter_that_makes_the_field_it_is_refused(conf: Configuration) -> None:
+    conf.set("plugin.includes", "index-basic")
+    with pytest.raises(ConfigurationError, match="add index-pagerank"):
+        index(conf, SCORES)
+
+
+def test_a_mapping_that_touches_the_field_is_refused(conf: Configuration, tmp_path: Path) -> None:
+    (tmp_path / "index-writers.xml").write_text(
+        '<writers><writer id="w" class="indexer-embedded"><parameters/>'
+        '<mapping><copy/><rename><field source="pagerank" dest="rank"/></rename><remove/></mapping></writer></writers>'
+    )
+    conf.set("indexer.indexwriters.file", str(tmp_path / "index-writers.xml"))
+    with pytest.raises(IndexingError, match="w cannot change the scores"):
+        index(conf, SCORES)
+
+
+def test_not_while_ranks_are_written(conf: Configuration) -> None:
+    with holding(conf, BatchLists(conf), PAGERANK), ThreadPoolExecutor() as others, pytest.raises(LockedError):
+        others.submit(index, conf, SCORES).result()
+
+
+def test_from_python(conf: Configuration) -> None:
+    rank(conf, {0: 3.0})
+    with Crawl(conf) as crawl:
+        assert crawl.index(SCORES).count("IndexerStatus", "scores_changed") == 1

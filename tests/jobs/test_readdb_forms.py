@@ -1,0 +1,227 @@
+"""readdb -stats -by and -quantiles, and its JSON and CSV, against what the rows themselves say."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nutch2py.cells import ParseStatus, ProtocolStatus, encode_int
+from nutch2py.conf import Configuration
+from nutch2py.jobs import stats_by
+from nutch2py.jobs.quantiles import ACCURACY, Sketch, chosen_quantiles
+from nutch2py.jobs.readdb import count_by
+from nutch2py.jobs.row_forms import COLUMNS
+from nutch2py.jobs.stats_by import BY, NEXT, ByParameters
+from nutch2py.table import open_store
+from nutch2py.table.clock import now_ms
+from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, WebPage
+from tests.jobs.rows import put
+from tests.jobs.test_readdb import crawl, run
+
+__all__ = ["crawl"]
+DAY = 86_400_000
+NOW = 1_790_000_000_000
+
+
+@pytest.mark.parametrize("draw", [
+    lambda source: source.lognormvariate(0, 4), lambda source: -source.expovariate(1e-6),
+    lambda source: source.choice([0.0, 0.0, 1.0]), lambda source: source.uniform(-5, 5),
+])  # fmt: skip
+def test_quantiles_are_those_of_the_values(draw: Any) -> None:
+    source = random.Random(5)
+    values = sorted(draw(source) for _ in range(5001))
+    whole, part = Sketch(), Sketch()
+    for number, value in enumerate(values):
+        (whole if number % 2 else part).add(value)
+    whole.merge(json.loads(json.dumps(part.to_json())))
+    chosen = [0.0, 0.01, 0.25, 0.5, 0.9, 0.99, 1.0]
+    for part_of_all, found in whole.quantiles(chosen).items():
+        assert found == pytest.approx(values[int(part_of_all * 5000)], rel=ACCURACY * 1.01, abs=1e-9)
+    assert (whole.least, whole.greatest, whole.count) == (values[0], values[-1], 5001)
+
+
+def test_a_sketch_of_any_values_stays_small() -> None:
+    sketch, source = Sketch(), random.Random(3)
+    for _ in range(200_000):
+        sketch.add(source.choice((-1, 1)) * 10 ** source.uniform(-300, 300))
+    for value in (float("nan"), float("inf"), -float("inf"), 5e-324):
+        sketch.add(value)
+    assert len(sketch.counts) < 12_600
+    assert sketch.quantiles([0.5])
+
+
+@pytest.mark.parametrize("told", ["0.5,2", "half", "nan", "-0.1"])
+def test_what_is_no_quantile_is_refused(crawl: Configuration, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(crawl, "readdb", "-stats", "-quantiles", "-D", f"db.stats.score.quantiles={told}") == 2
+    assert "numbers from 0 to 1" in capsys.readouterr().err
+
+
+@pytest.fixture
+def table(conf: Configuration) -> Configuration:
+    """300 rows on 30 hosts of 10 domains, of which each thing that is counted is known."""
+    rows = {}
+    for number in range(300):
+        failed = number % 5 == 0
+        rows[f"http://www{number % 3}.site{number % 10}.test/{number}"] = {
+            "status": CrawlStatus.RETRY if failed else CrawlStatus.FETCHED,
+            "score": number / 10, "fetch_interval": 86_400 * (1 + number % 7), "fetch_time": NOW + (number - 100) * DAY,
+            "retries_since_fetch": number % 4, "marks": {Mark.DISTANCE: str(number % 6)},
+            "metadata": {MetadataKey.RESPONSE_TIME: encode_int(number)},
+            "protocol_status": ProtocolStatus(16, (f"Http code={500 + number % 2}, url=http://a/{number}",))
+            if failed else ProtocolStatus(1),
+            "parse_status": ParseStatus(2, 200, ("no",)) if number % 50 == 1 else ParseStatus(1, 0),
+        }  # fmt: skip
+    put(conf, rows)
+    return conf
+
+
+@pytest.mark.parametrize("maps", [1, 4])
+def test_rows_are_counted_by_everything(table: Configuration, maps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stats_by, "_HELD", 7)  # as with more names than a task holds
+    table.set("mapreduce.job.maps", str(maps))
+    table.set("mapreduce.job.reduces", "3")
+    found = count_by(table, ByParameters(by=[*BY], most=4, quantiles=True, now=NOW))
+    by = {what: {name: sum(rows.values()) for name, rows in each.greatest} for what, each in found.by.items()}
+    assert found.stats.total == 300
+    assert {what: (each.names, each.rows) for what, each in found.by.items()} == {
+        "host": (30, 300), "domain": (10, 300), "depth": (6, 300), "next": (9, 300), "error": (3, 66),
+    }  # fmt: skip
+    assert by["host"] == {f"www0.site{number}.test": 10 for number in range(4)}
+    assert by["domain"] == {f"site{number}.test": 30 for number in range(4)}
+    assert by["depth"] == {str(number): 50 for number in range(4)}
+    assert by["error"] == {"EXCEPTION Http code=500": 30, "EXCEPTION Http code=501": 30, "parse failed/exception": 6}
+    assert by["next"] == {NEXT[0]: 70, NEXT[-1]: 110, NEXT[-2]: 60, NEXT[1]: 23}
+    assert dict(found.by["error"].greatest)["EXCEPTION Http code=500"] == {CrawlStatus.RETRY: 30}
+    halves = {name: sketch.quantiles([0.5])[0.5] for name, sketch in found.sketches.items()}
+    days = {"fetch interval": 4, "fetch time": 49}
+    assert halves == {
+        name: pytest.approx(value, rel=2 * ACCURACY) for name, value in {
+            "score": 14.9, "retries": 1, "depth": 2, "response time": 149,
+            **{name: number * 86_400 for name, number in days.items()},
+        }.items()
+    }  # fmt: skip
+
+
+def test_the_lines_are_behind_those_of_nutch(table: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(table, "readdb", "-stats", "-exact") == 0
+    plain = capsys.readouterr().out.splitlines()
+    assert run(table, "readdb", "-stats", "-quantiles", "-by", "host", "error", "-most", "2") == 0
+    more = capsys.readouterr().out.splitlines()
+    assert more[: len(plain) - 1] == plain[:-1]
+    assert more[-1] == plain[-1] == "WebTable statistics: done"
+    told = dict(line.split("\t", 1) for line in more[len(plain) - 1 : -1])
+    assert told["hosts:"] == "30"
+    assert told["host www0.site0.test:"] == "10\t34 (status_retry) 10"
+    assert told["errors:"] == "3"
+    assert told["longest fetch interval:"] == "604800 s"
+    assert told["latest fetch time:"].startswith("20")
+    assert len([name for name in told if name.startswith("score quantile ")]) == 15
+    assert "min score:" not in told
+    assert len([name for name in told if name.startswith(("host ", "error "))]) == 4
+
+
+def test_json_and_csv_say_the_same(table: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["readdb", "-stats", "-sort", "-quantiles", "-by", *BY]
+    assert run(table, *words, "-json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert run(table, *words, "-csv") == 0
+    rows = [*csv.reader(io.StringIO(capsys.readouterr().out))]
+    assert rows[0] == ["figure", "name", "value"]
+    values = {(figure, name): value for figure, name, value in rows[1:]}
+    assert len(values) == len(rows) - 1
+    assert values["rows", ""] == "300"
+    assert values["score quantile", "0.5"] == str(told["quantiles"]["score"]["quantiles"]["0.5"])
+    for what, counted in told["by"].items():
+        for each in counted["greatest"]:
+            assert values[what, each["name"]] == str(each["rows"]) == str(sum(each["status"].values()))
+    assert [each["name"] for each in told["by"]["depth"]["greatest"]] == [*"012345"]
+    assert told["quantiles"]["fetchTime"]["least"] == NOW - 100 * DAY
+    assert told["hosts"]["www0.site0.test"] == {"status_retry": 10}
+
+
+def test_rows_as_json_and_csv(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+    url = "http://a.interop.test/p01.html"
+    assert run(crawl, "readdb", "-url", url, "-json", "-links", "-text") == 0
+    told = json.loads(capsys.readouterr().out)
+    row = open_store(crawl, WebPage).get("test.interop.a:http/p01.html")
+    assert row is not None
+    assert row.signature is not None
+    assert (told["url"], told["status"], told["outlinks"]) == (url, 2, dict(row.outlinks.items()))
+    assert (told["signature"], told["text"]) == (row.signature.hex(), row.text)
+    assert "content" not in told
+    assert run(crawl, "readdb", "-url", "test.interop.a:http/p01.html", "-csv") == 0
+    (line,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert tuple(line) == COLUMNS
+    assert (line["url"], line["status"], line["title"]) == (url, "2 (status_fetched)", row.title)
+    assert run(crawl, "readdb", "-url", "http://a.interop.test/none", "-json") == 1
+    assert capsys.readouterr().out == ""
+    assert run(crawl, "readdb", "-url", url, "-csv", "-text") == 255
+    assert "write -json" in capsys.readouterr().err
+
+
+def test_the_best_in_every_form(table: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+    best = []
+    for form in ("-json", "-csv", "-format"):
+        assert run(table, "readdb", "-topN", "3", form, *(["normal"] if form == "-format" else [])) == 0
+        best.append(capsys.readouterr().out.splitlines())
+    told = [(each["score"], each["url"]) for each in map(json.loads, best[0])]
+    assert [score for score, _ in told] == pytest.approx([29.9, 29.8, 29.7], rel=1e-6)
+    assert [line.split(",")[1] for line in best[1]] == ["url", *(url for _, url in told)]
+    assert [line.split("\t")[1] for line in best[2]] == [url for _, url in told]
+
+
+def dumped(folder: Path) -> list[str]:
+    return [line for path in sorted(folder.glob("part-*")) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_dumps_in_every_form(table: Configuration, tmp_path: Path) -> None:
+    words = ["readdb", "-dump"]
+    assert run(table, *words, str(tmp_path / "json"), "-json", "-status", "retry") == 0
+    told = [json.loads(line) for line in dumped(tmp_path / "json")]
+    assert (len(told), {each["status"] for each in told}) == (60, {CrawlStatus.RETRY})
+    assert run(table, *words, str(tmp_path / "csv"), "-format", "csv", "-retry", "3") == 0
+    rows = [line for line in dumped(tmp_path / "csv") if not line.startswith("url,")]
+    assert (len(rows), {row.split(",")[5] for row in rows}) == (75, {"3"})
+    assert run(table, *words, str(tmp_path / "some"), "-csv", "-sample", "0.5") == 0
+    assert run(table, *words, str(tmp_path / "again"), "-csv", "-sample", "0.5") == 0
+    assert 100 < len(dumped(tmp_path / "some")) < 200
+    assert dumped(tmp_path / "some") == dumped(tmp_path / "again")
+
+
+@pytest.mark.parametrize(("words", "told"), [
+    (["-status", "no"], "-status status_no is none of null, status_unfetched"), (["-sample", "2"], "from 0 to 1"),
+])  # fmt: skip
+def test_what_cannot_be_dumped(
+    table: Configuration, tmp_path: Path, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(table, "readdb", "-dump", str(tmp_path / "out"), *words) == 255
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_reason_of_an_error_names_no_page(crawl: Configuration) -> None:
+    """All rows with an error are counted, and no name holds a URL: or each page would be an error of its own."""
+    found = count_by(crawl, ByParameters(by=["error"], now=now_ms()))
+    errors = Counter({name: sum(rows.values()) for name, rows in found.by["error"].greatest})
+    assert errors.total() == found.by["error"].rows > 0
+    assert not [name for name in errors if "://" in name or "interop" in name]
+
+
+def test_quantiles_are_those_that_are_set(conf: Configuration) -> None:
+    conf.set("db.stats.score.quantiles", ".9, .1,.9")
+    assert chosen_quantiles(conf) == [0.1, 0.9]
+
+
+def test_a_dump_has_the_main_text_as_markdown(crawl: Configuration, tmp_path: Path) -> None:
+    words = ["readdb", "-dump", str(tmp_path / "out"), "-regex", r"http://a\.interop\.test/p01\.html", "-markdown"]
+    assert run(crawl, *words, "-json") == 0
+    (told,) = map(json.loads, dumped(tmp_path / "out"))
+    assert told["markdown"]
+    assert "content" not in told

@@ -1,0 +1,21 @@
+"""What tasks of one process tell their driver, one task after the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nutch2py import Crawl
+from tests.jobs.crawl import properties
+
+
+def test_the_rows_of_every_task_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of tasks that lie in the same place in memory one after the other: the last one has no rows."""
+    monkeypatch.setattr("nutch2py.mapreduce.job.id", lambda _: 7, raising=False)
+    seeds = [f"http://h{number}.test/" for number in range(40)]
+    with Crawl(f"embedded:{tmp_path / 'crawldata'}", {**properties(), "mapreduce.job.reduces": 3}) as crawl:
+        crawl.inject(seeds)
+        crawl.generate(batch_id="b")
+        done = {each.job: each.done for each in crawl.jobs()}
+    assert done == {"inject": 40, "generate": 40}

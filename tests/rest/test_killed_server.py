@@ -1,0 +1,95 @@
+"""A server that is killed amid whatever it writes; the next one on its folder tells the truth."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from http import HTTPStatus
+from pathlib import Path
+
+from tests.kills import Kills
+from tests.processes import wait_until
+from tests.rest.conftest import Client, running, settings
+
+
+def test_a_killed_server_has_lost_nothing_that_it_answered_for(tmp_path: Path) -> None:
+    """Killed amid jobs, seeds, schedules and lines of its log, with those who asked still waiting; three times."""
+    words = [sys.executable, "-m", "nutch2py", "serve", "-port", "0", "-D", f"rest.folder={tmp_path / 'rest'}",
+             "-D", f"storage.data.store=embedded:{tmp_path / 'data'}", "-D", "rest.requests.per.second=0",
+             "-D", "rest.jobs.running=1", "-D", f"index.embedded.path={tmp_path / 'index'}"]  # fmt: skip
+    kept: dict[str, set[str]] = {"seeds": set(), "schedules": set(), "configurations": set()}
+    begun, asked, chance = set[str](), [0], random.Random(7)
+
+    def ask_on(port: int, kind: str) -> None:
+        """Ask for one thing after the other, until nobody answers."""
+        with suppress(OSError, http.client.HTTPException):
+            while True:
+                asked[0] += 1
+                name = f"{kind}-{asked[0]}-{chance.randrange(10**6)}"
+                body = {"seeds": {"id": name, "urls": [f"http://{name}/{n}" for n in range(300)]},
+                        "schedules": {"id": name, "cron": "30 4 * * *", "job": {"job": "inject", "seeds": [f"http://{name}/"]}},
+                        "configurations": {"id": name, "properties": {"generate.max.count": "7"}},
+                        "jobs": {"job": "inject", "crawlId": name, "seeds": [f"http://{name}/"]}}[kind]  # fmt: skip
+                with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+                    headers = {"Content-Type": "application/json"}
+                    connection.request("POST", f"/api/v1/{kind}", json.dumps(body), headers)
+                    answer = connection.getresponse()
+                    told = json.loads(answer.read())
+                if answer.status != HTTPStatus.CREATED:  # as many jobs run as may
+                    threading.Event().wait(0.2)
+                elif kind == "jobs":
+                    begun.add(told["id"])
+                else:
+                    kept[kind].add(name)
+
+    with Kills("servers", 3) as kills:
+        for _ in range(3):
+            process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+            assert process.stdout is not None
+            with process.stdout as lines:
+                port = int(lines.readline().rstrip("/\n").rpartition(":")[2])
+                with ThreadPoolExecutor(4) as pool:
+                    for kind in (*kept, "jobs"):
+                        pool.submit(ask_on, port, kind)
+                    before = len(kept["seeds"])
+                    wait_until(lambda before=before: len(kept["seeds"]) >= before + 8 + chance.randrange(12))
+                    kills.kill(process)
+    with running(settings(tmp_path, rest_jobs_running="2", rest_requests_per_second="0")) as server:
+        client = Client(server)
+        found = {kind: {each["id"]: each for each in client.get(f"/api/v1/{kind}")} for kind in ("seeds", "schedules")}
+        configurations = {*client.get("/api/v1/configurations")} - {"default"}
+        jobs = {job["id"]: job for job in client.get("/api/v1/jobs?limit=1000")}
+        for kind, names in (("seeds", {*found["seeds"]}), ("schedules", {*found["schedules"]}),
+                            ("configurations", configurations)):  # fmt: skip
+            assert kept[kind] <= names
+            assert len(names - kept[kind]) <= 3, "one that waited for its answer at each kill, at most"
+        assert all(len(each["urls"]) == 300 for each in found["seeds"].values())
+        assert begun <= {*jobs}
+        assert len(jobs.keys() - begun) <= 3
+        states = {client.until(job, "finished", "failed", "killed")["state"] for job in jobs}
+        assert begun
+        assert states <= {"finished", "killed"}
+        assert all(client.get(f"/api/v1/jobs/{job}")["state"] == "finished" for job in begun)
+        lines = (tmp_path / "rest" / "audit.log").read_bytes().splitlines()
+        told = [json.loads(line) for line in lines if line.endswith(b"}")]
+        assert len(lines) - len(told) <= 3
+        assert {name for names in kept.values() for name in names} | begun <= {each["what"] for each in told}
+
+
+def test_what_a_killed_server_had_begun_to_write_goes(client: Client, tmp_path: Path) -> None:
+    client.ask("POST", "/api/v1/seeds", {"id": "a", "urls": []})
+    folder = tmp_path / "rest" / "seeds"
+    for name, age in ((".b.json.12345678", 7200), (".c.json.12345678", 0)):
+        (folder / name).write_bytes(b"{")
+        os.utime(folder / name, (time.time() - age,) * 2)
+    assert [each["id"] for each in client.get("/api/v1/seeds")] == ["a"]
+    client.ask("POST", "/api/v1/seeds", {"id": "b", "urls": []})
+    assert sorted(path.name for path in folder.iterdir()) == [".c.json.12345678", "a.json", "b.json"]

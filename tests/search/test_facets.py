@@ -1,0 +1,65 @@
+"""What results are narrowed by in the embedded index, of this layout and of earlier ones."""
+
+import pytest
+
+from nutch2py.backends import index_folder
+from nutch2py.conf import Configuration
+from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
+from nutch2py.search.plan import Narrowed
+from nutch2py.search.search_backends import backend
+from nutch2py.search.searcher import EmbeddedSearcher
+from tests.indexer.pages import doc
+
+HOSTS, PAGES = 300, 3
+
+
+def written(folder):
+    """Return a configuration with an index of three pages on each of 300 hosts."""
+    conf = Configuration.load(overrides={"index.embedded.path": str(folder / "index"), "index.embedded.batch": "250"})
+    writer = EmbeddedIndexWriter(conf)
+    writer.open(conf, {})
+    for number in range(HOSTS * PAGES):
+        host = f"h{number % HOSTS:03d}.org" if number % 2 else "Big.org"
+        writer.write(
+            doc(
+                f"id{number:04d}",
+                url=f"http://{host}/Docs/%E5%8C%97/{number}.html?a=/b/",
+                host=host,
+                title="word",
+                lang="en" if number % 3 else "",
+                type=["text/html", "text", "html"],
+                date=f"20{number % 30:02d}-12-31T23:59:59Z",
+            )
+        )
+    writer.close()
+    return conf
+
+
+def test_values_are_counted_over_all_hits(tmp_path):
+    conf = written(tmp_path)
+    found = EmbeddedSearcher(conf).facets("word")
+    assert found["host"][:2] == [("Big.org", 450), ("h001.org", 3)]
+    assert found["type"] == [("text/html", 900), ("html", 900), ("text", 900)][:1]
+    assert found["lang"] == [("en", 600)]
+    index = backend(conf)
+    assert [value for value, _ in index.facets("word", {})["date"]] == [f"20{year}" for year in range(29, 19, -1)]
+    one = index.facets("word", {"host": "big.org"})
+    assert one["path"] == [("Big.org/Docs/", 450)]
+    below = index.facets("word", {"path": "Big.org/Docs/"})["path"]
+    assert below == [("Big.org/Docs/", 450), ("Big.org/Docs/%E5%8C%97/", 450)]
+    assert index.search("word", {"path": "Big.org/Docs/%E5%8C%97/", "date": "2004-12"}, 0, 10).total == 30
+    assert index.facets("none", {}) == {"host": [], "path": [], "type": [], "lang": [], "date": []}
+    assert index.facets("", {}) == {}
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_an_index_of_an_earlier_layout_has_the_values_of_its_best_hits(tmp_path, monkeypatch, layout):
+    with monkeypatch.context() as then:
+        then.setattr(index_folder, "SCHEMA_VERSION", layout)
+        conf = written(tmp_path)
+    index = backend(conf)
+    found = index.facets("word", {})
+    assert found.keys() == {"host", "type", "lang"}
+    assert ("text/html", 900) in found["type"]
+    assert index.facets("word", {"host": "Big.org"})["host"] == [("Big.org", 450)]
+    assert EmbeddedSearcher(conf).search("word", narrowed=Narrowed((("lang", "en"),)))[0] == 600

@@ -1,0 +1,65 @@
+"""The handler /nutch of the configset schema/solr, asked directly: what programs get of Solr without our server."""
+
+import pytest
+
+from nutch2py.search.search_backends import backend
+from tests.search.asked import QUERIES, name_of, wrong
+from tests.search.test_asked import written
+
+OTHERWISE = {
+    "pythons": "of the title's words Solr counts those alone that are no stop words",
+    "金融危机": "two words to smartcn",
+    "Haus": "stemmed in English alone",
+    "Häuser": "stemmed in English alone",
+}
+"""Queries that Solr answers in another way, and why."""
+
+
+@pytest.fixture(scope="module")
+def in_solr(solr_server):
+    """Give a configuration with a real Solr that has the pages of the suite."""
+    return written(solr_server, solr_server_url=solr_server.url, plugin_includes="indexer-solr")
+
+
+def found_by(solr, query, **parameters):
+    return solr.ids(query, handler="nutch", rows=100, **parameters) or ["none/none"]
+
+
+@pytest.mark.server("solr_server")
+def test_the_handler_finds_the_pages_of_the_suite_in_their_order(in_solr, solr_server):
+    told = wrong(lambda query: found_by(solr_server, query))
+    assert {line.partition(":")[0] for line in told} == OTHERWISE.keys(), told
+    own = backend(in_solr)
+    same = 0
+    for query in QUERIES:
+        first = name_of(own.search(query, {}, 0, 1).hits[0].id)
+        same += first == name_of(found_by(solr_server, query)[0])
+    assert same >= len(QUERIES) - len(OTHERWISE) - 2  # a tie may fall otherwise: words have other weights there
+
+
+@pytest.mark.server("solr_server")
+def test_the_handler_counts_and_narrows_as_the_page_does(in_solr, solr_server):
+    own = backend(in_solr)
+    query, narrower = "软件", {"lang": "zh"}
+    answer = solr_server.select(query, handler="nutch", fq="lang:zh", rows=100)
+    flat = answer["facet_counts"]["facet_fields"]
+    counted = {name: {*zip(values[::2], values[1::2], strict=True)} for name, values in flat.items()}
+    facets = own.facets(query, narrower)
+    assert counted.keys() == {"host", "type", "lang", "path", "date"}
+    assert counted["host"] == {*facets["host"]}
+    assert counted["lang"] == {*facets["lang"]}
+    assert {*facets["date"]} <= counted["date"]
+    assert {*facets["path"]} <= counted["path"]
+    date, number = facets["date"][0]
+    narrowed = solr_server.select(query, handler="nutch", fq=["lang:zh", f'terms_facet_date:"{date}"'])
+    assert narrowed["response"]["numFound"] == number
+    shown = answer["highlighting"][answer["response"]["docs"][0]["id"]]
+    assert "<em>" in "".join(shown["title"] + shown["content"])
+
+
+@pytest.mark.server("solr_server")
+def test_our_rule_for_long_queries_can_be_asked_for(in_solr, solr_server):
+    query = "climate report warms unheardof"
+    assert found_by(solr_server, query) == ["none/none"]
+    most = found_by(solr_server, query, **{"q.op": "OR", "mm": "3<75% 5<2"})
+    assert name_of(most[0]) == "climate"

@@ -1,0 +1,185 @@
+"""What a process has read of a table's files does not stay mapped without bound."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from nutch2py.conf import Configuration
+from nutch2py.table import DataStore, Query, open_store
+from nutch2py.table.embedded import mapped
+from nutch2py.table.embedded.files import discard
+from nutch2py.webpage import WebPage
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing tells what is mapped")
+ROWS, TEXT = 3_000, "text of a page " * 300
+MEGABYTE = 1 << 20
+
+
+@pytest.fixture
+def table(conf: Configuration) -> DataStore[WebPage]:
+    """A table of 13 MB."""
+    store = open_store(conf, WebPage)
+    store.create()
+    with store.batch() as batch:
+        for number in range(ROWS):
+            page = WebPage({}, frozenset())
+            page.text, page.title = TEXT, str(number)
+            batch.put(f"com.example.www:http/{number:06d}", page)
+    return store
+
+
+def mapped_bytes(store: DataStore[WebPage]) -> int:
+    """Return how much of the file of rows this process holds, as the kernel tells."""
+    inode = str((Path(store.location.partition(":")[2]) / store.name / "meta" / "data.mdb").stat().st_ino)
+    held, counts = 0, False
+    for line in Path("/proc/self/smaps").read_text(encoding="utf-8", errors="replace").splitlines():
+        words = line.split()
+        if "-" in words[0]:
+            counts = words[4] == inode
+        elif counts and words[0] == "Rss:":
+            held += int(words[1]) * 1024
+    return held
+
+
+def read(store: DataStore[WebPage]) -> int:
+    """Scan all rows, some at a time; return the most that was mapped meanwhile."""
+    most = 0
+    for number, (_, page) in enumerate(store.scan(Query(frozenset({WebPage.text, WebPage.title})))):
+        assert (page.text, page.title) == (TEXT, str(number))
+        if number % 100 == 0:
+            most = max(most, mapped_bytes(store))
+    assert number == ROWS - 1
+    return most
+
+
+def bounded(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(mapped, "_MOST", most)
+    monkeypatch.setattr(mapped, "_SELDOM", 1)
+    monkeypatch.setattr("nutch2py.table.embedded.reader.CHUNK_ROWS", 100)
+
+
+def test_a_scan_holds_as_much_as_it_may(table: DataStore[WebPage], monkeypatch: pytest.MonkeyPatch) -> None:
+    bounded(monkeypatch, 0)
+    held = read(table)
+    bounded(monkeypatch, 1 << 40)
+    assert held < read(table) / 2
+    assert mapped_bytes(table) > 5 * MEGABYTE
+
+
+def test_gets_and_writes_let_go_too(table: DataStore[WebPage], monkeypatch: pytest.MonkeyPatch) -> None:
+    def get() -> None:
+        assert table.get("com.example.www:http/000007", {WebPage.title}) is not None
+
+    def write() -> None:
+        page = WebPage({}, frozenset())
+        page.title = "new"
+        with table.batch() as batch:
+            batch.put("com.example.www:http/000008", page)
+
+    for step in (get, write):
+        bounded(monkeypatch, 1 << 40)
+        read(table)
+        assert mapped_bytes(table) > 5 * MEGABYTE
+        bounded(monkeypatch, 0)
+        step()
+        assert mapped_bytes(table) < MEGABYTE
+
+
+def test_a_reader_in_another_thread_reads_on(table: DataStore[WebPage], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages go while a transaction of another thread is open: it maps them again."""
+    bounded(monkeypatch, 0)
+    failures: list[BaseException] = []
+
+    def guarded(work: Callable[[], object]) -> Callable[[], None]:
+        def run() -> None:
+            try:
+                work()
+            except BaseException as error:  # noqa: BLE001 - told to the test
+                failures.append(error)
+
+        return run
+
+    def write() -> None:
+        for _ in range(20):
+            page = WebPage({}, frozenset())
+            page.text = TEXT
+            with table.batch() as batch:
+                batch.put("com.example.www:http/000008", page)
+
+    threads = [threading.Thread(target=guarded(work)) for work in (lambda: read(table), write, lambda: read(table))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_where_nothing_is_told_nothing_is_done(table: DataStore[WebPage], monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(*_: object, **__: object) -> object:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(mapped, "open", silent, raising=False)
+    bounded(monkeypatch, 0)
+    assert mapped._held() == 0
+    assert table.get("com.example.www:http/000007", {WebPage.title}) is not None
+
+
+def test_no_table_is_closed_while_its_pages_are_let_go(
+    table: DataStore[WebPage], conf: Configuration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else other memory could be mapped where its file was, and be emptied."""
+    asked, closed, at_once = threading.Event(), threading.Event(), list[bool]()
+    spans = mapped.MappedFiles._spans
+
+    def close() -> None:
+        asked.set()
+        discard(Path(table.location.partition(":")[2]) / table.name)
+        closed.set()
+
+    def slow(files: mapped.MappedFiles) -> Iterator[tuple[int, int]]:
+        found = [*spans(files)]
+        if not asked.is_set():
+            thread.start()
+            asked.wait(30)
+            at_once.append(closed.wait(0.3))
+        yield from found
+
+    thread = threading.Thread(target=close)
+    bounded(monkeypatch, 0)
+    monkeypatch.setattr(mapped.MappedFiles, "_spans", slow)
+    assert table.get("com.example.www:http/000007", {WebPage.title}) is not None
+    thread.join()
+    assert at_once == [False]
+    page = open_store(conf, WebPage).get("com.example.www:http/000007", {WebPage.title})
+    assert page is not None
+    assert page.title == "7"
+
+
+def test_files_of_others_are_no_reason_to_let_go_again_and_again(
+    table: DataStore[WebPage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An index that is mapped, too, would have every transaction look for pages that are not there."""
+    held, looks = [300], list[int]()
+    monkeypatch.setattr(mapped, "_SELDOM", 1)
+    monkeypatch.setattr(mapped, "_held", lambda: held[0] * MEGABYTE)
+    monkeypatch.setattr(mapped.MappedFiles, "_spans", lambda _: looks.append(1) or ())
+    for _ in range(10):
+        assert table.get("com.example.www:http/000007", {WebPage.title}) is not None
+    assert len(looks) == 1
+    for held[0], times in ((550, 1), (560, 2), (10, 2), (270, 3)):
+        assert table.get("com.example.www:http/000007", {WebPage.title}) is not None
+        assert len(looks) == times
+
+
+def test_where_places_are_not_told_nothing_fails(table: DataStore[WebPage], monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(_: mapped.MappedFiles) -> Iterator[tuple[int, int]]:
+        raise PermissionError
+
+    bounded(monkeypatch, 0)
+    monkeypatch.setattr(mapped.MappedFiles, "_spans", silent)
+    assert table.get("com.example.www:http/000007", {WebPage.title}) is not None
