@@ -92,14 +92,15 @@ class Feeder:
         self._spill = Spill()
         self._thirsty: dict[str, None] = {}  # queues that may have room for keys that are on disk
         self._held = 0  # items of queues that have keys on disk, at the last look
+        self._left = 0  # items that came too late
         self._hungry = asyncio.Event()
 
     async def feed(self) -> None:
         """Feed until all rows are in their queues or left out; after the time limit only count what is left."""
-        fed = left = 0
+        fed = 0
         while self._more or self._named or self._spill.total:
-            if self._state.late or self._state.stopped:
-                left = self._spill.total + len(self._named) + await self._in_table(self._drain)
+            if self._is_over:
+                self._left += self._spill.total + len(self._named) + await self._in_table(self._drain)
                 break
             if asked := self._asked():
                 await self._again(asked)
@@ -112,11 +113,11 @@ class Feeder:
                 await self._part()
             else:
                 await self._rest()
-        if left:
+        if self._left:
             name = "HitByTimeLimit-QueueFeeder" if self._state.late else "hitByThrougputThreshold"
-            self._state.report.counters[name] += left
+            self._state.report.counters[name] += self._left
         self._state.feeding = False
-        self._state.log(f"QueueFeeder finished: total {fed} records. Hit by time limit :{left}")
+        self._state.log(f"QueueFeeder finished: total {fed} records. Hit by time limit :{self._left}")
         self._added()
 
     def look(self, item: FetchItem) -> None:
@@ -140,6 +141,10 @@ class Feeder:
         if not problem:
             self._set(item, item.queue_id)
         return problem
+
+    @property
+    def _is_over(self) -> bool:
+        return self._state.late or self._state.stopped
 
     @property
     def _room(self) -> int:
@@ -273,7 +278,9 @@ class Feeder:
         self._added()
 
     def _add(self, item: FetchItem) -> None:
-        if left_out := self._state.queues.add(item):
+        if self._is_over:  # the queues were emptied while it was read
+            self._left += 1
+        elif left_out := self._state.queues.add(item):
             self._state.report.counters[left_out] += 1
 
     def _drain(self) -> int:

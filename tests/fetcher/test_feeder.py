@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -173,20 +174,38 @@ def test_a_host_over_its_pages_is_not_put_on_disk() -> None:
     assert table.read <= 90 + 100 + CAPACITY
 
 
-def test_the_time_limit_counts_what_is_on_disk() -> None:
-    run = Run(Table(mixed(1, 3000, 0, 0)), deadline=time.time() + 3600)
+@pytest.mark.parametrize("limit", ["HitByTimeLimit-QueueFeeder", "hitByThrougputThreshold"])
+@pytest.mark.parametrize("is_reading", [False, True])
+def test_a_limit_counts_what_is_on_disk_and_what_is_being_read(limit: str, is_reading: bool) -> None:
+    table = Table(mixed(1, 3000, 0, 0))
+    reading, over = threading.Event(), threading.Event()
+    read, taken = table._read, 0
 
-    def ends(_: str) -> bool:
-        if run.count("giant") == 100:
-            object.__setattr__(run.state.options, "deadline", 0.0)
+    def wait_for_the_limit(keys: Sequence[str]) -> list[FetchItem]:
+        if is_reading and table.reads > 3:
+            reading.set()
+            assert over.wait(60)
+        return read(keys)
+
+    def look() -> bool:
+        nonlocal taken
+        if not over.is_set() and (reading.is_set() if is_reading else run.count("giant") == 100):
+            if limit == "hitByThrougputThreshold":
+                run.state.stopped = True
+            else:
+                object.__setattr__(run.state.options, "deadline", 0.0)
+            taken = run.count("giant")
             run.state.report.counters["dropped"] += run.queues.empty()
+            over.set()
             run.feeder.wake()
-        return True
+        return False
 
-    asyncio.run(run.until(ends, lambda: False))
+    table._read = wait_for_the_limit  # type: ignore[method-assign]
+    run = Run(table, deadline=time.time() + 3600)
+    asyncio.run(run.until(lambda _: True, look))
     counters = run.state.report.counters
-    assert run.count("giant") == 100
-    assert counters["dropped"] + counters["HitByTimeLimit-QueueFeeder"] == 2900
+    assert taken == run.count("giant") > 0
+    assert counters["dropped"] + counters[limit] == 3000 - taken
 
 
 def test_a_url_that_is_wrong_is_refused_wherever_it_stands() -> None:
