@@ -76,20 +76,23 @@ class EmbeddedBackend:
         self._lock = threading.Lock()
         self._searcher: EmbeddedSearcher | None = None
         self._looked = 0.0
-        self._suggester: tuple[EmbeddedSearcher, int, Suggester] | None = None
+        self._suggester: Suggester | None = None
+        self._commit: object = None
 
     def _open(self) -> EmbeddedSearcher:
         now = time.monotonic()
-        if self._searcher is None:
-            self._searcher, self._looked = EmbeddedSearcher(self.conf), now
-        elif now - self._looked > _FRESH:
+        if self._searcher is not None and now - self._looked > _FRESH:
             self._looked = now
             try:
                 self._searcher.folder.check_version()
-                self._searcher.reload()
+                commit = self._searcher.folder.commit()  # before the reload, which may see one that is newer still
+                if commit != self._commit:
+                    self._searcher.reload()
+                    self._commit, self._suggester = commit, None  # other documents have other words
             except (IndexingError, ValueError, OSError):
-                self._searcher = None
-                self._searcher = EmbeddedSearcher(self.conf)
+                self._searcher = self._commit = self._suggester = None
+        if self._searcher is None:
+            self._searcher, self._looked = EmbeddedSearcher(self.conf), now
         return self._searcher
 
     def search(self, query: str, filters: dict[str, str], start: int, rows: int) -> SearchResult:
@@ -111,10 +114,8 @@ class EmbeddedBackend:
         """Return words of the index that begin as the last one typed, and titles."""
         with self._lock:
             searcher = self._open()
-            documents = searcher.count()  # a commit that changed how many there are has other words, too
-            if self._suggester is None or self._suggester[:2] != (searcher, documents):
-                self._suggester = searcher, documents, Suggester(searcher)
-            return self._suggester[2].suggest(typed)
+            self._suggester = self._suggester or Suggester(searcher)
+            return self._suggester.suggest(typed)
 
     def corrected(self, query: str) -> str:
         """Return the query with unknown words replaced by near ones."""

@@ -194,6 +194,17 @@ def test_new_commits_show_without_a_restart(server, monkeypatch):
     assert "5 documents" in ask(server, q="needle")[1]
 
 
+def test_words_of_a_page_that_has_changed_are_suggested_and_those_it_has_lost_are_not(server, monkeypatch):
+    """A commit that leaves the number of documents as it is."""
+    monkeypatch.setattr("nutch2py.search.search_backends._FRESH", -1.0)
+    index, writer = backend(server.conf), EmbeddedIndexWriter(server.conf)
+    writer.open(server.conf, {})
+    for text, gone in (("harbourmaster", "harbinger"), ("harbinger", "harbourmaster")):
+        writer.write(doc("org.new:http/", url="http://new.org/", host="new.org", title="New", content=text))
+        writer.commit()
+        assert index.suggest("harb").queries == [text], f"{gone} was before"
+
+
 def test_without_an_index_the_page_says_what_to_do(conf):
     with running(conf) as made:
         answer, body = get(made, "/?q=x")
