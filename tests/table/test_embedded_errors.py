@@ -17,8 +17,62 @@ from nutch2py.errors import StoreError
 from nutch2py.table import Query, open_store
 from nutch2py.table.embedded import files
 from nutch2py.webpage import WebPage
+from tests.interposing import compiled
 
 from .store_suite import page_at, write
+
+REFUSES_ONCE = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+ssize_t pwrite(int fd, const void *data, size_t size, off_t at) {
+  char link[64], path[PATH_MAX];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  ssize_t length = readlink(link, path, sizeof path - 1);
+  path[length < 0 ? 0 : length] = 0;
+  if (at < 2 * sysconf(_SC_PAGESIZE) && strstr(path, getenv("REFUSES")) && !unlink(getenv("REFUSES_WHILE"))) {
+    errno = EIO;
+    return -1;
+  }
+  return ((ssize_t (*)(int, const void *, size_t, off_t))dlsym(RTLD_NEXT, "pwrite"))(fd, data, size, at);
+}
+ssize_t pwrite64(int fd, const void *data, size_t size, off_t at) { return pwrite(fd, data, size, at); }
+"""
+"""Refuses to write the page that ends a commit, once; the file of REFUSES_WHILE is there until then."""
+WRITES_TWICE = """
+import sys
+from pathlib import Path
+from nutch2py.conf import Configuration
+from nutch2py.errors import StoreError
+from nutch2py.table import open_store
+from nutch2py.webpage import WebPage
+store = open_store(Configuration(), WebPage, f"embedded:{sys.argv[1]}")
+assert store.get("a") is not None
+for refused in (True, False):
+    if refused:
+        Path(sys.argv[2]).touch()
+    batch, page = store.batch(), WebPage(fields=frozenset())
+    page.content, page.title, page.status = b"new", "new", 2
+    for number in range(200):
+        batch.put(f"k{number}", page)
+    try:
+        batch.flush()
+    except StoreError as error:
+        assert refused, error
+        print(error)
+        if "again" in sys.argv:
+            batch.flush()
+            break
+    else:
+        assert not refused
+print(store.get("k7").content)
+"""
 
 
 def opened(tmp_path, **properties):
@@ -127,6 +181,56 @@ def test_a_full_disk_in_the_small_families_leaves_the_table_as_it_was(store):
 
     assert "no space left" in limited(work)
     assert list(store.scan_cells()) == before
+
+
+@pytest.mark.parametrize("more", [(), ("again",)])
+@pytest.mark.parametrize("part", ["meta", "content"])
+def test_a_disk_that_refuses_the_end_of_a_commit_is_survived(store, tmp_path, part, more):
+    """LMDB takes nothing more from such a process, and leaves a page that says what is not so."""
+    made = compiled(REFUSES_ONCE, tmp_path / "refuses.so")
+    if made is None:
+        pytest.skip("there is no C compiler")
+    write(store, {"a": page_at()})
+    switch = tmp_path / "switch"
+    names = {"LD_PRELOAD": str(made), "REFUSES": f"/{part}/data.mdb", "REFUSES_WHILE": str(switch)}
+    command = [sys.executable, "-c", WRITES_TWICE, str(tmp_path / "crawl"), str(switch), *more]
+    done = subprocess.run(command, check=False, env={**os.environ, **names}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    told, content = done.stdout.splitlines()
+    assert "no space left for" in told
+    assert "its disk fails" in told
+    assert content == "b'new'"
+    assert len(list(opened(tmp_path).scan(Query()))) == 201
+    assert not notes(store)
+
+
+@pytest.mark.parametrize("part", ["meta", "content"])
+def test_what_a_refused_commit_leaves_is_no_damage(store, tmp_path, part):
+    made = compiled(REFUSES_ONCE, tmp_path / "refuses.so")
+    if made is None:
+        pytest.skip("there is no C compiler")
+    write(store, {"a": page_at()})
+    store.close()
+    switch = tmp_path / "switch"
+    names = {"LD_PRELOAD": str(made), "REFUSES": f"/{part}/data.mdb", "REFUSES_WHILE": str(switch)}
+    program = WRITES_TWICE.replace("print(error)", "sys.exit(0)")
+    command = [sys.executable, "-c", program, str(tmp_path / "crawl"), str(switch)]
+    done = subprocess.run(command, check=False, env={**os.environ, **names}, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert not switch.exists()
+    again = opened(tmp_path)
+    assert [key for key, _ in again.scan(Query())] == ["a"]
+    assert not notes(again)
+    write(again, with_contents(3))
+    assert len(list(again.scan(Query()))) == 4
+    again.close()
+
+
+def notes(store):
+    found = []
+    assert [key for key, _ in store.check(found.append)]
+    store.due_index().check(found.append)
+    return found
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT])

@@ -29,7 +29,7 @@ from typing import Any
 import lmdb
 
 from nutch2py.errors import NoRightError, StoreError
-from nutch2py.table.embedded.mapped import MappedFiles
+from nutch2py.table.embedded.mapped import PIECE, RUN, MappedFiles
 from nutch2py.table.embedded.packing import DamagedCellsError
 from nutch2py.table.embedded.pages import DamagedFileError, PageFile, check_whole
 
@@ -157,7 +157,7 @@ class TableFiles:
     """The open environments of one table in this process. ``users``: stores that share them."""
 
     def __init__(self, path: Path, map_size: int) -> None:
-        self.path, self.users, self.closed = path, 0, False
+        self.path, self.users, self.closed, self.failed = path, 0, False, False
         self._databases: dict[bytes, Any] = {}
         self._writing, self._reading = threading.Lock(), threading.Lock()
         self.meta = _environment(path / "meta", map_size)
@@ -172,8 +172,8 @@ class TableFiles:
         self._open_databases()
 
     def alive(self) -> bool:
-        """Tell whether these are open, and still the table's files."""
-        if self.closed:
+        """Tell whether these are open, fit for use, and still the table's files."""
+        if self.closed or self.failed:
             return False
         try:
             return os.stat(self._data).st_ino == self._inode  # noqa: PTH116
@@ -221,11 +221,15 @@ class TableFiles:
         return found
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[Any]:
-        """Give a read transaction of ``meta``; one thread of a process reads at a time."""
+    def reading(self, places: int = RUN) -> Iterator[Any]:
+        """Give a read transaction of ``meta``, for so many ``places``; one thread of a process reads at a time."""
         with self._reading, self.meta.begin() as txn:
             yield txn
-        self._mapped.look()
+        self._mapped.look(places)
+
+    def look(self) -> None:
+        """Let go of what is mapped when it is much; called within a transaction, after each :data:`PIECE`."""
+        self._mapped.look(PIECE)
 
     @contextlib.contextmanager
     def still(self) -> Iterator[None]:
@@ -237,16 +241,25 @@ class TableFiles:
     def writing(self, makes: Sequence[bytes] = ()) -> Iterator[tuple[Any, dict[bytes, Any]]]:
         """Give the write transaction of ``meta`` and the handles of its databases; those of ``makes`` are made.
 
-        Commits at the end of the block, and leaves everything as it was when the block raises.
+        Commits at the end of the block, and leaves everything as it was when the block raises. LMDB takes nothing more
+        when the disk has refused the end of a commit: then the table is opened anew for the next one.
         """
-        with self._writing:
+        with self._writing, self._noting_failure():
             with self.meta.begin(write=True) as txn:
                 handles = dict(self._databases)
                 for name in {*self.names(txn), *makes} - handles.keys():
                     handles[name] = self.meta.open_db(name, txn=txn)
                 yield txn, handles
             self._databases = handles
-        self._mapped.look()
+        self._mapped.look(RUN)
+
+    @contextlib.contextmanager
+    def _noting_failure(self) -> Iterator[None]:
+        try:
+            yield
+        except lmdb.Error as error:
+            self.failed = not isinstance(error, lmdb.MapFullError)
+            raise
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[tuple[PageFile, PageFile]]:
@@ -286,7 +299,7 @@ class TableFiles:
         """Return the stored contents of those ``numbers`` that there are."""
         with self._reading, self.content.begin() as txn:
             found = dict(txn.cursor().getmulti(sorted(numbers)))
-        self._mapped.look()
+        self._mapped.look(len(numbers))
         return found
 
 
@@ -302,7 +315,8 @@ def acquire(path: Path, map_size: int, where: str) -> TableFiles:
         while True:
             files = _open.get(key)
             if files is not None and not files.alive():
-                files.close()
+                with files.still():  # another thread may read on
+                    files.close()
                 files = None
             if files is None:
                 files = _open[key] = TableFiles(path, map_size)

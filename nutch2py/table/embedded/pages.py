@@ -76,9 +76,6 @@ def _meta(data: bytes, which: int) -> Meta | None:
     free, main = _tree(data, at), _tree(data, at + _TREE.size)
     if page_size & (page_size - 1) or not 256 <= page_size <= 1 << 16:
         raise DamagedFileError(f"its meta page {which} names pages of {page_size} bytes")
-    for tree in (free, main):
-        if (tree.root is not None and not 2 <= tree.root <= last) or tree.depth > _DEEPEST:
-            raise DamagedFileError(f"its meta page {which} names a tree that cannot be")
     return Meta(page_size, free, main, last, transaction)
 
 
@@ -107,7 +104,10 @@ class PageFile:
         return os.fstat(self._file).st_size
 
     def metas(self) -> list[Meta]:
-        """Return what both meta pages say, the one in force first; none for another version of LMDB."""
+        """Return what both meta pages say, the one in force first; none for another version of LMDB.
+
+        The other one may name what is not there: LMDB takes back so what it could not write.
+        """
         first = _meta(os.pread(self._file, _META_BYTES, 0), 0)
         if first is None:
             return []
@@ -116,7 +116,12 @@ class PageFile:
             return []
         if second.page_size != first.page_size:
             raise DamagedFileError("its meta pages name pages of different sizes")
-        return sorted([first, second], key=lambda meta: -meta.transaction)
+        if second.transaction > first.transaction:
+            first, second = second, first
+        for tree in (first.free, first.main):
+            if (tree.root is not None and not 2 <= tree.root <= first.last) or tree.depth > _DEEPEST:
+                raise DamagedFileError(f"its meta page of transaction {first.transaction} names a tree that cannot be")
+        return [first, second]
 
     def newest(self) -> Meta:
         """Return what the meta page in force says."""
