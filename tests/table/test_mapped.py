@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from nutch2py.conf import Configuration
-from nutch2py.table import DataStore, Query, open_store
+from nutch2py.table import DataStore, KeyRange, Query, open_store
 from nutch2py.table.embedded import mapped
 from nutch2py.table.embedded.files import discard
+from nutch2py.table.embedded.mapped import MappedFiles
 from nutch2py.webpage import WebPage
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing tells what is mapped")
@@ -22,7 +23,7 @@ MEGABYTE = 1 << 20
 
 @pytest.fixture
 def table(conf: Configuration) -> DataStore[WebPage]:
-    """A table of 13 MB."""
+    """A table of 13 MB of text, 24 MB of file."""
     store = open_store(conf, WebPage)
     store.create()
     with store.batch() as batch:
@@ -59,7 +60,7 @@ def read(store: DataStore[WebPage]) -> int:
 
 def bounded(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     monkeypatch.setattr(mapped, "_MOST", most)
-    monkeypatch.setattr(mapped, "_SELDOM", 1)
+    monkeypatch.setattr(mapped, "_BETWEEN", 1)
     monkeypatch.setattr("nutch2py.table.embedded.reader.CHUNK_ROWS", 100)
 
 
@@ -88,6 +89,42 @@ def test_gets_and_writes_let_go_too(table: DataStore[WebPage], monkeypatch: pyte
         bounded(monkeypatch, 0)
         step()
         assert mapped_bytes(table) < MEGABYTE
+
+
+def test_rows_from_all_over_are_let_go_of_within_a_transaction(
+    table: DataStore[WebPage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One group of writes, or of gets, may meet every page of a table."""
+    keys, held, look = [f"com.example.www:http/{number:06d}" for number in range(ROWS)], list[int](), MappedFiles.look
+
+    def looked(files: MappedFiles, places: int) -> None:
+        held.append(mapped_bytes(table))
+        look(files, places)
+
+    def write() -> None:
+        with table.batch() as batch:
+            for key in keys:
+                page = WebPage({}, frozenset())
+                page.title, page.fetch_time, page.score = "new", 1, 0.5
+                batch.put(key, page)
+
+    def get() -> None:
+        assert [page and page.title for page in table.get_many(keys, {WebPage.title, WebPage.text})] == ["new"] * ROWS
+
+    def delete() -> None:
+        with table.batch() as batch:
+            for key in keys:
+                batch.delete(key)
+
+    monkeypatch.setattr(MappedFiles, "look", looked)
+    monkeypatch.setattr("nutch2py.table.embedded.reader._POINT_READS", 500)
+    monkeypatch.setattr(mapped, "PIECE", 500)
+    bounded(monkeypatch, 0)
+    for step in (write, get, delete):
+        held.clear()
+        step()
+        assert max(held) < 9 * MEGABYTE  # and 24 in all
+    assert list(table.keys(KeyRange())) == []
 
 
 def test_a_reader_in_another_thread_reads_on(table: DataStore[WebPage], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +202,7 @@ def test_files_of_others_are_no_reason_to_let_go_again_and_again(
 ) -> None:
     """An index that is mapped, too, would have every transaction look for pages that are not there."""
     held, looks = [300], list[int]()
-    monkeypatch.setattr(mapped, "_SELDOM", 1)
+    monkeypatch.setattr(mapped, "_BETWEEN", 1)
     monkeypatch.setattr(mapped, "_held", lambda: held[0] * MEGABYTE)
     monkeypatch.setattr(mapped.MappedFiles, "_spans", lambda _: looks.append(1) or ())
     for _ in range(10):

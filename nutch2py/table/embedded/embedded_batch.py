@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,6 +15,7 @@ from nutch2py.table.clock import CrawlClock, now_ms
 from nutch2py.table.embedded import content
 from nutch2py.table.embedded.files import GARBAGE, SAMPLE, TableFiles, explained
 from nutch2py.table.embedded.keeping import KEPT, Keeping, Written, is_kept, stamp
+from nutch2py.table.embedded.mapped import pieces
 from nutch2py.table.embedded.packing import (
     LONGEST_KEY,
     Change,
@@ -159,11 +160,11 @@ class EmbeddedBatch(WriteBatch):
                 raise StoreError(f"table {self._where} was dropped while it was being written: start the job again")
             first = files.write_contents(txn, handles, contents)
             if stored:
-                self._apply_contents(txn, handles, stored, first)
-            keeping = Keeping(txn, handles) if self._keeps and is_kept(txn, handles, txn.id() - 1) else None
+                self._apply_contents(txn, handles, stored, first, files.look)
+            keeping = Keeping(txn, handles, files.look) if self._keeps and is_kept(txn, handles, txn.id() - 1) else None
             for name in sorted(plain):
                 kept = keeping is not None and name in KEPT
-                before, after = apply_changes(txn, handles[name], plain[name], reads_all=kept)
+                before, after = apply_changes(txn, handles[name], plain[name], files.look, reads_all=kept)
                 if keeping is not None and kept:
                     keeping.saw(name, Written(plain[name], before, after))
             if keeping is not None:
@@ -172,7 +173,12 @@ class EmbeddedBatch(WriteBatch):
             _note_sample(txn, handles[SAMPLE], max(self._changes.values(), key=len))
 
     def _apply_contents(
-        self, txn: Any, handles: dict[bytes, Any], stored: dict[bytes, list[Change]], number: int
+        self,
+        txn: Any,
+        handles: dict[bytes, Any],
+        stored: dict[bytes, list[Change]],
+        number: int,
+        look: Callable[[], object],
     ) -> None:
         """Write references to the contents just stored; note which contents no row refers to any more."""
         assert self._content_database is not None
@@ -188,7 +194,7 @@ class EmbeddedBatch(WriteBatch):
                     number += 1
                 numbered.append(replace(change, puts=put))
             referring[row] = numbered
-        before, after = apply_changes(txn, handles[self._content_database], referring, reads_all=True)
+        before, after = apply_changes(txn, handles[self._content_database], referring, look, reads_all=True)
         lost = (_numbers(before) | new) - _numbers(after)
         for garbage in sorted(lost):
             txn.put(garbage, b"", db=handles[GARBAGE])
@@ -211,7 +217,7 @@ def compare_and_set(
             return False
         put = _NOTHING if new is None else {qualifier: new}
         change = Change(False, [qualifier] if new is None else (), put, now_ms() - 1, False)
-        apply_changes(txn, handle, {row: [change]})
+        apply_changes(txn, handle, {row: [change]}, files.look)
     return True
 
 
@@ -226,11 +232,12 @@ def _numbers(values: dict[bytes, bytes]) -> set[bytes]:
 
 
 def apply_changes(
-    txn: Any, handle: Any, rows: dict[bytes, list[Change]], reads_all: bool = False
+    txn: Any, handle: Any, rows: dict[bytes, list[Change]], look: Callable[[], object], reads_all: bool = False
 ) -> tuple[dict[bytes, bytes], dict[bytes, bytes]]:
     """Change a database; return the packed values of the rows before and after (rows that have none are left out).
 
-    What is deleted whole is not read, and so not among those before, unless ``reads_all``.
+    What is deleted whole is not read, and so not among those before, unless ``reads_all``. ``look`` is called after
+    each piece.
     """
     keys = sorted(rows)
     short = keys if max(map(len, keys)) <= LONGEST_KEY else [key for key in keys if len(key) <= LONGEST_KEY]
@@ -238,13 +245,16 @@ def apply_changes(
     behind = not cursor.last() or (bool(short) and short[0] > cursor.key())  # new rows, all after the last there is
     if not reads_all and not behind:
         doomed = [key for key in short if rows[key][-1].wipes()]
-        for key in doomed:
-            txn.delete(key, db=handle)
+        _delete(txn, handle, doomed, look)
         if doomed:
             short = [key for key in short if not rows[key][-1].wipes()]
-    before: dict[bytes, bytes] = {} if behind else dict(cursor.getmulti(short))
+    before: dict[bytes, bytes] = {}
+    for piece in () if behind else pieces(short):
+        before.update(cursor.getmulti(piece))
+        look()
     after: dict[bytes, bytes] = {}
     puts: list[tuple[bytes, bytes]] = []
+    gone: list[bytes] = []
     made: Change | None = None  # the last change that made a family: many a row is new with the same cells
     packed: bytes | None = None
     for key in short:
@@ -261,12 +271,21 @@ def apply_changes(
             if new != old:
                 puts.append((key, new))
         elif old is not None:
-            txn.delete(key, db=handle)
-    if puts:
-        txn.cursor(handle).putmulti(puts, append=behind)
+            gone.append(key)
+    _delete(txn, handle, gone, look)
+    for some in pieces(puts):
+        txn.cursor(handle).putmulti(some, append=behind)
+        look()
     if max(map(len, keys)) > LONGEST_KEY:
         _apply_long(txn, handle, {key: rows[key] for key in keys if len(key) > LONGEST_KEY}, before, after)
     return before, after
+
+
+def _delete(txn: Any, handle: Any, keys: Sequence[bytes], look: Callable[[], object]) -> None:
+    for some in pieces(keys):
+        for key in some:
+            txn.delete(key, db=handle)
+        look()
 
 
 def _apply_long(

@@ -14,6 +14,7 @@ from nutch2py.table.due import Candidate, DueIndex, Figures, Span
 from nutch2py.table.embedded import due_places, keeping
 from nutch2py.table.embedded.files import STATE, TableFiles, explained
 from nutch2py.table.embedded.keeping import DUE, FIGURES, KEPT, STAMP, Keeping, Written
+from nutch2py.table.embedded.mapped import pieces
 from nutch2py.table.embedded.reader import Bounds, scan_chunk
 from nutch2py.table.embedded.selection import Selection
 from nutch2py.table.query import KeyRange
@@ -139,14 +140,15 @@ class EmbeddedDueIndex(DueIndex):
         for part in self._all(files):
             _, come, figures = part.changes()
             wanted.update(figures)
-            with files.reading() as txn:
-                found = dict(txn.cursor(files.database(DUE)).getmulti([place for place, _ in come]))
-            for place, value in come:
-                if found.get(place) == value:
-                    there += 1
-                else:
-                    key = due_places.key_of(place[due_places.SLOT_BYTES :], value)
-                    note(f"row {key.decode('utf-8', 'replace')} is not in the index where it should be")
+            for some in pieces(come):
+                with files.reading(len(some)) as txn:
+                    found = dict(txn.cursor(files.database(DUE)).getmulti([place for place, _ in some]))
+                for place, value in some:
+                    if found.get(place) == value:
+                        there += 1
+                    else:
+                        key = due_places.key_of(place[due_places.SLOT_BYTES :], value)
+                        note(f"row {key.decode('utf-8', 'replace')} is not in the index where it should be")
         if entries != there:
             note(f"{entries - there} entries of the index are of no row")
         for name in sorted(wanted.keys() | stored):
@@ -173,7 +175,7 @@ class EmbeddedDueIndex(DueIndex):
         position: bytes | None = bounds.first
         while position is not None:
             chunk = scan_chunk(files, selection, bounds, position, _CHUNK)
-            part = Keeping(txn, handles, fresh=True)
+            part = Keeping(txn, handles, files.look, fresh=True)
             for number, name in enumerate(selection.names):
                 after = {key: row[number] for key, row in chunk.rows if row[number] is not None}
                 part.saw(name, Written(after, {}, after))

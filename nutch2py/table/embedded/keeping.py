@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 from nutch2py.table.due import COUNTED, figure_of
 from nutch2py.table.embedded.due_places import Entry, entries, front
 from nutch2py.table.embedded.files import STATE
+from nutch2py.table.embedded.mapped import PIECE, pieces
 from nutch2py.table.embedded.packing import LONGEST_KEY, columns, place, sound_columns, unpack_bucket
 from nutch2py.webpage import WebPage
 
@@ -71,10 +72,12 @@ class Keeping:
     """What a group of writes changes of index and figures: :meth:`saw` each family, then :meth:`write`.
 
     ``txn`` shows the rows as they are when everything is written. ``fresh``: nothing is there yet; both are made anew.
+    ``look`` is called after each piece of what is read and written.
     """
 
-    def __init__(self, txn: Any, handles: Mapping[bytes, Any], fresh: bool = False) -> None:
-        self._txn, self._handles, self._fresh = txn, handles, fresh
+    def __init__(self, txn: Any, handles: Mapping[bytes, Any], look: Callable[[], object], fresh: bool = False) -> None:
+        self._txn, self._handles, self._look, self._fresh = txn, handles, look, fresh
+        self._read = 0  # cells of rows that were not written
         self._written: dict[bytes, Written] = dict.fromkeys(KEPT, Written((), {}, {}))
         self._bare = 0 if fresh else stored_figure(txn, handles[FIGURES], _BARE)
         self._leaving: list[tuple[bytes, Entry]] = []  # row keys, and the beginnings of their entries
@@ -213,6 +216,9 @@ class Keeping:
         handle = self._handles.get(family)
         if handle is None or self._fresh:  # then all that there is was seen
             return None
+        self._read += 1
+        if self._read % PIECE == 0:
+            self._look()
         packed = self._txn.get(place(key), db=handle)
         if packed is not None and len(key) > LONGEST_KEY:
             packed = unpack_bucket(place(key), packed).get(key)
@@ -232,10 +238,13 @@ class Keeping:
         """Change index and figures."""
         txn, due, figures = self._txn, self._handles[DUE], self._handles[FIGURES]
         gone, come, changes = self.changes()
-        for key in gone:
-            txn.delete(key, db=due)
-        if come:
-            txn.cursor(due).putmulti(come)
+        for keys in pieces(gone):
+            for key in keys:
+                txn.delete(key, db=due)
+            self._look()
+        for some in pieces(come):
+            txn.cursor(due).putmulti(some)
+            self._look()
         for name, change in sorted(changes.items()):
             if change:
                 count = stored_figure(txn, figures, name) + change

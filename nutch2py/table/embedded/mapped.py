@@ -3,7 +3,11 @@
 LMDB maps its files, so whatever is read of them counts as memory of the process that has read it: after a scan, the
 whole table. The system takes such pages back when memory is short. Until then they hide what a process needs itself
 from whoever looks on, and count against the limit of a container. So a process that holds more than a bound of them
-lets go of all: they stay in the system's cache, and are mapped again when they are read again.
+lets go of all: they stay in the system's cache, and are mapped again when they are read again. That may happen within a
+transaction, too.
+
+Linux maps sixteen pages where one is asked for. Ten thousand rows from all over a large table, each in some databases,
+are gigabytes so: who reads or writes so many asks in pieces of :data:`PIECE`, and looks at each.
 
 Memory that another file leaves may be given to anything at once, and would be emptied. So no file of a table is closed
 between the look at where it is and the end.
@@ -13,13 +17,26 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
 
 _MOST = 256 << 20  # bytes of mapped files that a process holds
-_SELDOM = 16  # transactions between two looks: some MB each
+_BETWEEN = 1_000  # places that are read between two looks: 64 KB each at the most
+RUN = 64
+"""As many places a run of neighbours counts: some MB."""
+PIECE = 1_000
+"""Places that are read one by one before the next look."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _DONTNEED = 4  # Linux's MADV_DONTNEED: of a file that is mapped to be read, only the mapping of its pages goes
+
+
+def pieces(all_of_them: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Yield so many of them at a time as are read, or written, between two looks."""
+    for at in range(0, len(all_of_them), PIECE):
+        yield all_of_them[at : at + PIECE]
 
 
 class MappedFiles:
@@ -29,13 +46,14 @@ class MappedFiles:
         self._inodes = frozenset(str(path.stat().st_ino) for path in paths)
         self._names = frozenset(path.name for path in paths)
         self._closing = closing
-        self._looks, self._can = 0, True
+        self._places, self._can = 0, True
         self._others = 0  # bytes that were left when these files had let go
 
-    def look(self) -> None:
-        """Let go of the pages when they are many; called after each transaction."""
-        self._looks += 1
-        if self._looks % _SELDOM == 0 and self._can:
+    def look(self, places: int) -> None:
+        """Let go of the pages when they are many; called with the number of places that were read since."""
+        self._places += places
+        if self._places >= _BETWEEN and self._can:
+            self._places = 0
             held = _held()
             self._others = min(self._others, held)  # of an index, or another table: letting go again frees nothing
             if held - self._others > _MOST:

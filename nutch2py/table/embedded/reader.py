@@ -28,7 +28,7 @@ from nutch2py.table.query import KeyRange, MarkCondition
 
 MARKS = b"mk"
 CHUNK_ROWS, LONGEST_MARK_RUN, FIRST_CHUNK = 2_000, 20_000, 100
-_POINT_READS = 2_000
+_POINT_READS = 2_000  # of all families, in one transaction
 _KEYS = 5_000  # looked at in one transaction
 _CONTENT_BYTES, _CONTENT_ROWS = 4 << 20, 256
 Rows = list[tuple[bytes, Row]]
@@ -174,11 +174,13 @@ def read_rows(files: TableFiles, selection: Selection, keys: Iterable[bytes]) ->
     """Return the rows of those ``keys`` that are there, contents included."""
     ordered = sorted(set(keys))
     rows: dict[bytes, Row] = {}
-    for at in range(0, len(ordered), _POINT_READS):
-        part = ordered[at : at + _POINT_READS]
+    families = max(1, len(selection.names))
+    size = max(1, _POINT_READS // families)
+    for at in range(0, len(ordered), size):
+        part = ordered[at : at + size]
         lost: dict[bytes, bytes] = {}
         while part:
-            with files.reading() as txn:
+            with files.reading(len(part) * families) as txn:
                 found = _point_rows(txn, files, selection, part)
             if selection.content_at is None:
                 rows.update(found)
@@ -232,7 +234,7 @@ def read_marked(
     """Return the rows of ``keys`` that are there and still have the mark."""
     if mark is not None:
         value = None if mark.value is None else encode_text(mark.value)
-        with files.reading() as txn:
+        with files.reading(len(keys)) as txn:
             marks = point_read(txn, files.database(MARKS), sorted(keys))
         keys = [key for key, packed in marks.items() if _fits(packed, encode_text(mark.name), value)]
     return read_rows(files, selection, keys)
