@@ -11,6 +11,7 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.table import DataStore, KeyRange, Query, open_store
+from nutch2py.table.due import Span
 from nutch2py.table.embedded import mapped
 from nutch2py.table.embedded.files import discard
 from nutch2py.table.embedded.mapped import MappedFiles
@@ -125,6 +126,19 @@ def test_rows_from_all_over_are_let_go_of_within_a_transaction(
         step()
         assert max(held) < 9 * MEGABYTE  # and 24 in all
     assert list(table.keys(KeyRange())) == []
+
+
+def test_counting_what_is_due_lets_go_on_the_way(table: DataStore[WebPage], monkeypatch: pytest.MonkeyPatch) -> None:
+    with table.batch() as batch:
+        for number in range(ROWS):
+            page = WebPage({}, frozenset())
+            page.fetch_time = number
+            batch.put(f"com.example.www:http/{number:06d}", page)
+    looks, look = list[int](), MappedFiles.look
+    monkeypatch.setattr(MappedFiles, "look", lambda files, places: (looks.append(places), look(files, places)))
+    monkeypatch.setattr("nutch2py.table.embedded.embedded_due._CHUNK", 1_000)
+    assert table.due_index().count([Span(0, ROWS)], 10 * ROWS) == ROWS
+    assert looks.count(mapped.PIECE) == 3
 
 
 def test_a_reader_in_another_thread_reads_on(table: DataStore[WebPage], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from nutch2py.table.query import KeyRange
 
 MAKES_IT = "dueindex makes it"
 _CHUNK = 20_000
-"""Rows that are looked at together when all are."""
+"""Rows that are looked at together when all are; entries that are counted before some of them are let go of."""
 _TRIES = 3
 
 
@@ -59,6 +59,8 @@ class EmbeddedDueIndex(DueIndex):
                             if stop and key >= stop:
                                 break
                             found += 1
+                            if found % _CHUNK == 0:
+                                files.look()
         return found
 
     def read(self, spans: Sequence[Span], after: bytes, size: int) -> list[Candidate]:
