@@ -97,7 +97,7 @@ class IndexerJob(TableJob[IndexParameters]):
             page.markers[Mark.INDEX] = updated or page.batch_id or batch_id  # without it no delete would follow
             self.count("IndexerStatus", "added")
             return True
-        else:
+        elif page.parse_status is not None:  # -reindex meets URLs that were never fetched, too: no page was left out
             self.count("IndexerStatus", "skipped")
         return False
 

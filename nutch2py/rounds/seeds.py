@@ -55,9 +55,9 @@ def _lines(word: str, conf: Configuration) -> list[str]:
     if "://" in word:
         return [word]
     path = conf.absolute(word)
-    if path.exists():
+    if word.strip() and path.exists():  # an empty word would be the current folder, with all that lies in it
         return [line for file in seed_files(path) for line in _text(file).splitlines()]
-    if word.startswith(("/", ".")) or " " in word or not word:
+    if word.startswith(("/", ".")) or " " in word or not word.strip():
         raise InputError(f"{word!r} is neither a URL nor a file: write a URL as https://www.example.org/")
     return [f"{'http' if word.startswith(_HOME) else 'https'}://{word}{'' if '/' in word else '/'}"]
 

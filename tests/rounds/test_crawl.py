@@ -105,6 +105,8 @@ def test_seeds_that_filters_refuse_are_told(
     [
         (["nowhere/else.txt.d/../x y"], "neither a URL nor a file"),
         (["./seeds"], "neither a URL nor a file"),
+        ([""], "'' is neither a URL nor a file"),
+        (["https://a.test/", " "], "' ' is neither a URL nor a file"),
         (["http://"], "http:// is not the URL of a page"),
         (["https://a.test/", "-pages", "0"], "-pages 0 would fetch nothing"),
         (["https://a.test/", "-stay", "here"], "invalid choice: 'here'"),
@@ -129,6 +131,17 @@ def test_wrong_words_are_named(folder: Path, capsys: pytest.CaptureFixture[str],
     assert main(["crawl", *words]) != 0
     assert told in capsys.readouterr().err
     assert [*folder.iterdir()] == []
+
+
+def test_urls_that_were_never_asked_for_are_no_pages_without_document(
+    site: ScriptedSite, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last index looks at every row, also at those that a limit has left to the next crawl."""
+    site.on("/", page("/a", "/b", "/c"))
+    assert main(["crawl", site.url("/"), *OPTIONS, "-pages", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "1 page" in said
+    assert "are no documents" not in said
 
 
 def test_nothing_fetched_is_no_success(site: ScriptedSite, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
