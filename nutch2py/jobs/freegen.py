@@ -14,7 +14,7 @@ from nutch2py.jobs.due_rows import Looking
 from nutch2py.jobs.generate import GenerateParameters, GenerateResult, GeneratorJob, checked_batch_id, make_batch
 from nutch2py.jobs.inject import inject
 from nutch2py.jobs.job_lines import JobLines
-from nutch2py.jobs.seeds import parse_seed_line, seed_files
+from nutch2py.jobs.seeds import named_seeds, parse_seed_line, seed_files
 from nutch2py.jobs.selection import SEPARATOR, entry_text
 from nutch2py.mapreduce.driver import map_tasks, reduce_tasks
 from nutch2py.mapreduce.hadoop import local_copy
@@ -89,7 +89,7 @@ def freegen(
         partitions=reduce_tasks(conf),
         seed=seed_of(conf, batch_id),
     )
-    with local_copy(conf, seed_dir) as path:
+    with local_copy(conf, named_seeds(seed_dir)) as path:
         inject(conf, str(path), filter_urls=filter_urls, normalize=normalize)
         log = JobLines("FreeGenerator")
 

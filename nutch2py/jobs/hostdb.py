@@ -21,7 +21,7 @@ from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.job_lines import JobLines
 from nutch2py.jobs.overview import OverviewPart, keep_overview
 from nutch2py.jobs.readdb_text import bytes_text
-from nutch2py.jobs.seeds import seed_files
+from nutch2py.jobs.seeds import named_seeds, seed_files
 from nutch2py.jobs.spreads import FIELDS, Spreads
 from nutch2py.jobs.works import UPDATEHOSTDB
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
@@ -157,7 +157,7 @@ def hostinject(conf: Configuration, host_dir: str) -> JobResult:
     """Put the hosts of a file or folder into the host table; return the counters (group ``hostinject``)."""
     log = JobLines("HostInjectorJob")
     log.line(f"hostDir: {host_dir}")
-    splits = split_files(seed_files(Path(host_dir).absolute()), map_tasks(conf))
+    splits = split_files(seed_files(Path(named_seeds(host_dir)).absolute()), map_tasks(conf))
     with keeping(Ledger(conf, "hostinject")):  # no entry before there is a crawl
         open_store(conf, Host).create()
         result = run_job(HostInjectorJob, conf, splits, title="HostInjectorJob")

@@ -17,7 +17,7 @@ from nutch2py.cells import encode_text
 from nutch2py.conf import Configuration
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.job_lines import JobLines
-from nutch2py.jobs.seeds import Seed, faults, parse_seed_line, seed_files
+from nutch2py.jobs.seeds import Seed, faults, named_seeds, parse_seed_line, seed_files
 from nutch2py.jobs.works import INJECT
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job, runner_name
 from nutch2py.mapreduce.hadoop import local_copy
@@ -221,7 +221,7 @@ def inject(conf: Configuration, seed_dir: str, *, filter_urls: bool = True, norm
     """Inject the seeds of a file or folder, here or at ``hdfs://…``; return the counters (group ``injector``)."""
     log = JobLines("InjectorJob")
     log.line(f"Injecting urlDir: {seed_dir}")
-    with local_copy(conf, seed_dir) as path:
+    with local_copy(conf, named_seeds(seed_dir)) as path:
         files = seed_files(path)
         for file in files:
             log.raw(f"Injecting seed URL file {file}")

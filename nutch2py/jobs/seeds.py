@@ -27,6 +27,13 @@ class Seed(NamedTuple):
     sitemap: bool = False
 
 
+def named_seeds(given: str) -> str:
+    """Return the path that a command was given; InputError for an empty one, which would be the current folder."""
+    if not given.strip():
+        raise InputError("no seeds are named: name a file of URLs, one a line, or a folder of such files")
+    return given
+
+
 def seed_files(path: Path) -> list[Path]:
     """Return the file itself, or every file of a folder and the folders in it, sorted; hidden files are left out."""
     if path.is_file():

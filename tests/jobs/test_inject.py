@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nutch2py.cells import decode_float
+from nutch2py.cli import main
 from nutch2py.conf import Configuration
 from nutch2py.errors import InputError
 from nutch2py.jobs.inject import inject
@@ -294,3 +295,15 @@ def _holds(rows: dict[str, WebPage], case: dict[str, Any]) -> bool:
             checks.append(rows[url].score == float(score.partition("=")[2]))
             checks.append(metadata(rows[url]) == {"custom.attribute": attribute.partition("=")[2]})
     return all(checks)
+
+
+@pytest.mark.parametrize("command", ["inject", "freegen", "hostinject"])
+def test_an_empty_word_is_not_the_current_folder(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``inject "$SEEDS"`` of a script without ``SEEDS`` would take whatever lies there for seeds."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes").write_text("www.example.org\n")
+    assert main([command, ""]) != 0
+    assert "no seeds are named" in capsys.readouterr().err
+    assert [each.name for each in tmp_path.iterdir()] == ["notes"]
