@@ -99,7 +99,7 @@ class Feeder:
         """Feed until all rows are in their queues or left out; after the time limit only count what is left."""
         fed = 0
         while self._more or self._named or self._spill.total:
-            if self._is_over:
+            if self.over:
                 self._left += self._spill.total + len(self._named) + await self._in_table(self._drain)
                 break
             if asked := self._asked():
@@ -114,8 +114,7 @@ class Feeder:
             else:
                 await self._rest()
         if self._left:
-            name = "HitByTimeLimit-QueueFeeder" if self._state.late else "hitByThrougputThreshold"
-            self._state.report.counters[name] += self._left
+            self._state.report.counters[self.over or "hitByThrougputThreshold"] += self._left
         self._state.feeding = False
         self._state.log(f"QueueFeeder finished: total {fed} records. Hit by time limit :{self._left}")
         self._added()
@@ -143,8 +142,11 @@ class Feeder:
         return problem
 
     @property
-    def _is_over(self) -> bool:
-        return self._state.late or self._state.stopped
+    def over(self) -> str:
+        """The name of the counter of what is left as the fetch has come to a limit, "" while it has not."""
+        if self._state.late:
+            return "HitByTimeLimit-QueueFeeder"
+        return "hitByThrougputThreshold" if self._state.stopped else ""
 
     @property
     def _room(self) -> int:
@@ -278,7 +280,7 @@ class Feeder:
         self._added()
 
     def _add(self, item: FetchItem) -> None:
-        if self._is_over:  # the queues were emptied while it was read
+        if self.over:  # the queues were emptied while it was read
             self._left += 1
         elif left_out := self._state.queues.add(item):
             self._state.report.counters[left_out] += 1

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from nutch2py.conf import Configuration
 
+MOST_SLOW = 200
+"""The default of ``fetcher.threads.slow``."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class FetchOptions:

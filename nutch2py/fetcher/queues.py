@@ -269,16 +269,23 @@ class FetchItemQueues:
         return 0
 
     def halve(self) -> dict[str, list[FetchItem]]:
-        """Take the later half of what waits in each queue out again, and return it; one page stays at least."""
+        """Take the later half of what waits in each queue out again, and return it; one page stays at least.
+
+        Targets of redirects stay: what is known of them stands in no row yet.
+        """
         taken: dict[str, list[FetchItem]] = {}
         for queue in self._queues.values():
             if queue.size > 1:
                 keep = queue.first + (queue.size + 1) // 2
-                taken[queue.id] = [item for item in queue.items[keep:] if item is not None]
-                del queue.items[keep:]
-                self.total_size -= len(taken[queue.id])
+                later = [item for item in queue.items[keep:] if item is not None]
+                given = [item for item in later if not item.chain]
+                if not given:
+                    continue
+                taken[queue.id] = given
+                queue.items[keep:] = [item for item in later if item.chain]
+                self.total_size -= len(given)
                 if self._max_pages >= 0:
-                    self._pages[queue.id] -= len(taken[queue.id])
+                    self._pages[queue.id] -= len(given)
         return taken
 
     def count_exception(self, item: FetchItem, server: bool = True) -> int:

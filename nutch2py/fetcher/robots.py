@@ -18,7 +18,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
 from nutch2py.conf import Configuration
-from nutch2py.fetcher.answer import Answer, FailureKind
+from nutch2py.fetcher.answer import Answer, Failure, FailureKind
 from nutch2py.fetcher.http_settings import check_agent
 from nutch2py.fetcher.robots_rules import (
     ALLOW_ALL,
@@ -39,10 +39,10 @@ _MOST_BYTES, _MOST_WORK = 8 * 1024, 1_000_000
 _RETRY_AFTER = 60.0  # seconds for which a failure to get the file is remembered
 _SHARED = frozenset({ALLOW_ALL, DEFERRED, FORBID_ALL})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_NOBODY = frozenset(
-    {FailureKind.DNS, FailureKind.REFUSED, FailureKind.CONNECT, FailureKind.TLS, FailureKind.GATE, FailureKind.SCHEME}
-)
-"""No server was reached; the page will not reach one either, and its own failure says more."""
+_NOT_ASKED = frozenset({FailureKind.GATE, FailureKind.SCHEME})
+"""We do not ask there, whoever redirects to it: that says nothing of the pages of who does."""
+_NOBODY = _NOT_ASKED | {FailureKind.DNS, FailureKind.REFUSED, FailureKind.CONNECT, FailureKind.TLS}
+"""No server was reached: that is what its pages fail with, too, and the next page asks again, as it would by itself."""
 
 
 def agent_names(conf: Configuration) -> tuple[str, ...]:
@@ -89,6 +89,8 @@ class RobotsCache:
 
     async def _fetch(self, key: str, url: str) -> RobotsRules:
         answer = await self._get(url, MAX_BYTES + 1)  # one more tells that it was cut
+        if self._defer and answer.failure is not None and answer.failure.kind in _NOBODY:
+            return unreachable(answer.failure)
         for _ in range(self._max_redirects):
             location = answer.header("Location") if answer.status in _REDIRECTS else None
             if answer.failure is not None or not location:
@@ -118,9 +120,9 @@ class RobotsCache:
         """Return the rules that an answer stands for, and whether they hold for the rest of the fetch."""
         failure = answer.failure
         if failure is not None:
-            if not self._defer or failure.kind in _NOBODY:
+            if not self._defer or failure.kind in _NOT_ASKED:
                 return ALLOW_ALL, False
-            return unreachable(f"robots.txt: {failure.text}"), False
+            return unreachable(Failure(FailureKind.ROBOTS, f"robots.txt: {failure.text}")), False
         if answer.status == 200:
             args = answer.content, self._agents, answer.url, self._limits
             large = len(answer.content) > _MOST_BYTES

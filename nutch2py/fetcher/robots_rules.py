@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nutch2py.conf import Configuration
+from nutch2py.fetcher.answer import Failure
 from nutch2py.fetcher.robots_match import RuleSet, path_of, to_the_letter, value_to_the_letter
 from nutch2py.url.javaurl import resolve
 from nutch2py.url.length import limit_of
@@ -88,8 +89,8 @@ class RobotsRules:
 
     ``also``: rules that must allow a URL, too. ``crawl_delay``: milliseconds, None when none is given. ``sitemaps``:
     URLs. ``deferred``: the file could not be had for now, and its pages are to wait. ``unreachable``: why there was no
-    answer to the question for it, for which RFC 9309 (2.3.1.4) forbids all for now. ``size``: bytes of memory,
-    estimated.
+    answer to the question for it, for which RFC 9309 (2.3.1.4) forbids all for now; its pages fail with it. ``size``:
+    bytes of memory, estimated.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class RobotsRules:
         crawl_delay: int | None = None,
         deferred: bool = False,
         also: Mapping[str, bool] | None = None,
-        unreachable: str = "",
+        unreachable: Failure | None = None,
     ) -> None:
         self.sitemaps, self.crawl_delay = list(sitemaps), crawl_delay
         self.deferred, self.unreachable = deferred, unreachable
@@ -144,7 +145,7 @@ FORBID_ALL = RobotsRules(_ALL)
 DEFERRED = RobotsRules(_ALL, deferred=True)
 
 
-def unreachable(why: str) -> RobotsRules:
+def unreachable(why: Failure) -> RobotsRules:
     """Return the rules of a site that was asked for its robots.txt and gave no answer."""
     return RobotsRules(_ALL, unreachable=why)
 

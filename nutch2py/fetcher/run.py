@@ -21,7 +21,7 @@ from nutch2py.fetcher import collector
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
 from nutch2py.fetcher.backoff import Backoff
 from nutch2py.fetcher.feeder import Feeder, Rows
-from nutch2py.fetcher.fetch_options import FetchOptions
+from nutch2py.fetcher.fetch_options import MOST_SLOW, FetchOptions
 from nutch2py.fetcher.fetch_state import FetchState, Finished
 from nutch2py.fetcher.manners import QueueManners
 from nutch2py.fetcher.monitor import Monitor, Throughput
@@ -88,7 +88,7 @@ class FetchRules:
             defer_delay=conf.get_int("http.robots.503.defer.visits.delay", 300_000) / 1000,
             defer_retries=conf.get_int("http.robots.503.defer.visits.retries", 3),
             slow_after=max(0.0, conf.get_float("fetcher.threads.slow.after", 3.0)),
-            most_slow=conf.get_int("fetcher.threads.slow", 200),
+            most_slow=conf.get_int("fetcher.threads.slow", MOST_SLOW),
         )
 
 
@@ -287,7 +287,7 @@ class FetchRun:
             return
         if rules.unreachable:
             self.queues.finish(item)
-            self._finish(item, Answer(item.url, failure=Failure(FailureKind.ROBOTS, rules.unreachable)))
+            self._finish(item, Answer(item.url, failure=rules.unreachable))
             return
         if not await is_allowed(rules, item.url):
             self._deny(item, "ROBOTS_DENIED")
@@ -339,8 +339,8 @@ class FetchRun:
         await self._keys.prepare((target.url,))  # its address names its queue with byIP
         if problem := await self._look_up(self._feeder.assign, target):
             self._refuse(target, problem)
-        else:
-            self.queues.add(target)
+        elif left_out := self._feeder.over or self.queues.add(target):
+            self.report.counters[left_out] += 1
 
     async def _look_up(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call what reads the table in its thread."""

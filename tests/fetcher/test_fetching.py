@@ -7,7 +7,7 @@ import re
 import socket
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
 from multiprocessing import get_context
@@ -23,7 +23,9 @@ from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher import monitor
 from nutch2py.fetcher.fetch_options import FetchOptions
-from nutch2py.fetcher.fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.fetch_state import FetchState
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem, Rows
+from nutch2py.fetcher.queues import HostSettings
 from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, WebPage
 from nutch2py.webpage import ProtocolStatusCode as Code
 from tests.fetcher.conftest import BATCH, Crawl, item
@@ -423,6 +425,53 @@ def test_redirects_are_followed_at_once_when_wanted(site: ScriptedSite, fetch_co
     assert done[site.url("/1")].fetch_interval == 2592000
     assert dict(done[site.url("/2")].outlinks) == {site.url("/3"): ""}  # the rest in the next round
     assert site.gets("/loop") == 1
+
+
+def test_targets_of_redirects_that_wait_are_fetched_however_full_the_queues_are(
+    site: ScriptedSite, fetch_conf: Configuration
+) -> None:
+    """They stand in no row that could be read again, so they are not put on disk with what waits behind."""
+    names = [(site.url(f"/{number}", "a.test"), site.url(f"/{number}", "b.test")) for number in range(20)]
+    for number, (_, target) in enumerate(names):
+        site.on(f"a.test/{number}", Reply(302, b"", [("Location", target)]))
+        site.on(f"b.test/{number}", Reply(body=PAGE))
+    others = [site.url(f"/{number}", "c.test") for number in range(40)]
+    at_hand = {each.key: each for each in map(item, [source for source, _ in names] + others)}
+    rows = Rows(((key, each.url) for key, each in at_hand.items()), lambda keys: [at_hand[key] for key in keys])
+    for name, value in (("http.redirect.max", "1"), ("fetcher.queue.depth.multiplier", "5")):
+        fetch_conf.set(name, value)
+    fetch_conf.set("fetcher.queue.use.host.settings", "true")
+    done: set[str] = set()
+    own = {"b.test": HostSettings(1, 150, 150), "c.test": HostSettings(1, 50, 50)}
+    fetcher = Fetcher(fetch_conf, 4, host_settings=own.get, log=lambda _: None)
+    report = fetcher.run(rows, lambda found: done.add(found.url), lookup=lambda _: None)
+    assert {target for _, target in names} <= done
+    assert len(done) == 80
+    assert report.counters["TEMP_MOVED"] == 20
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_targets_of_redirects_that_come_after_a_limit_are_left_and_counted(
+    site: ScriptedSite, fetch_conf: Configuration, monkeypatch: pytest.MonkeyPatch, stopped: bool
+) -> None:
+    """Of the run, which is too slow, or of their queue, which takes no more."""
+    site.on("/a", Reply(301, b"", [("Location", "/b")]))
+    states: list[FetchState] = []
+
+    class Noted(FetchState):
+        def __init__(self, options: FetchOptions, log: Callable[[str], None]) -> None:
+            super().__init__(options, log)
+            states.append(self)
+
+    def lookup(_: str) -> None:
+        states[0].stopped = stopped
+
+    monkeypatch.setattr("nutch2py.fetcher.run.FetchState", Noted)
+    for name, value in (("http.redirect.max", "2"), ("fetcher.max.pages.per.queue", "100" if stopped else "1")):
+        fetch_conf.set(name, value)
+    report = Fetcher(fetch_conf, log=lambda _: None).run(iter([item(site.url("/a"))]), lambda _: None, lookup=lookup)
+    assert site.gets("/b") == 0
+    assert report.counters["hitByThrougputThreshold" if stopped else "AboveMaxPagesInQueue"] == 1
 
 
 def test_a_redirect_beyond_the_maximum_is_dropped_when_wanted(site: ScriptedSite, fetch_conf: Configuration) -> None:

@@ -290,7 +290,8 @@ FORBIDDING = b"User-agent: *\nDisallow: /"
         (Answer("", 503), {"http.robots.503.defer.visits": "true"}, False),
         (Answer("", failure=Failure(FailureKind.TIMEOUT, "late")), {}, False),
         (Answer("", failure=Failure(FailureKind.TIMEOUT, "late")), {"http.robots.503.defer.visits": "false"}, True),
-        (Answer("", failure=Failure(FailureKind.REFUSED, "nobody")), {}, True),  # nor will the page be had
+        (Answer("", failure=Failure(FailureKind.REFUSED, "nobody")), {}, False),
+        (Answer("", failure=Failure(FailureKind.DNS, "nobody")), {"http.robots.503.defer.visits": "false"}, True),
         (Answer("", 200, content=FORBIDDING), {"http.robot.rules.allowlist": "a.test"}, True),
     ],
 )
@@ -364,6 +365,26 @@ def test_long_work_is_done_beside_the_event_loop(conf: Configuration, monkeypatc
     asyncio.run(is_allowed(rules, url))
     asyncio.run(is_allowed(parse_robots(FORBIDDING, ("probe",)), url))
     assert threads[3] == threading.main_thread().name != threads[2]
+
+
+def test_pages_fail_with_what_kept_their_robots_txt_away_and_the_next_asks_again(conf: Configuration) -> None:
+    """A server that comes up meanwhile, or is found by DNS then, is not asked for pages by rules that nobody has read.
+
+    A redirect to where there is nobody says nothing of the server that sent it, which could be asked for pages.
+    """
+    nobody = Answer("", failure=Failure(FailureKind.REFUSED, "nobody"))
+    moved = Answer("", 301, [b"Location: https://b.test/robots.txt\r\n"])
+    web = Web(nobody, moved, nobody, Answer("", 200, content=FORBIDDING))
+
+    async def ask() -> None:
+        cache = RobotsCache(conf, web.get)
+        assert (await cache.rules("http://a.test/x")).unreachable == nobody.failure
+        why = (await cache.rules("http://a.test/x")).unreachable
+        assert why == Failure(FailureKind.ROBOTS, "robots.txt: nobody")
+        rules = await cache.rules("http://c.test/x")
+        assert (rules.unreachable, rules.allowed("http://c.test/x")) == (None, False)
+
+    asyncio.run(ask())
 
 
 def test_sitemaps_are_relative_to_where_the_file_was_found(conf: Configuration) -> None:
