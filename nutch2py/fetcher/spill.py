@@ -6,6 +6,7 @@ import tempfile
 from array import array
 from collections import deque
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -102,7 +103,8 @@ class Spill:
     def close(self) -> None:
         """Give the disk back."""
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # what it could not write, on a full disk, nobody will read
+                self._file.close()
 
     def _write(self, keys: list[str]) -> int:
         """Write a chunk; return its place."""

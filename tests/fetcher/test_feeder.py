@@ -9,6 +9,7 @@ import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -290,6 +291,15 @@ def test_keys_come_back_in_their_order(seed: int, chunk: int) -> None:
             assert keys.total == sum(map(len, expected.values()))
             assert set(keys.queues) == {name for name, left in expected.items() if left}
         keys.close()
+
+
+def test_a_disk_that_is_full_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is open beside, WARC files among it, is closed after the keys, so closing these again raises nothing."""
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda prefix: Path("/dev/full").open("w+b"))  # noqa: SIM115
+    keys = Spill()
+    with pytest.raises(OSError, match="No space"):
+        keys.put_back("q", [f"key-{number}" for number in range(100_000)])
+    keys.close()
 
 
 def test_keys_on_disk_take_no_memory() -> None:
