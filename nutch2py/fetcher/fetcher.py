@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from nutch2py.conf import Configuration
 from nutch2py.fetcher import transport
 from nutch2py.fetcher.carrier import Carrier
+from nutch2py.fetcher.descriptors import room
 from nutch2py.fetcher.feeder import Rows
-from nutch2py.fetcher.fetch_options import FetchOptions
+from nutch2py.fetcher.fetch_options import MOST_SLOW, FetchOptions
 from nutch2py.fetcher.fetch_state import FetchReport
 from nutch2py.fetcher.http_settings import HttpSettings, check_agent
 from nutch2py.fetcher.queue_keys import QueueKeys
@@ -92,9 +94,16 @@ class Fetcher:
         """
         started = time.monotonic()
         rows = items if isinstance(items, Rows) else Rows.of(items)
+        slow = self.conf.get_int("fetcher.threads.slow", MOST_SLOW)
+        found = room(self.options.threads, max(0, slow), self.http.connections)
+        self.http.connections = found.connections
+        conf = self.conf
+        if found.slow < slow:
+            conf = conf.copy()
+            conf.set("fetcher.threads.slow", str(found.slow))
         fetch = FetchRun(
-            self.conf,
-            self.options,
+            conf,
+            replace(self.options, threads=found.threads),
             self.keys,
             self.host_settings,
             self.log,

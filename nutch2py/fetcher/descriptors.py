@@ -1,0 +1,58 @@
+"""How many connections this process may have open: without one left, every server would seem to be down."""
+
+from __future__ import annotations
+
+import os
+import resource
+from contextlib import suppress
+from typing import NamedTuple
+
+from nutch2py.reporting import warn
+
+_BESIDE = 40  # for DNS, the table, robots.txt, a child that parses
+_LEAST = 1
+
+
+class Room(NamedTuple):
+    """What a fetch has room for: requests at a time, those of them beyond its threads, and open connections."""
+
+    threads: int
+    slow: int
+    connections: int
+
+
+def room(threads: int, slow: int, connections: int) -> Room:
+    """Return what is asked for, or less where the system lets this process open fewer; raises its own limit."""
+    wanted = max(threads + slow, connections)
+    free = _free(wanted + _BESIDE) - _BESIDE
+    if free >= wanted:
+        return Room(threads, slow, connections)
+    most = max(_LEAST, min(threads, free))
+    found = Room(most, max(0, min(slow, free - most)), max(_LEAST, min(connections, free)))
+    if most < threads:
+        warn(
+            f"this process may open no more than {max(0, free)} connections: {most} requests at a time, "
+            f"not {threads}: raise the limit (ulimit -n {wanted + _BESIDE + 64})"
+        )
+    return found
+
+
+def _free(wanted: int) -> int:
+    """Return how many files may be opened beside those that are open, after asking for so many."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return wanted
+    opened = _opened()
+    if soft - opened < wanted:
+        most = wanted + opened if hard == resource.RLIM_INFINITY else min(hard, wanted + opened)
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return soft - opened
+
+
+def _opened() -> int:
+    for folder in ("/proc/self/fd", "/dev/fd"):
+        with suppress(OSError):
+            return len(os.listdir(folder))  # noqa: PTH208 - names alone
+    return _BESIDE
