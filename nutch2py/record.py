@@ -204,6 +204,8 @@ class MapValue(MutableMapping[str, T]):
     def pop(self, key: str, default: Any = None) -> Any:
         """Remove an entry; return its value, ``default`` if there is none or the map was not read."""
         qualifier = encode_text(key)
+        if self._known and qualifier not in self._changed and qualifier not in self._raw:
+            return default  # so it is with most that is taken away in case it should be there
         cell = self._cell(qualifier) if self._known or self._cleared else self._changed.get(qualifier)
         self._remove(qualifier)
         return default if cell is None else self._field.decode(cell)

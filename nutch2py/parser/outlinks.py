@@ -98,7 +98,9 @@ class OutlinkCollector:
         room = _MOST_ANCHORS
         for element, target in found:
             try:
-                url = resolve(reference(target, encoding))
+                if not (target.isascii() and target.isprintable() and "\\" not in target):  # else it stays as it is
+                    target = reference(target, encoding)
+                url = resolve(target)
             except ValueError:
                 continue
             anchor = "" if element is None or room <= 0 else anchor_text(element)

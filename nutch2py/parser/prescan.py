@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 _REACH = 65536
+_NEAR = 1024
 _XML = re.compile(
     rb"<\?xml(?=[\t\n\f\r ])[^>]*?[\t\n\f\r ]encoding[\t\n\f\r ]*=[\t\n\f\r ]*(?:\"([^\">]*)\"|'([^'>]*)')"
 )
@@ -33,7 +35,11 @@ def sniff_label(body: bytes, known: Callable[[str], object]) -> str | None:
     head = body[:_REACH]
     if head.startswith((b"<\0?\0x\0", b"\0<\0?\0x")):
         return "utf-16le" if head[0] else "utf-16be"
-    label = None
+    near = head[:_NEAR].lower()
+    # the first tag that speaks of a charset tells it on most pages, and what comes behind it makes no difference then
+    label = _near_label(near[: near.find(b">", near.find(b"charset")) + 1], known) if b"charset" in near else None
+    if label is not None:
+        return label
     if b"<meta" in (lowered := head.lower()) and b"charset" in lowered:
         label = _meta_label(lowered, known)
     return label or xml_label(head, known)
@@ -43,6 +49,12 @@ def xml_label(body: bytes, known: Callable[[str], object]) -> str | None:
     """Return the label that an XML declaration at the very beginning gives, in lower case; None without a known one."""
     found = _XML.match(body[:_REACH]) if body.startswith(b"<?xml") else None
     return None if found is None else _usable(found[1] or found[2] or b"", known)
+
+
+@lru_cache(256)
+def _near_label(head: bytes, known: Callable[[str], object]) -> str | None:
+    """Remember what beginnings say that the pages of a site share."""
+    return _meta_label(head, known)
 
 
 def _meta_label(head: bytes, known: Callable[[str], object]) -> str | None:

@@ -217,7 +217,7 @@ def resolving(base: JavaURL) -> Callable[[str], str]:
     def resolved(href: str) -> str:
         if len(href) > MAX_LENGTH:
             check_length(href)
-        if _ABSOLUTE.fullmatch(href):
+        if ":" in href and _ABSOLUTE.fullmatch(href):
             return href
         if plain and _PLAIN.fullmatch(href):
             return root + href if href[0] == "/" else folder + href

@@ -1,9 +1,11 @@
+import random
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from nutch2py.conf import Configuration
+from nutch2py.parser import prescan
 from nutch2py.parser.charset import GUESSED, EncodingDetector, guess_text, header_charset, look_of
 from nutch2py.parser.charset_names import decode, escape_query, resolve_label
 from nutch2py.parser.html import HtmlParser
@@ -185,6 +187,22 @@ def test_a_row_notes_that_its_bytes_told_the_encoding() -> None:
 )
 def test_sniffing(html: bytes, label: str | None) -> None:
     assert sniff_label(html, resolve_label) == label
+
+
+_PIECES = (
+    b"<meta charset=gbk>", b"<META CHARSET='big5' >", b"<meta charset=no-such>", b"</p charset>",
+    b"<meta name='charset>' charset=koi8-r>", b"<meta http-equiv=content-type content='charset=\"euc-kr\">'>",
+    b"<p title='charset>", b"<!-- charset>", b"-->", b"<!", b"<", b">", b"'", b'"', b" ", b"meta", b"charset",
+)  # fmt: skip
+
+
+def test_the_beginning_tells_what_the_whole_page_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(1)
+    pages = [b"".join(chance.choices(_PIECES, k=chance.randrange(1, 8))) for _ in range(3000)]
+    found = [sniff_label(page, resolve_label) for page in pages]
+    monkeypatch.setattr(prescan, "_NEAR", 0)
+    assert found == [sniff_label(page, resolve_label) for page in pages]
+    assert {"gbk", "big5", "koi8-r", "euc-kr", None} <= {*found}
 
 
 def test_xhtml_goes_by_its_declaration() -> None:
