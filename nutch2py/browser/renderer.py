@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from nutch2py.browser import settings as properties
 from nutch2py.browser.document import PageError
 from nutch2py.browser.page import Showing
 from nutch2py.browser.pool import Pool
@@ -19,22 +18,12 @@ from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
 from nutch2py.fetcher.headers import canonical_headers
 from nutch2py.fetcher.http_settings import HttpSettings
-from nutch2py.fetcher.rendering import OpenRenderer, Permitted
+from nutch2py.fetcher.rendering import Permitted
 from nutch2py.parser.mime import content_type
 from nutch2py.url.rule_files import read_rules_file
 
 HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TRIES = 3  # of a page whose browser was lost; the last in a browser of its own
-
-
-def open_renderer(conf: Configuration, *, every: bool = False) -> OpenRenderer | None:
-    """Return what opens a browser where ``plugin.includes`` asks for one, else None.
-
-    ``every``: one that renders every page, whatever rules and properties say.
-    """
-    if not (every or properties.wanted(conf)):
-        return None
-    return lambda http: BrowserRenderer(conf, http, every=every)
 
 
 class BrowserRenderer:

@@ -7,9 +7,9 @@ one thread beside it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
@@ -27,6 +27,7 @@ from nutch2py.fetcher.manners import QueueManners
 from nutch2py.fetcher.monitor import Monitor, Throughput
 from nutch2py.fetcher.outcome import ROBOTS_DENIED, protocol_status
 from nutch2py.fetcher.page_store import PageStore
+from nutch2py.fetcher.patience import Patience
 from nutch2py.fetcher.queue_keys import QueueKeys
 from nutch2py.fetcher.queues import FetchItem, FetchItemQueues, HostSettings
 from nutch2py.fetcher.rendering import Renderer
@@ -148,6 +149,7 @@ class FetchRun:
         self._renderer = None if self._open_renderer is None else self._open_renderer()
         self._broken: asyncio.Future[None] = self._loop.create_future()
         self.queues = self.state.queues = FetchItemQueues(self.conf, self._loop.time)
+        self._patience = Patience(self.state, self._rules.slow_after, self._rules.most_slow, self._pump)
         self._backoff = Backoff(self.conf, self.queues, self.report, self.options.deadline)
         self._robots = RobotsCache(self.conf, lambda url, limit: transport.get(url, limit=limit))
         self._full, self._idle = asyncio.Event(), asyncio.Event()
@@ -239,41 +241,23 @@ class FetchRun:
         """Be a fetcher thread for as long as queues are ready."""
         try:
             while item is not None:
+                self._patience.begin(item)
                 try:
-                    with self._patience(item):
-                        await self._fetch(item)
+                    await self._fetch(item)
                 except Exception as error:  # noqa: BLE001 - one URL must not end the others
                     self.log(f"Unexpected error for {item.url}: {type(error).__name__}: {error}")
                     self.queues.finish(item)
                     self.report.counters["FAILED"] += 1
                     self._finish(item, None, ProtocolStatus(Code.FAILED))
+                finally:
+                    if (took := self._patience.end(item) - item.rendering) > self._rules.slow_after:
+                        self._backoff.endure(item, took)
                 self._feeder.look(item)
                 crowded = self._backed_up or self.state.busy > self.options.threads
                 item = None if crowded else self.queues.get()
         finally:
             self.state.active -= 1
         self._pump()
-
-    @contextmanager
-    def _patience(self, item: FetchItem) -> Iterator[None]:
-        """Let a request that takes long give its thread back: some slow servers must not keep all others waiting."""
-        slow, began = False, self._loop.time()
-
-        def give_back() -> None:
-            nonlocal slow
-            if self.state.slow < self._rules.most_slow:
-                slow = True
-                self.state.slow += 1
-                self._pump()
-
-        timer = self._loop.call_later(self._rules.slow_after, give_back)
-        try:
-            yield
-        finally:
-            timer.cancel()
-            self.state.slow -= slow
-            if (took := self._loop.time() - began - item.rendering) > self._rules.slow_after:
-                self._backoff.endure(item, took)
 
     async def _fetch(self, item: FetchItem) -> None:
         queue = self.queues.queue(item.queue_id)

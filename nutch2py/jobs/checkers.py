@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nutch2py.browser.comparison import comparison
-from nutch2py.browser.renderer import open_renderer
+from nutch2py.browser.opening import open_renderer
 from nutch2py.conf import Configuration
 from nutch2py.errors import InputError, NutchError, UsageError
 from nutch2py.fetcher.fetch_options import FetchOptions

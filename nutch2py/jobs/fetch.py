@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, ClassVar
 from zlib import crc32
 
-from nutch2py.browser.renderer import open_renderer
+from nutch2py.browser.opening import open_renderer
 from nutch2py.conf import Configuration
 from nutch2py.errors import UsageError
 from nutch2py.fetcher.distribution import SIZES_GROUP, TIMES_GROUP

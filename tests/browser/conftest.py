@@ -8,7 +8,7 @@ import pytest
 
 from nutch2py.browser import chromium
 from nutch2py.browser.chromium import NAMES
-from nutch2py.browser.renderer import open_renderer
+from nutch2py.browser.opening import open_renderer
 from nutch2py.browser.settings import BrowserSettings
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem, FetchReport

@@ -375,7 +375,7 @@ def test_browsers_and_contexts_are_renewed(
 
 TASK = """
 import sys
-from nutch2py.browser.renderer import open_renderer
+from nutch2py.browser.opening import open_renderer
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.url.keys import reverse_url

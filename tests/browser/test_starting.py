@@ -85,7 +85,7 @@ def test_where_there_is_no_place_for_its_files_the_fetch_says_so(
 
 TASK = """
 import signal, sys
-from nutch2py.browser.renderer import open_renderer
+from nutch2py.browser.opening import open_renderer
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.url.keys import reverse_url
