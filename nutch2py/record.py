@@ -182,18 +182,16 @@ class MapValue(MutableMapping[str, T]):
         else:
             self._changed[qualifier] = cell
 
-    def put(self, entries: Mapping[str, T]) -> None:
-        """Set entries that are not None, as :meth:`__setitem__` does one by one."""
-        raw = self._raw if self._known and not self._cleared else _EMPTY
+    def put(self, entries: Mapping[str, T]) -> int:
+        """Set entries that are not None, as :meth:`__setitem__` does; return how many were not known to be there."""
+        raw, changed = (self._raw if self._known and not self._cleared else _EMPTY), self._changed
         cells = encode_entries(entries, self._field.encode)
-        if not raw:
-            self._changed.update(cells)
-            return
-        for qualifier, cell in cells.items():
-            if raw.get(qualifier) == cell:
-                self._changed.pop(qualifier, None)
-            else:
-                self._changed[qualifier] = cell
+        there = sum(changed.get(each, raw.get(each)) is not None for each in cells) if raw or changed else 0
+        changed.update(cells)
+        for qualifier in cells.keys() & raw.keys():
+            if cells[qualifier] == raw[qualifier]:
+                del changed[qualifier]
+        return len(cells) - there
 
     def __delitem__(self, key: str) -> None:
         qualifier = encode_text(key)

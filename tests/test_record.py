@@ -94,7 +94,9 @@ def test_entries_that_are_put_together_are_those_put_one_by_one(before, known, c
             page.inlinks.clear()
         page.inlinks.pop("a", None)
     for entries in puts:
-        together.inlinks.put(entries)
+        there = set(together.inlinks) if known or cleared else set()
+        new = together.inlinks.put(entries)
+        assert new == len(entries.keys() - there) or not (known or cleared)
         for key, value in entries.items():
             alone.inlinks[key] = value
     assert together.mutation() == alone.mutation()

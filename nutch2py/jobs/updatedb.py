@@ -8,10 +8,9 @@ score is added once however often the job is killed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import orjson
 
@@ -21,11 +20,12 @@ from nutch2py.jobs.batchlist import UNLISTED, BatchLists, State, mark_condition,
 from nutch2py.jobs.beginning import begin, refusals
 from nutch2py.jobs.job_lines import JobLines
 from nutch2py.jobs.journal import JournalWriter, apply, discard
+from nutch2py.jobs.turned_links import DROPPED, PAGE, Group, collect, new_link, turn
 from nutch2py.jobs.works import UPDATEDB
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
 from nutch2py.mapreduce.job import Pages, Pair, TableJob
 from nutch2py.mapreduce.parameters import ALL, TIME, BatchParameters
-from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
+from nutch2py.mapreduce.protocol import SortedBytesProtocol, lines_of
 from nutch2py.mapreduce.splits import SideSplit, Split
 from nutch2py.plugin_guard import PluginError, blame
 from nutch2py.plugins import id_of
@@ -37,11 +37,8 @@ from nutch2py.table.clock import now_ms
 from nutch2py.url.keys import reverse_url, unreverse_url
 from nutch2py.webpage import Mark, MetadataKey, WebPage
 
-_new_link: Callable[[Sequence[Any]], ScoredLink] = partial(tuple.__new__, ScoredLink)
-"""``ScoredLink(*fields)`` at half its cost, which each link of a batch pays twice."""
 FAR = 2147483647  # distance of a page that has none
 _ROWS = 500  # rows looked up at once
-_PAGE, _LINK, _DROPPED = "!", "1", "2"  # first characters of values: they sort in this order
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,14 +47,6 @@ class UpdateParameters(BatchParameters):
 
     now: int
     ranges: ClassVar = {"now": TIME}
-
-
-class _Group(NamedTuple):
-    """What the shuffle brought for one row."""
-
-    page: bool
-    links: list[ScoredLink]
-    dropped: list[str]
 
 
 @dataclass
@@ -78,13 +67,13 @@ def _links_of(page: WebPage) -> tuple[list[ScoredLink], int]:
     distance = int(page.markers.get(Mark.DISTANCE) or FAR)
     outlinks = page.outlinks.decoded()
     targets = outlinks + page.sitemaps.decoded()
-    return [_new_link((url, anchor or "", 0.0, distance)) for url, anchor in targets], len(outlinks)
+    return [new_link((url, anchor or "", 0.0, distance)) for url, anchor in targets], len(outlinks)
 
 
 class DbUpdaterJob(TableJob[UpdateParameters]):
     """Links of a batch, turned round, into the rows they lead to."""
 
-    INTERNAL_PROTOCOL = SortedTextProtocol
+    INTERNAL_PROTOCOL = SortedBytesProtocol
     SORT_VALUES = True
 
     def prepare(self) -> None:
@@ -104,6 +93,7 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
         """Yield each page of the batch, and each of its links under the row key of its target."""
         distribute = self.scoring.distribute
         malformed = 0
+        one_by_one = self.file.runner == "spark"  # where each pair has to be one of its own
         for key, page in pages:
             try:
                 source = unreverse_url(key)
@@ -112,7 +102,7 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
                 continue
             if Mark.FETCH not in page.markers:  # what it has to give it gives when it is fetched
                 self.count("updatedb", "pages_not_fetched")
-                yield key, _PAGE
+                yield key, PAGE
                 continue
             links, total = _links_of(page)
             self.failures.pages += 1
@@ -122,17 +112,14 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
                 self.failures.note(error)
                 self.count("updatedb", "pages_failed")
                 continue
-            yield key, _PAGE
-            shared, first = None, ""  # most pages give each link the same
-            for url, anchor, score, distance in given:
-                try:
-                    target = reverse_url(url)
-                except ValueError:
-                    malformed += 1
-                    continue
-                if score != shared:
-                    shared, first = score, _LINK + descending(score)
-                yield target, first + orjson.dumps((source, anchor, score, distance)).decode()
+            yield key, PAGE
+            turned = turn(source, given)
+            malformed += len(given) - len(turned.targets)
+            if one_by_one:
+                for target, value in zip(turned.targets, turned.values, strict=True):
+                    yield target, f"{turned.before}{value}{turned.after}"
+            elif turned.targets:
+                yield "", lines_of(*turned)
             self.count("updatedb", "links", len(links))
         self.count("updatedb", "malformed_links", malformed)
 
@@ -150,36 +137,20 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
                 except ValueError:
                     self.count("updatedb", "malformed_links")
                     continue
-                yield target, f"{_DROPPED}{source}"
+                yield target, f"{DROPPED}{source}"
 
-    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[Pair]:
+    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[bytes]]]) -> Iterator[Pair]:
         """Compute the changes of each row into the journal."""
-        pending: dict[str, _Group] = {}
+        pending: dict[str, Group] = {}
         with JournalWriter(self.batches, self.parameters.batch_id, self.check_held) as journal:
             for key, values in groups:
-                pending[key] = self._collect(values)
+                pending[key] = collect(values, self.max_inlinks)
                 if len(pending) >= _ROWS:
                     self._update(pending, journal)
             self._update(pending, journal)
         yield from ()
 
-    def _collect(self, values: Iterator[str]) -> _Group:
-        page = False
-        links: list[str] = []
-        dropped: list[str] = []
-        for value in values:
-            kind = value[0]
-            if kind == _LINK:
-                if len(links) < self.max_inlinks:  # the rest is read and left out, as in Nutch
-                    links.append(value[17:])
-            elif kind == _PAGE:
-                page = True
-            else:
-                dropped.append(orjson.loads(value[1:]))
-        found = [*map(_new_link, orjson.loads(f"[{','.join(links)}]"))] if links else []
-        return _Group(page, found, dropped)
-
-    def _update(self, pending: dict[str, _Group], journal: JournalWriter) -> None:
+    def _update(self, pending: dict[str, Group], journal: JournalWriter) -> None:
         """Change the rows of some groups, in key order."""
         of_batch = [key for key, group in pending.items() if group.page]
         linked = [key for key, group in pending.items() if not group.page]
@@ -200,7 +171,7 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
             self.channel.advance()
         pending.clear()
 
-    def _changed(self, key: str, url: str, row: WebPage | None, group: _Group) -> WebPage | None:
+    def _changed(self, key: str, url: str, row: WebPage | None, group: Group) -> WebPage | None:
         """Return the row with its changes, None to leave it out.
 
         The map side has given the page's cash away, and what links brought comes once: so when a plug-in fails, the row
@@ -239,7 +210,7 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
         return page
 
     def _page(
-        self, url: str, page: WebPage | None, group: _Group, failed: Mapping[str, object], giving: _Giving
+        self, url: str, page: WebPage | None, group: Group, failed: Mapping[str, object], giving: _Giving
     ) -> WebPage | None:
         """Return the row to change: after its fetch if it is of the batch, made if it is new, None to leave it out.
 
@@ -286,7 +257,7 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
                 giving.links = giving.again = True
             raise
 
-    def _take_links(self, url: str, page: WebPage, group: _Group, failed: Mapping[str, object]) -> tuple[int, int]:
+    def _take_links(self, url: str, page: WebPage, group: Group, failed: Mapping[str, object]) -> tuple[int, int]:
         """Set inlinks, distance, score; earlier inlinks stay, up to the limit, until their page drops them.
 
         Return how many inlinks are new, and how many were dropped.
@@ -295,16 +266,18 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
         had = len(inlinks)
         for source in group.dropped:
             inlinks.pop(source)
-        before = len(inlinks)
-        inlinks.put({source: anchor for source, anchor, _, _ in group.links})
-        new = len(inlinks) - before
-        if before + len(group.links) > self.max_inlinks and len(inlinks) > self.max_inlinks:
-            fresh = {link.url for link in group.links}
-            for source in [source for source in inlinks if source not in fresh][: len(inlinks) - self.max_inlinks]:
-                inlinks.pop(source)
-        nearest = min([distance for _, _, _, distance in group.links], default=FAR)
-        if nearest < FAR and nearest + 1 < int(page.markers.get(Mark.DISTANCE) or FAR):
-            page.markers[Mark.DISTANCE] = str(nearest + 1)
+        before = len(inlinks) if group.dropped else had
+        new = 0
+        if group.links:
+            sources, anchors, _, distances = zip(*group.links, strict=True)
+            fresh = dict(zip(sources, anchors, strict=True))
+            new = inlinks.put(fresh)
+            if (over := before + new - self.max_inlinks) > 0:
+                for source in [source for source in inlinks if source not in fresh][:over]:
+                    inlinks.pop(source)
+            nearest = min(distances)
+            if nearest < FAR and nearest + 1 < int(page.markers.get(Mark.DISTANCE) or FAR):
+                page.markers[Mark.DISTANCE] = str(nearest + 1)
         if group.page or group.links:
             scoring = self.scoring.without(failed) if failed else self.scoring
             scoring.update_score(url, page, group.links)

@@ -33,7 +33,7 @@ from nutch2py.mapreduce.held import check_held
 from nutch2py.mapreduce.job_file import JobFile, read_job_file
 from nutch2py.mapreduce.parameters import JobParameters
 from nutch2py.mapreduce.progress import TASK_ERROR, TaskChannel, stop_when_told, watch_driver
-from nutch2py.mapreduce.protocol import KeyValueProtocol, StreamedTextProtocol
+from nutch2py.mapreduce.protocol import KeyValueProtocol, SortedBytesProtocol, StreamedTextProtocol, text_of
 from nutch2py.mapreduce.runner_classes import runner_class
 from nutch2py.mapreduce.splits import FileSplit, ListSplit, RangeSplit, SideSplit, Split, decode_split
 from nutch2py.mapreduce.standins import mrjob_importable
@@ -51,7 +51,7 @@ with mrjob_importable():
 P = TypeVar("P", bound=JobParameters)
 Pair = tuple[str, Any]
 Pages = Iterator[tuple[str, WebPage]]
-_KEY, _VALUE = itemgetter(0), itemgetter(1)
+_KEY, _VALUE = itemgetter(0), itemgetter(-1)
 _CHANNELS = itertools.count()  # not id(): it is given again, and a task would write over the rows of one before it
 _CHUNK = 500  # rows read at once through a batch list
 ROWS_UNREADABLE = "rows_unreadable"
@@ -92,7 +92,7 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
     """A job without reduce step may yield ``(None, bytes)``: lines for people, as they are."""
 
     INPUT_PROTOCOL = BytesValueProtocol
-    INTERNAL_PROTOCOL = KeyValueProtocol
+    INTERNAL_PROTOCOL: ClassVar[type[KeyValueProtocol | SortedBytesProtocol]] = KeyValueProtocol
     OUTPUT_PROTOCOL = KeyValueProtocol
     HADOOP_INPUT_FORMAT = NLINE
     JOBCONF: ClassVar[dict[str, str]] = {
@@ -245,7 +245,7 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
         """Run one reduce task."""
         with self._reporting():
             self.prepare()
-            groups = ((key, map(_VALUE, group)) for key, group in groupby(pairs, key=_KEY))
+            groups = ((text_of(key), map(_VALUE, group)) for key, group in groupby(pairs, key=_KEY))
             yield from self.reduce_step(groups, step_num)
             self._finish("reduce")
 
@@ -257,7 +257,9 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
         def write_line(key: Any, value: Any) -> None:
             put(write(key, value) + b"\n")
 
-        return lambda: map(read, (line.rstrip(b"\r\n") for line in self._read_input())), write_line
+        ends = read is not SortedBytesProtocol.read  # which leaves blanks to who reads a value
+        lines = (line.rstrip(b"\r\n") for line in self._read_input()) if ends else self._read_input()
+        return lambda: map(read, lines), write_line
 
     def reduce_step(self, groups: Iterator[tuple[str, Iterator[Any]]], step_num: int) -> Iterator[Pair]:
         """Reduce in one of several steps; jobs with more than one override it."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from functools import partial
-from itertools import groupby
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -29,8 +29,9 @@ with mrjob_importable():
     from mrjob.local import LocalMRJobRunner, _sort_lines_with_sort_bin
     from mrjob.sim import _sort_lines_in_memory
 
-_IN_MEMORY = 32 << 20  # bytes of map output
+_IN_MEMORY = 4 << 20  # bytes of map output; more is sorted by a program in half the time
 _SORT_MEMORY = "100M"
+_PIECE, _BACK = 1 << 20, 4096  # bytes copied, and looked through backwards, at once
 _LAST_WORDS = 4096  # bytes
 _GRACE = 6.0  # seconds that tasks have to end when they are told to
 
@@ -76,23 +77,13 @@ class _OneLinePerMap(JobKey):
         if self.reduce_tasks <= 1:
             os.rename(path, self._task_path(step_num, 0, "reducer"))  # noqa: PTH104
             return 1
-        share = os.stat(path).st_size / self.reduce_tasks  # noqa: PTH116
-        tasks, written, target = 0, 0, None
         with open(path, "rb") as source:  # noqa: PTH123
-            for _, lines in groupby(source, key=lambda line: line.partition(b"\t")[0]):
-                if target is None or (written >= share * tasks and tasks < self.reduce_tasks):
-                    if target is not None:
-                        target.close()
-                    target = open(self._task_path(step_num, tasks, "reducer"), "wb")  # noqa: PTH123, SIM115
-                    tasks += 1
-                for line in lines:
-                    target.write(line)
-                    written += len(line)
-        if target is None:
-            open(self._task_path(step_num, 0, "reducer"), "wb").close()  # noqa: PTH123
-            return 1
-        target.close()
-        return tasks
+            cuts = _cuts(source, os.stat(path).st_size, self.reduce_tasks)  # noqa: PTH116
+            for number, (start, stop) in enumerate(pairwise(cuts)):
+                with open(self._task_path(step_num, number, "reducer"), "wb") as target:  # noqa: PTH123
+                    source.seek(start)
+                    target.writelines(source.read(min(_PIECE, stop - at)) for at in range(start, stop, _PIECE))
+        return len(cuts) - 1
 
     def _sort_input_func(self) -> Callable[[list[str], str], None]:
         """Sort in memory, and with :command:`sort` what is large: its memory is bounded, and the order is the same."""
@@ -108,6 +99,41 @@ class _OneLinePerMap(JobKey):
                 _sort_lines_with_sort_bin(input_paths, output_path, command, values, folder)
 
         return sort
+
+
+def _cuts(source: BinaryIO, size: int, runs: int) -> list[int]:
+    """Return where runs of whole keys of a sorted file begin, and its end: one run at least, if it is empty, too.
+
+    Each begins with the first key that is past its share.
+    """
+    cuts = [0]
+    for number in range(1, runs):
+        at = max(-(-size * number // runs), cuts[-1] + 1)
+        if at >= size:
+            break
+        at = _line_before(source, at)
+        source.seek(at)
+        key = None
+        for line in source:
+            found = line.partition(b"\t")[0]
+            if key is not None and found != key:
+                cuts.append(at)
+                break
+            key = found
+            at += len(line)
+    return [*cuts, size]
+
+
+def _line_before(source: BinaryIO, at: int) -> int:
+    """Return where the line begins that the byte before ``at`` belongs to."""
+    start = at - 1
+    while start > 0:
+        first = max(0, start - _BACK)
+        source.seek(first)
+        if (found := source.read(start - first).rfind(b"\n")) >= 0:
+            return first + found + 1
+        start = first
+    return 0
 
 
 def _show_warnings(said: BinaryIO) -> None:

@@ -112,11 +112,12 @@ class OPICScoringFilter(ScoringFilter):
 
     def update_score(self, url: str, page: WebPage, inlinks: Sequence[ScoredLink]) -> None:
         """Add the sum of ``inlinks`` (descending) to the score and to the cash."""
-        received = float32_sum(0.0, [link.score for link in inlinks])
+        received = float32_sum(0.0, [score for _, _, score, _ in inlinks])
         page.score = float32(page.score + received)
-        cell = page.metadata.get(MetadataKey.CASH)
+        metadata = page.metadata
+        cell = metadata.get(MetadataKey.CASH)
         cash = 0.0 if cell is None else decode_float(cell)
-        page.metadata[MetadataKey.CASH] = encode_float(cash + received)
+        metadata[MetadataKey.CASH] = encode_float(cash + received)
 
     def indexer_score(self, url: str, page: WebPage, init: float) -> float:
         """Return score to the power ``indexer.score.power``, times ``init``; 0 for a score that has no such power."""

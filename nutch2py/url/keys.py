@@ -7,7 +7,7 @@ user info and fragment are left out, the port is there when the URL writes it, a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from nutch2py.url.javaurl import parse_url
 from nutch2py.url.length import MAX_LENGTH
@@ -44,6 +44,22 @@ def reverse_url(url: str) -> str:
         if "#" not in url and url[-1] > " ":
             return head + url[slash:]
     return _reverse(url, url[:slash] if slash > 0 else url)
+
+
+def reverse_urls(urls: Iterable[str]) -> list[str | None]:
+    """Return the row keys of many URLs as :func:`reverse_url` does one by one, None for those that are malformed."""
+    keys: list[str | None] = []
+    known = _reversed_heads.get
+    for url in urls:
+        slash = url.find("/", 8)
+        if slash > 0 and len(url) <= MAX_LENGTH and (head := known(url[:slash])) and "#" not in url and url[-1] > " ":
+            keys.append(head + url[slash:])
+            continue
+        try:
+            keys.append(reverse_url(url))
+        except ValueError:
+            keys.append(None)
+    return keys
 
 
 def _reverse(url: str, head: str) -> str:

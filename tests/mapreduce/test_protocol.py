@@ -4,13 +4,16 @@ from hypothesis import strategies as st
 
 from nutch2py.mapreduce.protocol import (
     KeyValueProtocol,
+    SortedBytesProtocol,
     SortedTextProtocol,
     StreamedTextProtocol,
     descending,
     escape_key,
+    lines_of,
     partition_key,
     partition_name,
     restore_text,
+    text_of,
     unescape_key,
 )
 
@@ -39,6 +42,19 @@ def test_sorted_text_comes_back_also_with_the_tab_that_hadoop_adds(key: str, val
     assert not set(line) & {10, 13}
     assert SortedTextProtocol().read(line) == (key, value)
     assert SortedTextProtocol().read(line + b"\t") == (key, value)
+
+
+@given(st.lists(st.tuples(ANY_TEXT, ANY_TEXT), min_size=1), ANY_TEXT, ANY_TEXT)
+def test_many_lines_at_once_are_those_of_one_by_one(pairs: list[tuple[str, str]], before: str, after: str) -> None:
+    keys, values = zip(*pairs, strict=True)
+    protocol = SortedBytesProtocol()
+    lines = [protocol.write(key, f"{before}{value}{after}") for key, value in pairs]
+    assert lines == [SortedTextProtocol().write(key, f"{before}{value}{after}") for key, value in pairs]
+    together = lines_of(keys, values, before, after)
+    assert protocol.write("", together) == together == b"\n".join(lines)
+    for (key, value), line in zip(pairs, lines, strict=True):
+        found, _, rest = protocol.read(line)
+        assert (text_of(found), text_of(rest)) == (key, f"{before}{value}{after}")
 
 
 @given(st.lists(st.binary() | st.sampled_from([b"\r", b"\x1b", b"\x1br", b"\x1b[", b"r", b"["])).map(b"".join))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nutch2py.url.javaurl import parse_url
-from nutch2py.url.keys import host_of_key, reverse_host, reverse_url, unreverse_host, unreverse_url
+from nutch2py.url.keys import host_of_key, reverse_host, reverse_url, reverse_urls, unreverse_host, unreverse_url
 
 RECORDED = [  # URL, key, URL read back: what the classes of Nutch 2.4 gave
     ("http://bar.foo.com:8983/to/index.html?a=b", "com.foo.bar:http:8983/to/index.html?a=b", None),
@@ -30,6 +30,12 @@ def test_keys_are_those_of_nutch_2(url: str, key: str, back: str | None) -> None
     assert reverse_url(url) == key
     assert reverse_url(url) == key  # once more, through the remembered host
     assert unreverse_url(key) == (back or url)
+
+
+def test_keys_of_many_urls_are_those_of_one_by_one() -> None:
+    urls = ["http://foo.com/a", "not a url", "http://foo.com/a#b", "http://foo.com/a ", "http://bar.foo.com", ""]
+    expected = [*(key for _, key, _ in RECORDED), "com.foo:http/a", None, "com.foo:http/a", "com.foo:http/a"]
+    assert reverse_urls([*(url for url, _, _ in RECORDED), *urls]) == [*expected, "com.foo.bar:http", None]
 
 
 def test_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None:
