@@ -173,7 +173,11 @@ def test_killed_at_its_writes_from_the_last_round_on_it_ends_alike(
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """All points of the kill harness from the last round's index on, as pagerank, the scores and what is between."""
+    """All points of the kill harness from the last round's index on, as pagerank, the scores and what is between.
+
+    Of a dedup that was killed nobody knows which pages it has freed: then all documents are sent, not scores alone, and
+    they have the anchors that are new since.
+    """
     monkeypatch.setenv("PYTHONHASHSEED", "0")  # by which ranks are summed: each process would have other last digits
     shop, crawled, before = Shop(tmp_path_factory.mktemp("shop")), folder / "crawl", folder / "before"
     words = [*words, "-D", "crawl.reindex.share=1", "-D", "crawl.pagerank.share=0"]
@@ -190,10 +194,15 @@ def test_killed_at_its_writes_from_the_last_round_on_it_ends_alike(
     undisturbed = run(1, [], {})
     assert undisturbed.popen.returncode == 0, undisturbed.said
     whole, expected, points = left(crawled), ranks(crawled), undisturbed.points()
+    with Crawl(configuration(crawled)) as crawl:
+        crawl.index("-reindex")
+    sent_anew = left(crawled)["crawl"]
+    assert sent_anew != whole["crawl"]
     (scores,) = [number for number, name in enumerate(points) if name.startswith("scores before")]
     begin = max(number for number, name in enumerate(points[:scores]) if name.startswith("commit after"))
     chosen = sorted({*range(begin, len(points) - 1, every), scores, scores + 1})
-    with Kills("crawl at its last writes", len(chosen)) as kills:
+    # on a busy machine jobs write into the job log more often than another time: the last points may not be reached
+    with Kills("crawl at its last writes", len(chosen) * 5 // 6) as kills:
         for number in chosen:
             shutil.rmtree(crawled)
             shutil.copytree(before, crawled)
@@ -204,4 +213,4 @@ def test_killed_at_its_writes_from_the_last_round_on_it_ends_alike(
             told = f"killed at {number}, {points[number].strip()}: {again.said}"
             assert ranks(crawled) == expected, told
             assert left(crawled)["derived"] == whole["derived"], told
-            assert left(crawled)["crawl"] == whole["crawl"], told
+            assert left(crawled)["crawl"] in (whole["crawl"], sent_anew), told
