@@ -1,4 +1,4 @@
-"""What carries the fetcher's requests, as the properties say: libcurl alone, or Scrapy with its add-ons."""
+"""What carries the fetcher's requests, as the properties say: a handler alone, or Scrapy with its add-ons."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 
-PYCURL = "nutch2py.fetcher.whole_handler.WholeDownloadHandler"
-"""Our handler over libcurl; the short way has no need of it, but for what it is made of."""
+PYCURL = "nutch2py.fetcher.handler.PycurlDownloadHandler"
+PYCURL_WHOLE = "nutch2py.fetcher.whole_handler.WholeDownloadHandler"
+"""The same for the whole way: what add-ons say of a request counts, and a failure is an exception."""
 _AIOHTTP = "scrapy.core.downloader.handlers._aiohttp.AiohttpDownloadHandler"
 _HTTPX = "scrapy.core.downloader.handlers._httpx.HttpxDownloadHandler"
 HANDLERS = {"auto": PYCURL, "pycurl": PYCURL, "aiohttp": _AIOHTTP, "httpx": _HTTPX}
 """Values of ``fetcher.download.handler``; any other is the path of a handler's class."""
-GATED = frozenset({PYCURL, _AIOHTTP, _HTTPX})
+GATED = frozenset({PYCURL, PYCURL_WHOLE, _AIOHTTP, _HTTPX})
 """Handlers whose connections the address gate sees."""
 
 _FIRST = 100  # where middlewares begin for which no place is given: nearer to the fetcher than all of Scrapy's

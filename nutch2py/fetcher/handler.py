@@ -1,8 +1,9 @@
-"""What carries requests on both ways: libcurl's multi interface, driven by the sockets and timers of the asyncio loop.
+"""A Scrapy download handler over libcurl's multi interface, driven by the sockets and timers of the asyncio loop.
 
 A page costs libcurl's C code and three calls of Python; connections are used again where the server allows it. What
-it knows beyond HTTP is in :class:`~nutch2py.fetcher.http_settings.HttpSettings`. Nothing of Scrapy is imported here:
-loading it takes as long as fetching some hundred pages, and only its whole way needs it.
+the handler knows beyond HTTP is in :class:`~nutch2py.fetcher.http_settings.HttpSettings`, which it takes from the
+Scrapy setting ``NUTCH2PY_HTTP``. The response's body is decoded and cut at the limit; its ``answer`` holds the header
+lines as they were sent and what else Scrapy's response has no place for.
 """
 
 from __future__ import annotations
@@ -14,28 +15,44 @@ from typing import Any
 from urllib.parse import unquote
 
 import pycurl
+from scrapy import Request
+from scrapy.core.downloader.handlers.base import BaseDownloadHandler
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 
 from nutch2py.fetcher import lenient
 from nutch2py.fetcher.answer import Answer, Cause, Failure, FailureKind
 from nutch2py.fetcher.gate import AddressExcludedError
-from nutch2py.fetcher.http_settings import HttpSettings
+from nutch2py.fetcher.http_settings import SETTING, HttpSettings
 from nutch2py.fetcher.transfer import Transfer, Wish
-from nutch2py.url.javaurl import parse_again
+from nutch2py.url.javaurl import parse_url
 
 
-class Handler:
-    """Carries requests, many at a time; it is made, used and closed in a running loop.
+class AnswerResponse(Response):
+    """A Scrapy response that carries the fetcher's :class:`~nutch2py.fetcher.answer.Answer`."""
+
+    answer: Answer
+
+
+class PycurlDownloadHandler(BaseDownloadHandler):
+    """Carries GET requests; ``request.meta["limit"]`` overrides the limit of the body.
 
     A failure is no exception here, it comes as ``answer.failure``: fetching what is broken is an everyday matter.
     """
 
-    def __init__(self, http: HttpSettings) -> None:
-        self._http = http
+    lazy = False
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        settings = crawler.settings[SETTING]
+        if not isinstance(settings, HttpSettings):
+            raise TypeError(f"the setting {SETTING} must hold HttpSettings")
+        self._http = settings
         self._loop = asyncio.get_running_loop()
         self._multi: Any = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
-        self._multi.setopt(pycurl.M_MAXCONNECTS, http.connections)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, settings.connections)
         self._pool: list[Transfer] = []
         self._running: dict[Any, Transfer] = {}
         self._watched: dict[int, int] = {}
@@ -43,6 +60,14 @@ class Handler:
         self._sweeper: asyncio.TimerHandle | None = None
         self._quiet: dict[Transfer, float] = {}
         self._closed = False
+
+    async def download_request(self, request: Request) -> Response:
+        """Carry one request and wait for its end."""
+        meta = request.meta
+        answer = await self.ask(request.url, meta.get("limit", self._http.content_limit), meta.get("header_lines", ()))
+        response = AnswerResponse(request.url, answer.status or 200, None, answer.content, request=request)
+        response.answer = answer
+        return response
 
     async def ask(self, url: str, limit: int, headers: tuple[str, ...] = (), wish: Wish | None = None) -> Answer:
         """Ask for a URL, and once more where another way of asking can do better."""
@@ -73,7 +98,7 @@ class Handler:
         fresh: bool = False,
     ) -> Answer:
         try:
-            parts = parse_again(url)
+            parts = parse_url(url)
             host = unquote(parts.host) if "%" in parts.host else parts.host
             addresses = await self._addresses(host, wish)
             transfer = self._pool.pop() if self._pool else Transfer(self._http)

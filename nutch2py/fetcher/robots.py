@@ -30,7 +30,7 @@ from nutch2py.fetcher.robots_rules import (
     parse_robots,
     unreachable,
 )
-from nutch2py.url.javaurl import parse_again, parse_relative, parse_url
+from nutch2py.url.javaurl import parse_relative, parse_url
 
 _CACHE_BYTES = 64 * 1024 * 1024
 _ENTRY_BYTES = 500  # of a site in the cache, beside its rules
@@ -69,7 +69,7 @@ class RobotsCache:
 
     async def rules(self, url: str) -> RobotsRules:
         """Return the rules for the site of a URL; asks the site only once, however many wait."""
-        parts = parse_again(url)
+        parts = parse_url(url)
         host = parts.host.lower()
         if parts.protocol == "file" or host in self._allowlist:
             return ALLOW_ALL

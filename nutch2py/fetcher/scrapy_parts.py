@@ -17,7 +17,7 @@ from scrapy.responsetypes import responsetypes
 
 from nutch2py.fetcher.asked import CODING, TRUNCATED, Manners, asked_by
 from nutch2py.fetcher.body import Body, encoding_of
-from nutch2py.fetcher.carrier import GATED, PYCURL
+from nutch2py.fetcher.carrier import GATED, PYCURL_WHOLE
 from nutch2py.fetcher.gate import AddressExcludedError, AddressGate
 from nutch2py.fetcher.http_settings import MOST_REQUESTS, SETTING
 from nutch2py.fetcher.names import Names
@@ -112,7 +112,7 @@ class LastMiddleware:
         self._proxied = False
         handlers = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
         chosen = {str(handlers[name]) for name in ("http", "https")}
-        self._foreign, self._blind = chosen - {PYCURL}, chosen - GATED
+        self._foreign, self._blind = chosen - {PYCURL_WHOLE}, chosen - GATED
         crawler.signals.connect(self._on_bytes, signals.bytes_received)
 
     @classmethod

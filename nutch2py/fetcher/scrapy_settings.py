@@ -1,4 +1,4 @@
-"""Scrapy's settings for a fetch by its whole way; what Scrapy decides, and what it does not."""
+"""Scrapy's settings for a fetch, for the short way and for the whole one; what Scrapy decides, and what it does not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies
 
 from nutch2py.errors import ConfigurationError
-from nutch2py.fetcher.carrier import GATED, PYCURL, Carrier
+from nutch2py.fetcher.carrier import GATED, PYCURL, PYCURL_WHOLE, Carrier
 from nutch2py.fetcher.http_settings import MOST_REQUESTS, SETTING, HttpSettings
 from nutch2py.reporting import warn
 
@@ -78,7 +78,8 @@ def scrapy_settings(http: HttpSettings, carrier: Carrier) -> Settings:
     from scrapy.settings import Settings
 
     settings = Settings()
-    _add_whole(settings, carrier)
+    if carrier.whole:
+        _add_whole(settings, carrier)
     ours = _ours(http, carrier)
     project = 20  # scrapy.settings.SETTINGS_PRIORITIES
     vain = sorted(
@@ -127,21 +128,28 @@ def _add_whole(settings: Settings, carrier: Carrier) -> None:
 
 
 def _ours(http: HttpSettings, carrier: Carrier) -> dict[str, Any]:
+    own = PYCURL_WHOLE if carrier.whole else PYCURL
     ours: dict[str, Any] = {
         **_OURS,
         SETTING: http,
         MOST_REQUESTS: carrier.most_requests,
         "DOWNLOAD_TIMEOUT": http.timeout,
         "DOWNLOAD_VERIFY_CERTIFICATES": http.check_certificates,
-        "DOWNLOAD_HANDLERS_BASE": {
-            **dict.fromkeys(("http", "https", "ftp"), PYCURL),
-            **dict.fromkeys(("s3", "file", "data")),
-        },
-        "DOWNLOADER": f"{_PARTS}.FetchDownloader",
+        "DOWNLOAD_HANDLERS_BASE": {"http": own, "https": own, "ftp": own, "s3": None, "file": None, "data": None},
     }
-    if carrier.handler != "auto":
-        ours["DOWNLOAD_HANDLERS"] = {"http": carrier.path, "https": carrier.path}
-    return ours
+    if carrier.whole:
+        ours["DOWNLOADER"] = f"{_PARTS}.FetchDownloader"
+        if carrier.handler != "auto":
+            chosen = own if carrier.path == PYCURL else carrier.path
+            ours["DOWNLOAD_HANDLERS"] = {"http": chosen, "https": chosen}
+        return ours
+    return ours | {
+        # not even named: Scrapy imports what is, also what is off, and Twisted's web server and aiohttp with it
+        "DOWNLOADER_MIDDLEWARES_BASE": {},
+        "SPIDER_MIDDLEWARES_BASE": {},
+        "EXTENSIONS_BASE": {},
+        "STATS_CLASS": "scrapy.statscollectors.DummyStatsCollector",
+    }
 
 
 def tell_of_gaps(http: HttpSettings, crawler: Crawler) -> None:

@@ -1,9 +1,8 @@
-"""The transport that carries the fetcher's requests, in an event loop of its own.
+"""Scrapy, run without its reactor inside ``asyncio.run``: the transport that carries the fetcher's requests.
 
-On the short way requests go straight to our handler over libcurl, and nothing of Scrapy is loaded. On the whole way,
-which any add-on takes (:class:`~nutch2py.fetcher.carrier.Carrier`), they go through Scrapy's engine, downloader and
-middlewares, run without its reactor, with signals, statistics and extensions. What is asked, when, and what is stored
-is the same on both.
+On the short way requests go straight to our handler over libcurl. On the whole way, which any add-on takes
+(:class:`~nutch2py.fetcher.carrier.Carrier`), they go through Scrapy's engine, downloader and middlewares, with signals,
+statistics and extensions. What is asked, when, and what is stored is the same on both.
 """
 
 from __future__ import annotations
@@ -12,10 +11,11 @@ import asyncio
 import socket
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from contextvars import ContextVar
 from email.utils import formatdate
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from nutch2py.errors import ConfigurationError, causes_of
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
@@ -24,16 +24,17 @@ from nutch2py.fetcher.blocking import LoopWatch
 from nutch2py.fetcher.carrier import HANDLERS, PYCURL, Carrier
 from nutch2py.fetcher.collector import calm_collector
 from nutch2py.fetcher.gate import AddressExcludedError, AddressGate
-from nutch2py.fetcher.handler import Handler
 from nutch2py.fetcher.http_settings import HttpSettings
 from nutch2py.fetcher.names import Names
 from nutch2py.reporting import warn
 from nutch2py.url.idn import host_to_ascii
-from nutch2py.url.javaurl import parse_again
+from nutch2py.url.javaurl import parse_url
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+
+    from nutch2py.fetcher.handler import PycurlDownloadHandler
 
 _FAILURES = {
     "CannotResolveHostError": FailureKind.DNS,
@@ -54,21 +55,21 @@ that went wrong, of which only words are left."""
 
 
 class Transport:
-    """Asks for URLs; :meth:`get` gives an answer for anything that can happen.
+    """Asks for URLs through Scrapy; :meth:`get` gives an answer for anything that can happen."""
 
-    ``way``: our handler (the short way), or the crawler whose engine requests go through.
-    """
+    def __init__(self, http: HttpSettings, crawler: Crawler, carrier: Carrier) -> None:
+        from scrapy import Request
 
-    def __init__(self, http: HttpSettings, carrier: Carrier, way: Handler | Crawler) -> None:
-        self._http, self._own = http, carrier.path == PYCURL
-        self._time_limit = carrier.time_limit
-        self._handler = way if isinstance(way, Handler) else None
-        self._crawler: Any = None if isinstance(way, Handler) else way
+        engine = crawler.engine
+        self._http, self._own, self._whole = http, carrier.path == PYCURL, carrier.whole
+        self._crawler, self._time_limit = crawler, carrier.time_limit
+        self._download, self._request = engine.download_async, Request
+        self._handlers = engine.downloader.handlers
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def behave(self, manners: Manners) -> None:
         """Let add-ons ask for more than the page in hand as ``manners`` permit."""
-        if self._crawler is not None:
+        if self._whole:
             from nutch2py.fetcher.scrapy_parts import LastMiddleware
 
             last = self._crawler.get_downloader_middleware(LastMiddleware)
@@ -88,7 +89,7 @@ class Transport:
         refusals: list[AddressExcludedError] = []
         token = _refusals.set(refusals)
         try:
-            parts = parse_again(url)
+            parts = parse_url(url)
             refused = self._refused(url, parts.protocol)
             if refused is not None:
                 return Answer(url, failure=refused)
@@ -101,13 +102,17 @@ class Transport:
             own = self._conditions(modified_time, etag)
             if host.lower() in http.cookies:
                 own.append(("Cookie", http.cookies[host.lower()]))
-            if self._handler is None:
+            if self._whole:
                 # the exact URL, and a slot each: the queues have done the waiting
                 meta = {"verbatim_url": True, "download_slot": host, "limit": limit}
                 answer = await self._get_whole(target, meta, [*http.request_headers(), *own], limit)
             else:
                 # its answer, without a request and a response of Scrapy's
-                answer = await self._handler.ask(target, limit, tuple(f"{name}: {value}" for name, value in own))
+                handler = self._handlers._get_handler(parts.protocol)
+                if handler is None:  # it did not begin, and this says why
+                    await self._handlers.download_request_async(self._request(target))
+                own_handler = cast("PycurlDownloadHandler", handler)
+                answer = await own_handler.ask(target, limit, tuple(f"{name}: {value}" for name, value in own))
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is the end of this URL only
             return Answer(url, failure=failure_of(error, refusals))
         finally:
@@ -127,17 +132,15 @@ class Transport:
 
     async def _get_whole(self, url: str, meta: dict[str, Any], headers: list[tuple[str, str]], limit: int) -> Answer:
         """Ask through engine and middlewares, and make an answer of what they make of it."""
-        from scrapy import Request
-
         asked, started = Asked(url, limit), time.monotonic()
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
         try:
-            request = Request(url, meta=meta | asked.meta(), dont_filter=True)
+            request = self._request(url, meta=meta | asked.meta(), dont_filter=True)
             request.headers = headers_of((name.encode("utf-8"), value.encode("utf-8")) for name, value in headers)
             async with asyncio.timeout(self._time_limit) as timer:
-                response: Response = await self._crawler.engine.download_async(request)
+                response = await self._download(request)
         except (asyncio.CancelledError, TimeoutError) as error:
             if asked.task is not None:
                 asked.task.cancel()
@@ -263,19 +266,7 @@ def stay_at_home() -> None:
     load_object("scrapy.downloadermiddlewares.cookies._split_domain").suffix_list_urls = ()
 
 
-async def _carry(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, Any]:
-    """Run ``main`` by the short way."""
-    handler = Handler(http)
-    try:
-        await main(Transport(http, carrier, handler))
-    finally:
-        await handler.close()
-        await http.names.close()
-    return {}
-
-
 async def _crawl(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, Any]:
-    """Run ``main`` by Scrapy's whole way; return the statistics."""
     import scrapy
     from scrapy.crawler import AsyncCrawlerRunner
 
@@ -292,9 +283,10 @@ async def _crawl(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, 
         async def start(self):  # type: ignore[no-untyped-def]
             nonlocal began
             began = True
-            transport = Transport(http, carrier, self.crawler)
+            transport = Transport(http, self.crawler, carrier)
             try:
-                tell_of_gaps(http, self.crawler)
+                if carrier.whole:
+                    tell_of_gaps(http, self.crawler)
                 await main(transport)
             except BaseException as error:  # noqa: BLE001 - Scrapy would only log it
                 failed.append(error)
@@ -303,19 +295,20 @@ async def _crawl(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, 
             if not http:
                 yield  # what makes this the generator that Scrapy expects
 
-    stay_at_home()
+    if carrier.whole:
+        stay_at_home()
     runner = AsyncCrawlerRunner(scrapy_settings(http, carrier))
     crawler = runner.create_crawler(FetcherSpider)
     try:
-        with LoopWatch():
+        with LoopWatch() if carrier.whole else nullcontext():
             await _until_closed(asyncio.ensure_future(runner.crawl(crawler)), ended, carrier.time_limit)
     except Exception as error:
-        if began:
+        if began or not carrier.whole:
             raise
         raise ConfigurationError(f"Scrapy does not begin: {type(error).__name__}: {error}") from error
     finally:
         await http.names.close()
-    stats: dict[str, Any] = crawler.stats.get_stats()
+    stats: dict[str, Any] = crawler.stats.get_stats() if carrier.whole else {}
     if failed and isinstance(failed[0], asyncio.CancelledError):
         raise ConfigurationError(
             f"a Scrapy add-on has ended the fetch: {stats.get('finish_reason', 'no reason given')}"
@@ -363,11 +356,10 @@ def run(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, Any]:
         loop.gate, loop.names = http.gate, http.names
         return loop
 
-    way = _crawl if carrier.whole else _carry
     with calm_collector(), asyncio.Runner(loop_factory=make_loop) as runner:
         # not runner.run: on SIGINT it would cancel the crawl, which Scrapy takes for its end
         try:
-            return runner.get_loop().run_until_complete(way(http, carrier, main))
+            return runner.get_loop().run_until_complete(_crawl(http, carrier, main))
         except SystemExit as error:  # which a loop lets out of any task
             if not carrier.whole:
                 raise

@@ -1,16 +1,10 @@
-"""A Scrapy download handler over libcurl, as add-ons expect one: headers, method, body and proxy count; failures raise.
-
-``request.meta["limit"]`` overrides the limit of the body. What else is fetched how is in
-:class:`~nutch2py.fetcher.http_settings.HttpSettings`, in the Scrapy setting ``NUTCH2PY_HTTP``.
-"""
+"""The handler over libcurl as add-ons of Scrapy expect one: headers, method, body and proxy count; failures raise."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from scrapy import Request
-from scrapy.core.downloader.handlers.base import BaseDownloadHandler
-from scrapy.crawler import Crawler
 from scrapy.exceptions import (
     CannotResolveHostError,
     DownloadConnectionRefusedError,
@@ -23,8 +17,7 @@ from scrapy.responsetypes import responsetypes
 
 from nutch2py.fetcher.answer import Answer, Failure, FailureKind
 from nutch2py.fetcher.asked import CODING, TRUNCATED, asked_by, headers_of
-from nutch2py.fetcher.handler import Handler
-from nutch2py.fetcher.http_settings import SETTING, HttpSettings
+from nutch2py.fetcher.handler import PycurlDownloadHandler
 from nutch2py.fetcher.transfer import Wish
 
 _ERRORS: dict[FailureKind, type[Exception]] = {
@@ -40,33 +33,20 @@ _CODING, _TRUNCATED = CODING.encode(), TRUNCATED.encode()
 _OF_PROXY = b"Proxy-Authorization"
 
 
-class WholeDownloadHandler(BaseDownloadHandler):
+class WholeDownloadHandler(PycurlDownloadHandler):
     """Carries requests of any method."""
-
-    lazy = False
-
-    def __init__(self, crawler: Crawler) -> None:
-        super().__init__(crawler)
-        http = crawler.settings[SETTING]
-        if not isinstance(http, HttpSettings):
-            raise TypeError(f"the setting {SETTING} must hold HttpSettings")
-        self._limit, self._handler = http.content_limit, Handler(http)
 
     async def download_request(self, request: Request) -> Response:
         """Carry one request; raise one of Scrapy's exceptions when there is no answer."""
         asked = asked_by(request)
-        limit = request.meta.get("limit", self._limit)
-        answer = await self._handler.ask(request.url, limit, wish=_wish(request))
+        limit = request.meta.get("limit", self._http.content_limit)
+        answer = await self.ask(request.url, limit, wish=_wish(request))
         outcome: Any = _response(request, answer) if answer.failure is None else _error(answer.failure)
         if asked is not None:
             asked.answer, asked.outcome = answer, outcome
         if answer.failure is not None:
             raise outcome
         return outcome  # type: ignore[no-any-return]
-
-    async def close(self) -> None:
-        """End what still runs and let go of the connections."""
-        await self._handler.close()
 
 
 def _wish(request: Request) -> Wish:

@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from nutch2py.short_cache import short_cache
 from nutch2py.url.length import MAX_LENGTH, check_length
 
 DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
@@ -74,10 +73,6 @@ def parse_url(url: str) -> JavaURL:
         authority = host if port is None else f"{host}:{port}"
         return JavaURL(protocol, host, -1 if port is None else int(port), path or "", query, None, None, authority)
     return _parse(None, url)
-
-
-parse_again = short_cache(256)(parse_url)
-"""The same, for URLs that are met several times in a row, as those of a fetch."""
 
 
 def parse_relative(base: JavaURL, href: str) -> JavaURL:

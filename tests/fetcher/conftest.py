@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -17,8 +16,6 @@ BATCH = "1600000001-7"
 @pytest.fixture(params=["false", "true"], ids=["short", "whole"], scope="module")
 def way(request: pytest.FixtureRequest) -> str:
     """Give the value of ``fetcher.scrapy.whole``: whatever is fetched ends as the same row both ways."""
-    if request.param == "true":
-        import_module("nutch2py.fetcher.whole_handler")  # Scrapy: the first fetch of a test may have a second in all
     return str(request.param)
 
 

@@ -11,7 +11,7 @@ import pytest
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.fetcher.ftp import entries_of
-from nutch2py.fetcher.whole_handler import WholeDownloadHandler
+from nutch2py.fetcher.handler import PycurlDownloadHandler
 from nutch2py.webpage import CrawlStatus, WebPage
 from nutch2py.webpage import ProtocolStatusCode as Code
 from tests.fetcher.conftest import item, loopback
@@ -171,9 +171,7 @@ def test_why_nothing_can_be_asked_for_is_said(tmp_path: Path, monkeypatch: pytes
     def fail(*_: object) -> None:
         raise OSError("no libcurl here")
 
-    monkeypatch.setattr(WholeDownloadHandler, "__init__", fail)
-    conf = loopback(tmp_path)
-    conf.set("fetcher.scrapy.whole", "true")
-    (page,) = fetched(conf, "http://a.test:9/")
+    monkeypatch.setattr(PycurlDownloadHandler, "__init__", fail)
+    (page,) = fetched(loopback(tmp_path), "http://a.test:9/")
     assert page.protocol_status is not None
     assert page.protocol_status.args[0].endswith("Unsupported URL scheme 'http': no libcurl here")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -179,25 +177,3 @@ def test_a_host_whose_robots_txt_is_silent_is_not_visited(site: ScriptedSite, cr
     assert page.protocol_status is not None
     assert page.protocol_status.args[0].startswith("robots.txt: ")
     assert site.gets("/p") == 0
-
-
-ALONE = """
-import sys
-from nutch2py.conf import Configuration
-from nutch2py.fetcher.fetcher import FetchItem
-from nutch2py.jobs.fetch import Fetcher, open_renderer
-from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import WebPage
-conf = Configuration.load(overrides={"http.agent.name": "probe", "http.filter.ipaddress.exclude": ""})
-item = FetchItem(reverse_url(sys.argv[1]), sys.argv[1], WebPage())
-fetcher = Fetcher(conf, 1, log=lambda _: None, renderer=open_renderer(conf))
-fetcher.run(iter([item]), lambda item: print(item.page.status))
-print(*sorted({"scrapy", "twisted", "nutch2py.browser.running"} & sys.modules.keys()))
-"""
-
-
-def test_what_a_fetch_does_not_need_is_not_loaded(site: ScriptedSite) -> None:
-    """Scrapy takes as long to load as some hundred pages take to fetch; so it is left to its whole way."""
-    site.on("/p", Reply(body=PAGE))
-    ended = subprocess.run([sys.executable, "-c", ALONE, site.url("/p")], capture_output=True, text=True, check=True)
-    assert ended.stdout.splitlines() == [str(int(CrawlStatus.FETCHED)), ""]
