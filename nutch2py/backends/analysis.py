@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -22,6 +22,7 @@ from nutch2py.backends.characters import Characters
 from nutch2py.backends.folding import Folding, folding
 from nutch2py.backends.languages import STEMMED, code_of, says_little, stemmer
 from nutch2py.backends.word_files import texts_of_files
+from nutch2py.backends.word_memory import WordMemory
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
 
@@ -63,7 +64,6 @@ _ELIDED = frozenset({"fr", "it"})  # l'homme, dell'uomo
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 
 _MAX_WORD = 64  # characters; longer runs are not words, and are cut so that none is lost without trace
-_MAX_CACHE = 300_000
 
 
 class Token(NamedTuple):
@@ -110,22 +110,6 @@ def _is_fine(conf: Configuration, name: str, usual: str) -> bool:
     return value == "fine"
 
 
-class _Words(dict[str, str]):
-    """Word -> its term; fills itself, and starts afresh when it has grown too large."""
-
-    def __init__(self, term_of: Callable[[str], str]) -> None:
-        super().__init__()
-        self._term_of = term_of
-
-    def __missing__(self, word: str) -> str:
-        term = self._term_of(word)
-        if len(word) <= _MAX_WORD:
-            if len(self) >= _MAX_CACHE:
-                self.clear()
-            self[word] = term
-        return term
-
-
 class Analyzer:
     """Makes terms of texts. ``user_words``: Chinese words that jieba is to keep whole.
 
@@ -146,7 +130,7 @@ class Analyzer:
         self.user_words, self.characters, self.rules, self._grain = user_words, characters, rules, grain
         self._folds = folds or folding("")
         self._token, self._paired_start = _TOKENS[rules], _PAIRED_START[rules]
-        self._known: dict[str, _Words] = {}
+        self._known: dict[str, WordMemory[str]] = {}
         self._mode: Literal["search", "default"] = "search" if grain.pages else "default"
 
     @classmethod
@@ -186,13 +170,13 @@ class Analyzer:
             segmenter.add_word(word, 1000, "nz")
         return segmenter
 
-    def _terms(self, code: str) -> _Words:
+    def _terms(self, code: str) -> WordMemory[str]:
         """Return the terms of alphabetic words in pages of a language."""
         code = code if code in STEMMED and self.rules > 1 else "en"
         try:
             return self._known[code]
         except KeyError:
-            made = self._known[code] = _Words(_english if code == "en" else lambda word: _reduced(word, code))
+            made = self._known[code] = WordMemory(_english if code == "en" else lambda word: _reduced(word, code))
             return made
 
     def folded(self, text: str) -> str:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nutch2py.backends.index_folder import FACET, FACETS, META, SCRATCH, IndexFolder, make_schema
+from nutch2py.backends.index_reading import places
 from nutch2py.errors import IndexingError
 
 if TYPE_CHECKING:
@@ -94,14 +95,8 @@ class _Segment:
 
     def documents_of(self, left: dict[str, Scores]) -> dict[int, Scores]:
         """Return what documents of this segment are to have, by their numbers; what is found leaves ``left``."""
-        import tantivy
-
-        changed: dict[int, Scores] = {}
-        for document_id in [*left]:
-            asked = tantivy.Query.term_query(self.schema, "id", document_id, "basic")
-            for _, address in self._searcher.search(asked, 1, count=False).hits:
-                changed[address.doc] = left.pop(document_id)
-        return changed
+        found = places(self._searcher, self.schema, [*left])
+        return {address.doc: left.pop(document_id) for document_id, address in found}
 
     def write_columns(self, changed: Mapping[int, Scores], folder: Path) -> None:
         """Make the scratch index: all documents of the segment in their order, deleted ones without values."""

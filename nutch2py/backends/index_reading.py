@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nutch2py.backends.index_folder import SCORES_LAYOUT, WEIGHT_BUCKETS, IndexFolder
@@ -10,6 +10,18 @@ from nutch2py.document import java_float
 
 if TYPE_CHECKING:
     import tantivy
+
+
+def places(
+    searcher: tantivy.Searcher, schema: tantivy.Schema, ids: Iterable[str]
+) -> Iterator[tuple[str, tantivy.DocAddress]]:
+    """Yield those of these documents that are there, each with its place."""
+    import tantivy
+
+    for document_id in ids:
+        term = tantivy.Query.term_query(schema, "id", document_id, "basic")
+        for _, address in searcher.search(term, 1, count=False).hits:
+            yield document_id, address
 
 
 def stored_documents(
@@ -54,16 +66,9 @@ class ScoresOfIndex:
 
     def of(self, ids: Iterable[str]) -> dict[str, float | None]:
         """Return the scores of those of these documents that are there, None for one that has none."""
-        import tantivy
-
         if self._searcher is None:
             return {}
-        found: dict[str, tantivy.DocAddress] = {}
-        for document_id in ids:
-            term = tantivy.Query.term_query(self._schema, "id", document_id, "basic")
-            for _, address in self._searcher.search(term, 1, count=False).hits:
-                found[document_id] = address
-        self._addresses = found
+        self._addresses = found = dict(places(self._searcher, self._schema, ids))
         if self._layout >= SCORES_LAYOUT:
             scores = self._searcher.fast_field_values("pagerank", [*found.values()])
             return {document_id: _number(score) for document_id, score in zip(found, scores, strict=True)}

@@ -9,19 +9,19 @@ from dataclasses import dataclass, replace
 from nutch2py.conf import Configuration
 from nutch2py.errors import LockedError
 from nutch2py.indexer.building import DocumentBuilder, IndexAction, is_gone
-from nutch2py.indexer.index_writers import IndexWriters, local_indexes
+from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.jobs.batchlist import BatchLists, BatchState, State
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.clearing import forget
 from nutch2py.jobs.index_scores import index_scores
 from nutch2py.jobs.job_lines import JobLines
 from nutch2py.jobs.locks import holding
+from nutch2py.jobs.sending import STATUS, SendingJob, not_sent
 from nutch2py.jobs.works import INDEX_ALL, INDEX_BATCH
 from nutch2py.mapreduce.driver import JobResult, map_tasks, merge_counters, run_job
-from nutch2py.mapreduce.job import Pages, Pair, TableJob
-from nutch2py.mapreduce.parameters import ALL, REINDEX, SCORES, BatchParameters, JobParameters
+from nutch2py.mapreduce.job import Pages, Pair
+from nutch2py.mapreduce.parameters import ALL, REINDEX, SCORES, BatchParameters
 from nutch2py.mapreduce.splits import Split, range_splits
-from nutch2py.plugin_guard import PluginError
 from nutch2py.table import MarkCondition, Query
 from nutch2py.webpage import Mark, WebPage
 
@@ -43,22 +43,14 @@ class IndexParameters(BatchParameters):
         return None if every else MarkCondition(Mark.UPDATEDB, self.batch_id)
 
 
-class IndexerJob(TableJob[IndexParameters]):
+class IndexerJob(SendingJob[IndexParameters]):
     """Updated rows to documents, and rows that were indexed once and are no longer there to deletes."""
-
-    reduce_steps = 0
 
     def prepare(self) -> None:
         """Load the filters."""
-        conf = self.conf
-        self.builder = DocumentBuilder(conf)
+        super().prepare()
         self.fields = _STATE if self.parameters.only_gone else self.builder.fields | _STATE
         self.mark = self.parameters.condition
-
-    @classmethod
-    def local_outputs(cls, conf: Configuration, parameters: JobParameters) -> str:
-        """Return the writers that run whose index is a folder or a file."""
-        return local_indexes(conf)
 
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
         """Write each document and delete; the index mark is set when the index has committed them."""
@@ -67,9 +59,7 @@ class IndexerJob(TableJob[IndexParameters]):
                 if self._handle(key, page, writers):
                     batch.put(key, page)
             batch.flush()
-            writers.commit()  # deletes, and whatever else left no mark
-            if writers.refused:
-                self.count("IndexerStatus", "refused", writers.refused)
+            self.commit(writers)  # deletes, and whatever else left no mark
         yield from ()
 
     def _handle(self, key: str, page: WebPage, writers: IndexWriters) -> bool:
@@ -83,27 +73,24 @@ class IndexerJob(TableJob[IndexParameters]):
             return False
         if not ours or self.parameters.only_gone:
             return False
-        self.failures.pages += 1
-        try:
-            action, document = self.builder.decide(key, page)
-        except PluginError as error:  # neither mark nor document: it is tried again
-            self.failures.note(error)
-            self.count("IndexerStatus", "failed")
+        decided = self.decided(key, page)
+        if decided is None:  # neither mark nor document: it is tried again
             return False
+        action, document = decided
         if action is IndexAction.DELETE:
             self._delete(key, writers)
         elif document is not None:
             writers.write(document)
             page.markers[Mark.INDEX] = updated or page.batch_id or batch_id  # without it no delete would follow
-            self.count("IndexerStatus", "added")
+            self.count(STATUS, "added")
             return True
         elif page.parse_status is not None:  # -reindex meets URLs that were never fetched, too: no page was left out
-            self.count("IndexerStatus", "skipped")
+            self.count(STATUS, "skipped")
         return False
 
     def _delete(self, key: str, writers: IndexWriters) -> None:
         writers.delete(key)
-        self.count("IndexerStatus", "deleted")
+        self.count(STATUS, "deleted")
 
 
 def _let_go(conf: Configuration, lists: BatchLists, batch_id: str, before: list[BatchState]) -> None:
@@ -151,15 +138,11 @@ def index(conf: Configuration, batch_id: str) -> JobResult:
             splits = range_splits(store, Query(_STATE), map_tasks(conf))
             result = merge_counters([result, run_job(IndexerJob, conf, splits, gone, title="IndexingJob: gone pages")])
         _let_go(conf, lists, batch_id, known)
-        counts = result.counters.get("IndexerStatus", {})
+        counts = result.counters.get(STATUS, {})
         if unknown is not None and not counts:
             raise unknown
         added, deleted, skipped = (counts.get(name, 0) for name in ("added", "deleted", "skipped"))
-        refused, failed = counts.get("refused", 0), counts.get("failed", 0)
-        log.line(
-            f"{added - refused} documents added, {deleted} deleted, {skipped} skipped"
-            + (f", {refused} refused by the index" if refused else "")
-            + (f", {failed} failed in a plug-in" if failed else "")
-        )
+        added -= counts.get("refused", 0)
+        log.line(f"{added} documents added, {deleted} deleted, {skipped} skipped{not_sent(result)}")
         log.line("done.")
         return result

@@ -8,17 +8,17 @@ from typing import Any
 from nutch2py.conf import Configuration
 from nutch2py.document import NutchDocument
 from nutch2py.errors import ConfigurationError, IndexingError
-from nutch2py.indexer.building import DocumentBuilder, IndexAction, is_gone
+from nutch2py.indexer.building import IndexAction, is_gone
 from nutch2py.indexer.filters.index_pagerank import PageRankIndexingFilter
-from nutch2py.indexer.index_writers import IndexWriters, local_indexes
+from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.jobs.beginning import begin
 from nutch2py.jobs.job_lines import JobLines
+from nutch2py.jobs.sending import STATUS, SendingJob, not_sent
 from nutch2py.jobs.works import INDEX_SCORES
 from nutch2py.mapreduce.driver import JobResult, map_tasks, run_job
-from nutch2py.mapreduce.job import Pages, Pair, TableJob
+from nutch2py.mapreduce.job import Pages, Pair
 from nutch2py.mapreduce.parameters import SCORES, JobParameters
 from nutch2py.mapreduce.splits import range_splits
-from nutch2py.plugin_guard import PluginError
 from nutch2py.plugins import enabled
 from nutch2py.record import Field
 from nutch2py.table import MarkCondition, Query
@@ -36,22 +36,16 @@ COUNTERS = {
 """What :meth:`IndexWriters.set_scores` counts -> the counter in the group ``IndexerStatus``."""
 
 
-class ScoresJob(TableJob[JobParameters]):
+class ScoresJob(SendingJob[JobParameters]):
     """Ranks of rows that the index was sent, to the documents there that have another one."""
 
-    reduce_steps = 0
     fields = _FIELDS
     mark = _INDEXED
 
-    @classmethod
-    def local_outputs(cls, conf: Configuration, parameters: JobParameters) -> str:
-        """Return the writers that run whose index is a folder or a file."""
-        return local_indexes(conf)
-
     def prepare(self) -> None:
         """Load what makes the field, and documents for an index that takes them whole only."""
+        super().prepare()
         self.rank = PageRankIndexingFilter(self.conf)
-        self.builder = DocumentBuilder(self.conf)
         self.share = self.conf.get_float("index.scores.share", 0.02)
 
     def map_pages(self, pages: Pages) -> Iterator[Pair]:
@@ -66,9 +60,7 @@ class ScoresJob(TableJob[JobParameters]):
                     self._send(scores, writers)
                     scores = {}
             self._send(scores, writers)
-            writers.commit()
-            if writers.refused:
-                self.count("IndexerStatus", "refused", writers.refused)
+            self.commit(writers)
         yield from ()
 
     def _send(self, scores: dict[str, float], writers: IndexWriters) -> None:
@@ -77,21 +69,16 @@ class ScoresJob(TableJob[JobParameters]):
         self.check_held()
         for name, count in writers.set_scores(scores, self.share, self._documents).items():
             if count:
-                self.count("IndexerStatus", COUNTERS[name], count)
+                self.count(STATUS, COUNTERS[name], count)
 
     def _documents(self, keys: Sequence[str]) -> list[NutchDocument]:
         """Return the documents of rows as index makes them, of those that have one."""
         found: list[NutchDocument] = []
         for key, page in zip(keys, self.store.get_many(keys, self.builder.fields | _FIELDS), strict=True):
-            if page is None:
+            decided = None if page is None else self.decided(key, page)
+            if decided is None:
                 continue
-            self.failures.pages += 1
-            try:
-                action, document = self.builder.decide(key, page)
-            except PluginError as error:
-                self.failures.note(error)
-                self.count("IndexerStatus", "failed")
-                continue
+            action, document = decided
             if action is IndexAction.ADD and document is not None:
                 found.append(document)
         return found
@@ -124,12 +111,10 @@ def index_scores(conf: Configuration) -> JobResult:
 
 def told(result: JobResult) -> str:
     """Return in one line what became of scores."""
-    count = {name: result.count("IndexerStatus", counter) for name, counter in COUNTERS.items()}
-    refused, failed = (result.count("IndexerStatus", name) for name in ("refused", "failed"))
+    count = {name: result.count(STATUS, counter) for name, counter in COUNTERS.items()}
     return (
         f"{count['alone'] + count['whole']} scores changed"
         + (f", {count['whole']} of them with their documents" if count["whole"] else "")
         + f"; {count['same']} as they were, {count['absent']} of documents that are not in the index"
-        + (f", {refused} refused by the index" if refused else "")
-        + (f", {failed} failed in a plug-in" if failed else "")
+        + not_sent(result)
     )

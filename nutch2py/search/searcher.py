@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from nutch2py.backends.index_folder import FACET, FACETS, NEAR, WEIGHT_BUCKETS, IndexFolder, unit_of
-from nutch2py.backends.index_reading import stored_documents
+from nutch2py.backends.index_reading import places, stored_documents
 from nutch2py.backends.languages import CODES
 from nutch2py.conf import Configuration
 from nutch2py.errors import IndexingError, InputError
@@ -74,10 +74,11 @@ class EmbeddedSearcher:
 
     def get(self, document_id: str) -> dict[str, Any] | None:
         """Return the fields of one document, None when it is not in the index."""
-        import tantivy
+        place = self._place(document_id)
+        return self._founds([(0.0, place)])[0].fields if place is not None else None
 
-        found = self._searcher.search(tantivy.Query.term_query(self.schema, "id", document_id), 1).hits
-        return self._founds([(0.0, found[0][1])])[0].fields if found else None
+    def _place(self, document_id: str) -> tantivy.DocAddress | None:
+        return next((place for _, place in places(self._searcher, self.schema, [document_id])), None)
 
     def search(
         self, query: str, start: int = 0, rows: int = 10, narrowed: Narrowed = NOT_NARROWED
@@ -218,16 +219,13 @@ class EmbeddedSearcher:
 
     def explain(self, query: str, document_id: str) -> str | None:
         """Return how the relevance of a document comes about, as JSON; None when it is not found by the query."""
-        import tantivy
-
         plan = self.planner.plan(query).plan
         compiled = self._compile(plan) if plan is not None else None  # the weight is told beside it
-        term = tantivy.Query.term_query(self.schema, "id", document_id, "basic")
-        found = self._searcher.search(term, 1).hits
-        if compiled is None or not found:
+        place = self._place(document_id)
+        if compiled is None or place is None:
             return None
         try:
-            return str(compiled.explain(self._searcher, found[0][1]).to_json())
+            return str(compiled.explain(self._searcher, place).to_json())
         except ValueError:  # the document does not match
             return None
 
