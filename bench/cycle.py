@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.fetch import BATCH, site
-from bench.measuring import SETTINGS, CommandError, Cost, Measurement, Nutch, cpu_seconds, run
+from bench.measuring import SETTINGS, CommandError, Cost, Measurement, Nutch, cpu_seconds, cycle_settings, run
 
 ROWS = (10_000,)
 THREADS = "100"
@@ -91,18 +91,7 @@ class Original:
 
 def ours(folder: Path, runner: str, hosts: Path, **settings: str) -> Callable[[str, Path], Cost | None]:
     """Return what runs a job of ours, given its name and the seeds, and gives its cost."""
-    nutch = Nutch(
-        folder,
-        runner,
-        **{
-            "http.hosts.file": str(hosts),
-            "http.filter.ipaddress.exclude": "",
-            "fetcher.server.delay": "0",
-            "plugin.includes": f"{SETTINGS['plugin.includes']}|indexer-jsonl",
-            "indexer-jsonl.path": str(folder / "index.jsonl"),
-            **settings,
-        },
-    )
+    nutch = Nutch(folder, runner, **{**cycle_settings(folder, hosts), **settings})
 
     def job(name: str, urls: Path) -> Cost | None:
         words: dict[str, Words] = {

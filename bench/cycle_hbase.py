@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
 from bench.cycle import in_turns, ours
 from bench.fetch import site
-from bench.hbase import SERVICES, server_processes, server_seconds
 from bench.measuring import Measurement
+from bench.services import service
 
 ROWS = (10_000,)
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -31,32 +30,21 @@ def seconds_of_threads(pid: int) -> dict[str, float]:
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
     """Measure the cycle; the first job meets servers that have just started."""
-    instance = f"bench-cycle-{os.getpid()}"
-    options = ["hbase", "--instance", instance, "--data", str(folder / "hbase")]
-    started = subprocess.run([SERVICES, "start", *options], stdout=subprocess.PIPE, text=True, check=True)
     (folder / "ours").mkdir()
-    job = ours(folder / "ours", runner, folder / "hosts.txt", **{"storage.data.store": started.stdout.strip()})
-    parts: dict[str, float] = {}
-
-    def used() -> float:
-        parts.update(server_seconds(instance))
-        return sum(parts.values())
-
-    try:
+    with service("hbase", "cycle", folder / "hbase") as hbase:
+        job = ours(folder / "ours", runner, folder / "hosts.txt", **{"storage.data.store": hbase.address})
         with site(rows, folder):
             seeds = folder / "seeds"
             seeds.mkdir()
             shutil.copy(folder / "all_urls.txt", seeds)
-            used()
-            before = dict(parts)
-            at_first = {part: seconds_of_threads(pid) for part, pid in server_processes(instance).items()}
-            found = in_turns([f"nutch2py, {runner}, HBase"], [lambda name: job(name, seeds)], rows, used)
-        for part, pid in server_processes(instance).items():
+            before = hbase.seconds()
+            at_first = {part: seconds_of_threads(pid) for part, pid in hbase.processes().items()}
+            found = in_turns([f"nutch2py, {runner}, HBase"], [lambda name: job(name, seeds)], rows, hbase.used)
+            after = hbase.seconds()
+        for part, pid in hbase.processes().items():
             threads = Counter[str]()
             for thread, seconds in seconds_of_threads(pid).items():
                 threads[re.sub(r"[^A-Za-z]*\d.*", "", thread)] += seconds - at_first[part].get(thread, 0.0)
             told = ", ".join(f"{name} {seconds:.1f}" for name, seconds in threads.most_common(8))
-            print(f"  {part}: {parts[part] - before[part]:.1f} CPU s, of which by threads {told}", file=sys.stderr)
+            print(f"  {part}: {after[part] - before[part]:.1f} CPU s, of which by threads {told}", file=sys.stderr)
         return found
-    finally:
-        subprocess.run([SERVICES, "remove", *options], check=True, stdout=sys.stderr)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from bench.due import DUE, build
-from bench.hbase import SERVICES, server_seconds
 from bench.measuring import Cost, Measurement, Nutch
+from bench.services import service
 from nutch2py.conf import Configuration
 from nutch2py.table import open_store
 from nutch2py.webpage import WebPage
@@ -22,20 +19,16 @@ ROWS = (100_000, 1_000_000)
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
     """Measure writing a table without the index and with it, generate by index and by scan, and dueindex."""
-    instance = f"bench-due-{os.getpid()}"
-    options = ["hbase", "--instance", instance, "--data", str(folder / "hbase")]
-    started = subprocess.run([SERVICES, "start", *options], stdout=subprocess.PIPE, text=True, check=True)
     found: list[Measurement] = []
 
     def note(work: str, run: Callable[[], Cost]) -> None:
-        before = sum(server_seconds(instance).values())
-        cost = run()
-        servers = sum(server_seconds(instance).values()) - before
-        found.append(Measurement(work, rows, replace(cost, cpu=cost.cpu + servers), "rows", servers=servers))
-        print(f"  {work}: {cost.wall:.1f} s, {cost.cpu:.1f} CPU s, servers {servers:.1f}", file=sys.stderr, flush=True)
+        cost, servers = hbase.cost_of(run)
+        found.append(Measurement(work, rows, cost, "rows", servers=servers))
+        told = f"{cost.wall:.1f} s, {cost.cpu - servers:.1f} CPU s, servers {servers:.1f}"
+        print(f"  {work}: {told}", file=sys.stderr, flush=True)
 
-    try:
-        settings = {"storage.data.store": started.stdout.strip()}
+    with service("hbase", "due", folder / "hbase") as hbase:
+        settings = {"storage.data.store": hbase.address}
         for keeps in ("false", "true"):
             conf = Configuration.load(overrides={**settings, "hbase.due.index": keeps, "storage.crawl.id": keeps})
             word = "with" if keeps == "true" else "without"
@@ -47,8 +40,6 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
             words = ["-adddays", f"{number / 1000}", "-D", f"generate.due.share={share}", "-D", "crawl.gen.delay=0"]
             note(f"generate {DUE:,} due of {rows:,}, {name}", lambda words=words: nutch("generate", *words))  # type: ignore[misc]
         note(f"dueindex of {rows:,}", lambda: nutch("dueindex"))
-    finally:
-        subprocess.run([SERVICES, "remove", *options], check=True, stdout=sys.stderr)
     return found
 
 

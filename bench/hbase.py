@@ -6,62 +6,40 @@ raw happybase took. HBase's and the gateway's CPU time stands beside the work: i
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.measuring import Measurement, cpu_seconds, run
+from bench.measuring import Measurement, run
+from bench.services import service
 
 ROWS = (50_000, 500_000)
 _MARKED = 10
 """One row in so many carries the mark that the filtered scan asks for."""
 _GETS = 20_000
-_ROOT = Path(__file__).resolve().parent.parent
-SERVICES = str(_ROOT / "scripts" / "services")
 _CONDITION = b"SingleColumnValueFilter('mk','_gnmrk_',=,'binary:1-1',true,true)"
 _COLUMNS = [b"f:st", b"f:ts", b"f:fi", b"s:s", b"mk"]
 
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
     """Measure put, projected scan, filtered scan and batch get of ``rows`` rows (``runner`` has no part in it)."""
-    instance = f"bench-{os.getpid()}"
-    services = [SERVICES]
-    options = ["hbase", "--instance", instance, "--data", str(folder / "hbase")]
-    started = subprocess.run([*services, "start", *options], stdout=subprocess.PIPE, text=True, check=True)
     found: list[Measurement] = []
-    try:
+    with service("hbase", data=folder / "hbase") as hbase:
         for work in ("put", "scan", "filter", "get"):
             records = {"put": rows, "scan": rows, "filter": rows // _MARKED, "get": min(rows, _GETS)}[work]
             costs = {}
             for side in ("raw", "ours"):
-                before = server_seconds(instance)
-                command = [sys.executable, "-m", "bench.hbase", side, work, started.stdout.strip(), str(rows)]
+                before = hbase.seconds()
+                command = [sys.executable, "-m", "bench.hbase", side, work, hbase.address, str(rows)]
                 costs[side] = run(command, folder=folder)
-                servers = ", ".join(
-                    f"{part} {after - before[part]:.1f} s" for part, after in server_seconds(instance).items()
-                )
+                servers = ", ".join(f"{part} {after - before[part]:.1f} s" for part, after in hbase.seconds().items())
                 aim = 1.3 * costs["raw"].cpu if side == "ours" else None
                 name = f"{work} {'happybase' if side == 'raw' else 'nutch2py'} ({servers})"
                 found.append(Measurement(name, records, costs[side], "rows", aim))
-    finally:
-        subprocess.run([*services, "remove", *options], check=True)
     return found
-
-
-def server_seconds(instance: str) -> dict[str, float]:
-    """Return the CPU seconds that the servers have used so far."""
-    return {part: cpu_seconds([pid]) for part, pid in server_processes(instance).items()}
-
-
-def server_processes(instance: str) -> dict[str, int]:
-    """Return the process ids of the servers."""
-    run_folder = _ROOT / ".cache" / "services" / "hbase" / instance / "run"
-    return {part: int((run_folder / f"{part}.pid").read_text()) for part in ("master", "gateway")}
 
 
 def _key(number: int) -> str:

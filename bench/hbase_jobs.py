@@ -6,20 +6,16 @@ rows, show that fetch, parse and updatedb cost what the batch costs; only genera
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from bench.hbase import SERVICES, server_seconds
 from bench.inject import write_seeds
 from bench.measuring import Measurement, Nutch
+from bench.services import service
 from bench.updatedb import BATCH, build
 from nutch2py.conf import Configuration
 
@@ -62,43 +58,33 @@ def _server() -> Iterator[int]:
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
     """Measure inject of ``rows``, and the jobs of a batch; at 100,000 rows also the peer's work."""
-    instance = f"bench-jobs-{os.getpid()}"
-    options = ["hbase", "--instance", instance, "--data", str(folder / "hbase")]
-    started = subprocess.run([SERVICES, "start", *options], stdout=subprocess.PIPE, text=True, check=True)
-    location = started.stdout.strip()
     found: list[Measurement] = []
-    try:
-        with _server() as port:
-            nutch = Nutch(folder, runner, **{"storage.data.store": location})
+    with service("hbase", "jobs", folder / "hbase") as hbase, _server() as port:
+        nutch = Nutch(folder, runner, **{"storage.data.store": hbase.address})
 
-            def job(name: str, records: int, *words: str) -> None:
-                before = sum(server_seconds(instance).values())
-                cost = nutch(*words)
-                servers = sum(server_seconds(instance).values()) - before
-                aim = _AIMS.get(name) if rows == _PEER_ROWS else None
-                whole = replace(cost, cpu=cost.cpu + servers)
-                found.append(Measurement(f"{name} of {rows:,} rows", records, whole, "rows", aim, servers))
+        def job(name: str, records: int, *words: str) -> None:
+            cost, servers = hbase.cost_of(lambda: nutch(*words))
+            aim = _AIMS.get(name) if rows == _PEER_ROWS else None
+            found.append(Measurement(f"{name} of {rows:,} rows", records, cost, "rows", aim, servers))
 
-            seeds = write_seeds(rows, folder)
-            hosts = sorted(set(re.findall(r"//([^/]+)", seeds.read_text(encoding="ascii"))))
-            (folder / "hosts").write_text("".join(f"127.0.0.1 {host}\n" for host in hosts), encoding="ascii")
-            text = seeds.read_text(encoding="ascii")
-            local = folder / "local.txt"
-            local.write_text(re.sub(r"(//[^/]+)", rf"\1:{port}", text), encoding="ascii")
-            job("inject", rows, "inject", str(local))
-            if rows == _PEER_ROWS:
-                job("generate 10,000", rows, "generate", "-topN", "10000", "-batchId", "first")
-                nutch("updatedb", "first")
-            settings = ["-D", f"http.hosts.file={folder / 'hosts'}", "-D", "http.filter.ipaddress.exclude="]
-            settings += ["-D", "http.agent.name=bench", "-D", "fetcher.server.delay=0"]
-            job("generate 1,000", rows, "generate", "-topN", str(_BATCH_ROWS), "-batchId", "second")
-            job("fetch 1,000", _BATCH_ROWS, "fetch", "second", *settings)
-            job("parse 1,000", _BATCH_ROWS, "parse", "second")
-            job("updatedb 1,000", _BATCH_ROWS, "updatedb", "second")
-            if rows == _PEER_ROWS:
-                conf = Configuration.load(overrides={"storage.data.store": location, "storage.crawl.id": "peer"})
-                build(conf, 10_000)
-                job("updatedb 10,000", 10_000, "updatedb", BATCH, "-crawlId", "peer")
-    finally:
-        subprocess.run([SERVICES, "remove", *options], check=True, stdout=sys.stderr)
+        seeds = write_seeds(rows, folder)
+        hosts = sorted(set(re.findall(r"//([^/]+)", seeds.read_text(encoding="ascii"))))
+        (folder / "hosts").write_text("".join(f"127.0.0.1 {host}\n" for host in hosts), encoding="ascii")
+        text = seeds.read_text(encoding="ascii")
+        local = folder / "local.txt"
+        local.write_text(re.sub(r"(//[^/]+)", rf"\1:{port}", text), encoding="ascii")
+        job("inject", rows, "inject", str(local))
+        if rows == _PEER_ROWS:
+            job("generate 10,000", rows, "generate", "-topN", "10000", "-batchId", "first")
+            nutch("updatedb", "first")
+        settings = ["-D", f"http.hosts.file={folder / 'hosts'}", "-D", "http.filter.ipaddress.exclude="]
+        settings += ["-D", "http.agent.name=bench", "-D", "fetcher.server.delay=0"]
+        job("generate 1,000", rows, "generate", "-topN", str(_BATCH_ROWS), "-batchId", "second")
+        job("fetch 1,000", _BATCH_ROWS, "fetch", "second", *settings)
+        job("parse 1,000", _BATCH_ROWS, "parse", "second")
+        job("updatedb 1,000", _BATCH_ROWS, "updatedb", "second")
+        if rows == _PEER_ROWS:
+            conf = Configuration.load(overrides={"storage.data.store": hbase.address, "storage.crawl.id": "peer"})
+            build(conf, 10_000)
+            job("updatedb 10,000", 10_000, "updatedb", BATCH, "-crawlId", "peer")
     return found

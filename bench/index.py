@@ -6,14 +6,11 @@ CPU seconds are those of the sender and of Solr, whose own stand in brackets.
 from __future__ import annotations
 
 import random
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
-from bench.measuring import Cost, Measurement, Nutch, cpu_seconds, run
+from bench.measuring import Measurement, Nutch, run
+from bench.services import service
 from nutch2py.cells import ParseStatus, ProtocolStatus
 from nutch2py.conf import Configuration
 from nutch2py.table import open_store
@@ -43,8 +40,6 @@ _CHINESE = (
     "地震",
     "电影",
 )
-_ROOT = Path(__file__).resolve().parent.parent
-_SERVICES = _ROOT / "scripts" / "services"
 # what any sender has to do: the documents made beforehand, in batches of the same size
 _FLOOR = """
 import json, pysolr, sys
@@ -84,45 +79,20 @@ def build(conf: Configuration, pages: int) -> None:
             batch.put(reverse_url(url), page)
 
 
-@contextmanager
-def server(kind: str) -> Iterator[tuple[str, int]]:
-    """Run a solr or an opensearch of its own; give its address and its process id."""
-    which = [kind, "--instance", "bench"]
-    started = subprocess.run([_SERVICES, "start", *which], check=True, stdout=subprocess.PIPE, text=True)
-    try:
-        pid = _ROOT / ".cache" / "services" / kind / "bench" / "run" / f"{kind}.pid"
-        yield started.stdout.strip(), int(pid.read_text(encoding="ascii"))
-    finally:
-        subprocess.run([_SERVICES, "remove", *which], check=True)
-
-
-def beside(pid: int) -> Callable[[Callable[[], Cost]], tuple[Cost, float]]:
-    """Return what adds the CPU seconds of a server to the cost of a call, and gives them apart, too."""
-
-    def cost_of(call: Callable[[], Cost]) -> tuple[Cost, float]:
-        before = cpu_seconds([pid])
-        cost = call()
-        servers = cpu_seconds([pid]) - before
-        return replace(cost, cpu=cost.cpu + servers), servers
-
-    return cost_of
-
-
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
     """Measure ``nutch2py index -all``, and pysolr alone."""
     lines = folder / "index.jsonl"
     first = Nutch(folder, runner)
     build(Configuration.load(overrides=first.settings), rows)
-    with server("solr") as (address, pid):
-        cost_of = beside(pid)
-        nutch = Nutch(folder, runner, **{"solr.server.url": address})
-        ours, of_ours = cost_of(lambda: nutch("index", "-all"))
+    with service("solr") as solr:
+        nutch = Nutch(folder, runner, **{"solr.server.url": solr.address})
+        ours, of_ours = solr.cost_of(lambda: nutch("index", "-all"))
         options = {
             "plugin.includes": f"{first.settings['plugin.includes']}|indexer-jsonl",
             "indexer-jsonl.path": str(lines),
         }
         Nutch(folder, runner, **options)("index", "-all")
-        floor, of_floor = cost_of(lambda: run([sys.executable, "-c", _FLOOR, str(lines), address]))
+        floor, of_floor = solr.cost_of(lambda: run([sys.executable, "-c", _FLOOR, str(lines), solr.address]))
     return [
         Measurement(f"index {rows:,} pages in Solr", rows, ours, "documents", servers=of_ours),
         Measurement("pysolr alone", rows, floor, "documents", servers=of_floor),

@@ -200,6 +200,17 @@ SETTINGS = {
 """The plug-ins with which the original was measured."""
 
 
+def cycle_settings(folder: Path, hosts: Path) -> dict[str, str]:
+    """Return the settings of a whole cycle over a site on loopback; documents go to ``index.jsonl`` in ``folder``."""
+    return {
+        "http.hosts.file": str(hosts),
+        "http.filter.ipaddress.exclude": "",
+        "fetcher.server.delay": "0",
+        "plugin.includes": f"{SETTINGS['plugin.includes']}|indexer-jsonl",
+        "indexer-jsonl.path": str(folder / "index.jsonl"),
+    }
+
+
 class Nutch:
     """The command line over a table in a folder of its own."""
 

@@ -3,47 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import shutil
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from bench import pagerank, updatedb
 from bench.inject import write_seeds
-from bench.measuring import Cost, Measurement, Nutch
+from bench.measuring import Measurement, Nutch, cpu_seconds
+from bench.services import Service, service
 from nutch2py.conf import Configuration
 
 ROWS = (200_000,)
-_SERVICES = Path(__file__).resolve().parent.parent / "scripts" / "services"
 _TASKS = {"mapreduce.job.maps": "2", "mapreduce.job.reduces": "2", "mapreduce.spark.master": "local[2]"}
-
-
-@contextmanager
-def _cluster(folder: Path) -> Iterator[tuple[dict[str, str], int]]:
-    """Start a Hadoop; give the properties of jobs there, and its process id."""
-    name = ["hadoop", "--instance", f"bench-{os.getpid()}"]
-    started = subprocess.run([_SERVICES, "start", *name], stdout=subprocess.PIPE, text=True, check=True)
-    home = Path(started.stdout.strip())
-    pid = int((home.parent / "run" / "cluster.pid").read_text())
-    settings = {
-        "mapreduce.hadoop.home": str(home),
-        "mapreduce.package": str(folder / "package.tar.gz"),
-        "storage.embedded.shared": "true",
-    }
-    try:
-        yield settings, pid
-    finally:
-        subprocess.run([_SERVICES, "remove", *name], check=True)
-
-
-def _cpu(pid: int) -> float:
-    """Return the CPU seconds of a process and of its children that have ended: of YARN, the tasks."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
@@ -56,13 +28,18 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
         (folder / "crawldata").rename(folder / name)
     measured = _measure(rows, folder, "local")
     if shutil.which("java") and shutil.which("mvn"):
-        with _cluster(folder) as (settings, pid):
+        with service("hadoop") as hadoop:
+            settings = {
+                "mapreduce.hadoop.home": hadoop.address,
+                "mapreduce.package": str(folder / "package.tar.gz"),
+                "storage.embedded.shared": "true",
+            }
             on_yarn = Nutch(folder, "hadoop", **settings)
             on_yarn("package")
             shutil.copytree(folder / "injected", folder / "crawldata")
             on_yarn("readdb", "-stats")  # the node unpacks the package once
             shutil.rmtree(folder / "crawldata")
-            measured += _measure(rows, folder, "hadoop", settings, (pid,))
+            measured += _measure(rows, folder, "hadoop", settings, hadoop)
     if shutil.which("java") and importlib.util.find_spec("pyspark"):
         measured += _measure(rows, folder, "spark")
     else:
@@ -71,7 +48,7 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
 
 
 def _measure(
-    rows: int, folder: Path, runner: str, settings: dict[str, str] | None = None, servers: tuple[int, ...] = ()
+    rows: int, folder: Path, runner: str, settings: dict[str, str] | None = None, hadoop: Service | None = None
 ) -> list[Measurement]:
     nutch = Nutch(folder, runner, **_TASKS, **(settings or {}))
     found = []
@@ -81,9 +58,10 @@ def _measure(
         ("linked", ("pagerank", "-iterations", "5", "-D", "pagerank.method=mapreduce"), rows * pagerank.LINKS, "links"),
     ):
         shutil.copytree(folder / table, folder / "crawldata")
-        before = sum(map(_cpu, servers))
-        cost: Cost = nutch(*words, servers=servers)
-        cost = replace(cost, cpu=cost.cpu + sum(map(_cpu, servers)) - before)
+        servers = [] if hadoop is None else [*hadoop.processes().values()]
+        before = cpu_seconds(servers)  # of the tasks, too, for which YARN has waited
+        cost = nutch(*words, servers=servers)
+        cost = replace(cost, cpu=cost.cpu + cpu_seconds(servers) - before)
         shutil.rmtree(folder / "crawldata")
         print(f"{words[0]} on {runner}: {cost}", file=sys.stderr, flush=True)
         found.append(Measurement(f"{words[0]} on {runner}", records, cost, unit))

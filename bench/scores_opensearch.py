@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from bench.index import beside, server
 from bench.measuring import Measurement, Nutch
 from bench.scores import PLUGINS, measured
+from bench.services import service
 from nutch2py.conf import data_folder
 
 ROWS = (10_000,)
@@ -20,9 +20,9 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
     whole = folder / "whole.json"
     whole.write_text(json.dumps(definition), encoding="utf-8")
     found = []
-    with server("opensearch") as (address, pid):
+    with service("opensearch") as opensearch:
         for name, more in (("OpenSearch", {}), ("OpenSearch, all in _source", {"elastic.index.file": str(whole)})):
             (place := folder / str(len(more))).mkdir()
-            given = {"elastic.host": address, "elastic.index": f"bench{len(more)}", **more}
-            found += measured(rows, Nutch(place, runner, **PLUGINS, **given), name, beside(pid))
+            given = {"elastic.host": opensearch.address, "elastic.index": f"bench{len(more)}", **more}
+            found += measured(rows, Nutch(place, runner, **PLUGINS, **given), name, opensearch.cost_of)
     return found

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench.index import beside, server
 from bench.measuring import Measurement, Nutch
 from bench.scores import PLUGINS, measured
+from bench.services import service
 
 ROWS = (10_000,)
 
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
     """Measure in Solr."""
-    with server("solr") as (address, pid):
-        nutch = Nutch(folder, runner, **PLUGINS, **{"solr.server.url": address})
-        return measured(rows, nutch, "Solr", beside(pid))
+    with service("solr") as solr:
+        nutch = Nutch(folder, runner, **PLUGINS, **{"solr.server.url": solr.address})
+        return measured(rows, nutch, "Solr", solr.cost_of)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.fetch import BATCH, site
-from bench.measuring import SETTINGS, CommandError, Cost, Measurement, Nutch, run
+from bench.measuring import CommandError, Cost, Measurement, Nutch, cycle_settings, run
 from nutch2py.cells import encode_float
 from nutch2py.conf import Configuration
 from nutch2py.table import open_store
@@ -71,18 +71,7 @@ def sizes(
 ) -> list[Measurement]:
     """Measure each step. ``data``: the folder of the store; ``servers`` gives the CPU seconds that they used so far."""
     found: list[Measurement] = []
-    nutch = Nutch(
-        folder,
-        runner,
-        **{
-            "http.hosts.file": str(folder / "hosts.txt"),
-            "http.filter.ipaddress.exclude": "",
-            "fetcher.server.delay": "0",
-            "plugin.includes": f"{SETTINGS['plugin.includes']}|indexer-jsonl",
-            "indexer-jsonl.path": str(folder / "index.jsonl"),
-            **settings,
-        },
-    )
+    nutch = Nutch(folder, runner, **{**cycle_settings(folder, folder / "hosts.txt"), **settings})
 
     def note(work: str, records: int, unit: str, call: Callable[[], Cost]) -> None:
         before = servers()

@@ -23,8 +23,9 @@ from bench.ranking.english import cranfield
 from bench.ranking.measured import PRECISION, QUALITY, Measured, crawled
 from bench.ranking.planted import WEBS, planted
 from bench.ranking.sites import nine_sites
-from bench.ranking.solr import Solr, started
+from bench.ranking.solr import Solr
 from bench.ranking.variants import agrees, same_order
+from bench.services import service
 from nutch2py.search.measures import mean, score
 
 
@@ -87,8 +88,8 @@ def _check(measured: Measured) -> None:
 
 def _solr(measured: Measured) -> None:
     """Print what Solr's handler and our search in Solr find, by text alone and by the defaults."""
-    with started(measured.crawl.work) as address:
-        server = Solr(address)
+    with service("solr", "ranking", measured.crawl.work / "solr") as solr:
+        server = Solr(solr.address)
         server.fill(measured.crawl)
         queries = measured.collection.all_queries
         found = [{query: server.by_handler(query, way.weight) for query in queries} for way in (TEXT, default())]

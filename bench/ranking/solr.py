@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
-from pathlib import Path
+from collections.abc import Mapping
+from contextlib import closing
 
 from bench.ranking.crawl import Crawl
 from bench.ranking.variants import Weight
 from nutch2py.backends.solr_client import SolrClient
 from nutch2py.conf import Configuration
 from nutch2py.search.search import searcher_of
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@contextmanager
-def started(folder: Path) -> Iterator[str]:
-    """Start a Solr with its data below ``folder``; yield the address of its collection; stop and remove it."""
-    services = [str(ROOT / "scripts" / "services")]
-    where = ["solr", "--instance", "ranking"]
-    command = [*services, "start", *where, "--data", str(folder / "solr")]
-    try:
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
-        if done.returncode:
-            raise SystemExit(f"Solr did not start: {done.stdout}{done.stderr}")
-        yield done.stdout.strip().splitlines()[-1]
-    finally:
-        subprocess.run([*services, "remove", *where], check=False, capture_output=True)
 
 
 class Solr:
