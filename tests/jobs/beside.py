@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -21,6 +20,7 @@ from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import BatchEntry, CrawlStatus, Mark, MetadataKey, WebPage
 from tests.jobs import crawl
 from tests.kills import strike
+from tests.small_http import Answering, QuietServer
 
 A, B = "a-1", "b-2"
 
@@ -51,37 +51,23 @@ def make_batch(conf: Configuration, batch: str, *urls: str, **marks: str) -> Non
             put_entry(entries, batch, "00000", number, reverse_url(url))
 
 
-class SlowPages(BaseHTTPRequestHandler):
+class SlowPages(Answering):
     """Answers robots.txt at once, and pages when it is let."""
 
-    def do_GET(self) -> None:
+    def serve(self) -> None:
         if self.path != "/robots.txt":
             self.server.asked.append(self.path)  # type: ignore[attr-defined]
             self.server.let.wait(60)  # type: ignore[attr-defined]
         body = b"" if self.path == "/robots.txt" else b"<html><title>T</title><p>text</p></html>"
-        self.send_response_only(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing."""
+        self.answer(200, body)
 
 
-class SlowSite(ThreadingHTTPServer):
-    daemon_threads = True
-
+class SlowSite(QuietServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), SlowPages)
         self.asked: list[str] = []
         self.let = threading.Event()
         threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing of a client that hangs up, as one that is killed does."""
-        if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
     @property
     def url(self) -> str:

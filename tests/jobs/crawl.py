@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from nutch2py.conf import Configuration
 from nutch2py.jobs.fetch import fetch
@@ -15,59 +14,44 @@ from nutch2py.jobs.parse import parse
 from nutch2py.jobs.updatedb import updatedb
 from nutch2py.table import open_store
 from nutch2py.webpage import WebPage
+from tests.small_http import Answering, QuietServer
 
 CLOCK = {b"f": {b"ts", b"pts"}, b"mtdt": {b"_rs_"}}
 """Cells that hold a clock or a duration."""
 PAGES = 60
 
 
-class _Site(BaseHTTPRequestHandler):
+class _Site(Answering):
     """Pages /0 … /59 that link to one another, some of which redirect, are gone, or fail.
 
     When they have changed, some redirect that did not, and all others have lost every second of their links.
     """
 
-    protocol_version = "HTTP/1.1"
     server: _Server
 
-    def do_GET(self) -> None:
+    def serve(self) -> None:
         number = int(self.path[1:]) if self.path[1:].isdigit() else -1
         if self.path == "/robots.txt":
-            self._answer(200, b"User-agent: *\nDisallow: /59\n", "text/plain")
+            self.answer(200, b"User-agent: *\nDisallow: /59\n", "text/plain")
         elif not 0 <= number < PAGES:
-            self._answer(404, b"none", "text/plain")
+            self.answer(404, b"none", "text/plain")
         elif number % 17 == 3 or (self.server.changed and number % 12 == 6):
-            self._answer(301, b"", "text/html", f"/{(number + 5) % PAGES}")
+            self.answer(301, b"", "text/html", f"/{(number + 5) % PAGES}")
         elif number % 19 == 4:
-            self._answer(410, b"gone", "text/html")
+            self.answer(410, b"gone", "text/html")
         elif number % 23 == 5:
-            self._answer(500, b"failed", "text/html")
+            self.answer(500, b"failed", "text/html")
         else:
             links = "".join(
                 f'<a href="/{(number * step + 1) % PAGES}">to {step} from {number}</a> '
                 for step in range(2, 2 + number % 9, 2 if self.server.changed else 1)
             )
             text = f"<html><head><title>Page {number}</title></head><body><p>Text {number}</p>{links}</body></html>"
-            self._answer(200, text.encode(), "text/html; charset=utf-8")
-
-    def _answer(self, status: int, body: bytes, content_type: str, location: str = "") -> None:
-        self.send_response_only(status)
-        self.send_header("Content-Type", content_type)
-        self.send_header("Content-Length", str(len(body)))
-        if location:
-            self.send_header("Location", location)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing."""
+            self.answer(200, text.encode(), "text/html; charset=utf-8")
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(QuietServer):
     changed = False
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing of clients that were killed."""
 
 
 class Site:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from nutch2py.url.keys import reverse_url, unreverse_url
 from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, WebPage
 from tests.jobs.crawl import SETTINGS
 from tests.jobs.crawl import table as all_cells
+from tests.small_http import Answering
 
 BATCH = "test-1"
 MODULE = '''
@@ -193,10 +194,8 @@ INCLUDES = (
 WORDS = "plankton and other words of the sea, which nobody minds"
 
 
-class _Site(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
+class _Site(Answering):
+    def serve(self) -> None:
         links = "".join(f'<a href="/{name}">{name}</a>' for name in ("bad", "badnew", "other"))
         body, status, location = f"<title>t</title><p>{WORDS} of {self.path}</p>{links}", 200, ""
         if self.path.endswith("plain"):
@@ -205,16 +204,8 @@ class _Site(BaseHTTPRequestHandler):
             status, body = 404, ""
         elif self.path == "/moved":
             status, location, body = 301, "/badtarget", ""
-        self.send_response_only(status)
-        self.send_header("Content-Type", "application/x-plain" if self.path.endswith("plain") else "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        if location:
-            self.send_header("Location", location)
-        self.end_headers()
-        self.wfile.write(body.encode())
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing."""
+        kind = "application/x-plain" if self.path.endswith("plain") else "text/html"
+        self.answer(status, body.encode(), kind, location)
 
 
 @pytest.fixture(scope="module")

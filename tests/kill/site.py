@@ -7,13 +7,13 @@ once, turn into meta refreshes, ask not to be indexed. ``round`` says which stat
 from __future__ import annotations
 
 import random
-import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
+
+from tests.small_http import Answering, QuietServer
 
 ROUNDS = 3
 _LIVES = {
@@ -109,45 +109,26 @@ class Plan:
         return [self.url(other) for other in ((number + 1) % self.count, *others) if other != number]
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(Answering):
     server: _Host
 
-    def do_GET(self) -> None:
+    def serve(self) -> None:
         site = self.server.site
         address = f"http://{self.headers.get('Host')}{self.path}"
         if self.path == "/robots.txt":
-            self._send(404, b"", "text/plain")
+            self.answer(404, kind="text/plain")
             return
         with site.lock:
             site.asked[address] += 1
         answer = site.plan.answer(self.path, site.round)
-        self._send(answer.status, answer.body(self.path) if answer.status == 200 else b"", "text/html", answer.location)
-
-    def _send(self, status: int, body: bytes, kind: str, location: str = "") -> None:
-        self.send_response_only(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        if location:
-            self.send_header("Location", location)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing."""
+        body = answer.body(self.path) if answer.status == 200 else b""
+        self.answer(answer.status, body, location=answer.location)
 
 
-class _Host(ThreadingHTTPServer):
-    daemon_threads = True
-
+class _Host(QuietServer):
     def __init__(self, address: tuple[str, int], site: Site) -> None:
         self.site = site
         super().__init__(address, _Handler)
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing of a client that was killed."""
-        if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 class Site:

@@ -12,10 +12,11 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from typing import NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile
+
+from tests.small_http import Answering, QuietServer
 
 HOSTS = tuple(f"127.0.71.{number}" for number in range(1, 7))
 PAGES = 60
@@ -68,36 +69,23 @@ class Web:
         return [*found, self.url(self.hosts[0], "/doc/endless")]
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(Answering):
     owner: object = None
     asked = False
     server: _Server
 
-    def do_GET(self) -> None:
+    def serve(self) -> None:
         came = time.monotonic()
         web, host = self.server.web, str(self.server.server_address[0])
         if not self.asked:
             self.asked, self.owner = True, web.owner(self.client_address[1])
         web.requests.append(Request(host, self.path, came, self.owner, self.client_address[0]))
         status, content_type, body, location = _answer(web, host, self.path)
-        self.send_response_only(status)
-        self.send_header("Content-Type", content_type)
-        self.send_header("Content-Length", str(len(body)))
-        if location:
-            self.send_header("Location", location)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing."""
+        self.answer(status, body, content_type, location)
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(QuietServer):
     web: Web
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing of clients that were killed."""
 
 
 @contextmanager
