@@ -15,6 +15,7 @@ from nutch2py.conf import Configuration
 from nutch2py.disk import no_temporary_folder, try_disk
 from nutch2py.doctor.finding import Finding, bad, doubtful, good
 from nutch2py.fetcher.names import Names
+from nutch2py.pictures.words import size
 from nutch2py.table.opening import store_location
 from nutch2py.version import __version__
 
@@ -43,7 +44,7 @@ def disks(conf: Configuration) -> Iterator[Finding]:
         places["the index"] = _above(conf.absolute(index))
     for what, place in places.items():
         free = shutil.disk_usage(place).free
-        told = f"{_size(free)} are free at {place}, for {what}"
+        told = f"{size(free)} are free at {place}, for {what}"
         if not os.access(place, os.W_OK):
             yield bad("disk", f"{place}, for {what}, may not be written by this user: change its permissions")
         elif free < _NO_DISK:
@@ -54,10 +55,6 @@ def disks(conf: Configuration) -> Iterator[Finding]:
             yield doubtful("disk", f"{told}: free some space")
         else:
             yield good("disk", told)
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"
 
 
 def _above(folder: Path) -> Path:
@@ -75,7 +72,7 @@ def memory(conf: Configuration) -> Iterator[Finding]:
     if free is None:
         return
     limit = conf.get_int("parser.child.memory.mb", 1024)
-    told = f"{free / 1e9:,.1f} GB are free; a page may take {limit} MB to parse (parser.child.memory.mb)"
+    told = f"{size(free)} are free; a page may take {limit} MB to parse (parser.child.memory.mb)"
     yield good("memory", told) if free > _LEAST_MEMORY else doubtful("memory", f"{told}: end other programs")
 
 

@@ -70,12 +70,6 @@ class Looks:
             state = State.of(crawl, ENTRIES)
             batches = crawl.batches(count=False)
         rounds = state.rounds
-        pictures = [
-            drawings.pages_over_time(state.entries, state.figures),
-            drawings.outcomes(rounds),
-            drawings.errors(state.entries),
-            *drawings.answers(state.entries),
-        ]
         values = {
             "crawl": state.name,
             "sentences": [*at_a_glance(state.figures, state.overview, rounds, state.entries)],
@@ -85,7 +79,7 @@ class Looks:
             "batches": batches[-10:][::-1],
             "all_batches": len(batches),
             "left_out": state.left_out,
-            "pictures": pictures,
+            "pictures": [*state.pictures()],
         }
         return Look("crawl.html", f"Crawl {state.name}".rstrip(), values)
 

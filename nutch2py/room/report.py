@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +16,7 @@ from nutch2py.joblog.entry import JobEntry
 from nutch2py.joblog.figures import Figures, Spread
 from nutch2py.joblog.overview import Overview
 from nutch2py.jobs.left_out import LeftOut, left_out, recent
-from nutch2py.pictures.picture import style
+from nutch2py.pictures.picture import Picture, style
 from nutch2py.pictures.words import moment
 from nutch2py.room import drawings
 from nutch2py.room.rounds import Round, rounds_of
@@ -54,25 +55,24 @@ class State:
         """The rounds, the oldest first."""
         return rounds_of(self.entries)
 
+    def pictures(self) -> Iterator[Picture]:
+        """Yield what both the control room and the report show first."""
+        yield drawings.pages_over_time(self.entries, self.figures)
+        yield drawings.outcomes(self.rounds)
+        yield drawings.errors(self.entries)
+        yield from drawings.answers(self.entries)
+
 
 def html(state: State) -> str:
     """Return the report as a whole document."""
     rounds = state.rounds
-    pictures = [
-        drawings.pages_over_time(state.entries, state.figures),
-        drawings.outcomes(rounds),
-        drawings.errors(state.entries),
-        *drawings.answers(state.entries),
-        drawings.hosts(state.overview),
-        *drawings.spreads(state.overview),
-    ]
     return render(
         "report.html",
         crawl=state.name,
         made=moment(state.made),
         style=style() + sheet("room.css"),
         sentences=[*at_a_glance(state.figures, state.overview, rounds, state.entries)],
-        pictures=pictures,
+        pictures=[*state.pictures(), drawings.hosts(state.overview), *drawings.spreads(state.overview)],
         wide=[drawings.work(state.entries), drawings.links(state.overview)],
         rounds=rounds[-30:][::-1],
         left_out=state.left_out,

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from nutch2py.conf import Configuration
 from nutch2py.jobs.left_out import left_out
 from nutch2py.jobs.tally import Tally
+from nutch2py.pictures.words import size
 from nutch2py.rounds.plan import Plan, Stay
 from nutch2py.rounds.running import End
 from nutch2py.rounds.view import duration
@@ -17,9 +18,9 @@ from nutch2py.rounds.view import duration
 def summary(tally: Tally, plan: Plan, end: End, place: Sequence[str], conf: Configuration) -> Iterator[str]:
     """Yield the lines. ``place``: options by which later commands find the crawl and its index; ``conf``: its own."""
     links, new = tally.links
-    size = f" ({_size(tally.bytes)})" if tally.bytes else ""
+    came = f" ({size(tally.bytes)})" if tally.bytes else ""
     took = f"{_some(tally.rounds, 'round')}, {duration(tally.seconds)}"
-    yield f"{_some(tally.good, 'page')} fetched{size} in {took}; {_some(tally.documents, 'document')} in the index."
+    yield f"{_some(tally.good, 'page')} fetched{came} in {took}; {_some(tally.documents, 'document')} in the index."
     if links:
         yield f"Links found on them: {links:,}, to {_some(new, 'page')} not known before."
     if tally.ranks:
@@ -50,11 +51,6 @@ def _not_reached(tally: Tally, plan: Plan, end: End) -> Iterator[str]:
 
 def _some(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
-def _size(count: int) -> str:
-    power = 0 if count < 1000 else 1 if count < 1_000_000 else 2 if count < 1_000_000_000 else 3
-    return f"{count / 1000**power:,.1f} {('B', 'kB', 'MB', 'GB')[power]}" if power else f"{count} B"
 
 
 def command_line(place: Sequence[str], *words: str) -> str:
