@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rjieba import Jieba
 
 ANALYSIS_VERSION = 2
-"""1, that of nutch2py 0.1.0, is still spoken with its indexes: English alone, nothing folded but width."""
+"""1 is still spoken with indexes of the first layout: English alone, nothing folded but width."""
 
 _HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _UNSPACED = (

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 4
 """The layout of an index; ``index -reindex`` makes one of another layout anew of the table.
 
-That of 0.1.0, 1, is read and written still, with the words of then, and so are 2, which has no columns to narrow by,
+The first, 1, is read and written still, with the words of then, and so are 2, which has no columns to narrow by,
 and 3, whose scores change with their documents only.
 """
 _OLDEST = 1

@@ -70,7 +70,9 @@ class LinkNews:
 
     def told(self) -> str:
         """Return for people how many links have changed since ranks were made."""
-        if self.since_ranks is None or self.ranked is None:
+        if self.ranked is None:
+            return "no earlier ranks are known"
+        if self.since_ranks is None:
             return "it is not known how many links have changed since ranks were made"
         percent = f" ({100 * self.since_ranks / self.ranked:.1f} %)" if self.ranked else ""
         return f"{self.since_ranks:,} links are new or gone since ranks were made of {self.ranked:,}{percent}"

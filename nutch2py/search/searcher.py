@@ -101,7 +101,7 @@ class EmbeddedSearcher:
             return Answered(0, []), planned.terms
         if narrowed.newest and self.folder.layout == 1:
             raise InputError(
-                f"the index {self.folder.path} is of nutch2py 0.1.0 and cannot sort by date: index -reindex"
+                f"the index {self.folder.path} is of the first layout and cannot sort by date: index -reindex"
             )
         compiled = self._compile(narrowed.applied(planned.plan, self.planner))
         try:
@@ -113,7 +113,7 @@ class EmbeddedSearcher:
         return Answered(total, hits, fresh.behind(behind) if fresh else behind), planned.terms
 
     def _fresh(self, half_life: float | None, cursor: str = "") -> tuple[Freshness | None, str]:
-        """Return the freshness of a search and its cursor; an index of 0.1.0 has no dates to count."""
+        """Return the freshness of a search and its cursor; one of the first layout has no dates to count."""
         if self.folder.layout == 1:
             self._aging.at(half_life)  # which says what is no half-life
             return None, cursor

@@ -91,7 +91,7 @@ def test_what_the_shares_choose(
     watch = Watch(monkeypatch)
     assert watch.run([*words, *FIRST], folder) == 0
     assert jobs_of_rank(watch.jobs) == ["pagerank", "dedup", "updatehostdb", "index", "clean"]
-    assert "it is not known how many links have changed" in capsys.readouterr().out
+    assert "no earlier ranks are known: ranking anew" in capsys.readouterr().out
     assert watch.run([*words, *options], folder) == 0
     said = capsys.readouterr().out
     assert jobs_of_rank(watch.jobs) == behind
