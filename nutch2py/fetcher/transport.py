@@ -26,6 +26,7 @@ from nutch2py.fetcher.collector import calm_collector
 from nutch2py.fetcher.gate import AddressExcludedError, AddressGate
 from nutch2py.fetcher.http_settings import HttpSettings
 from nutch2py.fetcher.names import Names
+from nutch2py.fetcher.stopping import between_steps
 from nutch2py.reporting import warn
 from nutch2py.url.idn import host_to_ascii
 from nutch2py.url.javaurl import parse_url
@@ -358,8 +359,10 @@ def run(http: HttpSettings, carrier: Carrier, main: Main) -> dict[str, Any]:
 
     with calm_collector(), asyncio.Runner(loop_factory=make_loop) as runner:
         # not runner.run: on SIGINT it would cancel the crawl, which Scrapy takes for its end
+        loop = runner.get_loop()
         try:
-            return runner.get_loop().run_until_complete(_crawl(http, carrier, main))
+            with between_steps(loop):
+                return loop.run_until_complete(_crawl(http, carrier, main))
         except SystemExit as error:  # which a loop lets out of any task
             if not carrier.whole:
                 raise
