@@ -15,7 +15,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from nutch2py.browser.chromium import family
-from nutch2py.browser.renderer import open_renderer
+from nutch2py.browser.opening import open_renderer
 from nutch2py.conf import Configuration
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.url.keys import reverse_url

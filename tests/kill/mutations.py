@@ -46,7 +46,7 @@ MUTATIONS = {
             (
                 Change(
                     "table/embedded/keeping.py",
-                    "        for key in gone:\n            txn.delete(key, db=due)\n",
+                    "            for key in keys:\n                txn.delete(key, db=due)\n",
                     "",
                 ),
             ),

@@ -48,7 +48,7 @@ def test_every_job_names_a_frozen_dataclass() -> None:
         assert job.takes.__dataclass_params__.frozen, job
     assert {job.__name__ for job in found if job.takes is JobParameters} == {
         "ClearingJob", "HostGraphJob", "HostInjectorJob", "_Duplicates", "DeduplicationJob", "NearDuplicatesJob",
-        "ScoresJob",
+        "ScoresJob", "SendingJob",
     }  # fmt: skip
 
 
