@@ -22,9 +22,10 @@ from nutch2py.backends.characters import Characters
 from nutch2py.backends.folding import Folding, folding
 from nutch2py.backends.languages import STEMMED, code_of, says_little, stemmer
 from nutch2py.backends.word_files import texts_of_files
-from nutch2py.backends.word_memory import WordMemory
+from nutch2py.backends.word_memory import word_memory
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
+from nutch2py.short_cache import ShortMemory
 
 if TYPE_CHECKING:
     from rjieba import Jieba
@@ -130,7 +131,7 @@ class Analyzer:
         self.user_words, self.characters, self.rules, self._grain = user_words, characters, rules, grain
         self._folds = folds or folding("")
         self._token, self._paired_start = _TOKENS[rules], _PAIRED_START[rules]
-        self._known: dict[str, WordMemory[str]] = {}
+        self._known: dict[str, ShortMemory[str]] = {}
         self._mode: Literal["search", "default"] = "search" if grain.pages else "default"
 
     @classmethod
@@ -170,13 +171,13 @@ class Analyzer:
             segmenter.add_word(word, 1000, "nz")
         return segmenter
 
-    def _terms(self, code: str) -> WordMemory[str]:
+    def _terms(self, code: str) -> ShortMemory[str]:
         """Return the terms of alphabetic words in pages of a language."""
         code = code if code in STEMMED and self.rules > 1 else "en"
         try:
             return self._known[code]
         except KeyError:
-            made = self._known[code] = WordMemory(_english if code == "en" else lambda word: _reduced(word, code))
+            made = self._known[code] = word_memory(_english if code == "en" else lambda word: _reduced(word, code))
             return made
 
     def folded(self, text: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from hashlib import blake2b
 
 from nutch2py.backends.analysis import pairs
-from nutch2py.backends.word_memory import WordMemory
+from nutch2py.backends.word_memory import word_memory
 
 _KEPT, _DIGITS = 32, 6
 _HIGHEST, _FEW = 0xFFFFFF, 4
@@ -28,7 +28,7 @@ def _hash(word: str) -> int:
     return zlib.crc32(word.encode("utf-8", "replace")) & _HIGHEST
 
 
-_HASHES = WordMemory(_hash)
+_HASHES = word_memory(_hash)
 
 
 def sketch_of(words: Iterable[str], text: str = "") -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from nutch2py.conf import Configuration
 from nutch2py.contracts import Outlink
-from nutch2py.short_cache import short_cache
+from nutch2py.short_cache import ShortMemory, short_cache
 from nutch2py.url.filter_regex import RegexURLFilter
 from nutch2py.url.parts import domain_of_host, host_of
 from nutch2py.url.url_filters import MALFORMED, URLFilters
@@ -47,21 +47,12 @@ class LinkRules:
         self._ignore_internal = conf.get_bool(INTERNAL) and not _listed_by_nutch_2(conf)
         self._by_domain = conf.get_trimmed("db.ignore.external.links.mode", "byHost").lower() == "bydomain"
         self._exempt = _exemptions(conf) if self._ignore_external else None
-        self._accepted: dict[str, str | None] = {}
+        self._accepted = ShortMemory(self._accept, _REMEMBERED, _REMEMBERED_LENGTH)
         self.refuser = short_cache(_REMEMBERED, _REMEMBERED_LENGTH)(self._refused_by)
 
     def accept(self, url: str) -> str | None:
         """Return the URL normalized (scope outlink), None when it is no URL or a filter rejects it."""
-        try:
-            return self._accepted[url]
-        except KeyError:
-            pass
-        found = self._accept(url)
-        if len(url) <= _REMEMBERED_LENGTH:
-            if len(self._accepted) >= _REMEMBERED:
-                self._accepted.clear()
-            self._accepted[url] = found
-        return found
+        return self._accepted[url]
 
     def _accept(self, url: str) -> str | None:
         try:
