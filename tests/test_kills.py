@@ -93,6 +93,7 @@ def test_no_test_kills_in_a_way_that_does_not_notice() -> None:
         "tests.browser.test_hostile_pages: os.kill",
         *["tests.browser.test_starting: task.send_signal", "tests.browser.test_starting: task.kill"],
         "tests.browser.test_starting: chromium.kill",
+        *["tests.fetcher.test_stopping: os.kill"] * 3,  # the process itself; how its loop ends is looked at
         "tests.indexer.test_index_scores: os.kill",  # the process itself, at a step; its exit code is looked at
         *["tests.kill.points: os.killpg", *["tests.kill.points: os.kill"] * 3],  # which note where they strike
         "tests.kill.test_harness: os.kill",  # of the process itself, which takes it
