@@ -154,11 +154,12 @@ def read_lines(split: FileSplit) -> Iterable[bytes]:
         yield from io.BytesIO(split.content)
         return
     with Path(split.path).open("rb") as file:
-        if split.start:
-            file.seek(split.start - 1)
-            file.readline()  # the line that began before belongs to the piece before
-        while file.tell() < split.stop:
-            line = file.readline()
-            if not line:
-                return
+        at = split.start
+        if at:
+            file.seek(at - 1)
+            at += len(file.readline()) - 1  # the line that began before belongs to the piece before
+        for line in file if at < split.stop else ():
             yield line
+            at += len(line)
+            if at >= split.stop:
+                return

@@ -72,6 +72,28 @@ def test_a_location_without_folder_is_refused():
         open_store(Configuration(), WebPage, "embedded:")
 
 
+def test_a_mutation_may_make_many_rows_and_each_goes_its_own_way_from_there(store):
+    page, other = page_at(), WebPage()
+    page.fetch_time = 1
+    alike = page.mutation()
+    other.fetch_time, other.markers = 2, {"_x_": "y"}
+    with store.batch() as batch:
+        for key in "abcde":
+            batch.mutate(key, alike)
+        for _ in range(3):
+            batch.mutate("b", other.mutation())
+        batch.delete("c")
+        batch.mutate("d", alike, 1)  # older than what the same batch has put
+        batch.mutate("f", alike, 1_000)
+    times = {key: page.fetch_time for key, page in store.scan(Query(frozenset({WebPage.fetch_time})))}
+    assert times == {"a": 1, "b": 2, "d": 1, "e": 1, "f": 1}
+    assert [key for key, page in store.scan(Query()) if "_x_" in page.markers] == ["b"]
+    with store.batch() as batch:
+        batch.mutate("a", other.mutation(), 1_000)  # older than the row
+        batch.mutate("f", other.mutation(), 1_001)
+    assert [store.get(key).fetch_time for key in "af"] == [1, 2]
+
+
 def test_batches_flush_by_rows_and_by_bytes(make_store):
     by_rows = make_store(WebPage, "webpage", gora_buffer_write_limit=3)
     by_rows.create()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -30,7 +30,7 @@ from nutch2py.table.store import RowCells, WriteBatch
 
 _SAMPLED = 1 << 24  # of the 1 << 32 values of a hash: one row in 256
 
-Changes = dict[bytes, dict[bytes, list[Change]]]
+Changes = dict[bytes, dict[bytes, Sequence[Change]]]
 _NOTHING: Columns = {}
 
 
@@ -60,22 +60,26 @@ class EmbeddedBatch(WriteBatch):
         self._changes: Changes = {}
         self._families: list[bytes] | None = None  # those that a deletion goes through; looked up once a flush
         self._written = self._bytes = 0
+        self._last: tuple[Mutation | None, int, bool] = (None, 0, False)
+        self._alike: tuple[list[tuple[bytes, tuple[Change]]], int] = ([], 0)  # what that became, and its bytes
 
     def mutate(self, key: str, mutation: Mutation, timestamp: int | None = None) -> None:
-        """Collect changes to a row; with an explicit ``timestamp`` they leave newer cells as they are."""
+        """Collect changes to a row; with an explicit ``timestamp`` they leave newer cells as they are.
+
+        A mutation that makes one row after the other, as of seeds that are alike, is looked at once a millisecond.
+        """
         row, guarded = _row_key(key), timestamp is not None
         time = (self._clock.now() if timestamp is None else timestamp) - 1
-        puts, deletes, cleared = mutation
-        size = 0
-        if deletes or cleared:
-            for family in {*puts, *deletes, *cleared}:
-                change = Change(family in cleared, deletes.get(family, ()), puts.get(family, _NOTHING), time, guarded)
-                size += sum(map(len, change.puts.values()))
-                self._add(family, row, change)
-        else:
-            for family, put in puts.items():
-                size += sum(map(len, put.values()))
-                self._add(family, row, Change(False, (), put, time, guarded))
+        last, last_time, last_guarded = self._last
+        if mutation is not last or time != last_time or guarded != last_guarded:
+            self._last, self._alike = (mutation, time, guarded), _changes_of(mutation, time, guarded)
+        changes, size = self._alike
+        for family, made in changes:
+            rows = self._changes.get(family)
+            if rows is None or row in rows or family == self._content_column[0]:
+                self._add(family, row, made[0])
+            else:
+                rows[row] = made
         self._count(size)
 
     def put_cells(self, key: str, cells: RowCells) -> None:
@@ -98,9 +102,7 @@ class EmbeddedBatch(WriteBatch):
             with explained(self._where):
                 self._families = self._live().families()
         for family in {*self._families, *self._changes}:
-            self._changes.setdefault(family, {}).setdefault(row, []).append(
-                Change(True, (), {}, self._clock.now(), False)
-            )
+            self._add_change(family, row, Change(True, (), {}, self._clock.now(), False))
         self._count(0)
 
     def _add(self, family: bytes, row: bytes, change: Change) -> None:
@@ -115,14 +117,15 @@ class EmbeddedBatch(WriteBatch):
                 )
                 if not (change.cleared or change.puts or change.deletes):
                     return
-        rows = self._changes.get(family)
-        if rows is None:
-            rows = self._changes[family] = {}
-        listed = rows.get(row)
-        if listed is None:
-            rows[row] = [change]
-        else:
+        self._add_change(family, row, change)
+
+    def _add_change(self, family: bytes, row: bytes, change: Change) -> None:
+        rows = self._changes.setdefault(family, {})
+        listed = rows.get(row, ())
+        if isinstance(listed, list):
             listed.append(change)
+        else:  # rows that are alike may share it
+            rows[row] = [*listed, change] if listed else (change,)
 
     def _add_content(self, qualifier: bytes, row: bytes, change: Change) -> None:
         assert self._content_database is not None
@@ -132,7 +135,7 @@ class EmbeddedBatch(WriteBatch):
             puts={} if value is None else {qualifier: content.compress(value)},
             deletes=[qualifier] if qualifier in change.deletes else (),
         )
-        self._changes.setdefault(self._content_database, {}).setdefault(row, []).append(change)
+        self._add_change(self._content_database, row, change)
 
     def _count(self, size: int) -> None:
         self._written += 1
@@ -149,6 +152,7 @@ class EmbeddedBatch(WriteBatch):
         with explained(self._where):
             self._apply(self._live())
         self._changes, self._families = {}, None
+        self._last = (None, 0, False)
         self._written = self._bytes = 0
 
     def _apply(self, files: TableFiles) -> None:
@@ -176,7 +180,7 @@ class EmbeddedBatch(WriteBatch):
         self,
         txn: Any,
         handles: dict[bytes, Any],
-        stored: dict[bytes, list[Change]],
+        stored: dict[bytes, Sequence[Change]],
         number: int,
         look: Callable[[], object],
     ) -> None:
@@ -221,6 +225,17 @@ def compare_and_set(
     return True
 
 
+def _changes_of(mutation: Mutation, time: int, guarded: bool) -> tuple[list[tuple[bytes, tuple[Change]]], int]:
+    """Return what a mutation does to each family, and the bytes of its values."""
+    puts, deletes, cleared = mutation
+    families = {*puts, *deletes, *cleared} if deletes or cleared else puts
+    made = [
+        (family, (Change(family in cleared, deletes.get(family, ()), puts.get(family, _NOTHING), time, guarded),))
+        for family in families
+    ]
+    return made, sum(sum(map(len, put.values())) for put in puts.values())
+
+
 def _row_key(key: str) -> bytes:
     if not key:
         raise ValueError("a row key cannot be empty")
@@ -232,7 +247,7 @@ def _numbers(values: dict[bytes, bytes]) -> set[bytes]:
 
 
 def apply_changes(
-    txn: Any, handle: Any, rows: dict[bytes, list[Change]], look: Callable[[], object], reads_all: bool = False
+    txn: Any, handle: Any, rows: Mapping[bytes, Sequence[Change]], look: Callable[[], object], reads_all: bool = False
 ) -> tuple[dict[bytes, bytes], dict[bytes, bytes]]:
     """Change a database; return the packed values of the rows before and after (rows that have none are left out).
 
@@ -263,7 +278,7 @@ def apply_changes(
             new = changed(old, listed)
         else:
             (change,) = listed
-            if made is None or change.time != made.time or change.puts != made.puts:
+            if change is not made and (made is None or change.time != made.time or change.puts != made.puts):
                 made, packed = change, changed(None, listed)
             new = packed
         if new is not None:
@@ -289,7 +304,7 @@ def _delete(txn: Any, handle: Any, keys: Sequence[bytes], look: Callable[[], obj
 
 
 def _apply_long(
-    txn: Any, handle: Any, rows: dict[bytes, list[Change]], before: dict[bytes, bytes], after: dict[bytes, bytes]
+    txn: Any, handle: Any, rows: Mapping[bytes, Sequence[Change]], before: dict[bytes, bytes], after: dict[bytes, bytes]
 ) -> None:
     """Do the same for rows that lie in buckets."""
     buckets: dict[bytes, list[bytes]] = {}
@@ -311,7 +326,7 @@ def _apply_long(
             txn.put(place_key, pack_bucket(bucket), db=handle)
 
 
-def _note_sample(txn: Any, handle: Any, rows: dict[bytes, list[Change]]) -> None:
+def _note_sample(txn: Any, handle: Any, rows: dict[bytes, Sequence[Change]]) -> None:
     """Keep the sample of keys: one row in 256, the same whoever writes it.
 
     The product spreads the CRC, which alone is too regular over keys that count up.
