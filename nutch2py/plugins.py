@@ -193,6 +193,14 @@ def enabled(conf: Configuration, point: str) -> dict[str, PluginClass]:
     }
 
 
+def load_built_in(conf: Configuration, point: str) -> None:
+    """Import the plug-ins of a point that the properties select, but for those of other packages."""
+    selected = selection(conf)
+    for plugin_id, entry in registered(point).items():
+        if entry.module.startswith("nutch2py.") and (point in ALWAYS_ON or selected(plugin_id)):
+            load(entry)
+
+
 def selection(conf: Configuration) -> Callable[[str], bool]:
     """Return what tells of an id whether the plug-in runs.
 

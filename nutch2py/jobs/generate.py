@@ -85,6 +85,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
 
     INTERNAL_PROTOCOL = SortedTextProtocol
     SORT_VALUES = True
+    plugin_points = ("urlnormalizer", "urlfilter", "scoringfilter")
     title: ClassVar = "GeneratorJob"
 
     def prepare(self) -> None:

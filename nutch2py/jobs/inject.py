@@ -73,6 +73,8 @@ class InjectorJob(TableJob[InjectParameters]):
         {WebPage.fetch_time, WebPage.fetch_interval, WebPage.score, WebPage.markers, WebPage.metadata, WebPage.status}
     )
 
+    plugin_points = ("urlnormalizer", "urlfilter", "scoringfilter")
+
     def prepare(self) -> None:
         """Load what decides about URLs and rows."""
         self.rules = _Rules(self.conf)

@@ -19,6 +19,7 @@ class SendingJob(TableJob[P]):
     """A job whose map tasks make documents of rows, and send them."""
 
     reduce_steps = 0
+    plugin_points = ("indexingfilter", "scoringfilter")
 
     @classmethod
     def local_outputs(cls, conf: Configuration, parameters: P) -> str:

@@ -75,6 +75,7 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
 
     INTERNAL_PROTOCOL = SortedBytesProtocol
     SORT_VALUES = True
+    plugin_points = ("scoringfilter",)
 
     def prepare(self) -> None:
         """Load what decides about rows."""

@@ -84,10 +84,11 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
     """The class of the parameters, as the subclass names it in brackets."""
     fields: frozenset[Field[Any]] = frozenset()
     """What the job reads of a page; :meth:`prepare` may set it by the configuration."""
-    mark: MarkCondition | None = None
-    """Only rows with this mark; set by :meth:`prepare` from the parameters."""
+    mark: MarkCondition | None = None  # only rows with this mark; set by prepare() from the parameters
     reduce_steps: int = 1
     """How many times groups are reduced after the map step; 0: the pairs of the map step are the result."""
+    plugin_points: ClassVar[tuple[str, ...]] = ()
+    """Extension points of which every task needs the plug-ins."""
     puts_out_text: ClassVar[bool] = False
     """A job without reduce step may yield ``(None, bytes)``: lines for people, as they are."""
 
@@ -351,12 +352,11 @@ class TableJob(MRJob, Generic[P]):  # type: ignore[misc]
             for key, page in zip(keys, self.store.get_many(keys, fields), strict=True):
                 if page is None:
                     continue
-                if self.mark is None:
-                    yield key, page
-                    continue
-                value = page.markers.get(self.mark.name)
-                if value is not None and self.mark.value in (None, value):
-                    yield key, page
+                if self.mark is not None:
+                    value = page.markers.get(self.mark.name)
+                    if value is None or self.mark.value not in (None, value):
+                        continue
+                yield key, page
 
     def listed_keys(self, split: ListSplit) -> Iterator[list[str]]:
         """Yield the row keys of a part of a batch list, some hundred at a time."""

@@ -20,9 +20,12 @@ import struct
 import subprocess
 import sys
 import threading
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
+
+if TYPE_CHECKING:
+    from nutch2py.conf import Configuration
 
 _START = "import json,sys; sys.path[:] = json.loads(sys.argv[1]); from nutch2py.mapreduce.warm import serve; serve()"
 _NUMBER = struct.Struct(">i")
@@ -119,12 +122,15 @@ def serve() -> None:
         signal.signal(number, signal.SIG_IGN)  # they are the driver's, which tells the tasks
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
     module, _, cls = name.partition(":")
-    job = getattr(importlib.import_module(module), cls)
-    from nutch2py.mapreduce.job_file import read_job_file
     from nutch2py.mapreduce.memory import collect_rarely
 
-    read_job_file(os.path.abspath(configuration))  # noqa: PTH100 - as tasks name it
-    collect_rarely()
+    collect_rarely()  # before all that is to be loaded
+    job = getattr(importlib.import_module(module), cls)
+    from nutch2py.mapreduce.job_file import read_job_file
+
+    _, conf = read_job_file(os.path.abspath(configuration))  # noqa: PTH100 - as tasks name it
+    with contextlib.suppress(Exception):  # a task meets it again, and can tell the driver
+        _load(job, conf)
     gc.collect()
     gc.freeze()  # what is shared with the tasks is not looked through, which would be a copy of it
     orders = socket.socket(fileno=os.dup(0))
@@ -163,6 +169,19 @@ def serve() -> None:
                 os.close(stream)
             running[pid] = link
             link.send(_NUMBER.pack(pid))
+
+
+def _load(job: Any, conf: Configuration) -> None:
+    """Import what every task would: the store, the plug-ins. Nothing is opened, and no thread is started.
+
+    Plug-ins of other packages are left to the tasks: nobody knows what they begin when they are loaded.
+    """
+    from nutch2py.plugins import load_built_in
+    from nutch2py.table.opening import load_store
+
+    load_store(conf)
+    for point in job.plugin_points:
+        load_built_in(conf, point)
 
 
 def _reap(running: dict[int, socket.socket]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from typing import TypeVar
 
@@ -22,6 +23,7 @@ def table_name(conf: Configuration, record: type[Record]) -> str:
 
 
 _DEFAULT = "embedded:crawldata"
+_MODULES = {"embedded": "nutch2py.table.embedded", "hbase": "nutch2py.table.hbase"}
 _JAVA_STORES = {
     "org.apache.gora.hbase.store.HBaseStore": "hbase://127.0.0.1:9090",
     "org.apache.gora.memory.store.MemStore": _DEFAULT,
@@ -44,6 +46,13 @@ def store_location(conf: Configuration) -> str:
             )
     scheme, _, folder = (location or _DEFAULT).partition(":")
     return f"{scheme}:{conf.absolute(os.path.expandvars(folder))}" if scheme == "embedded" and folder else location
+
+
+def load_store(conf: Configuration) -> None:
+    """Import what :func:`open_store` needs of the crawl's store, and open nothing."""
+    scheme = store_location(conf).partition(":")[0]
+    if scheme in _MODULES:
+        importlib.import_module(_MODULES[scheme])
 
 
 def open_store(
