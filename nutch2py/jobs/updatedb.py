@@ -157,6 +157,7 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
         linked = [key for key, group in pending.items() if not group.page]
         rows = dict(zip(of_batch, self.store.get_many(of_batch, self.page_fields), strict=True))
         rows |= zip(linked, self.store.get_many(linked, self.linked_fields), strict=True)
+        done = 0
         for key, group in pending.items():
             try:
                 url = unreverse_url(key)
@@ -169,7 +170,8 @@ class DbUpdaterJob(TableJob[UpdateParameters]):
             page = self._changed(key, url, row, group)
             if page is not None:
                 journal.add(key, page.mutation())
-            self.channel.advance()
+            done += 1
+        self.channel.advance(done)
         pending.clear()
 
     def _changed(self, key: str, url: str, row: WebPage | None, group: Group) -> WebPage | None:

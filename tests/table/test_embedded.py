@@ -287,3 +287,23 @@ def test_rows_are_deleted_without_being_read(tmp_path, monkeypatch):
     discard(lists, "b")
     assert list(lists.store.keys(KeyRange())) == []
     assert len(read) <= 1  # that of the long key, which lies in a bucket with others
+
+
+def test_packed_cells_are_those_of_one_cell_after_the_other():
+    chance = random.Random(4)
+    names = [b"a", b"b", b"c", b"d"]
+    for _ in range(5_000):
+        cells: dict[bytes, tuple[bytes, int]] = {}
+        packed = None
+        for _ in range(chance.randrange(1, 5)):
+            puts = {name: bytes([chance.randrange(9)]) for name in chance.sample(names, chance.randrange(5))}
+            deletes = chance.sample(names, chance.choice((0, 0, 1, 2)))
+            cleared, guarded, time = chance.random() < 0.1, chance.random() < 0.5, chance.randrange(1, 5)
+            packed = packing.changed(packed, [packing.Change(cleared, deletes, puts, time, guarded)])
+            for name in [*cells] if cleared else deletes:
+                if name in cells and not (guarded and cells[name][1] > time):
+                    del cells[name]
+            for name, value in puts.items():
+                if not (guarded and name in cells and cells[name][1] > time):
+                    cells[name] = (value, time)
+            assert ({} if packed is None else packing.cell_times(packed)) == cells

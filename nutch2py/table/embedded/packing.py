@@ -164,6 +164,8 @@ def _pack(time: int, cells: Columns, others: dict[bytes, int]) -> bytes | None:
         return None
     if not others:
         return _sealed((time, cells))
+    if len(others) == len(cells) and len(set(others.values())) == 1:
+        return _sealed((others.popitem()[1], cells))
     if 2 * len(others) > len(cells):  # let the time that most cells have be the one that is written once
         times = {qualifier: others.get(qualifier, time) for qualifier in cells}
         time = Counter(times.values()).most_common(1)[0][0]
@@ -191,6 +193,11 @@ def changed(packed: bytes | None, changes: Sequence[Change]) -> bytes | None:
         new_time = change.time
         if not cells:
             time, cells, others = new_time, dict(change.puts), {}
+            continue
+        if not others and time <= new_time:  # nothing there is newer
+            cells.update(change.puts)
+            if new_time != time:
+                others = dict.fromkeys(change.puts, new_time)
             continue
         for qualifier, value in change.puts.items():
             if change.guarded and qualifier in cells and others.get(qualifier, time) > new_time:
