@@ -53,7 +53,7 @@ def _usage() -> str:
 
 def _configuration(args: argparse.Namespace) -> Configuration:
     from nutch2py.conf import Configuration
-    from nutch2py.plugins import foreign_plugins, unknown_ids
+    from nutch2py.plugins import unknown_ids, unread
     from nutch2py.reporting import warn
 
     overrides: dict[str, str] = {}
@@ -68,10 +68,10 @@ def _configuration(args: argparse.Namespace) -> Configuration:
             raise UsageError(f"what -D sets {name.strip()!a} to is not UTF-8: write it in UTF-8") from error
         overrides[name.strip()] = value
     conf = Configuration.load(args.conf, overrides)
-    for name, meant in conf.mistyped():
+    for name, meant in unread(conf):
         if meant:
             warn(f"there is no property {name}, did you mean {meant}? Nothing reads it")
-        elif not foreign_plugins():
+        else:
             warn(f"there is no property {name}, which {conf.origin(name)} sets: nothing reads it")
     for property_name, plugin_id, near in unknown_ids(conf):
         meant = f", did you mean {near}?" if near else ":"

@@ -223,6 +223,20 @@ def foreign_plugins() -> bool:
     return any(package.name != "nutch2py" for package in packages.values())
 
 
+def unread(conf: Configuration) -> list[tuple[str, str]]:
+    """Return the properties that nothing reads, each with the one perhaps meant or "".
+
+    What begins with the id of a plug-in is the plug-in's own, as ``indexer-csv.fields``; plug-ins of other packages may
+    read properties of any name.
+    """
+    strange = conf.mistyped()
+    if not strange:
+        return []
+    own = tuple(f"{plugin_id}." for point in EXTENSION_POINTS for plugin_id in registered(point))
+    foreign = foreign_plugins()
+    return [(name, near) for name, near in strange if (near or not foreign) and not name.startswith(own)]
+
+
 def unknown_ids(conf: Configuration) -> list[tuple[str, str, str]]:
     """Return the plug-ins that a property names and that there are not: property, id, the id perhaps meant or "".
 

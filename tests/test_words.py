@@ -114,6 +114,22 @@ def test_arguments_of_the_python_interface_are_checked(conf: Configuration) -> N
         crawl.inject([b"http://a/"])  # type: ignore[list-item]
 
 
+def test_properties_of_plug_ins_are_known(conf: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+    """Writers read theirs by their ids, and no default names them."""
+    put(conf, {"http://a.test/": {}})
+    names = [
+        "indexer-jsonl.path",
+        "indexer-csv.fields",
+        "indexer-dummy.delete",
+        "indexer-solr.url",
+        "indexer-jsonk.path",
+    ]
+    settings = [f"storage.data.store={conf.get('storage.data.store')}", *(f"{name}=x" for name in names)]
+    assert main(["readdb", "-stats", *[word for setting in settings for word in ("-D", setting)]]) == 0
+    warnings = [line for line in capsys.readouterr().err.splitlines() if line.startswith("WARN")]
+    assert warnings == ["WARN there is no property indexer-jsonk.path, which -D sets: nothing reads it"]
+
+
 def test_nothing_that_is_shipped_is_taken_for_a_slip() -> None:
     assert Configuration.load().mistyped() == []
 

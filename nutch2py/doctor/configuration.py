@@ -9,7 +9,7 @@ from nutch2py.doctor.finding import Finding, doubtful, good
 from nutch2py.fetcher.gate import AddressGate
 from nutch2py.fetcher.http_settings import HttpSettings
 from nutch2py.parser.parsing import Parsing
-from nutch2py.plugins import foreign_plugins, unknown_ids
+from nutch2py.plugins import unknown_ids, unread
 from nutch2py.schedule.fetch_schedule import check_schedule
 from nutch2py.scoring.scoring_filters import ScoringFilters
 from nutch2py.url.url_filters import URLFilters
@@ -26,10 +26,10 @@ def files(conf: Configuration) -> Iterator[Finding]:
 
 def properties(conf: Configuration) -> Iterator[Finding]:
     """Names that mean nothing."""
-    for name, near in conf.mistyped():
+    for name, near in unread(conf):
         if near:
             yield doubtful("properties", f"there is no {name}, did you mean {near}? {conf.origin(name)} sets it")
-        elif not foreign_plugins():
+        else:
             yield doubtful("properties", f"there is no {name}, which {conf.origin(name)} sets: nothing reads it")
     for name, plugin, near in unknown_ids(conf):
         meant = f", did you mean {near}?" if near else ""
