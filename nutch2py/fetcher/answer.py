@@ -15,6 +15,7 @@ class FailureKind(StrEnum):
     DNS = "unknown_host"
     REFUSED = "connection_refused"
     CONNECT = "connection_failed"
+    SOCKET = "no_socket"
     TIMEOUT = "timeout"
     CLOSED = "connection_closed"
     PROTOCOL = "malformed_answer"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
+import socket
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -11,6 +13,13 @@ from nutch2py.reporting import warn
 
 _BESIDE = 40  # for DNS, the table, robots.txt, a child that parses
 _LEAST = 1
+_LACKS = {
+    errno.EMFILE: "raise the limit of open files of this process (ulimit -n), or lower fetcher.threads.fetch",
+    errno.ENFILE: "raise the limit of open files of this machine (sysctl fs.file-max), or end what has so many open",
+    errno.ENOBUFS: "free some memory of this machine, or lower fetcher.threads.fetch",
+    errno.ENOMEM: "free some memory of this machine, or lower fetcher.threads.fetch",
+}
+"""What the system refuses a socket for that no server can help, and the repair."""
 
 
 class Room(NamedTuple):
@@ -35,6 +44,25 @@ def room(threads: int, slow: int, connections: int) -> Room:
             f"not {threads}: raise the limit (ulimit -n {wanted + _BESIDE + 64})"
         )
     return found
+
+
+def lacking(number: int) -> str:
+    """Return what lacks when the system refuses a socket with an errno, and the repair; "" when that is something else.
+
+    >>> lacking(errno.ECONNREFUSED)
+    ''
+    """
+    repair = _LACKS.get(number)
+    return f"no socket can be made ({os.strerror(number)}): {repair}" if repair else ""
+
+
+def lacking_now() -> str:
+    """Return what lacks for a socket at this moment, as :func:`lacking` puts it."""
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
+    except OSError as error:
+        return lacking(error.errno or 0)
+    return ""
 
 
 def _free(wanted: int) -> int:

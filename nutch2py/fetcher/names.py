@@ -23,6 +23,7 @@ from aiodns.error import ARES_EBADNAME, ARES_ENODATA, ARES_ENOTFOUND, DNSError
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
+from nutch2py.fetcher.descriptors import lacking_now
 from nutch2py.fetcher.gate import address_of
 from nutch2py.url.resolve import HostsFile
 
@@ -224,6 +225,7 @@ def _unknown(name: str) -> socket.gaierror:
 
 
 def _failed(name: str, why: str) -> Remembered:
+    why = lacking_now() or why  # c-ares says of every socket that it cannot make that no server is there
     error = socket.gaierror(socket.EAI_AGAIN, f"DNS did not say where {name} is: {why}")
     return Remembered((), error, time.monotonic() + _UNANSWERED_FOR)
 

@@ -41,7 +41,7 @@ _SHARED = frozenset({ALLOW_ALL, DEFERRED, FORBID_ALL})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _NOT_ASKED = frozenset({FailureKind.GATE, FailureKind.SCHEME})
 """We do not ask there, whoever redirects to it: that says nothing of the pages of who does."""
-_NOBODY = _NOT_ASKED | {FailureKind.DNS, FailureKind.REFUSED, FailureKind.CONNECT, FailureKind.TLS}
+_NOBODY = _NOT_ASKED | {FailureKind.DNS, FailureKind.REFUSED, FailureKind.CONNECT, FailureKind.SOCKET, FailureKind.TLS}
 """No server was reached: that is what its pages fail with, too, and the next page asks again, as it would by itself."""
 
 

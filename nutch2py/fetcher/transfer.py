@@ -16,6 +16,7 @@ from nutch2py.fetcher.answer import Answer, Cause, Failure, FailureKind, header_
 from nutch2py.fetcher.auth import Credentials
 from nutch2py.fetcher.body import Body, encoding_of
 from nutch2py.fetcher.curl_codes import KINDS, cause_of
+from nutch2py.fetcher.descriptors import lacking, lacking_now
 from nutch2py.fetcher.ftp import ftp_listing
 from nutch2py.fetcher.gate import AddressExcludedError
 from nutch2py.fetcher.http_settings import HttpSettings
@@ -33,6 +34,8 @@ _FTP_STATUS = {
     pycurl.E_REMOTE_FILE_NOT_FOUND: 404,
     pycurl.E_FTP_COULDNT_RETR_FILE: 404,
 }
+_WITHOUT_SOCKET = frozenset({pycurl.E_COULDNT_CONNECT, pycurl.E_OUT_OF_MEMORY})
+"""What libcurl says when it cannot make a socket, among other things."""
 _UNSAFE = re.compile(r"[^\x21-\x7e]")  # what cannot stand in a request line
 
 
@@ -63,9 +66,9 @@ class Transfer:
     """An easy handle that is used again and again; :meth:`prepare` begins a request, :meth:`answer` ends it."""
 
     __slots__ = (
-        "_count", "_ended", "_excluded", "_ftp", "_http", "_limit", "_resolved", "_wished", "active", "body", "curl",
-        "future", "lines", "logged_in", "past_limit", "received", "sent", "started", "status_line", "timed_out",
-        "url",
+        "_count", "_ended", "_excluded", "_ftp", "_http", "_lacking", "_limit", "_resolved", "_wished", "active",
+        "body", "curl", "future", "lines", "logged_in", "past_limit", "received", "sent", "started", "status_line",
+        "timed_out", "url",
     )  # fmt: skip
 
     def __init__(self, http: HttpSettings) -> None:
@@ -82,7 +85,7 @@ class Transfer:
         self.body: Body | None = None
         self.received = self._count = 0
         self._ended = False  # the blank line after the headers was seen
-        self.past_limit = self._excluded = ""
+        self.past_limit = self._excluded = self._lacking = ""
         self.sent = self.status_line = b""
         self.timed_out = False
         self.active = True  # since the sweep before
@@ -239,7 +242,11 @@ class Transfer:
         if not self._http.gate.accepts(host):
             self._excluded = host
             return pycurl.SOCKET_BAD
-        return _OpenedSocket(address)
+        try:
+            return _OpenedSocket(address)
+        except OSError as error:
+            self._lacking = lacking(error.errno or 0)
+            return pycurl.SOCKET_BAD
 
     def _on_header(self, line: bytes) -> int | None:
         self.active = True
@@ -351,8 +358,10 @@ class Transfer:
             return Failure(FailureKind.GATE, str(AddressExcludedError(self._excluded)))
         if self.timed_out:
             return Failure(FailureKind.TIMEOUT, f"read timed out after {self._http.timeout:g} s")
+        refused = code == pycurl.E_COULDNT_CONNECT and self.curl.getinfo(pycurl.OS_ERRNO) == errno.ECONNREFUSED
+        if code in _WITHOUT_SOCKET and not refused and (lacks := self._lacking or lacking_now()):
+            return Failure(FailureKind.SOCKET, lacks)
         if code == pycurl.E_COULDNT_CONNECT:
-            refused = self.curl.getinfo(pycurl.OS_ERRNO) == errno.ECONNREFUSED
             return Failure(FailureKind.REFUSED if refused else FailureKind.CONNECT, message)
         text = message or f"curl error {code}"
         return Failure(KINDS.get(code, FailureKind.OTHER), text, cause_of(code, message))

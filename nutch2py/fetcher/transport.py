@@ -23,6 +23,7 @@ from nutch2py.fetcher.asked import CODING, TRUNCATED, Asked, Manners, headers_of
 from nutch2py.fetcher.blocking import LoopWatch
 from nutch2py.fetcher.carrier import HANDLERS, PYCURL, Carrier
 from nutch2py.fetcher.collector import calm_collector
+from nutch2py.fetcher.descriptors import lacking
 from nutch2py.fetcher.gate import AddressExcludedError, AddressGate
 from nutch2py.fetcher.http_settings import HttpSettings
 from nutch2py.fetcher.names import Names
@@ -205,6 +206,8 @@ def failure_of(error: Exception, refusals: Sequence[AddressExcludedError]) -> Fa
     for cause in causes_of(error):
         if isinstance(cause, AddressExcludedError):
             return Failure(FailureKind.GATE, str(cause))
+        if isinstance(cause, OSError) and (lacks := lacking(cause.errno or 0)):
+            return Failure(FailureKind.SOCKET, lacks)
     if refusals:
         return Failure(FailureKind.GATE, str(error))
     kind = _FAILURES.get(type(error).__name__, FailureKind.OTHER)

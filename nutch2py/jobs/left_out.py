@@ -104,6 +104,9 @@ FAILURES_OF_FETCH = {
     ),
     FailureKind.REFUSED: Reason(f"are of servers that refuse the connection{_LATER}"),
     FailureKind.CONNECT: Reason(f"are of servers that cannot be reached{_LATER}", "http.proxy.host, if one is needed"),
+    FailureKind.SOCKET: Reason(
+        f"found no socket left on this machine{_LATER}", "ulimit -n, fewer fetcher.threads.fetch", ours=True
+    ),
     FailureKind.CLOSED: Reason(f"are of servers that closed the connection{_LATER}"),
     FailureKind.TLS: Reason(
         f"have a certificate that is not to be trusted{_LATER}", "-D http.tls.certificates.check=false"

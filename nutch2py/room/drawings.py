@@ -33,6 +33,7 @@ _ERRORS: dict[str, str] = {
     FailureKind.DNS: "host name unknown",
     FailureKind.REFUSED: "connection refused",
     FailureKind.CONNECT: "no connection",
+    FailureKind.SOCKET: "no socket to ask by",
     FailureKind.TIMEOUT: "no answer in time",
     FailureKind.CLOSED: "connection closed",
     FailureKind.PROTOCOL: "answer is no HTTP",

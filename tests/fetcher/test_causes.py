@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
+import resource
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pycurl
@@ -20,6 +22,7 @@ from nutch2py.conf import Configuration
 from nutch2py.fetcher import lenient
 from nutch2py.fetcher.answer import Cause, Failure, FailureKind
 from nutch2py.fetcher.curl_codes import _CAUSES, cause_of
+from nutch2py.fetcher.descriptors import lacking_now
 from nutch2py.fetcher.gate import AddressExcludedError
 from nutch2py.fetcher.http_settings import HttpSettings
 from nutch2py.fetcher.transfer import Transfer
@@ -159,6 +162,43 @@ def test_a_refused_connection_is_told_by_its_number() -> None:
     failure, code, _ = fetched(f"http://127.0.0.1:{port}/refused", settings())
     assert failure is not None
     assert (failure.kind, code) == (FailureKind.REFUSED, pycurl.E_COULDNT_CONNECT)
+
+
+@pytest.mark.parametrize("gate", ["", "10.0.0.0/8"])
+def test_a_socket_that_cannot_be_made_is_no_fault_of_the_server(gate: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By our own sockets, which the gate looks at, and by those that libcurl makes."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        http = settings(http_filter_ipaddress_exclude=gate)
+        fetched("http://127.0.0.1:9/", http)  # libcurl opens files of its own at the first time
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        highest = os.dup(0)
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (highest, hard))
+            filled = []
+            with suppress(OSError):
+                while True:
+                    filled.append(os.dup(0))
+            transfer, code, message = Transfer(http), 0, ""
+            parts = parse_url(url)
+            transfer.prepare(url, parts.host, parts.port, 10_000, (), ())
+            try:
+                transfer.curl.perform()
+            except pycurl.error as error:
+                code, message = error.args
+            failure = transfer.answer(code, message).failure
+            lacks = lacking_now()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            for descriptor in (highest, *filled):
+                os.close(descriptor)
+    assert failure is not None
+    assert (failure.kind, failure.text) == (FailureKind.SOCKET, lacks)
+    assert lacks == (
+        "no socket can be made (Too many open files): raise the limit of open files of this process (ulimit -n), or "
+        "lower fetcher.threads.fetch"
+    )
+    assert failure_of(OSError(errno.EMFILE, "x"), ()).kind == FailureKind.SOCKET
 
 
 def test_words_in_a_url_make_no_decision(site: ScriptedSite, crawl: Crawl) -> None:
