@@ -83,6 +83,30 @@ def too_wide(page: Page) -> int:
     return int(page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
 
+OUT_OF_REACH = """() => {
+  const found = [];
+  for (const table of document.querySelectorAll('table')) {
+    let box = table.parentElement;
+    while (box && !['auto', 'scroll'].includes(getComputedStyle(box).overflowX)) box = box.parentElement;
+    for (const cell of table.querySelectorAll('th, td')) {
+      if (!cell.offsetParent) continue;
+      if (box) {
+        box.scrollLeft = 0;
+        box.scrollLeft = cell.getBoundingClientRect().right - box.getBoundingClientRect().right;
+      }
+      const at = cell.getBoundingClientRect();
+      const ends = box ? Math.min(box.getBoundingClientRect().right, innerWidth) : innerWidth;
+      if (at.right > ends + 1.5) found.push('cut: ' + cell.textContent.slice(0, 60));
+      if (at.width > ends + 1.5) found.push('wider than the screen: ' + cell.textContent.slice(0, 60));
+      if (box) box.scrollLeft = 0;
+    }
+    if (box && box.scrollWidth > box.clientWidth + 1 && box.tabIndex < 0)
+      found.push('no keyboard scrolls ' + table.textContent.slice(0, 60));
+  }
+  return found;
+}"""
+"""Cells of tables that no scrolling of their table brings onto the screen as a whole."""
+
 OVERLAPS = """() => {
   const found = [];
   for (const drawing of document.querySelectorAll('svg.drawing')) {

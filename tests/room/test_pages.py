@@ -26,7 +26,7 @@ from nutch2py.table import open_store
 from nutch2py.table.embedded.embedded_store import EmbeddedStore
 from nutch2py.url.keys import reverse_url
 from nutch2py.webpage import Mark, MetadataKey, WebPage
-from tests.pictures.chrome import OVERLAPS, VIEWS, axe, chrome, faults, opened, save, too_wide
+from tests.pictures.chrome import OUT_OF_REACH, OVERLAPS, VIEWS, axe, chrome, faults, opened, save, too_wide
 from tests.pictures.samples import HOSTILE
 from tests.room import test_report
 from tests.room.crawled import HOST, crawled, simulate
@@ -85,6 +85,17 @@ def test_as_a_browser_shows_them(chrome: Browser, axe: str, room: str) -> None:
             assert page.complaints == [], path  # type: ignore[attr-defined]
             assert [url for url in page.asked if not url.startswith(room)] == []  # type: ignore[attr-defined]
             assert page.context.cookies() == []
+
+
+def test_every_cell_is_read_on_a_phone(chrome: Browser, room: str) -> None:
+    with opened(chrome, "phone") as page:
+        for path in PATHS:
+            page.goto(room + path)
+            assert page.evaluate(OUT_OF_REACH) == [], path
+            shades = page.evaluate(
+                "() => [...document.querySelectorAll('.scroll')].map(e => getComputedStyle(e).background)"
+            )
+            assert all("local" in shade for shade in shades), path
 
 
 def test_no_page_of_the_room_is_left_out(conf: Configuration) -> None:

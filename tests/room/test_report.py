@@ -21,7 +21,7 @@ from nutch2py.room.report import State, as_json, html, write
 from nutch2py.room.rounds import left, rate, rounds_of
 from nutch2py.room.sentences import at_a_glance
 from tests.jobs.rows import put
-from tests.pictures.chrome import OVERLAPS, VIEWS, axe, chrome, faults, opened, save, too_wide
+from tests.pictures.chrome import OUT_OF_REACH, OVERLAPS, VIEWS, axe, chrome, faults, opened, save, too_wide
 from tests.pictures.samples import HOSTILE
 from tests.room.simulated import BEGAN, MINUTE, entries, entry, overview
 
@@ -68,6 +68,7 @@ def test_as_a_browser_shows_it(chrome: Browser, axe: str, tmp_path: Path, number
         save(page, f"report-{name}-{size}-{scheme}", os.environ.get("NUTCH2PY_SCREENSHOTS"))
         assert page.evaluate(OVERLAPS) == []
         assert too_wide(page) == 0
+        assert page.evaluate(OUT_OF_REACH) == []
         assert faults(page, axe) == []
         assert "ran" not in page.title().split()
         assert page.complaints == []  # type: ignore[attr-defined]
