@@ -18,6 +18,8 @@ from nutch2py.table import DataStore, open_store
 from nutch2py.webpage import BatchEntry
 
 _AT_ONCE = 100  # entries
+_OVERLAPPING = 100
+"""Entries that are looked at before those that count: a job that began there may have ended after they had begun."""
 
 
 @dataclass
@@ -39,28 +41,32 @@ class LinkNews:
     def of(cls, conf: Configuration) -> LinkNews:
         """Read it off the job log."""
         store = open_store(conf, BatchEntry)
-        news, at_ranks, at_index = cls(), False, False
+        news = cls()
+        at_ranks: JobEntry | None = None
+        at_index: JobEntry | None = None
+        beyond = 0
         for entry in _entries(store):
             ended = entry.state == JobState.FINISHED
             if entry.job == "updatedb":
                 counts = entry.counters.get("updatedb", {})
                 links = counts.get("links_new", 0) + counts.get("links_gone", 0) if ended else None
-                news.since_ranks = news.since_ranks if at_ranks else _sum(news.since_ranks, links)
-                news.since_index = news.since_index if at_index else _sum(news.since_index, links)
-            elif entry.job == "dedup" and not at_index:
+                news.since_ranks = _sum(news.since_ranks, links) if _is_after(entry, at_ranks) else news.since_ranks
+                news.since_index = _sum(news.since_index, links) if _is_after(entry, at_index) else news.since_index
+            elif entry.job == "dedup" and _is_after(entry, at_index):
                 news.freed += entry.counters.get("DeduplicationJob", {}).get("freed", 0)
                 news.since_index = news.since_index if ended else None
             elif ended and entry.job == "index" and entry.batch_id in (REINDEX, SCORES):
-                news.sent |= not at_ranks
-                at_index |= entry.batch_id == REINDEX
-            elif ended and entry.job == "pagerank" and not at_ranks:
-                at_ranks = True
+                news.sent |= at_ranks is None
+                at_index = entry if at_index is None and entry.batch_id == REINDEX else at_index
+            elif ended and entry.job == "pagerank" and at_ranks is None:
+                at_ranks = entry
                 news.ranked = entry.counters.get("pagerank", {}).get("links")
-            if at_ranks and at_index:
+            beyond += at_ranks is not None and at_index is not None
+            if beyond > _OVERLAPPING:
                 break
         if news.ranked is None:
             news.since_ranks = None
-        if not at_index:
+        if at_index is None:
             news.since_index = None
         return news
 
@@ -76,6 +82,14 @@ class LinkNews:
             return "it is not known how many links have changed since ranks were made"
         percent = f" ({100 * self.since_ranks / self.ranked:.1f} %)" if self.ranked else ""
         return f"{self.since_ranks:,} links are new or gone since ranks were made of {self.ranked:,}{percent}"
+
+
+def _is_after(entry: JobEntry, other: JobEntry | None) -> bool:
+    """Tell whether a job that began before another one, or after it, was at work when that had begun already.
+
+    Its links may have come behind what the other one had read.
+    """
+    return other is None or entry.state == JobState.RUNNING or (entry.ended or entry.seen) >= other.begun
 
 
 def _sum(one: int | None, other: int | None) -> int | None:

@@ -12,8 +12,12 @@ import pytest
 from nutch2py import Crawl
 from nutch2py.cli import main
 from nutch2py.conf import Configuration
+from nutch2py.joblog.entry import JobEntry, JobState
+from nutch2py.joblog.stored import Stored, encode, key_of
 from nutch2py.jobs.link_news import LinkNews
-from nutch2py.webpage import WebPage
+from nutch2py.mapreduce.parameters import REINDEX
+from nutch2py.table import open_store
+from nutch2py.webpage import BatchEntry, WebPage
 from tests.kill.crawl import Process, Shop
 from tests.kills import Kills
 from tests.rounds.test_crawl import OPTIONS, SETTINGS, page
@@ -145,6 +149,30 @@ def test_the_job_log_tells_how_many_links_are_new(words: list[str], folder: Path
         assert (news.since_ranks, news.since_index, news.sent) == (0, second - first, False)
         crawl.index("-scores")
         assert LinkNews.of(crawl.conf).sent
+
+
+@pytest.mark.parametrize(("ended", "expected"), [(400, 7), (250, 0)])
+def test_links_of_an_updatedb_that_ended_after_pagerank_had_begun_are_news(
+    folder: Path, ended: int, expected: int
+) -> None:
+    """Started by hand while ``crawl`` was at work: pagerank has not read all that it wrote."""
+
+    def entry(job: str, begun: int, ended: int, counters: dict[str, dict[str, int]], batch: str = "") -> Stored:
+        name = f"{begun:013d}-00000a"
+        return Stored(entry=JobEntry(name, job, "", batch, JobState.FINISHED, begun, ended, ended, "h", 1, "u",
+                                     counters=counters))  # fmt: skip
+
+    store = open_store(configuration(folder), BatchEntry)
+    store.create()
+    with store.batch() as batch:
+        for stored in (
+            entry("updatedb", 100, ended, {"updatedb": {"links_new": 7}}),
+            entry("pagerank", 300, 500, {"pagerank": {"links": 100}}),
+            entry("index", 310, 500, {}, REINDEX),
+        ):
+            batch.put(key_of(stored.entry.id), encode(stored))
+    news = LinkNews.of(configuration(folder))
+    assert (news.ranked, news.since_ranks, news.since_index) == (100, expected, expected)
 
 
 def test_wherever_it_was_stopped_the_ranks_reach_the_index(
