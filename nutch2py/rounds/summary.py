@@ -9,17 +9,16 @@ from collections.abc import Iterator, Sequence
 from nutch2py.conf import Configuration
 from nutch2py.jobs.left_out import left_out
 from nutch2py.jobs.tally import Tally
-from nutch2py.pictures.words import size
+from nutch2py.pictures.words import size, span
 from nutch2py.rounds.plan import Plan, Stay
 from nutch2py.rounds.running import End
-from nutch2py.rounds.view import duration
 
 
 def summary(tally: Tally, plan: Plan, end: End, place: Sequence[str], conf: Configuration) -> Iterator[str]:
     """Yield the lines. ``place``: options by which later commands find the crawl and its index; ``conf``: its own."""
     links, new = tally.links
     came = f" ({size(tally.bytes)})" if tally.bytes else ""
-    took = f"{_some(tally.rounds, 'round')}, {duration(tally.seconds)}"
+    took = f"{_some(tally.rounds, 'round')}, {span(1000 * tally.seconds)}"
     yield f"{_some(tally.good, 'page')} fetched{came} in {took}; {_some(tally.documents, 'document')} in the index."
     if links:
         yield f"Links found on them: {links:,}, to {_some(new, 'page')} not known before."

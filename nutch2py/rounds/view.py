@@ -8,6 +8,7 @@ import time
 from typing import TextIO
 
 from nutch2py.jobs.tally import Tally
+from nutch2py.pictures.words import span
 from nutch2py.reporting import Progress
 
 _REDRAWN = 0.2  # seconds between two pictures
@@ -136,7 +137,7 @@ class LiveView(View):
     def _lines(self, width: int) -> list[str]:
         tally = self.tally
         found, new = tally.links
-        total = f"{duration(tally.seconds)}: {tally.in_a_line()}"
+        total = f"{span(1000 * tally.seconds)}: {tally.in_a_line()}"
         bar = ""
         if self._of:
             done = min(self._begun, self._of) * _BAR // self._of
@@ -152,13 +153,3 @@ class LiveView(View):
         if self._drawn:
             self._stream.write(f"\x1b[{self._drawn}A\r\x1b[J")
             self._drawn = 0
-
-
-def duration(seconds: float) -> str:
-    """Return a duration for people: ``12 s``, ``4 min 12 s``, ``2 h 5 min``."""
-    whole = int(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole // 60 % 60} min"

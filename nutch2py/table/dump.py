@@ -105,16 +105,34 @@ def export_table(store: DataStore[Any], path: str | Path, progress: Progress | N
 
 def export_rows(rows: Iterable[tuple[str, RowCells]], path: str | Path, progress: Progress | None = None) -> int:
     """Write some rows as :func:`export_table` does."""
-    target, done = Path(path), 0
+    target, done = Path(path), _Done(progress)
     with new_file(target) as raw, _compressing(raw, target.name) as out:
         for key, cells in rows:
             out.write(row_line(key, cells))
-            done += 1
-            if progress and done % _EVERY == 0:
-                progress(done)
-    if progress:
-        progress(done)
-    return done
+            done.add()
+    return done.end()
+
+
+class _Done:
+    """Counts the rows that are done, and tells ``progress`` now and then."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._rows, self._progress = 0, progress
+
+    def add(self) -> None:
+        """Count a row."""
+        self._rows += 1
+        if self._rows % _EVERY == 0:
+            self._tell()
+
+    def end(self) -> int:
+        """Tell of the last row; return how many there were."""
+        self._tell()
+        return self._rows
+
+    def _tell(self) -> None:
+        if self._progress:
+            self._progress(self._rows)
 
 
 @contextlib.contextmanager
@@ -143,7 +161,7 @@ def import_table(
     than a share of the lines (``rules``) :class:`InputError` names the first; rows may be in the table by then, and
     importing the mended dump again does no harm.
     """
-    source, done = Path(path), 0
+    source, done = Path(path), _Done(progress)
     bad = bad or BadLines(source, rules.share)
     if not store.exists():
         store.create()
@@ -152,14 +170,10 @@ def import_table(
             row = _row(store, number, line, rules, bad)
             if row is not None:
                 batch.put_cells(*row)
-                done += 1
-                if progress and done % _EVERY == 0:
-                    progress(done)
+                done.add()
             bad.passed(number)
         bad.finish()
-    if progress:
-        progress(done)
-    return done
+    return done.end()
 
 
 def _row(
@@ -197,7 +211,7 @@ def copy_table(
 
     ``key_of`` gives the key that a row has there, None for one that is left out.
     """
-    done = 0
+    done = _Done(progress)
     if not target.exists():
         target.create()
     with target.batch() as batch:
@@ -206,9 +220,5 @@ def copy_table(
             if there is None:
                 continue
             batch.put_cells(there, cells)
-            done += 1
-            if progress and done % _EVERY == 0:
-                progress(done)
-    if progress:
-        progress(done)
-    return done
+            done.add()
+    return done.end()
