@@ -2,6 +2,8 @@
 
 import os
 import random
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -307,3 +309,33 @@ def test_packed_cells_are_those_of_one_cell_after_the_other():
                 if not (guarded and name in cells and cells[name][1] > time):
                     cells[name] = (value, time)
             assert ({} if packed is None else packing.cell_times(packed)) == cells
+
+
+def test_who_waits_for_a_long_writer_says_so(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(files, "_PATIENCE", 0.1)
+    conf = Configuration()
+    open_store(conf, WebPage, f"embedded:{tmp_path}").create()
+    held = subprocess.Popen([sys.executable, "-c", WRITES_LONG, str(tmp_path)], stdin=-1, stdout=-1, text=True)
+    assert held.stdout.readline() == "begun\n"
+    files_of = [each for each in files._open.values() if each.path.parent == tmp_path]
+    for each in files_of:
+        each.close()
+    threading.Timer(0.5, held.stdin.close).start()
+    assert [*open_store(conf, WebPage, f"embedded:{tmp_path}").keys(KeyRange())] == []
+    assert (
+        f"WARN waiting for the table webpage in {tmp_path}, which another process is writing" in capsys.readouterr().err
+    )
+    assert held.wait(20) == 0
+    held.stdout.close()
+
+
+WRITES_LONG = """
+import sys
+from nutch2py.conf import Configuration
+from nutch2py.table import open_store
+from nutch2py.webpage import WebPage
+store = open_store(Configuration(), WebPage, f"embedded:{sys.argv[1]}")
+with store._live().writing():
+    print("begun", flush=True)
+    sys.stdin.read()
+"""

@@ -29,6 +29,7 @@ from typing import Any
 import lmdb
 
 from nutch2py.errors import NoRightError, StoreError
+from nutch2py.reporting import adopt, reporter, warn
 from nutch2py.table.embedded.mapped import PIECE, RUN, MappedFiles
 from nutch2py.table.embedded.packing import DamagedCellsError
 from nutch2py.table.embedded.pages import DamagedFileError, PageFile, check_whole
@@ -44,6 +45,7 @@ _MAX_DATABASES, _MAX_READERS = 512, 512
 _DISK_TROUBLE = frozenset({errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT})
 _READ_ONLY = "its file system is read-only: see why (dmesg), and mount it for writing (reading needs that, too)"
 """LMDB calls a write that was cut short, as on a disk that fills up, an input/output error."""
+_PATIENCE = 3.0  # seconds that a flush of another process hardly ever takes
 _NUMBER = struct.Struct(">Q")
 _SAVE = (
     "restore it, or save what can be read (exporttable -salvage FILE) and import that into a table in another folder "
@@ -192,7 +194,7 @@ class TableFiles:
         return [bytes(name) for name in txn.cursor().iternext(values=False)]
 
     def _open_databases(self) -> None:
-        with self._writing, self.meta.begin(write=True) as txn:
+        with self._writing, self._begun() as txn:
             opened = {
                 n: self.meta.open_db(n, txn=txn, create=False) for n in self.names(txn) if n not in self._databases
             }
@@ -245,13 +247,30 @@ class TableFiles:
         when the disk has refused the end of a commit: then the table is opened anew for the next one.
         """
         with self._writing, self._noting_failure():
-            with self.meta.begin(write=True) as txn:
+            with self._begun() as txn:
                 handles = dict(self._databases)
                 for name in {*self.names(txn), *makes} - handles.keys():
                     handles[name] = self.meta.open_db(name, txn=txn)
                 yield txn, handles
             self._databases = handles
         self._mapped.look(RUN)
+
+    def _begun(self) -> Any:
+        """Begin a write transaction of ``meta``; say so when another process is long about its own."""
+        taken = reporter()
+
+        def say() -> None:
+            adopt(taken)
+            where = f"{self.path.name} in {self.path.parent}"
+            warn(f"waiting for the table {where}, which another process is writing (a dueindex takes long)")
+
+        timer = threading.Timer(_PATIENCE, say)
+        timer.daemon = True
+        timer.start()
+        try:
+            return self.meta.begin(write=True)
+        finally:
+            timer.cancel()
 
     @contextlib.contextmanager
     def _noting_failure(self) -> Iterator[None]:
