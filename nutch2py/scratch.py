@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _PREFIX = "nutch2py-"
-_KINDS = ("job", "browser", "input", "lines", "package")
+_KINDS = ("job", "browser", "input", "lines", "package", "index")
 
 
 class Scratch:

@@ -22,8 +22,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nutch2py.backends.index_folder import FACET, FACETS, META, SCRATCH, IndexFolder, make_schema
+from nutch2py.backends.index_folder import FACET, FACETS, SCRATCH, IndexFolder, make_schema
 from nutch2py.backends.index_reading import places
+from nutch2py.backends.index_view import META
 from nutch2py.errors import IndexingError
 
 if TYPE_CHECKING:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nutch2py.backends.analysis import ANALYSIS_VERSION, Analyzer
 from nutch2py.backends.index_lock import exclusive
+from nutch2py.backends.index_view import META, IndexView
 from nutch2py.conf import Configuration
 from nutch2py.disk import disk_trouble
 from nutch2py.errors import IndexingError
@@ -34,7 +36,8 @@ and 3, whose scores change with their documents only.
 _OLDEST = 1
 SCORES_LAYOUT = 4
 """The first whose scores can be replaced alone: ``pagerank`` is a column, and factors have room in their buckets."""
-VERSION_FILE, META = "index.json", "meta.json"
+VERSION_FILE = "index.json"
+_TRIES = 3  # to open a commit whose files a writer may delete meanwhile
 _READERS_LOCK, _WRITERS_LOCK = ".tantivy-meta.lock", ".tantivy-writer.lock"
 SCRATCH = "scores.new"
 """A folder within that of the index in which columns are made; see :mod:`nutch2py.backends.index_columns`."""
@@ -148,6 +151,7 @@ class IndexFolder:
     def __init__(self, path: Path, conf: Configuration) -> None:
         self.path, self.timeout = path, conf.get_float("index.lock.timeout", 300.0)
         self._conf = conf
+        self._view: IndexView | None = None
         found = self._found() if self.exists else None
         layout = found.get("schema") if isinstance(found, dict) else None
         readable = range(_OLDEST, SCHEMA_VERSION + 1)
@@ -179,7 +183,7 @@ class IndexFolder:
     def commit(self) -> object:
         """Return what tells one commit from another: each puts a new file in the place of the one that was there."""
         found = (self.path / META).stat()
-        return found.st_ino, found.st_mtime_ns, found.st_size
+        return found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode
 
     def check_version(self) -> None:
         """Raise :class:`IndexingError` when another version made the index."""
@@ -208,8 +212,12 @@ class IndexFolder:
             reason = "was made with another text analysis or another index.userdict.file"
         raise IndexingError(f"the index {self.path} {reason}: rebuild it with index -reindex")
 
-    def lock(self) -> AbstractContextManager[None]:
-        """Return the lock that a process holds while it changes the index."""
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the lock of who changes the index within the block; who may read other files of it may read its commit.
+
+        tantivy makes the file of each commit for its own user alone.
+        """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -217,7 +225,12 @@ class IndexFolder:
             raise IndexingError(
                 trouble or f"cannot make the index {self.path}: {error.strerror}: check the folder"
             ) from error
-        return exclusive(self.path / "writer.lock", self.timeout, f"the index {self.path}")
+        with exclusive(self.path / "writer.lock", self.timeout, f"the index {self.path}"):
+            try:
+                yield
+            finally:
+                with suppress(OSError):  # none was made, or it is another user's
+                    (self.path / META).chmod((self.path / VERSION_FILE).stat().st_mode)
 
     def open(self) -> tantivy.Index:
         """Open the index for searching; IndexingError when there is none, with what to do."""
@@ -225,6 +238,31 @@ class IndexFolder:
             raise IndexingError(f"there is no index in {self.path}: run nutch2py index first")
         self.check_version()
         return self._open()
+
+    def open_to_read(self) -> tantivy.Index:
+        """Open the index as :meth:`open` does, also for a user who may not write in it; it takes no writer then."""
+        lock = self.path / _READERS_LOCK
+        if not self.exists or os.access(lock if lock.exists() else self.path, os.W_OK):
+            return self.open()
+        self.check_version()
+        for attempt in range(_TRIES):
+            try:
+                if self._view is None:
+                    self._view = IndexView(self.path)
+                else:
+                    self._view.renew()
+                return self._open(self._view.path)
+            except OSError as error:
+                raise IndexingError(f"cannot open the index {self.path}: {error}: {self._lacks()}") from error
+            except IndexingError:
+                if attempt == _TRIES - 1:
+                    raise
+        raise AssertionError
+
+    def renew(self) -> None:
+        """Show the last commit to an index that was opened by :meth:`open_to_read`, before its reload."""
+        if self._view is not None:
+            self._view.renew()
 
     def open_or_create(self) -> tantivy.Index:
         """Open the index for writing, made when there is none; to be called while the lock is held."""
@@ -254,7 +292,7 @@ class IndexFolder:
         tantivy's readers hold a lock, too, for which a file has to be written.
         """
         for file in sorted(self.path.iterdir()) if os.access(self.path, os.R_OK | os.X_OK) else [self.path]:
-            if not os.access(file, os.R_OK):
+            if not (os.access(file, os.R_OK) or (file.name.startswith(".") and not writes)):  # that are writers' alone
                 return f"give this user the right to read {file}"
         locks = [self.path / name for name in (_READERS_LOCK, *([_WRITERS_LOCK] if writes else ()))]
         for file in [*locks, *([self.path] if writes else ())]:
@@ -262,14 +300,16 @@ class IndexFolder:
                 return f"give this user the right to write {file}"
         return ""
 
-    def _open(self) -> tantivy.Index:
+    def _open(self, path: Path | None = None) -> tantivy.Index:
         import tantivy
 
         try:
-            return tantivy.Index.open(str(self.path))
+            return tantivy.Index.open(str(path or self.path))
         except (ValueError, OSError) as error:
-            repair = self._right_that_lacks() or "delete it and run index -reindex"
-            raise IndexingError(f"cannot open the index {self.path}: {error}: {repair}") from error
+            raise IndexingError(f"cannot open the index {self.path}: {error}: {self._lacks()}") from error
+
+    def _lacks(self) -> str:
+        return self._right_that_lacks() or "delete it and run index -reindex"
 
     def discard_outdated(self) -> bool:
         """Delete an index that this version cannot read, to be made anew; tell whether there was one."""

@@ -51,7 +51,7 @@ class EmbeddedSearcher:
     def __init__(self, conf: Configuration) -> None:
         self.folder = IndexFolder.of(conf)
         self.analyzer = self.folder.analyzer
-        self.index = self.folder.open()
+        self.index = self.folder.open_to_read()
         self.index.config_reader("manual")
         self.schema = self.index.schema
         self._rules, self._aging, self.collapse = Rules.of(conf), Aging(conf), collapse_of(conf)
@@ -64,6 +64,7 @@ class EmbeddedSearcher:
 
     def reload(self) -> None:
         """See what has been committed since the index was opened."""
+        self.folder.renew()
         self.index.reload()
         self._searcher = self.index.searcher()
         self.planner = self._planner()

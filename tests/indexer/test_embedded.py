@@ -1,4 +1,8 @@
 import json
+import os
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -413,3 +417,47 @@ def test_the_lock_is_free_again_after_a_failed_commit(conf):
     writer.commit()
     assert ids(conf, "word") == ["a"]
     assert failure.value is not None
+
+
+READS = """
+import os, sys
+from nutch2py.conf import Configuration
+from nutch2py.search.searcher import EmbeddedSearcher
+conf = Configuration.load(overrides={"index.embedded.path": sys.argv[1]})
+EmbeddedSearcher(conf).search("words")  # all is loaded
+os.setgroups([])
+os.setgid(54321)
+os.setuid(54321)
+searcher = EmbeddedSearcher(conf)
+print(searcher.search("words")[0], flush=True)
+sys.stdin.readline()
+searcher.reload()
+print(searcher.search("words")[0])
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root becomes another user")
+def test_who_may_only_read_an_index_searches_it(conf, tmp_path):
+    """As a server of another user does; what is committed meanwhile is seen by a reload, and nothing is left behind."""
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        conf.set("index.embedded.path", f"{place}/index")
+        put(conf, doc("a", content="words"))
+        temporary = Path(place, "temporary")
+        temporary.mkdir()
+        temporary.chmod(0o777)
+        child = subprocess.Popen([sys.executable, "-c", READS, f"{place}/index"], stdin=-1, stdout=-1, text=True,
+                                 env={**os.environ, "TMPDIR": str(temporary)})  # fmt: skip
+        assert child.stdout.readline() == "1\n"
+        put(conf, doc("b", content="words"))
+        put(conf, doc("c", content="words"), delete=["a"])
+        put(conf, doc("d", content="words"))
+        before = sorted(Path(place, "index").iterdir())
+        assert child.communicate("\n", timeout=60)[0] == "3\n"
+        assert child.returncode == 0
+        assert [*temporary.iterdir()] == []
+        assert sorted(Path(place, "index").iterdir()) == before
+        Path(place, "index", "meta.json").chmod(0o600)
+        done = subprocess.run([sys.executable, "-c", READS, f"{place}/index"], capture_output=True, text=True,
+                              env={**os.environ, "TMPDIR": str(temporary)}, check=False)  # fmt: skip
+        assert f"give this user the right to read {place}/index/meta.json" in done.stderr
