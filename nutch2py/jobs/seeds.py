@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,28 +36,40 @@ def named_seeds(given: str) -> str:
 
 
 def seed_files(path: Path) -> list[Path]:
-    """Return the file itself, or every file of a folder and the folders in it, sorted; hidden files are left out."""
+    """Return the file itself, or every file of a folder and the folders in it, sorted; hidden files are left out.
+
+    What cannot be read is an InputError as soon as it is met. Folders that links lead back to are read once.
+    """
     if path.is_file():
         return [path]
     if not path.is_dir():
-        raise InputError(
-            f"seed folder {path} does not exist: name a file of URLs, one a line, or a folder of such files"
-        )
-    unreadable: list[OSError] = []
-    found = [
-        Path(folder, name)
-        for folder, _, names in os.walk(path, onerror=unreadable.append, followlinks=True)
-        for name in names
-        if not name.startswith((".", "_"))
-    ]
-    if unreadable:
-        raise InputError(f"cannot read {unreadable[0].filename}: {unreadable[0].strerror}: check its permissions")
-    for file in found:
-        if not os.access(file, os.R_OK):
-            raise InputError(f"cannot read {file}: permission denied: check its permissions")
+        state = "is neither a file nor a folder" if path.exists() else "does not exist"
+        raise InputError(f"seed folder {path} {state}: name a file of URLs, one a line, or a folder of such files")
+    found = [*files_below(path)]
     if not found:
         raise InputError(f"no seed files to inject found in {path}: put a file there with one URL a line")
     return sorted(found)
+
+
+def files_below(path: Path) -> Iterator[Path]:
+    """Yield the files of a folder, as :func:`seed_files` has them, in any order."""
+
+    def refuse(error: OSError) -> None:
+        raise InputError(f"cannot read {error.filename}: {error.strerror}: check its permissions")
+
+    seen: set[tuple[int, int]] = set()
+    for folder, folders, names in os.walk(path, onerror=refuse, followlinks=True):
+        met = Path(folder).stat()
+        if (met.st_dev, met.st_ino) in seen:
+            folders.clear()
+            continue
+        seen.add((met.st_dev, met.st_ino))
+        for file in (Path(folder, name) for name in names if not name.startswith((".", "_"))):
+            if not file.is_file():  # a pipe would be waited for
+                raise InputError(f"cannot read {file}: it is no file: take it out of the folder")
+            if not os.access(file, os.R_OK):
+                raise InputError(f"cannot read {file}: permission denied: check its permissions")
+            yield file
 
 
 def parse_seed_line(line: str) -> list[Seed]:

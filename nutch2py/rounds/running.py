@@ -24,6 +24,7 @@ from nutch2py.rounds.indexed import documents_in_index, index_name
 from nutch2py.rounds.plan import ROUND_URLS, Plan, Stay
 from nutch2py.rounds.seeds import Seed, seeds_of, with_troubles
 from nutch2py.url.parts import domain_of, host_of
+from nutch2py.url.url_filters import URLFilters
 from nutch2py.url.url_normalizers import URLNormalizers
 from nutch2py.webpage import ProtocolStatusCode, WebPage
 
@@ -76,6 +77,7 @@ class Rounds:
             raise NothingFetchedError("nothing can be fetched: " + "; ".join(seed.trouble for seed in troubles))
         for seed in troubles:
             self._view.warning(seed.trouble)
+        self._check_filters()
         self._unasked = [*self.seeds]
         with self._crawl, stoppable(), reporting_to(self._reporter), whole_crawl(conf) as self._whole:
             self._inject_seeds()
@@ -88,14 +90,23 @@ class Rounds:
                 self._follow_moved_seeds()
             self._rank()
 
+    def _check_filters(self) -> None:
+        """Raise NothingFetchedError when the URL filters refuse every seed, while nothing is made."""
+        self._plan.keep_below(self.conf, [seed.url for seed in self.seeds])
+        filters = URLFilters(self.conf)
+        if all(filters.filter(seed.url) is None for seed in self.seeds):
+            raise NothingFetchedError(f"nothing can be fetched: {self._refused(len(self.seeds))}")
+
+    def _refused(self, count: int) -> str:
+        return f"{count:,} of {len(self.seeds):,} seeds are refused by the URL filters (see filterchecker)"
+
     def _inject_seeds(self) -> None:
         made = self._inject(self.seeds)
         refused = made.count("injector", "urls_filtered")
         if refused:
-            told = f"{refused:,} of {len(self.seeds):,} seeds are refused by the URL filters (see filterchecker)"
             if not made.count("injector", "urls_injected"):
-                raise NothingFetchedError(f"nothing can be fetched: {told}")
-            self._view.warning(told)
+                raise NothingFetchedError(f"nothing can be fetched: {self._refused(refused)}")
+            self._view.warning(self._refused(refused))
 
     def _inject(self, seeds: list[Seed]) -> JobResult:
         self._plan.keep_below(self.conf, [seed.url for seed in self.seeds])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -14,7 +16,7 @@ from nutch2py.errors import InputError
 from nutch2py.fetcher.gate import AddressGate, address_of
 from nutch2py.fetcher.names import Names
 from nutch2py.jobs.left_out import GATE
-from nutch2py.jobs.seeds import parse_seed_line, seed_files
+from nutch2py.jobs.seeds import files_below, parse_seed_line, seed_files
 from nutch2py.url.parts import host_of
 from nutch2py.url.url_normalizers import URLNormalizers
 
@@ -22,6 +24,12 @@ _HOME = ("localhost", "127.", "[::1]", "10.", "192.168.")
 """What begins hosts that hardly ever have a certificate: without a scheme they are asked by http."""
 _WITH_HOST = ("http", "https", "ftp")
 _MOST_ASKED = 100  # hosts
+_MOST_FILES = 10_000
+_SHOWN = 100  # characters of a line
+_SEEDS = (
+    "a seed is the URL of a page: name one as https://www.example.org/, or a file with one URL a line, or a folder of "
+    "such files alone"
+)
 
 
 class Seed(NamedTuple):
@@ -40,32 +48,66 @@ def seeds_of(words: Iterable[str], conf: Configuration) -> list[Seed]:
     normalizers = URLNormalizers(conf, "inject")
     found: dict[str, Seed] = {}
     for word in words:
-        for line in _lines(word, conf):
+        for source, line in _lines(word, conf):
             for seed in parse_seed_line(line):
                 url = normalizers.normalize(seed.url)
                 if url is None or (urlsplit(url).scheme in _WITH_HOST and not host_of(url)):
-                    raise InputError(f"{word} is not the URL of a page: write it as https://www.example.org/")
+                    raise _no_seed(word, source, seed.url)
                 found[url] = Seed(line, url)
     if not found:
         raise InputError("no seed is named: give a URL, or a file with one URL a line")
     return [*found.values()]
 
 
-def _lines(word: str, conf: Configuration) -> list[str]:
+def _no_seed(word: str, source: Path | None, line: str) -> InputError:
+    """Return the error for a line that is no URL, of a file or a word by itself."""
+    if source is None:
+        return InputError(f"{word} is not the URL of a page: write it as https://www.example.org/")
+    shown = ascii(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…")
+    return InputError(f"{source} is no file of seeds: its line {shown} is not the URL of a page; {_SEEDS}")
+
+
+def _lines(word: str, conf: Configuration) -> Iterator[tuple[Path | None, str]]:
+    """Yield the lines that a word means, each with the file that it is of."""
     if "://" in word:
-        return [word]
+        yield None, word
+        return
     path = conf.absolute(word)
-    if word.strip() and path.exists():  # an empty word would be the current folder, with all that lies in it
-        return [line for file in seed_files(path) for line in _text(file).splitlines()]
+    if word.strip() and _is_there(path):  # an empty word would be the current folder, with all that lies in it
+        for file in _seed_files(path, word):
+            for line in _text(file).splitlines():
+                yield file, line
+        return
     if word.startswith(("/", ".")) or " " in word or not word.strip():
         raise InputError(f"{word!r} is neither a URL nor a file: write a URL as https://www.example.org/")
-    return [f"{'http' if word.startswith(_HOME) else 'https'}://{word}{'' if '/' in word else '/'}"]
+    yield None, f"{'http' if word.startswith(_HOME) else 'https'}://{word}{'' if '/' in word else '/'}"
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return False
+        raise InputError(f"cannot read the seeds of {path}: {error.strerror}: check the folders above it") from error
+    return True
+
+
+def _seed_files(path: Path, word: str) -> list[Path]:
+    """Return the files of seeds; a folder of very many is refused before it is read: it was hardly meant."""
+    if path.is_dir() and len([*islice(files_below(path), _MOST_FILES + 1)]) > _MOST_FILES:
+        raise InputError(f"the folder {word} has more than {_MOST_FILES:,} files, which are hardly seeds: {_SEEDS}")
+    return seed_files(path)
 
 
 def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file} is no file of seeds: it is not text of UTF-8; {_SEEDS}") from error
+    except OSError as error:
         raise InputError(f"cannot read the seeds of {file}: {error}") from error
 
 

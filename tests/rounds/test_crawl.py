@@ -96,6 +96,11 @@ def test_seeds_that_filters_refuse_are_told(
     site.on("/", page())
     assert main(["crawl", site.url("/a.gif"), *OPTIONS]) == 9
     assert "nothing can be fetched: 1 of 1 seeds are refused by the URL filters" in capsys.readouterr().err
+    assert main(["crawl", "file:///etc/passwd", *OPTIONS]) == 9
+    assert "nothing can be fetched: 1 of 1 seeds are refused by the URL filters" in capsys.readouterr().err
+    assert [*folder.iterdir()] == []
+    assert main(["crawl", site.url("/"), *OPTIONS, "-D", "urlfilter.regex.file=/nowhere"]) == 2
+    assert [*folder.iterdir()] == []
     assert main(["crawl", site.url("/a.gif"), site.url("/"), *OPTIONS]) == 0
     assert "WARN 1 of 2 seeds are refused by the URL filters" in capsys.readouterr().out
 
@@ -251,6 +256,62 @@ def test_what_a_setting_refused_is_due_again_when_the_setting_changes(
         assert main(command) == 0
         assert "1 pages that were refused for their addresses are allowed now, and due" in capsys.readouterr().out
         assert in_table(folder) == {site.url("/"), other.url("/b")}
+
+
+@pytest.mark.parametrize(
+    ("made", "word", "told"),
+    [
+        (
+            {"a.py": "import os\n"},
+            ".",
+            "{}/a.py is no file of seeds: its line 'import os' is not the URL of a page; a seed",
+        ),
+        (
+            {"a": b"\xff\xfe\0"},
+            "here",
+            "{}/here/a is no file of seeds: it is not text of UTF-8; a seed is the URL of a",
+        ),
+        (
+            {str(n): "" for n in range(4)},
+            "here",
+            "the folder here has more than 3 files, which are hardly seeds: a seed",
+        ),
+        (
+            {"ring": Path("here")},
+            "here",
+            "no seed files to inject found in {}/here: put a file there with one URL a line",
+        ),
+        ({"lost": Path("nowhere")}, "here", ": it is no file: take it out of the folder"),
+        ({}, "h" * 300, "{}"),
+        ({}, "/dev/null", "/dev/null is neither a file nor a folder: name a file of URLs, one a line"),
+    ],
+    ids=["code", "binary", "many", "ring", "lost", "long", "device"],
+)
+def test_a_folder_that_holds_no_seeds_is_named_at_once(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    made: dict[str, str | bytes | Path],
+    word: str,
+    told: str,
+) -> None:
+    monkeypatch.setattr("nutch2py.rounds.seeds._MOST_FILES", 3)
+    here = folder if word == "." else folder / "here"
+    here.mkdir(exist_ok=True)
+    for name, content in made.items():
+        if isinstance(content, Path):
+            (here / name).symlink_to(folder / content)
+            (here / f"{name}2").symlink_to(folder / content)
+            continue
+        (here / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    before = sorted(folder.rglob("*"))
+    assert main(["crawl", word, *OPTIONS]) in (2, 3, 9)
+    error = capsys.readouterr().err
+    if told == "{}":
+        assert f"{'h' * 250}" in error
+    else:
+        assert told.format(folder) in error
+    assert sorted(folder.rglob("*")) == before
 
 
 def test_files_of_seeds_and_quiet(site: ScriptedSite, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
