@@ -40,10 +40,14 @@ def disk_trouble(error: BaseException, where: str | Path, instead: str = "") -> 
 def new_file(path: Path) -> Iterator[IO[bytes]]:
     """Give a file to write to that takes its name, and the place of one of that name, when the block is done.
 
-    Raises :class:`StoreError` when it cannot be written; an exception of the block leaves what was there before.
+    A link stays, and what it leads to is replaced. Raises :class:`StoreError` when it cannot be written, and for a
+    device or a pipe, whose place no file may take; an exception of the block leaves what was there before.
     """
     if os.path.isdir(path):  # noqa: PTH112  # never raises
         raise StoreError(f"cannot write {path}: it is a folder: name a file that you can write")
+    if os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113
+        raise StoreError(f"cannot write {path}: it is a device or a pipe: name a file that you can write")
+    path = Path(os.path.realpath(path))
     part = path.with_name(f".{path.name}.part-{os.getpid()}")
     try:
         with part.open("wb") as out:

@@ -5,6 +5,7 @@ What is not asked for stands in it as a comment with its shipped value, ready to
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from textwrap import fill
@@ -12,6 +13,7 @@ from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
 from nutch2py.conf import Configuration, data_folder
+from nutch2py.disk import new_file
 from nutch2py.errors import InputError
 
 CHANGED = {
@@ -43,14 +45,15 @@ def make(folder: Path, chosen: Mapping[str, str], seeds: Iterable[str] = ()) -> 
     if lines:
         files[folder / SEEDS] = "".join(lines)
     for path in files:
-        if path.exists():
+        if os.path.lexists(path):  # which a name that is too long does not
             raise InputError(f"{path} is there already: name another folder, or change that file")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path, text in files.items():
-            path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot write {error.filename or folder}: {error.strerror}: name another folder") from error
+    for path, text in files.items():
+        with new_file(path) as out:
+            out.write(text.encode())
     return [*files]
 
 

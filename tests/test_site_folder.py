@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from nutch2py.cli import main
 from nutch2py.conf import Configuration
+from nutch2py.disk import new_file
 from nutch2py.site_folder import CHANGED, make, site_xml
 
 NAMES = [name for names in CHANGED.values() for name in names]
@@ -69,3 +71,51 @@ def test_a_number_that_is_none_is_refused_and_nothing_is_made(tmp_path: Path) ->
 
 def test_what_is_made_is_returned(tmp_path: Path) -> None:
     assert make(tmp_path / "a" / "b", {}) == [tmp_path / "a" / "b" / "nutch-site.xml"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["init", " "], 255, "init names no folder: write init DIR, or init . for this one"),
+        (["init", "n" * 300], 3, "File name too long: name another folder"),
+        (["report", "-o", "pipe"], 4, "cannot write pipe: it is a device or a pipe: name a file that you can write"),
+        (["report", "-o", "/dev/null"], 4, "cannot write /dev/null: it is a device or a pipe: name a file"),
+        (["exporttable", "pipe"], 4, "cannot write pipe: it is a device or a pipe: name a file that you can write"),
+    ],
+)
+def test_what_cannot_be_a_file_or_folder_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    code: int,
+    told: str,
+) -> None:
+    """No device gives its place to a file, as it would to root."""
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    (tmp_path / "seeds").write_text("http://a.test/\n")
+    assert main(["inject", "seeds"]) == 0
+    before = sorted(tmp_path.iterdir())
+    assert main(words) == code
+    assert told in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before
+    assert not any(path.is_file() for path in (tmp_path / "pipe", Path("/dev/null")))
+
+
+def test_a_link_stays_where_what_it_leads_to_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "target").write_text("old")
+    (tmp_path / "link").symlink_to("target")
+    with new_file(Path("link")) as out:
+        out.write(b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_text() == "new"
+
+
+def test_init_says_commands_that_a_shell_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "my crawl"]) == 0
+    assert "doctor --conf 'my crawl'; nutch2py crawl --conf 'my crawl' URL" in capsys.readouterr().out

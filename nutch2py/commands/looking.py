@@ -53,18 +53,22 @@ def _init_options(parser: argparse.ArgumentParser) -> None:
 
 def _init(args: Arguments, conf: Configuration) -> int:
     from pathlib import Path
+    from shlex import quote
 
     from nutch2py.conf import Configuration as Made
+    from nutch2py.errors import UsageError
     from nutch2py.site_folder import SEEDS, make
 
     given = {name: getattr(args, option) for option, (name, _, _) in _CHOSEN.items()}
     chosen = {name: value for name, value in given.items() if value is not None}
     Made.load(overrides=chosen).check_numbers()
+    if not args.folder.strip():
+        raise UsageError("init names no folder: write init DIR, or init . for this one")
     folder = Path(args.folder)
     for path in make(folder, chosen, args.seeds):
         print(path)
-    seeds = str(folder / SEEDS) if args.seeds else "URL"
-    print(f"Look it through, then: nutch2py doctor --conf {folder}; nutch2py crawl --conf {folder} {seeds}")
+    where, seeds = quote(str(folder)), quote(str(folder / SEEDS)) if args.seeds else "URL"
+    print(f"Look it through, then: nutch2py doctor --conf {where}; nutch2py crawl --conf {where} {seeds}")
     return 0
 
 
