@@ -27,8 +27,21 @@ def _interrupt(_: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def _fill_standard_streams() -> None:
+    """Put the null device where a standard stream is closed: the next file of a table would take its number.
+
+    What is written to a stream by its number, as libraries and children do, would go into that file.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # which takes the lowest number that is free
+
+
 def main() -> int:
     """Run the command that the process was started with; return its exit code."""
+    _fill_standard_streams()
     heeding = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # in the background of a shell it is not
     if heeding:
         signal.signal(signal.SIGINT, _end)

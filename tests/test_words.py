@@ -300,3 +300,24 @@ def _write_one(conf: Configuration) -> None:
     writer.open(conf, {})
     writer.write(doc("a", url="http://a.org/", content="word"))
     writer.commit()
+
+
+CLOSED = """
+import os, sys
+from pathlib import Path
+from nutch2py.__main__ import main
+sys.argv[1:], told = ["--version"], sys.argv[1]
+for number in range(3):
+    os.close(number)
+main()
+found = [(os.readlink(f"/proc/self/fd/{number}"), os.get_inheritable(number)) for number in range(3)]
+Path(told).write_text(repr(found))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no /proc")
+def test_no_file_takes_the_place_of_a_standard_stream_that_is_closed(tmp_path: Path) -> None:
+    """Else a line that is written to the number of standard error would go into a table."""
+    told = tmp_path / "told"
+    subprocess.run([sys.executable, "-c", CLOSED, str(told)], check=False)
+    assert told.read_text() == repr([("/dev/null", True)] * 3)

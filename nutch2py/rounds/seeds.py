@@ -97,9 +97,15 @@ def _is_there(path: Path) -> bool:
 
 def _seed_files(path: Path, word: str) -> list[Path]:
     """Return the files of seeds; a folder of very many is refused before it is read: it was hardly meant."""
-    if path.is_dir() and len([*islice(files_below(path), _MOST_FILES + 1)]) > _MOST_FILES:
-        raise InputError(f"the folder {word} has more than {_MOST_FILES:,} files, which are hardly seeds: {_SEEDS}")
-    return seed_files(path)
+    if not path.is_dir():
+        return seed_files(path)
+    try:
+        found = [*islice(files_below(path), _MOST_FILES + 1)]
+        if len(found) <= _MOST_FILES:
+            return seed_files(path)
+    except InputError as error:
+        raise InputError(f"the folder {word} cannot be read as one of seeds: {error}; {_SEEDS}") from error
+    raise InputError(f"the folder {word} has more than {_MOST_FILES:,} files, which are hardly seeds: {_SEEDS}")
 
 
 def _text(file: Path) -> str:

@@ -281,7 +281,11 @@ def test_what_a_setting_refused_is_due_again_when_the_setting_changes(
             "here",
             "no seed files to inject found in {}/here: put a file there with one URL a line",
         ),
-        ({"lost": Path("nowhere")}, "here", ": it is no file: take it out of the folder"),
+        (
+            {"lost": Path("nowhere")},
+            "here",
+            ": it is no file: take it out of the folder; a seed is the URL of a page",
+        ),
         ({}, "h" * 300, "{}"),
         ({}, "/dev/null", "/dev/null is neither a file nor a folder: name a file of URLs, one a line"),
     ],
