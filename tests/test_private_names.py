@@ -39,6 +39,7 @@ MEMBERS = {
 }
 """Private members of objects of other packages, with their class and a test."""
 INHERITED = {
+    "fetcher.names._Resolver": ({"_channel"}, "tests/fetcher/test_names.py"),
     "mapreduce.job.TableJob": (
         {"_read_input", "_runner_kwargs", "_wrap_protocols"},
         "tests/mapreduce/test_driver.py",

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import aiodns
 from aiodns.error import ARES_EBADNAME, ARES_ENODATA, ARES_ENOTFOUND, DNSError
@@ -38,7 +38,12 @@ _SHORTEST, _LONGEST = 5, 86_400
 _NOT_THERE_FOR, _UNANSWERED_FOR = 60, 10
 _SECOND_FAMILY = 0.05
 """Seconds that addresses of the first family wait for those of the second, as RFC 8305 has it."""
-_AGAIN = 1.0  # seconds before a name is asked for once more
+_AGAIN, _MOST_AGAIN = 1.0, 4.0
+"""Seconds before a name of which DNS did not say where it is is asked for again: at first, and at most."""
+_SILENCE = 3.0  # seconds without an answer after which a name is asked for again beside
+_ASKS_KEPT = 100
+"""Questions after which c-ares is to forget answers: each is kept whole (64 KiB are 1 MB there) for an hour."""
+_NO_SORT = 1 << 7  # ARES_AI_NOSORT: c-ares would connect a socket to each address, of which there may be thousands
 _FIRST_TIMEOUT, _TRIES = 2.0, 6
 """Seconds for the first question of all. Later ones wait as long as the server's earlier answers make likely, 250 ms at
 least, and twice as long each time: six, as a server that is quick for most names takes seconds for some."""
@@ -50,6 +55,11 @@ class Remembered(NamedTuple):
     addresses: tuple[str, ...]
     error: socket.gaierror | None
     until: float
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether nobody could say."""
+        return self.error is not None and self.error.errno == socket.EAI_AGAIN
 
 
 @dataclass
@@ -71,6 +81,18 @@ class NameCounts:
         )
 
 
+class _Resolver(aiodns.DNSResolver):
+    """Asks DNS, and remembers little of it."""
+
+    _asks = 0
+
+    def ask(self, name: str, family: socket.AddressFamily) -> asyncio.Future[Any]:
+        self._asks += 1
+        if self._asks % _ASKS_KEPT == 0:
+            self._channel.reinit()  # beside reading the settings anew, the one way to have c-ares forget
+        return self.getaddrinfo(name, family, type=socket.SOCK_STREAM, flags=_NO_SORT)
+
+
 class Names:
     """The addresses of hosts, for the one event loop in which it is first asked.
 
@@ -86,7 +108,7 @@ class Names:
         self._servers, self._seconds = servers, seconds
         self._known: OrderedDict[str, Remembered] = OrderedDict()
         self._asked: dict[str, asyncio.Task[Remembered]] = {}
-        self._resolver: aiodns.DNSResolver | None = None
+        self._resolver: _Resolver | None = None
         self._has_ipv6 = _has_ipv6()
 
     @classmethod
@@ -154,16 +176,12 @@ class Names:
     async def _ask(self, name: str) -> Remembered:
         began = time.monotonic()
         self.counts.names += 1
-        remembered = await self._bounded(name)
-        if remembered.error is not None and remembered.error.errno == socket.EAI_AGAIN:
-            self.counts.again += 1
-            await asyncio.sleep(_AGAIN)
-            remembered = await self._bounded(name)
+        remembered = await self._patiently(name)
         took = time.monotonic() - began
         self.counts.seconds += took
         self.counts.slowest = max(self.counts.slowest, took)
         if remembered.error is not None:
-            if remembered.error.errno == socket.EAI_AGAIN:
+            if remembered.unanswered:
                 self.counts.unanswered += 1
             else:
                 self.counts.unknown += 1
@@ -172,6 +190,33 @@ class Names:
         if len(self._known) > _MOST_NAMES:
             self._known.popitem(last=False)
         return remembered
+
+    async def _patiently(self, name: str) -> Remembered:
+        """Ask again and again for ``http.dns.timeout``, then once more: a server may lose packets, or begin anew."""
+        loop = asyncio.get_running_loop()
+        end, pause, asks = loop.time() + self._seconds, _AGAIN, 0
+        under_way: set[asyncio.Future[Remembered]] = set()
+        try:
+            while (left := end - loop.time()) > 0:
+                self.counts.again += asks == 1
+                asks += 1
+                under_way.add(asyncio.ensure_future(self._both(name)))
+                # an ask that takes long goes on beside the next
+                ended, under_way = await asyncio.wait(
+                    under_way, timeout=min(left, _SILENCE), return_when=asyncio.FIRST_COMPLETED
+                )
+                for answer in (task.result() for task in ended):
+                    if not answer.unanswered:
+                        return answer
+                if ended:
+                    await asyncio.sleep(max(0.0, min(pause, end - loop.time())))
+                    pause = min(2 * pause, _MOST_AGAIN)
+        finally:
+            for task in under_way:
+                task.cancel()
+        self.counts.again += asks <= 1
+        await asyncio.sleep(_AGAIN)
+        return await self._bounded(name)
 
     async def _bounded(self, name: str) -> Remembered:
         try:
@@ -186,11 +231,13 @@ class Names:
         second = asyncio.ensure_future(self._family(name, socket.AF_INET6)) if self._has_ipv6 else None
         try:
             answer = await first
+            if answer.unanswered and second is None:  # there may be addresses, and no others can be reached
+                return answer
             if not answer.addresses:
                 other = await (second or self._family(name, socket.AF_INET6))
-                if other.addresses or (other.error is not None and other.error.errno == socket.EAI_AGAIN):
-                    return other
-                return answer
+                if other.addresses and answer.unanswered:
+                    return other._replace(until=time.monotonic() + _UNANSWERED_FOR)
+                return other if other.addresses or other.unanswered else answer
             if second is not None:
                 with suppress(TimeoutError):
                     other = await asyncio.wait_for(asyncio.shield(second), _SECOND_FAMILY)
@@ -205,9 +252,9 @@ class Names:
 
     async def _family(self, name: str, family: socket.AddressFamily) -> Remembered:
         if self._resolver is None:
-            self._resolver = aiodns.DNSResolver(self._servers or None, timeout=_FIRST_TIMEOUT, tries=_TRIES)
+            self._resolver = _Resolver(self._servers or None, timeout=_FIRST_TIMEOUT, tries=_TRIES)
         try:
-            answer = await self._resolver.getaddrinfo(name, family, type=socket.SOCK_STREAM)
+            answer = await self._resolver.ask(name, family)
         except DNSError as error:
             number = int(error.args[0])
             if number in _NOT_THERE:

@@ -13,7 +13,7 @@ import pytest
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.fetcher.names import Names
+from nutch2py.fetcher.names import _ASKS_KEPT, Names
 from nutch2py.url.resolve import HostsFile
 from tests.site.name_server import NameServer, name_server
 
@@ -50,6 +50,76 @@ def test_an_address_is_found(server: NameServer, name: str) -> None:
     found, names = ask(server, lambda names: names.lookup(name))
     assert found == ("127.0.0.1",)
     assert (names.counts.names, names.counts.unknown, names.counts.unanswered) == (1, 0, 0)
+
+
+def test_a_server_that_fails_for_seconds_is_asked_until_it_answers(server: NameServer) -> None:
+    """Twenty failures in a row: as quick as they come, they cost the name a few seconds and not its pages."""
+    found, names = ask(server, lambda names: names.lookup("broken-20.again.test"))
+    assert found == ("127.0.0.1",)
+    assert (names.counts.again, names.counts.unanswered) == (1, 0)
+
+
+def test_a_server_that_begins_anew_costs_no_name() -> None:
+    """Nobody listens for three seconds, which c-ares is told at once: each name waits, and is asked for again."""
+    port = 20_053  # not one that a socket of ours may be given: it would hear its own questions
+
+    async def main() -> tuple[list[tuple[str, ...]], Names]:
+        names = Names(HostsFile({}), (f"127.0.0.1:{port}",))
+        try:
+            found = asyncio.gather(*(names.lookup(f"n{number}.test") for number in range(50)))
+            await asyncio.sleep(3)
+            assert not found.done()
+            with name_server(port=port):
+                return await found, names
+        finally:
+            await names.close()
+
+    found, names = asyncio.run(main())
+    assert found == [("127.0.0.1",)] * 50
+    assert names.counts.unanswered == 0
+
+
+def test_a_name_is_found_after_fourteen_packets_are_lost(server: NameServer) -> None:
+    """Of a hundred names on a line that loses three packets of four this happens to two."""
+
+    async def warm(names: Names) -> tuple[str, ...]:
+        await names.lookup("plain.warm.test")
+        return await names.lookup("lost-14.test")
+
+    found, names = ask(server, warm)
+    assert found == ("127.0.0.1",)
+    assert names.counts.unanswered == 0
+
+
+def test_addresses_that_cannot_be_reached_do_not_stand_for_those_that_dns_did_not_say(server: NameServer) -> None:
+    async def without_ipv6(names: Names) -> tuple[str, ...]:
+        names._has_ipv6 = False
+        return await names.lookup("v6first-8.test")
+
+    assert ask(server, without_ipv6)[0] == ("127.0.0.1",)
+
+
+def test_ipv6_alone_is_asked_again_soon_where_dns_did_not_say_ipv4(server: NameServer) -> None:
+    async def with_ipv6(names: Names) -> float:
+        names._has_ipv6 = True
+        assert await names.lookup("v6first-8.soon.test") == ("2001:db8::",)
+        return names._known["v6first-8.soon.test"].until - time.monotonic()
+
+    assert 0 < ask(server, with_ipv6)[0] <= 10
+
+
+def test_what_c_ares_remembers_is_bounded(server: NameServer) -> None:
+    """It keeps whole answers, which a hostile server makes of 64 KiB; a name of long ago is asked of DNS anew."""
+
+    async def after_others(names: Names) -> int:
+        await names.lookup("kept.test")
+        for number in range(_ASKS_KEPT):
+            await names.lookup(f"n{number}.kept.test")
+        names._known.clear()
+        await names.lookup("kept.test")
+        return server.asked["kept.test", 1]
+
+    assert ask(server, after_others)[0] == 2
 
 
 def test_an_answer_that_is_cut_is_asked_for_by_tcp(server: NameServer) -> None:

@@ -5,7 +5,8 @@ asked. ``liar``: first answers to other questions, then the right one. ``broken-
 ``alias-8``: eight aliases to go; ``loop``: one that goes on for ever. ``quiet6``: no answer for IPv6. ``only6``: no
 IPv4. ``none``: there is no such name; ``empty``: none of its addresses. ``many``: fifty addresses. ``garbage``: no DNS.
 ``silent``: nothing. ``brief``: TTL 1. ``inside``: 10.0.0.1. ``lossy``: a third of the packets is lost. ``both``: both
-families. Others: 127.0.0.1 for an hour.
+families. ``v6first-2``: the first two questions for IPv4 get SERVFAIL,
+those for IPv6 an address that nobody reaches. Others: 127.0.0.1 for an hour.
 """
 
 from __future__ import annotations
@@ -59,6 +60,11 @@ class NameServer:
             return 0, []
         if how == "lossy" and self._random.random() < 1 / 3:
             return 0, []
+        if how == "v6first":
+            if not v4:
+                return 0, [_message(number, question, [_record(_AAAA, ttl, b"\x20\x01\x0d\xb8" + bytes(12))])]
+            if seen < amount:
+                return 0, [_message(number, question, [], _SERVFAIL)]
         if how == "cut" and not tcp:
             return 0, [_message(number, question, [], flags=0x8380)]
         if how == "liar":
@@ -133,8 +139,8 @@ class _Udp(asyncio.DatagramProtocol):
 
 
 @contextmanager
-def name_server(ttl: int = 3600) -> Iterator[NameServer]:
-    """Serve on a free port while the block runs."""
+def name_server(ttl: int = 3600, port: int = 0) -> Iterator[NameServer]:
+    """Serve on a port, any that is free by default, while the block runs."""
     server, ready, loop = NameServer(ttl), threading.Event(), asyncio.new_event_loop()
 
     async def by_tcp(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -149,10 +155,10 @@ def name_server(ttl: int = 3600) -> Iterator[NameServer]:
             writer.close()
 
     async def serve() -> None:
-        tcp = await asyncio.start_server(by_tcp, "127.0.0.1", 0)
-        port = tcp.sockets[0].getsockname()[1]
-        udp, _ = await loop.create_datagram_endpoint(lambda: _Udp(server), ("127.0.0.1", port))
-        server.address = f"127.0.0.1:{port}"
+        tcp = await asyncio.start_server(by_tcp, "127.0.0.1", port)
+        taken = tcp.sockets[0].getsockname()[1]
+        udp, _ = await loop.create_datagram_endpoint(lambda: _Udp(server), ("127.0.0.1", taken))
+        server.address = f"127.0.0.1:{taken}"
         ready.set()
         try:
             await stopped.wait()
