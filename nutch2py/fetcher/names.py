@@ -19,7 +19,7 @@ from ipaddress import ip_address
 from typing import Any, NamedTuple
 
 import aiodns
-from aiodns.error import ARES_EBADNAME, ARES_ENODATA, ARES_ENOTFOUND, DNSError
+from aiodns.error import ARES_EBADNAME, ARES_EBADRESP, ARES_ENODATA, ARES_ENOTFOUND, DNSError
 
 from nutch2py.conf import Configuration
 from nutch2py.errors import ConfigurationError
@@ -43,6 +43,7 @@ _AGAIN, _MOST_AGAIN = 1.0, 4.0
 _SILENCE = 3.0  # seconds without an answer after which a name is asked for again beside
 _ASKS_KEPT = 100
 """Questions after which c-ares is to forget answers: each is kept whole (64 KiB are 1 MB there) for an hour."""
+_MOST_ALONE = 64  # names at once that are asked for with sockets of their own
 _NO_SORT = 1 << 7  # ARES_AI_NOSORT: c-ares would connect a socket to each address, of which there may be thousands
 _FIRST_TIMEOUT, _TRIES = 2.0, 6
 """Seconds for the first question of all. Later ones wait as long as the server's earlier answers make likely, 250 ms at
@@ -109,6 +110,8 @@ class Names:
         self._known: OrderedDict[str, Remembered] = OrderedDict()
         self._asked: dict[str, asyncio.Task[Remembered]] = {}
         self._resolver: _Resolver | None = None
+        self._alone: dict[str, _Resolver] = {}
+        """Of names that got a malformed answer: c-ares fails whatever else was asked with the same socket, too."""
         self._has_ipv6 = _has_ipv6()
 
     @classmethod
@@ -176,7 +179,11 @@ class Names:
     async def _ask(self, name: str) -> Remembered:
         began = time.monotonic()
         self.counts.names += 1
-        remembered = await self._patiently(name)
+        try:
+            remembered = await self._patiently(name)
+        finally:
+            if alone := self._alone.pop(name, None):
+                await alone.close()
         took = time.monotonic() - began
         self.counts.seconds += took
         self.counts.slowest = max(self.counts.slowest, took)
@@ -250,13 +257,19 @@ class Names:
                 if task is not None:
                     task.cancel()
 
+    def _new_resolver(self) -> _Resolver:
+        return _Resolver(self._servers or None, timeout=_FIRST_TIMEOUT, tries=_TRIES)
+
     async def _family(self, name: str, family: socket.AddressFamily) -> Remembered:
         if self._resolver is None:
-            self._resolver = _Resolver(self._servers or None, timeout=_FIRST_TIMEOUT, tries=_TRIES)
+            self._resolver = self._new_resolver()
         try:
-            answer = await self._resolver.ask(name, family)
+            answer = await self._alone.get(name, self._resolver).ask(name, family)
         except DNSError as error:
             number = int(error.args[0])
+            if number == ARES_EBADRESP and name not in self._alone and len(self._alone) < _MOST_ALONE:
+                self._alone[name] = self._new_resolver()
+                return await self._family(name, family)
             if number in _NOT_THERE:
                 return Remembered((), _unknown(name), time.monotonic() + _NOT_THERE_FOR)
             return _failed(name, str(error.args[-1]))

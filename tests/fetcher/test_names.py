@@ -91,6 +91,18 @@ def test_a_name_is_found_after_fourteen_packets_are_lost(server: NameServer) -> 
     assert names.counts.unanswered == 0
 
 
+def test_malformed_answers_cost_no_other_name(server: NameServer) -> None:
+    """C-ares fails all that was asked with the same socket: a slow name among them would never be found."""
+
+    async def crowd(names: Names) -> list[tuple[str, ...] | BaseException]:
+        kinds = ("garbage", "slow-1000", "plain")
+        hosts = [f"{kind}.n{number}.crowd.test" for number in range(12) for kind in kinds]
+        return await asyncio.gather(*map(names.lookup, hosts), return_exceptions=True)
+
+    found, _ = ask(server, crowd, seconds=5.0)
+    assert [*found[1::3], *found[2::3]] == [("127.0.0.1",)] * 24
+
+
 def test_addresses_that_cannot_be_reached_do_not_stand_for_those_that_dns_did_not_say(server: NameServer) -> None:
     async def without_ipv6(names: Names) -> tuple[str, ...]:
         names._has_ipv6 = False
