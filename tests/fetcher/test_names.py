@@ -6,6 +6,7 @@ import asyncio
 import socket
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -61,7 +62,7 @@ def test_a_server_that_fails_for_seconds_is_asked_until_it_answers(server: NameS
 
 def test_a_server_that_begins_anew_costs_no_name() -> None:
     """Nobody listens for three seconds, which c-ares is told at once: each name waits, and is asked for again."""
-    port = 20_053  # not one that a socket of ours may be given: it would hear its own questions
+    port = _free_port()
 
     async def main() -> tuple[list[tuple[str, ...]], Names]:
         names = Names(HostsFile({}), (f"127.0.0.1:{port}",))
@@ -278,6 +279,16 @@ def test_etc_hosts_is_read() -> None:
             await names.close()
 
     assert set(asyncio.run(main())) & {words[0] for words in entries if name in words}
+
+
+def _free_port() -> int:
+    """Return a port that the system gives to nobody unasked: a socket that got it would hear its own questions."""
+    for port in range(20_053, 30_000):
+        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp, suppress(OSError):
+            tcp.bind(("127.0.0.1", port))
+            udp.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 def address_like(name: str) -> bool:

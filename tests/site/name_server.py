@@ -5,8 +5,8 @@ asked. ``liar``: first answers to other questions, then the right one. ``broken-
 ``alias-8``: eight aliases to go; ``loop``: one that goes on for ever. ``quiet6``: no answer for IPv6. ``only6``: no
 IPv4. ``none``: there is no such name; ``empty``: none of its addresses. ``many``: fifty addresses. ``garbage``: no DNS.
 ``silent``: nothing. ``brief``: TTL 1. ``inside``: 10.0.0.1. ``lossy``: a third of the packets is lost. ``both``: both
-families. ``v6first-2``: the first two questions for IPv4 get SERVFAIL,
-those for IPv6 an address that nobody reaches. Others: 127.0.0.1 for an hour.
+families. ``v6first-2``: the first two questions for IPv4 get SERVFAIL, those for IPv6 an address that nobody reaches.
+Others: 127.0.0.1 for an hour.
 """
 
 from __future__ import annotations
