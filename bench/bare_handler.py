@@ -13,12 +13,12 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from nutch2py.conf import Configuration
-from nutch2py.fetcher import transport
-from nutch2py.fetcher.carrier import Carrier
-from nutch2py.fetcher.http_settings import HttpSettings
-from nutch2py.fetcher.names import Names
-from nutch2py.url.resolve import HostsFile
+from nutch2py.conf.configuration import Configuration
+from nutch2py.fetcher.downloader import transport
+from nutch2py.fetcher.downloader.transport_settings import TransportSettings
+from nutch2py.fetcher.protocols.dns import DnsCache
+from nutch2py.fetcher.protocols.http_settings import HttpSettings
+from nutch2py.url.host_resolver import HostsFile
 
 Urls = list[str]
 
@@ -29,22 +29,22 @@ def by_transport(threads: int, hosts: str, urls: Urls, whole: bool) -> None:
     http = HttpSettings.from_conf(Configuration.load(overrides=overrides), threads)
     waiting = iter(urls)
 
-    async def work(carrier: transport.Transport) -> None:
+    async def work(carrier: transport.ScrapyTransport) -> None:
         for url in waiting:
             answer = await carrier.get(url)
             if answer.status != 200:
                 raise RuntimeError(f"{url}: {answer.status} {answer.failure}")
 
-    async def all_of_it(carrier: transport.Transport) -> None:
+    async def all_of_it(carrier: transport.ScrapyTransport) -> None:
         await asyncio.gather(*(work(carrier) for _ in range(threads)))
 
-    transport.run(http, Carrier(chosen=whole), all_of_it)
+    transport.run_with_transport(http, TransportSettings(force_scrapy_mode=whole), all_of_it)
 
 
 def _loop(hosts: str) -> Callable[[], asyncio.AbstractEventLoop]:
     def make() -> asyncio.AbstractEventLoop:
-        loop = transport.GatedLoop()
-        loop.names = Names(HostsFile.read(Path(hosts)))
+        loop = transport.FilteringEventLoop()
+        loop.dns_cache = DnsCache(HostsFile.read(Path(hosts)))
         return loop
 
     return make
@@ -75,7 +75,7 @@ def by_scrapy(threads: int, hosts: str, urls: Urls) -> None:
         "REMOTE_CONTROL_ENABLED": False,
     }
     logging.disable(logging.WARNING)
-    transport.stay_at_home()
+    transport.disable_library_lookups()
 
     async def crawl() -> None:
         await AsyncCrawlerRunner(settings).crawl(Pages)

@@ -6,12 +6,12 @@ import random
 from pathlib import Path
 
 from bench.measuring import Measurement, Nutch
-from nutch2py.cells import encode_float
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
+from nutch2py.records.cells import encode_float
+from nutch2py.records.webpage import CrawlStatus, Mark, MetadataKey, WebPage
 from nutch2py.table import open_store
 from nutch2py.table.clock import now_ms
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, WebPage
 
 ROWS = (100_000, 1_000_000)
 DUE = 10_000

@@ -10,9 +10,9 @@ from pathlib import Path
 from bench.due import DUE, build
 from bench.measuring import Cost, Measurement, Nutch
 from bench.services import service
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
+from nutch2py.records.webpage import WebPage
 from nutch2py.table import open_store
-from nutch2py.webpage import WebPage
 
 ROWS = (100_000, 1_000_000)
 
@@ -33,7 +33,7 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
             conf = Configuration.load(overrides={**settings, "hbase.due.index": keeps, "storage.crawl.id": keeps})
             word = "with" if keeps == "true" else "without"
             note(f"writing {rows:,} rows {word} the index", lambda conf=conf: _built(conf, rows))  # type: ignore[misc]
-        open_store(conf, WebPage).due_index().looked(rows)
+        open_store(conf, WebPage).due_index().record_full_scan(rows)
         nutch = Nutch(folder, runner, **settings, **{"hbase.due.index": "true", "storage.crawl.id": "true"})
         for number, (name, share) in enumerate((("index", "1"), ("index, again", "1"), ("scan", "0"))):
             # with another clock, so that the rows that the one before has marked are free again

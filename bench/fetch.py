@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.measuring import CommandError, Measurement, Nutch, run
-from nutch2py.conf import Configuration
-from nutch2py.table import Query, open_store
-from nutch2py.webpage import CrawlStatus, Mark, WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.records.webpage import CrawlStatus, Mark, WebPage
+from nutch2py.table import TableQuery, open_store
 
 ROWS = (1_000, 10_000, 100_000)
 AIMS = {10_000: 10.0}
@@ -66,7 +66,7 @@ def site(pages: int, folder: Path) -> Iterator[None]:
 
 def fetched(conf: Configuration) -> int:
     """Return how many rows of the batch are fetched."""
-    rows = open_store(conf, WebPage).scan(Query(frozenset({WebPage.markers, WebPage.status})))
+    rows = open_store(conf, WebPage).scan(TableQuery(frozenset({WebPage.markers, WebPage.status})))
     return sum(page.markers.get(Mark.FETCH) == BATCH and page.status == CrawlStatus.FETCHED for _, page in rows)
 
 

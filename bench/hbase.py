@@ -54,10 +54,10 @@ def _asked(rows: int) -> list[list[str]]:
 
 
 def _ours(work: str, location: str, rows: int) -> int:
-    from nutch2py.conf import Configuration
-    from nutch2py.record import Field
-    from nutch2py.table import MarkCondition, Query, open_store
-    from nutch2py.webpage import WebPage
+    from nutch2py.conf.configuration import Configuration
+    from nutch2py.records.record import Field
+    from nutch2py.records.webpage import WebPage
+    from nutch2py.table import MarkCondition, TableQuery, open_store
 
     store = open_store(Configuration(), WebPage, location, "ours")
     fields: list[Field[Any]] = [
@@ -82,13 +82,13 @@ def _ours(work: str, location: str, rows: int) -> int:
     if work == "get":
         return sum(1 for keys in _asked(rows) for page in store.get_many(keys, fields) if page is not None)
     condition = MarkCondition("_gnmrk_", "1-1") if work == "filter" else None
-    return sum(1 for _ in store.scan(Query.of(fields, condition)))
+    return sum(1 for _ in store.scan(TableQuery.for_fields(fields, condition)))
 
 
 def _raw(work: str, location: str, rows: int) -> int:
     import happybase
 
-    from nutch2py.cells import encode_float, encode_int, encode_long
+    from nutch2py.records.cells import encode_float, encode_int, encode_long
 
     host, _, port = location.removeprefix("hbase://").partition(":")
     connection = happybase.Connection(host, int(port), timeout=300_000)

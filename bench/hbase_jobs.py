@@ -17,7 +17,7 @@ from bench.inject import write_seeds
 from bench.measuring import Measurement, Nutch
 from bench.services import service
 from bench.updatedb import BATCH, build
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 
 ROWS = (20_000, 100_000, 500_000)
 _BATCH_ROWS = 1_000

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.fetch import BATCH, fetched
 from bench.measuring import CommandError, Cost, Measurement, Nutch, run
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 
 ROWS = (10_000,)
 THREADS = 500

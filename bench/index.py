@@ -11,11 +11,11 @@ from pathlib import Path
 
 from bench.measuring import Measurement, Nutch, run
 from bench.services import service
-from nutch2py.cells import ParseStatus, ProtocolStatus
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
+from nutch2py.records.cells import ParseStatus, ProtocolStatus
+from nutch2py.records.webpage import CrawlStatus, Mark, ParseStatusCode, ProtocolStatusCode, WebPage
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import CrawlStatus, Mark, ParseStatusCode, ProtocolStatusCode, WebPage
 
 ROWS = (10_000,)
 BATCH = "1600000000-1"

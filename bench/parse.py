@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from bench.measuring import SETTINGS, Cost, Measurement, Nutch
-from nutch2py.conf import Configuration
-from nutch2py.jobs.batchlist import BatchLists, State, put_entry
-from nutch2py.parser.parsechecker import page_of
-from nutch2py.parser.parsing import Parsing
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchState, put_list_entry
+from nutch2py.parser.parsechecker import create_page
+from nutch2py.parser.row_parser import RowParser
+from nutch2py.records.webpage import CrawlStatus, Mark, ParseStatusCode, WebPage
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import CrawlStatus, Mark, ParseStatusCode, WebPage
 
 ROWS = (10_000,)
 AIMS = {10_000: 15.0}
@@ -58,9 +58,9 @@ def _url(number: int) -> str:
 
 def build(conf: Configuration, pages: int) -> None:
     """Make the table, and the batch list, as they are after the FetcherJob."""
-    store, lists = open_store(conf, WebPage), BatchLists(conf)
+    store, lists = open_store(conf, WebPage), BatchListStore(conf)
     store.create()
-    lists.set_state(BATCH, State.GENERATING)
+    lists.set_state(BATCH, BatchState.GENERATING)
     with store.batch() as batch, lists.store.batch() as entries:
         for number in range(pages):
             url, content = make_page(number, pages)
@@ -71,8 +71,8 @@ def build(conf: Configuration, pages: int) -> None:
             page.markers = {Mark.DISTANCE: "0", Mark.GENERATE: BATCH, Mark.FETCH: BATCH}
             key = reverse_url(url)
             batch.put(key, page)
-            put_entry(entries, BATCH, "00000", number, key)
-    lists.set_state(BATCH, State.GENERATED, pages)
+            put_list_entry(entries, BATCH, "00000", number, key)
+    lists.set_state(BATCH, BatchState.GENERATED, pages)
 
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
@@ -96,7 +96,7 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
 def formats() -> Iterable[Measurement]:
     """Measure one document of each format, parsed again and again; Tika's documents when the tests brought them."""
     conf = Configuration.load(overrides={"http.agent.name": "bench"})
-    parsing = Parsing(conf)
+    parsing = RowParser(conf)
     samples = [("HTML", *make_page(7, 10_000))]
     if _TIKA_JAR.is_file():
         with zipfile.ZipFile(_TIKA_JAR) as jar:
@@ -105,11 +105,11 @@ def formats() -> Iterable[Measurement]:
                 for kind, name in _SAMPLES.items()
             ]
     for kind, url, body in samples:
-        page = page_of(url, body, "text/html" if kind == "HTML" else None, conf)
+        page = create_page(url, body, "text/html" if kind == "HTML" else None, conf)
         if parsing.parse(url, page).major != ParseStatusCode.SUCCESS:
             continue
         size = f"{len(body) / 1000:,.0f} KB"
-        parser = parsing.factory.parsers(page.content_type or "")[0]
+        parser = parsing.parser_factory.get_parsers(page.content_type or "")[0]
         yield _repeated(f"{kind}, {size}: the parser", lambda p=parser, u=url, g=page: p.parse(u, g))  # type: ignore[misc]
         bare = _BARE.get(kind)
         if bare is not None:

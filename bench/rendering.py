@@ -14,12 +14,12 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from nutch2py.browser.chromium import family
-from nutch2py.browser.opening import open_renderer
-from nutch2py.conf import Configuration
-from nutch2py.fetcher.fetcher import Fetcher, FetchItem
+from nutch2py.browser.chromium import iter_descendants
+from nutch2py.browser.renderer_factory import open_renderer
+from nutch2py.conf.configuration import Configuration
+from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem
+from nutch2py.records.webpage import WebPage
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import WebPage
 
 PAGES, PARTS = 10_000, 10
 SITE = """
@@ -96,7 +96,7 @@ class Watch:
 
     def spent(self) -> float:
         """Return the CPU seconds of this process and all below it, those included that have ended since."""
-        for pid in (os.getpid(), *family(os.getpid())):
+        for pid in (os.getpid(), *iter_descendants(os.getpid())):
             self._seen[pid] = max(self._seen.get(pid, 0.0), cpu(pid))
             if self._kinds.get(pid, "task") in ("task", "zygote"):
                 self._kinds[pid] = kind_of(pid)
@@ -115,7 +115,7 @@ class Watch:
         self._right += b"text of /data" in (item.page.content or b"")
         self.spent()  # what ends is not seen any more
         if self._done % self._each == 0:
-            below = [os.getpid(), *family(os.getpid())]
+            below = [os.getpid(), *iter_descendants(os.getpid())]
             total, now = self.spent(), time.monotonic()
             print(
                 f"{self._done:>7,} pages, {self._right:,} right: {self._each / (now - self._began):6.2f} pages/s, "
@@ -143,7 +143,7 @@ def main(pages: int = PAGES, parts: int = PARTS) -> None:
         begin = f"http://127.0.0.1:{int(site.stdout.readline())}/page/"
         items = (FetchItem(reverse_url(begin + str(n)), begin + str(n), WebPage()) for n in range(pages))
         watch = Watch(pages, parts)
-        report = Fetcher(conf, 4, log=lambda _: None, renderer=open_renderer(conf)).run(items, watch)
+        report = Fetcher(conf, 4, log=lambda _: None, open_renderer=open_renderer(conf)).run(items, watch)
         print("CPU s:", watch.shares())
         print(dict(sorted(report.counters.items())))
     finally:

@@ -12,7 +12,7 @@ from bench import pagerank, updatedb
 from bench.inject import write_seeds
 from bench.measuring import Measurement, Nutch, cpu_seconds
 from bench.services import Service, service
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 
 ROWS = (200_000,)
 _TASKS = {"mapreduce.job.maps": "2", "mapreduce.job.reduces": "2", "mapreduce.spark.master": "local[2]"}

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from bench.index import build
 from bench.measuring import SETTINGS, Cost, Measurement, Nutch
-from nutch2py.conf import Configuration
-from nutch2py.indexer.filters.index_pagerank import MEAN_ROW
-from nutch2py.table import Query, open_store
-from nutch2py.webpage import BatchEntry, WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.indexer.filters.index_pagerank import MEAN_RANK_ROW
+from nutch2py.records.webpage import DerivedRow, WebPage
+from nutch2py.table import TableQuery, open_store
 
 ROWS = (10_000, 100_000)
 PLUGINS = {"plugin.includes": SETTINGS["plugin.includes"].replace("anchor)", "anchor|pagerank)")}
@@ -24,15 +24,15 @@ _ROWS_AT_ONCE = 2000
 def rank(conf: Configuration, seed: int) -> None:
     """Give every page another rank, as a pagerank does: most near the mean, few far above it."""
     chance = random.Random(seed)
-    store, lists = open_store(conf, WebPage), open_store(conf, BatchEntry)
+    store, lists = open_store(conf, WebPage), open_store(conf, DerivedRow)
     lists.create()
-    mean = BatchEntry()
+    mean = DerivedRow()
     mean.data = b"1.0"
     with lists.batch() as batch:
-        batch.put(MEAN_ROW, mean)
+        batch.put(MEAN_RANK_ROW, mean)
     written = 0
     with store.batch() as batch:
-        for key, page in store.scan(Query(frozenset({WebPage.page_rank, WebPage.status}))):
+        for key, page in store.scan(TableQuery(frozenset({WebPage.page_rank, WebPage.status}))):
             page.page_rank = chance.lognormvariate(-0.5, 1.0)
             written += batch.put(key, page)
     store.close()

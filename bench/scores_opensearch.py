@@ -8,14 +8,14 @@ from pathlib import Path
 from bench.measuring import Measurement, Nutch
 from bench.scores import PLUGINS, measured
 from bench.services import service
-from nutch2py.conf import data_folder
+from nutch2py.conf.configuration import data_dir
 
 ROWS = (10_000,)
 
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
     """Measure in OpenSearch."""
-    definition = json.loads((data_folder("schema") / "elastic" / "index.json").read_text(encoding="utf-8"))
+    definition = json.loads((data_dir("schema") / "elastic" / "index.json").read_text(encoding="utf-8"))
     del definition["mappings"]["_source"]
     whole = folder / "whole.json"
     whole.write_text(json.dumps(definition), encoding="utf-8")

@@ -20,9 +20,9 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 from bench.measuring import Cost, Measurement
-from nutch2py.conf import Configuration
-from nutch2py.document import NutchDocument
+from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
+from nutch2py.records.document import NutchDocument
 from nutch2py.url.keys import reverse_url
 
 ROWS = (100_000,)

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from bench.fetch import BATCH, site
 from bench.measuring import CommandError, Cost, Measurement, Nutch, cycle_settings, run
-from nutch2py.cells import encode_float
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
+from nutch2py.records.cells import encode_float
+from nutch2py.records.webpage import CrawlStatus, Mark, MetadataKey, WebPage
 from nutch2py.table import open_store
 from nutch2py.table.clock import now_ms
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, WebPage
 
 ROWS = (100_000, 1_000_000)
 PAGES = 10_000
@@ -53,7 +53,9 @@ def build(conf: Configuration, rows: int) -> None:
             batch.put(
                 reverse_url(f"http://h{number // _HOST_PAGES:05d}.bench.example/p{number % _HOST_PAGES:04d}.html"), page
             )
-    store.due_index().looked(rows)  # HBase's index has to know how many there are, as after a generate over all
+    store.due_index().record_full_scan(
+        rows
+    )  # HBase's index has to know how many there are, as after a generate over all
 
 
 def bytes_of(folder: Path) -> int:

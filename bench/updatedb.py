@@ -6,12 +6,12 @@ import random
 from pathlib import Path
 
 from bench.measuring import Measurement, Nutch
-from nutch2py.cells import ParseStatus, ProtocolStatus, encode_float
-from nutch2py.conf import Configuration
-from nutch2py.jobs.batchlist import BatchLists, State, put_entry
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchState, put_list_entry
+from nutch2py.records.cells import ParseStatus, ProtocolStatus, encode_float
+from nutch2py.records.webpage import CrawlStatus, Mark, MetadataKey, ParseStatusCode, ProtocolStatusCode, WebPage
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, ParseStatusCode, ProtocolStatusCode, WebPage
 
 ROWS = (1_000, 10_000, 100_000)
 AIMS = {10_000: 12.0}
@@ -43,9 +43,9 @@ def _links(number: int, pages: int, chance: random.Random) -> dict[str, str]:
 
 def build(conf: Configuration, pages: int) -> None:
     """Make the table, and the batch list, as they are after the ParserJob; without content and text."""
-    store, lists = open_store(conf, WebPage), BatchLists(conf)
+    store, lists = open_store(conf, WebPage), BatchListStore(conf)
     store.create()
-    lists.set_state(BATCH, State.GENERATING)
+    lists.set_state(BATCH, BatchState.GENERATING)
     chance = random.Random(pages)
     with store.batch() as batch, lists.store.batch() as entries:
         for number in range(pages):
@@ -67,8 +67,8 @@ def build(conf: Configuration, pages: int) -> None:
             }
             key = reverse_url(_url(number))
             batch.put(key, page)
-            put_entry(entries, BATCH, "00000", number, key)
-    lists.set_state(BATCH, State.GENERATED, pages)
+            put_list_entry(entries, BATCH, "00000", number, key)
+    lists.set_state(BATCH, BatchState.GENERATED, pages)
 
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from nutch2py.version import __version__
 
 if TYPE_CHECKING:
-    from nutch2py.conf import Configuration
+    from nutch2py.conf.configuration import Configuration
     from nutch2py.crawl import Crawl
     from nutch2py.errors import NutchError
-    from nutch2py.mapreduce.parameters import ALL, REINDEX, SCORES
-    from nutch2py.reporting import Progress
-    from nutch2py.webpage import CrawlStatus, Host, Mark, WebPage
+    from nutch2py.mapreduce.job_parameters import ALL, REINDEX, SCORES
+    from nutch2py.records.webpage import CrawlStatus, Host, Mark, WebPage
+    from nutch2py.support.reporting import Progress
 
 __all__ = [
     "ALL",
@@ -34,20 +34,20 @@ __all__ = [
     "__version__",
 ]
 
-_ROOMS = {
-    "conf": ("Configuration",),
+_MODULES = {
+    "conf.configuration": ("Configuration",),
     "crawl": ("Crawl",),
     "errors": ("NutchError",),
-    "mapreduce.parameters": ("ALL", "REINDEX", "SCORES"),
-    "reporting": ("Progress",),
-    "webpage": ("CrawlStatus", "Host", "Mark", "WebPage"),
+    "mapreduce.job_parameters": ("ALL", "REINDEX", "SCORES"),
+    "support.reporting": ("Progress",),
+    "records.webpage": ("CrawlStatus", "Host", "Mark", "WebPage"),
 }
-_PLACES = {name: f"nutch2py.{room}" for room, names in _ROOMS.items() for name in names}
+_EXPORTS = {name: f"nutch2py.{module}" for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    if name in _PLACES:  # imported when it is asked for: commands start sooner without it
-        return getattr(import_module(_PLACES[name]), name)
+    if name in _EXPORTS:  # imported when it is asked for: commands start sooner without it
+        return getattr(import_module(_EXPORTS[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -9,13 +9,13 @@ import sys
 from types import FrameType
 
 
-def _end(*_: object) -> None:
+def _exit_interrupted(*_: object) -> None:
     """End at once: there is nothing yet to give back, or nothing any more."""
     os.write(2, b"interrupted: run the same command again to go on\n")
     os._exit(130)
 
 
-def _interrupt(_: int, frame: FrameType | None) -> None:
+def _raise_keyboard_interrupt(_: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt, but not where a module is being imported: some extensions crash of it (orjson does)."""
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
@@ -27,7 +27,7 @@ def _interrupt(_: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _fill_standard_streams() -> None:
+def _open_closed_streams() -> None:
     """Put the null device where a standard stream is closed: the next file of a table would take its number.
 
     What is written to a stream by its number, as libraries and children do, would go into that file.
@@ -41,27 +41,27 @@ def _fill_standard_streams() -> None:
 
 def main() -> int:
     """Run the command that the process was started with; return its exit code."""
-    _fill_standard_streams()
+    _open_closed_streams()
     heeding = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # in the background of a shell it is not
     if heeding:
-        signal.signal(signal.SIGINT, _end)
-    from nutch2py.mapreduce.memory import collect_rarely
+        signal.signal(signal.SIGINT, _exit_interrupted)
+    from nutch2py.support.process_memory import reduce_gc_frequency
 
-    collect_rarely()  # before all that is to be loaded
+    reduce_gc_frequency()  # before all that is to be loaded
     from nutch2py.cli import main as run
 
     try:
         if heeding:
-            signal.signal(signal.SIGINT, _interrupt)
+            signal.signal(signal.SIGINT, _raise_keyboard_interrupt)
         code = run()
         sys.stdout.flush()
     except KeyboardInterrupt:  # a second one, or one in the moment that the command ended
-        _end()
+        _exit_interrupted()
     except BrokenPipeError:  # the reader of our output is gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
     if heeding:
-        signal.signal(signal.SIGINT, _end)
+        signal.signal(signal.SIGINT, _exit_interrupted)
     return code
 
 

@@ -15,25 +15,27 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nutch2py import log_file
 from nutch2py.commands import COMMANDS, command_parser
-from nutch2py.commands.command import did_you_mean
-from nutch2py.commands.old_names import command_of
-from nutch2py.disk import disk_trouble
+from nutch2py.commands.command import suggest_match
+from nutch2py.commands.nutch_class_names import resolve_command
+from nutch2py.conf.redaction import redact
 from nutch2py.errors import NutchError, StoreError, UsageError
-from nutch2py.reporting import quiet, reporting_to
-from nutch2py.secrets import concealed
+from nutch2py.support import log_file
+from nutch2py.support.atomic_files import disk_error_message
+from nutch2py.support.reporting import use_reporter, warnings_only_reporter
 from nutch2py.version import __version__
 
 if TYPE_CHECKING:
-    from nutch2py.conf import Configuration
+    from nutch2py.conf.configuration import Configuration
 
 _LOG = logging.getLogger("nutch2py")
-_WITH_VALUE = frozenset({"-D", "--conf", "-r", "--runner", "-crawlId", "--crawl-id", "--log-file", "--log-format"})
+_OPTIONS_WITH_VALUE = frozenset(
+    {"-D", "--conf", "-r", "--runner", "-crawlId", "--crawl-id", "--log-file", "--log-format"}
+)
 """Options that may stand before the command, and have a word behind them."""
 
 
-def commands() -> dict[str, argparse.ArgumentParser]:
+def all_command_parsers() -> dict[str, argparse.ArgumentParser]:
     """Return the parser of every command."""
     return {name: command_parser(name) for name in COMMANDS}
 
@@ -51,10 +53,10 @@ def _usage() -> str:
     )
 
 
-def _configuration(args: argparse.Namespace) -> Configuration:
-    from nutch2py.conf import Configuration
-    from nutch2py.plugins import unknown_ids, unread
-    from nutch2py.reporting import warn
+def _load_configuration(args: argparse.Namespace) -> Configuration:
+    from nutch2py.conf.configuration import Configuration
+    from nutch2py.plugins.loading import unknown_plugin_ids, unread_properties
+    from nutch2py.support.reporting import warn
 
     overrides: dict[str, str] = {}
     for setting in args.D:
@@ -68,12 +70,12 @@ def _configuration(args: argparse.Namespace) -> Configuration:
             raise UsageError(f"what -D sets {name.strip()!a} to is not UTF-8: write it in UTF-8") from error
         overrides[name.strip()] = value
     conf = Configuration.load(args.conf, overrides)
-    for name, meant in unread(conf):
+    for name, meant in unread_properties(conf):
         if meant:
             warn(f"there is no property {name}, did you mean {meant}? Nothing reads it")
         else:
             warn(f"there is no property {name}, which {conf.origin(name)} sets: nothing reads it")
-    for property_name, plugin_id, near in unknown_ids(conf):
+    for property_name, plugin_id, near in unknown_plugin_ids(conf):
         meant = f", did you mean {near}?" if near else ":"
         warn(f"{property_name} names {plugin_id}, which is no plug-in here{meant} It is left out")
     if args.crawl_id is not None:
@@ -91,12 +93,12 @@ def _split_command(argv: Sequence[str]) -> tuple[str | None, list[str]]:
     while rest and rest[0].startswith("-"):
         option = rest.pop(0)
         before.append(option)
-        if option in _WITH_VALUE and rest:
+        if option in _OPTIONS_WITH_VALUE and rest:
             before.append(rest.pop(0))
     return (rest[0], [*rest[1:], *before]) if rest else (None, before)
 
 
-def _run(argv: Sequence[str], secrets: list[str]) -> int:
+def _run_command(argv: Sequence[str], secrets: list[str]) -> int:
     """Run a command; put into ``secrets`` what its messages must not show."""
     name, rest = _split_command(argv)
     if name is None:
@@ -105,9 +107,9 @@ def _run(argv: Sequence[str], secrets: list[str]) -> int:
             return 0
         print(_usage())
         return 0 if {"--help", "-h", "-help"} & set(rest) else 1
-    name = command_of(name)
+    name = resolve_command(name)
     if name not in COMMANDS:
-        raise UsageError(f"there is no command {name}{did_you_mean(name, COMMANDS)}: nutch2py --help lists them")
+        raise UsageError(f"there is no command {name}{suggest_match(name, COMMANDS)}: nutch2py --help lists them")
     try:
         args = command_parser(name).parse_args(["--help" if word == "-help" else word for word in rest])
     except SystemExit:  # the help was printed
@@ -117,17 +119,17 @@ def _run(argv: Sequence[str], secrets: list[str]) -> int:
             log_file.open_log(Path(args.log_file), args.log_format)
         except OSError as error:
             raise UsageError(f"--log-file {args.log_file} cannot be written: {error.strerror}") from error
-    with log_file.printing() if args.verbose else contextlib.nullcontext():
-        conf = _configuration(args)
-        secrets += conf.secrets()
-        log_file.hide(secrets)
+    with log_file.log_to_stderr() if args.verbose else contextlib.nullcontext():
+        conf = _load_configuration(args)
+        secrets += conf.secret_values()
+        log_file.add_secrets(secrets)
         if args.verbose:
-            _LOG.info("configuration: %s", ", ".join(map(str, conf.folders)))
-        with reporting_to(quiet()) if args.quiet else contextlib.nullcontext():
+            _LOG.info("configuration: %s", ", ".join(map(str, conf.conf_dirs)))
+        with use_reporter(warnings_only_reporter()) if args.quiet else contextlib.nullcontext():
             return COMMANDS[name].run(args, conf)
 
 
-def _open_streams() -> None:
+def _prepare_streams() -> None:
     """Open on the null device the streams that the caller has closed, and let no letter end a command.
 
     They take the lowest numbers that are free, which are those streams' own: no table's file is ever printed into.
@@ -140,7 +142,7 @@ def _open_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _close_streams() -> None:
+def _flush_streams() -> None:
     """Let Python not stumble, and lose the exit code, over lines at its end that a full disk does not take."""
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -152,11 +154,11 @@ def _close_streams() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
-    _open_streams()
+    _prepare_streams()
     words = sys.argv[1:] if argv is None else argv
     secrets: list[str] = []
     try:
-        return _run(words, secrets)
+        return _run_command(words, secrets)
     except SystemExit as stop:
         if isinstance(stop.code, int) and stop.code:
             return stop.code
@@ -172,30 +174,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         if "--debug" in words:
             import traceback  # costs start-up
 
-            print(concealed(traceback.format_exc(), secrets), end="", file=sys.stderr)
-        return _explain(error, secrets)
+            print(redact(traceback.format_exc(), secrets), end="", file=sys.stderr)
+        return _report_failure(error, secrets)
     finally:
-        if log_file.PLACE in os.environ and any(word.startswith("--log-file") for word in words):
+        if log_file.LOG_FILE_VARIABLE in os.environ and any(word.startswith("--log-file") for word in words):
             log_file.close_log()
-        _close_streams()
+        _flush_streams()
 
 
-def _explain(error: Exception, secrets: list[str]) -> int:
+def _report_failure(error: Exception, secrets: list[str]) -> int:
     """Print one line about a failure; return its exit code."""
     with contextlib.suppress(OSError):  # the line goes to a disk that is full, too: the code says as much
-        return _told(error, secrets)
+        return _print_failure(error, secrets)
     return error.exit_code if isinstance(error, NutchError) else StoreError.exit_code
 
 
-def _told(error: Exception, secrets: list[str]) -> int:
-    log_file.note("ERROR", concealed(str(error) or type(error).__name__, secrets))
+def _print_failure(error: Exception, secrets: list[str]) -> int:
+    log_file.write_log_lines("ERROR", redact(str(error) or type(error).__name__, secrets))
     if isinstance(error, NutchError):
-        print(f"nutch2py: {concealed(str(error), secrets)}", file=sys.stderr)
+        print(f"nutch2py: {redact(str(error), secrets)}", file=sys.stderr)
         return error.exit_code
-    if (trouble := disk_trouble(error, "what this command writes")) is not None:
-        print(f"nutch2py: {concealed(trouble, secrets)}", file=sys.stderr)
+    if (trouble := disk_error_message(error, "what this command writes")) is not None:
+        print(f"nutch2py: {redact(trouble, secrets)}", file=sys.stderr)
         return StoreError.exit_code
-    told = concealed(f"{type(error).__name__}: {error}", secrets)
+    told = redact(f"{type(error).__name__}: {error}", secrets)
     print(f"nutch2py: {told} (--debug shows the traceback)", file=sys.stderr)
     return 255
 

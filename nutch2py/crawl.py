@@ -15,14 +15,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from nutch2py.conf.property_ranges import COUNT, DAYS, NumberRange
 from nutch2py.crawl_reader import CrawlReader
 from nutch2py.errors import UsageError
-from nutch2py.ranges import COUNT, DAYS, Range
-from nutch2py.scratch import scratch_folder
+from nutch2py.support.temp_dirs import temp_dir
 
 if TYPE_CHECKING:
-    from nutch2py.jobs.generate import GenerateResult
-    from nutch2py.jobs.pagerank import PageRankResult
+    from nutch2py.jobs.generate.generate_job import GenerateResult
+    from nutch2py.jobs.pagerank.pagerank_job import PageRankResult
     from nutch2py.mapreduce.driver import JobResult
 
 
@@ -50,9 +50,9 @@ class Crawl(CrawlReader):
         ``filter_urls``, ``normalize``: whether filters and normalizers see them. Counters are in the group
         ``injector``. Raise :class:`~nutch2py.errors.InputError` when no file is there.
         """
-        from nutch2py.jobs.inject import inject
+        from nutch2py.jobs.inject.inject_job import inject
 
-        with self._reporting(), _path_of(seeds) as path:
+        with self._use_reporter(), _write_lines_file(seeds) as path:
             return inject(self.conf, path, filter_urls=filter_urls, normalize=normalize)
 
     def generate(
@@ -72,11 +72,11 @@ class Crawl(CrawlReader):
         ``batch_id``: its id, "" for a new one. Made again, a batch that is open is left as it is. Counters are in the
         group ``generator``.
         """
-        from nutch2py.jobs.generate import generate
+        from nutch2py.jobs.generate.generate_job import generate
 
-        _check("top_n", top_n, COUNT)
-        _check("add_days", add_days, DAYS)
-        with self._reporting():
+        _check_number("top_n", top_n, COUNT)
+        _check_number("add_days", add_days, DAYS)
+        with self._use_reporter():
             return generate(
                 self.conf,
                 top_n=top_n,
@@ -100,9 +100,9 @@ class Crawl(CrawlReader):
         URLs that the table does not have are injected. ``filter_urls``, ``normalize``: whether filters and normalizers
         see them; ``batch_id`` and counters are those of :meth:`generate`, and of :meth:`inject` what rows were made.
         """
-        from nutch2py.jobs.freegen import freegen
+        from nutch2py.jobs.generate.freegen_job import freegen
 
-        with self._reporting(), _path_of(seeds) as path:
+        with self._use_reporter(), _write_lines_file(seeds) as path:
             return freegen(self.conf, path, filter_urls=filter_urls, normalize=normalize, batch_id=batch_id)
 
     def fetch(
@@ -123,11 +123,11 @@ class Crawl(CrawlReader):
         and only these; ``detect_sitemaps``: note those that robots.txt names; ``warc``: a folder for WARC files.
         Raise :class:`~nutch2py.errors.UnknownBatchError` when there is no such batch, here and in the jobs after it.
         """
-        from nutch2py.jobs.fetch import fetch
+        from nutch2py.jobs.fetch.fetch_job import fetch
 
-        _check("threads", threads, COUNT)
-        _check("num_tasks", num_tasks, COUNT)
-        with self._reporting():
+        _check_number("threads", threads, COUNT)
+        _check_number("num_tasks", num_tasks, COUNT)
+        with self._use_reporter():
             return fetch(
                 self.conf,
                 batch_id,
@@ -145,16 +145,16 @@ class Crawl(CrawlReader):
         ``resume``: leave out what an interrupted parse has done, with ``force`` only what no parse has; ``sitemap``:
         sitemaps, and only these.
         """
-        from nutch2py.jobs.parse import parse
+        from nutch2py.jobs.parse_job import parse
 
-        with self._reporting():
+        with self._use_reporter():
             return parse(self.conf, batch_id, resume=resume, force=force, sitemap=sitemap)
 
     def updatedb(self, batch_id: str) -> JobResult:
         """Take what a batch found into the table (:data:`nutch2py.ALL`: every batch); group ``updatedb``."""
-        from nutch2py.jobs.updatedb import updatedb
+        from nutch2py.jobs.updatedb.updatedb_job import updatedb
 
-        with self._reporting():
+        with self._use_reporter():
             return updatedb(self.conf, batch_id)
 
     def index(self, batch_id: str) -> JobResult:
@@ -163,9 +163,9 @@ class Crawl(CrawlReader):
         :data:`nutch2py.ALL`: every row that was updated and not indexed; :data:`nutch2py.REINDEX`: every parsed one;
         :data:`nutch2py.SCORES`: no document, but what :meth:`pagerank` has changed of those in the index.
         """
-        from nutch2py.jobs.index import index
+        from nutch2py.jobs.index.index_job import index
 
-        with self._reporting():
+        with self._use_reporter():
             return index(self.conf, batch_id)
 
     # the whole table
@@ -178,7 +178,7 @@ class Crawl(CrawlReader):
         What is None is as ``pagerank.model`` says, and ``pagerank.iterations`` (``link.analyze.num.iterations`` of
         ``linkrank``).
         """
-        from nutch2py.jobs.pagerank import pagerank
+        from nutch2py.jobs.pagerank.pagerank_job import pagerank
 
         conf = self.conf.copy()
         if model is not None:
@@ -186,7 +186,7 @@ class Crawl(CrawlReader):
         if iterations is not None:
             linkrank = conf.get_trimmed("pagerank.model") == "linkrank"
             conf.set("link.analyze.num.iterations" if linkrank else "pagerank.iterations", iterations)
-        with self._reporting():
+        with self._use_reporter():
             return pagerank(conf)
 
     def dedup(
@@ -202,7 +202,7 @@ class Crawl(CrawlReader):
         ``group``: compare the pages of a host, of a domain, or all (none); ``order``: what decides which stays;
         ``threshold``: bits by which SimHashes may differ. What is None is as ``deduplication.*`` say.
         """
-        from nutch2py.jobs.dedup import dedup
+        from nutch2py.jobs.dedup_job import dedup
 
         conf = self.conf.copy()
         if group is not None:
@@ -211,38 +211,38 @@ class Crawl(CrawlReader):
             conf.set("deduplication.compare.order", order if isinstance(order, str) else ",".join(order))
         if threshold is not None:
             conf.set("deduplication.simhash.threshold", threshold)
-        with self._reporting():
-            return dedup(conf, near=near)
+        with self._use_reporter():
+            return dedup(conf, include_near_duplicates=near)
 
     def clean(self, *, commit: bool = True) -> JobResult:
         """Delete from the index what is gone, redirected, duplicate or not to be indexed; group ``CleaningJob``.
 
         Without ``commit`` deletes are sent, and the commit is left to others.
         """
-        from nutch2py.jobs.clean import clean
+        from nutch2py.jobs.index.clean_job import clean
 
-        with self._reporting():
+        with self._use_reporter():
             return clean(self.conf, commit=commit)
 
     def solrdedup(self) -> int:
         """Delete duplicates from the Solr of ``solr.server.url``; return how many documents were deleted."""
-        from nutch2py.jobs.solrdedup import solrdedup
+        from nutch2py.jobs.index.solrdedup import solrdedup
 
-        with self._reporting():
+        with self._use_reporter():
             return solrdedup(self.conf)
 
     def hostinject(self, hosts: str | Path | Iterable[str]) -> JobResult:
         """Put settings of hosts into the host table: a file, a folder, or lines; group ``hostinject``."""
-        from nutch2py.jobs.hostdb import hostinject
+        from nutch2py.jobs.hostdb.hostdb_jobs import hostinject
 
-        with self._reporting(), _path_of(hosts) as path:
+        with self._use_reporter(), _write_lines_file(hosts) as path:
             return hostinject(self.conf, path)
 
     def updatehostdb(self, *, links: bool = False) -> JobResult:
         """Count the pages of every host, with ``links`` the links between hosts, too; group ``updatehostdb``."""
-        from nutch2py.jobs.hostdb import updatehostdb
+        from nutch2py.jobs.hostdb.hostdb_jobs import updatehostdb
 
-        with self._reporting():
+        with self._use_reporter():
             return updatehostdb(self.conf, links)
 
     def export(self, file: str | Path, *, salvage: bool = False) -> int:
@@ -250,16 +250,16 @@ class Crawl(CrawlReader):
 
         ``salvage``: of a table that is damaged, what can be read.
         """
-        from nutch2py.jobs.tables import export_to
+        from nutch2py.jobs.table_admin.table_maintenance import export_to_file
 
-        with self._reporting():
-            return export_to(self.conf, Path(file), salvage)
+        with self._use_reporter():
+            return export_to_file(self.conf, Path(file), salvage)
 
     def check(self) -> int:
         """Look for damage in the tables, and say where it is; return how many troubles there are."""
-        from nutch2py.jobs.tables import check_tables
+        from nutch2py.jobs.table_admin.table_maintenance import check_tables
 
-        with self._reporting():
+        with self._use_reporter():
             return check_tables(self.conf)
 
     def due_index(self, *, check: bool = False, drop: bool = False) -> int:
@@ -267,36 +267,36 @@ class Crawl(CrawlReader):
 
         ``check``: compare both with the rows instead; ``drop``: throw both away. Return how many troubles were found.
         """
-        from nutch2py.jobs.tables import due_index
+        from nutch2py.jobs.table_admin.table_maintenance import manage_due_index
 
-        with self._reporting():
-            return due_index(self.conf, check=check, drop=drop)
+        with self._use_reporter():
+            return manage_due_index(self.conf, check=check, drop=drop)
 
     def import_(self, file: str | Path) -> int:
         """Read cells that :meth:`export` wrote into the table, which is made if need be; return the number of rows."""
-        from nutch2py.jobs.tables import import_from
+        from nutch2py.jobs.table_admin.table_maintenance import import_from_file
 
-        with self._reporting():
-            return import_from(self.conf, Path(file))
+        with self._use_reporter():
+            return import_from_file(self.conf, Path(file))
 
     def copy_to(self, store: str, *, filter_urls: bool = False, normalize: bool = False) -> int:
         """Copy every cell to the table of the same name in another store; return the number of rows.
 
         ``filter_urls``: only rows whose URL the filters accept; ``normalize``: to the row of its normal form.
         """
-        from nutch2py.jobs.tables import copy_to
+        from nutch2py.jobs.table_admin.table_maintenance import copy_to_store
 
-        with self._reporting():
-            return copy_to(self.conf, store, filter_urls=filter_urls, normalize=normalize)
+        with self._use_reporter():
+            return copy_to_store(self.conf, store, filter_urls=filter_urls, normalize=normalize)
 
 
 @contextmanager
-def _path_of(lines: str | Path | Iterable[str]) -> Iterator[str]:
+def _write_lines_file(lines: str | Path | Iterable[str]) -> Iterator[str]:
     """Give the path of lines; those of an iterable are written into a file for as long as the block takes."""
     if isinstance(lines, str | Path):
         yield str(lines)
         return
-    with scratch_folder("lines") as folder:
+    with temp_dir("lines") as folder:
         path = folder / "lines.txt"
         lines = [*lines]
         for line in lines:
@@ -306,8 +306,8 @@ def _path_of(lines: str | Path | Iterable[str]) -> Iterator[str]:
         yield str(path)
 
 
-def _check(name: str, value: object, allowed: Range) -> None:
+def _check_number(name: str, value: object, allowed: NumberRange) -> None:
     """Raise UsageError unless an argument is a number in a range; True and False are none."""
-    kinds = (int,) if allowed.whole else (int, float)
-    if not isinstance(value, kinds) or isinstance(value, bool) or not allowed.holds(value):
+    kinds = (int,) if allowed.integer else (int, float)
+    if not isinstance(value, kinds) or isinstance(value, bool) or not allowed.contains(value):
         raise UsageError(f"{name} is {value!r}: give {allowed}")

@@ -8,21 +8,21 @@ from contextvars import copy_context
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import InputError
-from nutch2py.reporting import Progress, Reporter, adopt, reporter, reporting_to
+from nutch2py.support.reporting import Progress, Reporter, current_reporter, set_reporter, use_reporter
 
 if TYPE_CHECKING:
-    from nutch2py.joblog.entry import JobEntry
-    from nutch2py.joblog.figures import Figures
-    from nutch2py.joblog.overview import Overview
-    from nutch2py.jobs.batch_report import BatchReport
-    from nutch2py.jobs.readdb_stats import StatsCollector
-    from nutch2py.record import Field, Record
-    from nutch2py.search.results import SearchResult
-    from nutch2py.search.searcher import EmbeddedSearcher
+    from nutch2py.joblog.crawl_overview import Overview
+    from nutch2py.joblog.job_entry import JobEntry
+    from nutch2py.joblog.table_stats import TableStats
+    from nutch2py.jobs.monitoring.batch_report import BatchReport
+    from nutch2py.jobs.stats.stats_collector import StatsCollector
+    from nutch2py.records.record import Field, Record
+    from nutch2py.records.webpage import Host, Mark, WebPage
+    from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
+    from nutch2py.search.results.search_results import SearchResult
     from nutch2py.table import DataStore
-    from nutch2py.webpage import Host, Mark, WebPage
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Record")
@@ -57,10 +57,10 @@ class CrawlReader:
         self._searcher: EmbeddedSearcher | None = None
 
     @classmethod
-    def printing(cls, conf: Configuration) -> Self:
+    def for_console(cls, conf: Configuration) -> Self:
         """Return a crawl whose jobs print what they say, or give it to who takes it in this thread."""
         crawl = cls(conf)
-        crawl._reporter = reporter()
+        crawl._reporter = current_reporter()
         return crawl
 
     def __repr__(self) -> str:
@@ -68,8 +68,8 @@ class CrawlReader:
         named = f", crawl_id={crawl_id!r}" if crawl_id else ""
         return f"{type(self).__name__}({self.conf.get_trimmed('storage.data.store')!r}{named})"
 
-    def _reporting(self) -> AbstractContextManager[None]:
-        return reporting_to(self._reporter)
+    def _use_reporter(self) -> AbstractContextManager[None]:
+        return use_reporter(self._reporter)
 
     def pages(
         self,
@@ -84,13 +84,13 @@ class CrawlReader:
         """Yield the URL and the row of pages, in the order of row keys; the row key where that is no URL's.
 
         ``fields``: what is read, all when None; to look at another field raises
-        :class:`~nutch2py.record.FieldNotReadError`. ``start``, ``stop``: row keys, as
+        :class:`~nutch2py.records.record.FieldNotReadError`. ``start``, ``stop``: row keys, as
         :func:`nutch2py.url.keys.reverse_url` gives them, from the first up to the last, which is left out; or ``host``:
         the pages of a host. ``mark``: rows that carry the mark, with ``batch_id`` that of the batch.
         """
-        from nutch2py.table import KeyRange, MarkCondition, Query, prefix_range
-        from nutch2py.url.keys import name_of_key
-        from nutch2py.webpage import Mark, WebPage
+        from nutch2py.records.webpage import Mark, WebPage
+        from nutch2py.table import KeyRange, MarkCondition, TableQuery, prefix_range
+        from nutch2py.url.keys import url_or_key
 
         if host and (start or stop):
             raise ValueError("host is a range of keys: give host, or start and stop")
@@ -100,22 +100,24 @@ class CrawlReader:
             raise ValueError(f"mark is {mark!r}: give one of nutch2py.Mark, such as Mark.FETCH")
         condition = None if mark is None else MarkCondition(Mark(mark), batch_id)
         key_range = prefix_range(f"{_host_key(host)}:") if host else KeyRange(start, stop)
-        self._begin()
-        rows = self._told(self._table(WebPage).scan(Query(_set(fields), key_range, condition)))
-        return ((name_of_key(key), page) for key, page in rows)
+        self._open_crawl()
+        rows = self._iterate_reporting(
+            self._open_table(WebPage).scan(TableQuery(_field_set(fields), key_range, condition))
+        )
+        return ((url_or_key(key), page) for key, page in rows)
 
     def page(self, url: str, fields: Iterable[Field[Any]] | None = None) -> WebPage | None:
         """Return the row of a URL, None when there is none; raise InputError when it is no URL."""
+        from nutch2py.records.webpage import WebPage
         from nutch2py.url.keys import reverse_url
-        from nutch2py.webpage import WebPage
 
         try:
             key = reverse_url(url)
         except ValueError as error:
             raise InputError(f"{url} is not a URL: {error}") from error
-        self._begin()
-        with self._reporting():
-            return self._table(WebPage).get(key, _set(fields))
+        self._open_crawl()
+        with self._use_reporter():
+            return self._open_table(WebPage).get(key, _field_set(fields))
 
     def hosts(
         self, *, fields: Iterable[Field[Any]] | None = None, start: str = "", stop: str = ""
@@ -124,29 +126,29 @@ class CrawlReader:
 
         ``fields``, ``start`` and ``stop`` are as in :meth:`pages`.
         """
-        from nutch2py.table import KeyRange, Query
-        from nutch2py.url.keys import name_of_key, unreverse_host
+        from nutch2py.table import KeyRange, TableQuery
+        from nutch2py.url.keys import unreverse_host, url_or_key
 
-        store = self._host_table()
+        store = self._open_host_table()
         if store is None:
             return iter(())
-        rows = self._told(store.scan(Query(_set(fields), KeyRange(start, stop))))
-        return ((name_of_key(key, unreverse_host), host) for key, host in rows)
+        rows = self._iterate_reporting(store.scan(TableQuery(_field_set(fields), KeyRange(start, stop))))
+        return ((url_or_key(key, unreverse_host), host) for key, host in rows)
 
     def host(self, name: str, fields: Iterable[Field[Any]] | None = None) -> Host | None:
         """Return the row of a host, None when the host table has none."""
-        store = self._host_table()
-        with self._reporting():
-            return None if store is None else store.get(_host_key(name), _set(fields))
+        store = self._open_host_table()
+        with self._use_reporter():
+            return None if store is None else store.get(_host_key(name), _field_set(fields))
 
     def stats(self, *, by_host: bool = False, exact: bool = False) -> StatsCollector:
         """Count the rows by status, retries, protocol and parse status, ``by_host`` too, with bounds of the score.
 
         By the figures that jobs keep with the table, if they do; ``exact`` reads every row, and so does ``by_host``.
         """
-        from nutch2py.jobs.readdb import collect_stats
+        from nutch2py.jobs.readdb.readdb_commands import collect_stats
 
-        with self._reporting():
+        with self._use_reporter():
             return collect_stats(self.conf, by_host, exact)
 
     def batches(self, *, count: bool = True) -> list[BatchReport]:
@@ -154,49 +156,49 @@ class CrawlReader:
 
         Without ``count`` no row of them is read: the state is then that of the batch's own record, ``done`` None.
         """
-        from nutch2py.jobs.batch_report import open_batches
+        from nutch2py.jobs.monitoring.batch_report import list_open_batches
 
-        with self._reporting():
-            return open_batches(self.conf, count)
+        with self._use_reporter():
+            return list_open_batches(self.conf, count)
 
     def jobs(self, limit: int = 100, before: str | None = None) -> list[JobEntry]:
         """Return the entries of the job log, the newest first: ``limit`` at most, ``before`` the entry of this id."""
-        from nutch2py.jobs.watching import logged_jobs
+        from nutch2py.jobs.monitoring.crawl_queries import list_job_entries
 
-        with self._reporting():
-            return logged_jobs(self.conf, limit, before)
+        with self._use_reporter():
+            return list_job_entries(self.conf, limit, before)
 
     def job(self, entry_id: str) -> JobEntry | None:
         """Return one entry of the job log, None when there is none of this id."""
-        from nutch2py.jobs.watching import logged_job
+        from nutch2py.jobs.monitoring.crawl_queries import get_job_entry
 
-        with self._reporting():
-            return logged_job(self.conf, entry_id)
+        with self._use_reporter():
+            return get_job_entry(self.conf, entry_id)
 
-    def figures(self) -> Figures | None:
+    def table_stats(self) -> TableStats | None:
         """Return the figures of the table, which costs no scan; None where nothing is kept or was counted."""
-        from nutch2py.jobs.watching import figures
+        from nutch2py.jobs.monitoring.crawl_queries import get_table_stats
 
-        with self._reporting():
-            return figures(self.conf)
+        with self._use_reporter():
+            return get_table_stats(self.conf)
 
     def overview(self) -> Overview | None:
         """Return what the jobs that read every row have seen of the crawl as a whole; None before the first has."""
-        from nutch2py.jobs.watching import overview
+        from nutch2py.jobs.monitoring.crawl_queries import get_overview
 
-        with self._reporting():
-            return overview(self.conf)
+        with self._use_reporter():
+            return get_overview(self.conf)
 
     def search(self, query: str, *, start: int = 0, rows: int = 10) -> SearchResult:
         """Ask the index for ``rows`` hits from ``start`` on, in the language of the command search.
 
         Raise :class:`~nutch2py.errors.IndexingError` when there is no index or it is empty.
         """
-        from nutch2py.search.search import search, search_backend
-        from nutch2py.search.searcher import EmbeddedSearcher
+        from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
+        from nutch2py.search.search_service import search, search_backend_name
 
-        with self._reporting():
-            if search_backend(self.conf) != "embedded":
+        with self._use_reporter():
+            if search_backend_name(self.conf) != "embedded":
                 return search(self.conf, query, start, rows)
             if self._searcher is None:
                 self._searcher = EmbeddedSearcher(self.conf)
@@ -218,42 +220,42 @@ class CrawlReader:
     ) -> None:
         self.close()
 
-    def _begin(self) -> None:
+    def _open_crawl(self) -> None:
         """Make the crawl ready to be read: it is there, and what a killed job had finished is written."""
-        from nutch2py.jobs.beginning import begin
-        from nutch2py.jobs.works import READ
+        from nutch2py.jobs.job_context import open_job
+        from nutch2py.jobs.locking.lock_scopes import READ
 
-        with self._reporting(), begin(self.conf, READ):
+        with self._use_reporter(), open_job(self.conf, READ):
             pass
 
-    def _table(self, record: type[R]) -> DataStore[R]:
+    def _open_table(self, record: type[R]) -> DataStore[R]:
         """Return a table, which stays open until :meth:`close`."""
         from nutch2py.table import open_store
 
         if record not in self._stores:
-            with self._reporting():
+            with self._use_reporter():
                 self._stores[record] = open_store(self.conf, record)
         return self._stores[record]
 
-    def _host_table(self) -> DataStore[Host] | None:
+    def _open_host_table(self) -> DataStore[Host] | None:
         """Return the host table; None when the crawl has none, and raise StoreError when there is no crawl."""
-        from nutch2py.webpage import Host
+        from nutch2py.records.webpage import Host
 
-        store = self._table(Host)
+        store = self._open_table(Host)
         if store.exists():
             return store
-        self._begin()
+        self._open_crawl()
         return None
 
-    def _told(self, rows: Iterator[T]) -> Iterator[T]:
+    def _iterate_reporting(self, rows: Iterator[T]) -> Iterator[T]:
         """Yield rows; what reading them has to say goes to the callbacks, wherever they are iterated."""
         context = copy_context()
-        context.run(adopt, self._reporter)
+        context.run(set_reporter, self._reporter)
         while (row := context.run(next, rows, None)) is not None:
             yield row
 
 
-def _set(fields: Iterable[Field[Any]] | None) -> frozenset[Field[Any]] | None:
+def _field_set(fields: Iterable[Field[Any]] | None) -> frozenset[Field[Any]] | None:
     return None if fields is None else frozenset(fields)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 
-def causes_of(error: BaseException) -> Iterator[BaseException]:
+def iter_causes(error: BaseException) -> Iterator[BaseException]:
     """Give an exception and all that it was raised from or beside, those of an exception group included."""
     waiting: list[BaseException | None] = [error]
     seen: set[int] = set()
@@ -58,7 +58,7 @@ class StoreError(NutchError):
     exit_code = 4
 
 
-class NoRightError(StoreError):
+class PermissionDeniedError(StoreError):
     """The user lacks a right to the table's files, which says nothing of the table itself."""
 
 

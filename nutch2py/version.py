@@ -5,7 +5,7 @@ from __future__ import annotations
 __version__ = "0.1.0"
 
 
-def parts() -> dict[str, str | None]:
+def component_versions() -> dict[str, str | None]:
     """Return the versions of the program, Python, the system, and every library that it names; None: not there."""
     import platform
     from importlib import metadata

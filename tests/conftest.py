@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.table.embedded import files
+from nutch2py.conf.configuration import Configuration
+from nutch2py.table.embedded.storage import table_files
 from tests.backends.opensearch_server import opensearch_server
 from tests.backends.solr_server import solr_server
 from tests.groups import GroupScheduling, in_order, is_long
@@ -66,10 +66,10 @@ def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.T
 def _closed_tables() -> Iterator[None]:
     """Close the tables that a module's tests left open: each holds address space, and one run opens hundreds."""
     yield
-    with files.opening():
-        for opened in files._open.values():
+    with table_files.environments_lock():
+        for opened in table_files._open_tables.values():
             opened.close()
-        files._open.clear()
+        table_files._open_tables.clear()
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.interposing import compiled
+from tests.preloaded_library import compiled
 
 _SOURCE = r"""
 #define _GNU_SOURCE

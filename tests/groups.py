@@ -44,27 +44,27 @@ _RANK = {group: rank for rank, group in enumerate(GROUPS)}
 LONG = {
     **dict.fromkeys(
         (
-            f"jobs/test_hbase_crawl.py::test_a_server_dies_in_the_middle[{job}-master]"
+            f"jobs/test_hbase_crawl.py::test_killed_hbase_server_during_job_is_recovered[{job}-master]"
             for job in ("inject", "generate", "parse", "index")
         ),
         "fetch and updatedb lose their master, every job its gateway",
     ),
     **dict.fromkeys(
         (
-            f"jobs/test_kill.py::test_killed_and_run_again[{job}-local]"
+            f"jobs/test_killed_jobs.py::test_killed_job_is_completed_by_rerun[{job}-local]"
             for job in ("inject", "generate", "parse", "index")
         ),
         "fetch and updatedb are killed on this runner, every job on inline",
     ),
-    "users/test_cron_job.py::test_requests_in_place_of_the_script[OurPaths]": "the paths of Nutch, on the same jobs",
-    "users/test_sick_crawl.py::test_only_our_name_is_forbidden": "robots.txt denies all to everybody",
-    "jobs/test_due_rows.py::test_the_same_rows_are_chosen[200]": "fewer random tables are tried",
-    "jobs/test_due_rows_hbase.py::test_the_same_rows_are_chosen[50]": "fewer random tables are tried",
-    "jobs/test_hbase_lists.py::test_it_is_cut_by_numbers_and_let_go[50]": "a list is long by its size alone",
-    "jobs/test_hostile.py::test_honest_hosts_take_no_longer_beside_hostile_ones": "all honest pages are indexed",
+    "users/test_cron_job.py::test_rest_requests_replace_crawl_script[OurPaths]": "the paths of Nutch, on the same jobs",
+    "users/test_sick_crawl.py::test_doctor_robots_txt_denying_our_agent_is_reported": "robots.txt denies all to everybody",
+    "jobs/test_due_scan.py::test_due_index_chooses_same_rows_as_full_scan[200]": "fewer random tables are tried",
+    "jobs/test_due_scan_hbase.py::test_due_index_chooses_same_rows_as_full_scan[50]": "fewer random tables are tried",
+    "jobs/test_batch_lists_hbase.py::test_hbase_long_list_is_split_and_deleted[50]": "a list is long by its size alone",
+    "jobs/test_hostile.py::test_hostile_hosts_do_not_slow_honest_ones": "all honest pages are indexed",
     **dict.fromkeys(
         (
-            f"jobs/test_signals_on_giants.py::test_stopped_and_run_again[{job}-{runner}-{number}]"
+            f"jobs/test_signals_large_pages.py::test_interrupted_job_on_large_pages_is_completed_by_rerun[{job}-{runner}-{number}]"
             for job in ("inject", "fetch", "parse", "updatedb", "index", "dedup", "pagerank", "generate-again")
             for runner in ("inline", "local")
             for number in (2, 15)
@@ -72,29 +72,29 @@ LONG = {
         ),
         "parse and updatedb are stopped",
     ),
-    "browser/test_hostile_pages.py::test_what_hangs_is_replaced[browser]": "the driver hangs",
-    "test_image.py::test_a_table_is_made_in_the_volume_and_served_as_the_image_does": "the files agree",
-    "test_image.py::test_the_program_is_whole_and_brings_nothing_that_builds_it": "the files agree",
-    "browser/test_hostile_pages.py::test_every_hostile_page_ends_in_a_status_and_honest_ones_are_unharmed[all]": (
+    "browser/test_hostile_pages.py::test_hanging_browser_is_replaced[browser]": "the driver hangs",
+    "test_image.py::test_image_creates_table_in_volume_and_serves_it": "the files agree",
+    "test_image.py::test_image_contains_program_without_build_tools": "the files agree",
+    "browser/test_hostile_pages.py::test_hostile_pages_end_with_status_and_others_are_unaffected[all]": (
         "most of them are tried"
     ),
-    "jobs/test_same_table.py::test_same_table[local, no list, 3 reduces]": "each of the three is a test",
-    "jobs/test_unreadable_rows.py::test_every_job_goes_on[local]": "inline goes the same way",
-    "mapreduce/test_hadoop.py::test_a_plugin_that_fails_on_too_many_pages_ends_the_job_with_7": (
+    "jobs/test_every_runner_and_task_count_gives_same_table.py::test_every_runner_and_task_count_gives_same_table[local, no list, 3 reduces]": "each of the three is a test",
+    "jobs/test_unreadable_rows.py::test_every_job_skips_unreadable_rows[local]": "inline goes the same way",
+    "mapreduce/test_hadoop.py::test_plugin_failures_over_limit_end_job_with_exit_code_7": (
         "on the local runner it ends with 7, and what a task's exit code on YARN means is tried"
     ),
-    "mapreduce/test_spark.py::test_a_round_of_a_crawl_ends_in_the_same_table": "pagerank runs on Spark",
-    "mapreduce/test_yarn_kills.py::test_a_mapper_and_a_reducer_of_fetch": "those of updatedb are killed",
+    "mapreduce/test_spark.py::test_spark_crawl_round_gives_same_table": "pagerank runs on Spark",
+    "mapreduce/test_yarn_kills.py::test_killed_mapper_and_reducer_of_fetch_are_rerun": "those of updatedb are killed",
     **dict.fromkeys(
         (
-            "mapreduce/test_yarn_kills.py::test_the_driver_of_fetch_is_terminated",
-            "mapreduce/test_yarn_kills.py::test_the_driver_of_updatedb_is_killed",
+            "mapreduce/test_yarn_kills.py::test_terminated_driver_of_fetch_ends_application_and_resumes",
+            "mapreduce/test_yarn_kills.py::test_killed_driver_of_updatedb_is_resumed",
         ),
         "tasks of updatedb on YARN are killed, and drivers of every job on the other runners",
     ),
-    "rounds/test_going_on.py::test_wherever_it_was_stopped": "its last round and all that comes after it are",
-    "parser/formats/test_growth.py::test_documents_of_half_a_megabyte": "those of 32 KB are measured",
-    "parser/test_real_trees.py::test_every_page_link_and_character[linux-doc-6.1]": "three other packages are read",
+    "crawl_loop/test_resumed_crawl.py::test_crawl_stopped_at_any_job_completes": "its last round and all that comes after it are",
+    "parser/formats/test_growth.py::test_format_parser_time_is_linear_at_half_megabyte": "those of 32 KB are measured",
+    "parser/test_real_trees.py::test_every_page_link_and_character_of_tree_is_parsed[linux-doc-6.1]": "three other packages are read",
 }
 """Tests that run with ``scripts/test long`` only, and what of them runs always."""
 

@@ -15,14 +15,14 @@ from bench import cycle, hosts, inject, pagerank, size, updatedb
 from bench.__main__ import main, subcommands
 from bench.measuring import CommandError, Cost, Measurement, Nutch, cpu_seconds, run
 from bench.report import as_json, table
-from nutch2py.conf import Configuration
-from nutch2py.jobs.batchlist import BatchLists
-from nutch2py.jobs.pagerank import pagerank as rank
-from nutch2py.table import Query, open_store
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.batches.batch_lists import BatchListStore
+from nutch2py.jobs.pagerank.pagerank_job import pagerank as rank
+from nutch2py.records.webpage import CrawlStatus, Mark, WebPage
+from nutch2py.table import TableQuery, open_store
 from nutch2py.table.clock import now_ms
-from nutch2py.table.due import Span
-from nutch2py.url.parts import host_of
-from nutch2py.webpage import CrawlStatus, Mark, WebPage
+from nutch2py.table.due_index import TimeSpan
+from nutch2py.url.url_parts import host_of
 from tests.conftest import ROOT
 
 PYTHON = sys.executable
@@ -30,16 +30,16 @@ PYTHON = sys.executable
 
 def rows(folder: Path) -> int:
     conf = Configuration.load(overrides=Nutch(folder).settings)
-    return sum(1 for _ in open_store(conf, WebPage).scan(Query.of({WebPage.markers})))
+    return sum(1 for _ in open_store(conf, WebPage).scan(TableQuery.for_fields({WebPage.markers})))
 
 
 class TestMeasuring:
-    def test_cpu_time_of_children_and_their_children_counts(self) -> None:
+    def test_cpu_time_of_nested_children_is_counted(self) -> None:
         burn = "import time; end = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
         nested = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}], check=True)"
         assert run([PYTHON, "-c", nested]).cpu >= 0.3
 
-    def test_memory_of_a_process_and_its_child_at_once(self) -> None:
+    def test_memory_of_process_and_child_is_summed(self) -> None:
         hold = "import time; held = b'x' * 60_000_000; time.sleep(0.6)"
         both = (
             f"import subprocess, sys; child = subprocess.Popen([sys.executable, '-c', {hold!r}]); {hold}; child.wait()"
@@ -48,7 +48,7 @@ class TestMeasuring:
         assert 120_000_000 < cost.memory < 240_000_000
         assert 60_000_000 < cost.largest < 120_000_000
 
-    def test_a_command_that_fails_says_why(self) -> None:
+    def test_failing_command_raises_with_its_output(self) -> None:
         with pytest.raises(CommandError, match=r"(?s)ended with 3.*no luck"):
             run([PYTHON, "-c", "print('no luck'); raise SystemExit(3)"])
         assert run([PYTHON, "-c", "raise SystemExit(3)"], allowed=(0, 3)).cpu > 0
@@ -57,7 +57,7 @@ class TestMeasuring:
 class TestReport:
     COST = Cost(cpu=2.0, wall=4.0, memory=50_000_000, largest=60_000_000)
 
-    def test_text_and_markdown_have_the_same_cells(self) -> None:
+    def test_text_and_markdown_tables_have_same_cells(self) -> None:
         measured = [
             Measurement("small", 1000, self.COST, "rows"),
             Measurement("large", 10_000, Cost(10.0, 10.0, 1, 1), "rows", aim=12.0),
@@ -67,7 +67,7 @@ class TestReport:
         assert markdown[3] == "| large | 10,000 rows | 10.0 | 12 | 1,000 | 1,000.0 µs = 0.50 | 0 | 0 | 10.0 |"
         assert table(measured).splitlines()[1].split()[:3] == ["small", "1,000", "rows"]
 
-    def test_json_has_what_was_measured_and_where(self) -> None:
+    def test_json_report_contains_measurements_and_environment(self) -> None:
         measured = [Measurement("small", 1000, self.COST, "rows", servers=0.5, calibration=0.12, disk=3_000_000)]
         found = json.loads(as_json(measured, ["inject", "1000"]))
         assert found["command"] == ["inject", "1000"]
@@ -94,7 +94,7 @@ printf '%s|' "$@" >>calls; printf '%s\n' "$NUTCH_OPTS" >>calls
         command.chmod(0o755)
         return cycle.Original(tmp_path / "built", tmp_path / "work")
 
-    def test_ours_and_the_original_take_turns_and_each_has_its_sum(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_comparison_alternates_ours_and_original_and_sums_each(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("NUTCH2PY_BENCH_SERVERS", str(os.getpid()))
         turns: list[str] = []
 
@@ -117,7 +117,7 @@ printf '%s|' "$@" >>calls; printf '%s\n' "$NUTCH_OPTS" >>calls
         assert (found[-2].cost.wall, found[-1].cost.wall) == (18.0, 21.0)
 
     @pytest.mark.parametrize("version", ["1.23", "2.4"])
-    def test_the_original_is_asked_for_each_of_its_jobs(self, tmp_path: Path, version: str) -> None:
+    def test_original_runs_each_of_its_jobs(self, tmp_path: Path, version: str) -> None:
         original = self.original(tmp_path, version)
         assert original.name == f"Nutch {version[0]}"
         for job in ("inject", "generate", "fetch", "parse", "updatedb", "invertlinks", "index"):
@@ -131,11 +131,11 @@ printf '%s|' "$@" >>calls; printf '%s\n' "$NUTCH_OPTS" >>calls
         assert fetch[0] == "fetch"
         assert fetch[-4:-1] == [last, "-threads", "100"]
 
-    def test_a_folder_without_nutch_is_refused(self, tmp_path: Path) -> None:
+    def test_folder_without_nutch_is_rejected(self, tmp_path: Path) -> None:
         with pytest.raises(CommandError, match="there is no bin/nutch"):
             cycle.Original(tmp_path, tmp_path / "work")
 
-    def test_what_servers_use_is_counted(self) -> None:
+    def test_cpu_of_servers_is_counted(self) -> None:
         before = cpu_seconds([os.getpid()])
         run([PYTHON, "-c", "sum(i * i for i in range(3_000_000))"])
         assert cpu_seconds([os.getpid()]) > before
@@ -143,58 +143,58 @@ printf '%s|' "$@" >>calls; printf '%s\n' "$NUTCH_OPTS" >>calls
 
 
 class TestSeeds:
-    def test_they_are_the_same_each_time_and_all_different(self) -> None:
+    def test_seeds_are_deterministic_and_distinct(self) -> None:
         lines = list(inject.seed_lines(5000))
         assert lines == list(inject.seed_lines(5000))
         assert len(set(lines)) == 5000
         assert len({host_of(line.strip()) for line in lines}) == 50
 
-    def test_every_one_becomes_a_row(self, tmp_path: Path) -> None:
+    def test_every_seed_becomes_a_row(self, tmp_path: Path) -> None:
         inject.measure(1000, tmp_path, "inline")
         assert rows(tmp_path) == 1000
 
 
 class TestTheTableOfUpdatedb:
-    def test_it_is_a_batch_as_the_parser_job_leaves_it(self, conf: Configuration) -> None:
+    def test_generated_table_equals_parsed_batch(self, conf: Configuration) -> None:
         updatedb.build(conf, 400)
-        assert BatchLists(conf).complete(updatedb.BATCH)
-        found = list(open_store(conf, WebPage).scan(Query.of({WebPage.outlinks, WebPage.markers})))
+        assert BatchListStore(conf).is_complete(updatedb.BATCH)
+        found = list(open_store(conf, WebPage).scan(TableQuery.for_fields({WebPage.outlinks, WebPage.markers})))
         assert len(found) == 400
         assert {len(page.outlinks) for _, page in found} == {updatedb.LINKS}
         assert {page.markers[Mark.PARSE] for _, page in found} == {updatedb.BATCH}
 
-    def test_the_job_takes_it(self, tmp_path: Path) -> None:
+    def test_updatedb_accepts_generated_table(self, tmp_path: Path) -> None:
         (measured,) = updatedb.measure(400, tmp_path, "inline")
         assert measured.records == 400 * 21
         assert rows(tmp_path) > 400
 
 
-def test_in_a_table_of_some_size_none_of_the_other_rows_is_due(conf: Configuration, tmp_path: Path) -> None:
+def test_generated_large_table_has_no_other_due_rows(conf: Configuration, tmp_path: Path) -> None:
     size.build(conf, 300)
     index = open_store(conf, WebPage).due_index()
-    figures, now = index.figures(), now_ms()
+    figures, now = index.statistics(), now_ms()
     assert (figures.total, figures.status[CrawlStatus.FETCHED], len(figures.scores) > 100) == (300, 300, True)
-    assert index.count([Span(0, now)], 300) == 0
-    assert index.count([Span(0, now + 31 * 86_400_000)], 300) == 300
+    assert index.count([TimeSpan(0, now)], 300) == 0
+    assert index.count([TimeSpan(0, now + 31 * 86_400_000)], 300) == 300
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "file").write_bytes(b"x" * 10_000)
     assert 10_000 <= size.bytes_of(tmp_path / "folder") < 100_000
 
 
-def test_bare_scipy_ranks_the_pages_as_the_job_does(conf: Configuration, tmp_path: Path) -> None:
+def test_scipy_pagerank_matches_pagerank_job(conf: Configuration, tmp_path: Path) -> None:
     conf.set("pagerank.model", "classic")
     pagerank.build(conf, 400, tmp_path / "edges")
     result = rank(conf)
     assert (result.pages, result.links) == (400, 400 * pagerank.LINKS)
-    found = [page.page_rank for _, page in open_store(conf, WebPage).scan(Query.of({WebPage.page_rank}))]
+    found = [page.page_rank for _, page in open_store(conf, WebPage).scan(TableQuery.for_fields({WebPage.page_rank}))]
     assert list(pagerank.bare(tmp_path / "edges")) == pytest.approx(found, abs=1e-6)
 
 
-def test_the_jobs_of_a_crawl_can_be_measured() -> None:
+def test_each_crawl_job_can_be_measured() -> None:
     assert {"inject", "generate", "updatedb"} <= set(subcommands())
 
 
-def test_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_command_line_prints_measurements(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["generate", "200", "400", "--markdown", "--folder", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[2].startswith("| generate 20 of 200 | 200 rows | ")
@@ -202,12 +202,12 @@ def test_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_script_names_what_can_be_measured() -> None:
+def test_bench_script_lists_measurements() -> None:
     done = subprocess.run([ROOT / "scripts" / "bench", "--help"], capture_output=True, text=True, check=True)
     assert "updatedb: a batch of ROWS parsed pages with 20 links each" in done.stdout
 
 
-def test_pages_of_many_hosts_are_counted_by_the_servers_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_of_many_hosts_are_counted_by_server_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hosts, "_HOSTS", 4)
     monkeypatch.setattr(hosts, "_SLOW_PAGES", 1)
     polite, slow, alone = hosts.measure(8, tmp_path, "inline")

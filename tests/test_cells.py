@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutch2py import cells
-from nutch2py.cells import CellError, ParseStatus, ProtocolStatus
-from nutch2py.conf import data_folder
+from nutch2py.conf.configuration import data_dir
+from nutch2py.records import cells
+from nutch2py.records.cells import CellError, ParseStatus, ProtocolStatus
 
 URL30 = "http://f.interop.test/gone.htm"
 INT, LONG = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1)
@@ -30,7 +30,7 @@ TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=40)
         ),
     ],
 )
-def test_protocol_status_as_nutch_wrote_it(status, wanted):
+def test_protocol_status_matches_nutch_bytes(status, wanted):
     assert cells.encode_protocol_status(status).hex() == wanted
     assert cells.decode_protocol_status(bytes.fromhex(wanted)) == status
 
@@ -43,7 +43,7 @@ def test_protocol_status_as_nutch_wrote_it(status, wanted):
         (ParseStatus(2, 200, ("boom",)), "0490030208626f6f6d00"),
     ],
 )
-def test_parse_status_as_nutch_wrote_it(status, wanted):
+def test_parse_status_matches_nutch_bytes(status, wanted):
     assert cells.encode_parse_status(status).hex() == wanted
     assert cells.decode_parse_status(bytes.fromhex(wanted)) == status
 
@@ -56,16 +56,16 @@ def test_parse_status_as_nutch_wrote_it(status, wanted):
         "04" + "0261" + "0262" + "00",
     ],
 )
-def test_arrays_in_several_blocks(array):
+def test_array_in_several_blocks_is_decoded(array):
     assert cells.decode_protocol_status(bytes.fromhex("02" + array + "00")).args == ("a", "b")
 
 
-def test_an_array_cut_short_is_an_error():
+def test_truncated_array_raises_cell_error():
     with pytest.raises(CellError):
         cells.decode_protocol_status(bytes.fromhex("020a026100"))
 
 
-def test_numbers_are_big_endian():
+def test_numbers_are_encoded_big_endian():
     assert cells.encode_int(2592000).hex() == "00278d00"
     assert cells.encode_int(-1).hex() == "ffffffff"
     assert cells.encode_long(1600000000000).hex() == "00000174876e8000"
@@ -74,7 +74,7 @@ def test_numbers_are_big_endian():
     assert cells.encode_float(-1e300) == struct.pack(">f", -math.inf)
 
 
-def test_float32_rounds_as_java_does():
+def test_float32_rounding_matches_java():
     assert cells.float32(0.1) == struct.unpack(">f", b"\x3d\xcc\xcc\xcd")[0]
     assert math.isnan(cells.float32(math.nan))
 
@@ -84,25 +84,25 @@ def test_float32_rounds_as_java_does():
     [(cells.decode_int, b"\0\0\1"), (cells.decode_long, b"\0" * 7), (cells.decode_float, b""),
      (cells.decode_protocol_status, b""), (cells.decode_parse_status, b"\2\2\2\6ab")],
 )  # fmt: skip
-def test_short_cells_are_errors(decode, short):
+def test_short_cell_raises_cell_error(decode, short):
     with pytest.raises(CellError):
         decode(short)
 
 
-def test_bytes_past_the_width_are_ignored():
+def test_bytes_beyond_width_are_ignored():
     assert cells.decode_int(b"\0\0\0\7rest") == 7
     assert cells.decode_long(b"\0\0\0\0\0\0\0\7rest") == 7
     assert cells.decode_float(b"\x3f\x80\0\0rest") == 1.0
 
 
-def test_text():
+def test_text_cell_round_trips():
     assert cells.encode_text("中é") == "中é".encode()
     assert cells.encode_text("a\ud800b") == b"a?b"
     assert cells.decode_text(b"a\xffb") == "a\ufffdb"
 
 
 @given(INT, LONG, st.floats(width=32, allow_nan=False), TEXT)
-def test_scalars_come_back(number, long, real, text):
+def test_scalar_cells_round_trip(number, long, real, text):
     assert cells.decode_int(cells.encode_int(number)) == number
     assert cells.decode_long(cells.encode_long(long)) == long
     assert cells.decode_float(cells.encode_float(real)) == real
@@ -110,7 +110,7 @@ def test_scalars_come_back(number, long, real, text):
 
 
 @given(INT, st.lists(TEXT, max_size=4), LONG)
-def test_protocol_status_equals_what_avro_writes(code, args, last_modified):
+def test_protocol_status_encoding_matches_avro(code, args, last_modified):
     status = ProtocolStatus(code, tuple(args), last_modified)
     cell = cells.encode_protocol_status(status)
     assert cell == written_by_avro("protocolStatus", {"code": code, "args": args, "lastModified": last_modified})
@@ -118,7 +118,7 @@ def test_protocol_status_equals_what_avro_writes(code, args, last_modified):
 
 
 @given(INT, INT, st.lists(TEXT, max_size=4))
-def test_parse_status_equals_what_avro_writes(major, minor, args):
+def test_parse_status_encoding_matches_avro(major, minor, args):
     status = ParseStatus(major, minor, tuple(args))
     cell = cells.encode_parse_status(status)
     assert cell == written_by_avro("parseStatus", {"majorCode": major, "minorCode": minor, "args": args})
@@ -126,7 +126,7 @@ def test_parse_status_equals_what_avro_writes(major, minor, args):
 
 
 @given(st.binary(max_size=24))
-def test_any_bytes_give_a_status_or_a_cell_error(cell):
+def test_arbitrary_bytes_decode_or_raise_cell_error(cell):
     try:
         status = cells.decode_protocol_status(cell)
     except CellError:
@@ -138,7 +138,7 @@ def written_by_avro(field_name, record):
     import avro.io
     import avro.schema
 
-    fields = json.loads((data_folder("schema") / "webpage.avsc").read_text(encoding="utf-8"))["fields"]
+    fields = json.loads((data_dir("schema") / "webpage.avsc").read_text(encoding="utf-8"))["fields"]
     (field,) = [f for f in fields if f["name"] == field_name]
     (schema,) = [t for t in field["type"] if t != "null"]
     out = io.BytesIO()

@@ -16,7 +16,7 @@ from tests.groups import in_order
 COLLECT = [sys.executable, "-m", "pytest", "-o", "addopts=", "--strict-markers", "-q", "--collect-only", "tests"]
 
 
-def test_another_process_collects_the_same_names(request: pytest.FixtureRequest) -> None:
+def test_collection_in_another_process_yields_same_test_ids(request: pytest.FixtureRequest) -> None:
     """It begins later, hashes otherwise, and lives elsewhere."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     environment |= {"PYTHONHASHSEED": "1", "TZ": "Asia/Tokyo"}

@@ -11,7 +11,7 @@ import pytest
 
 from nutch2py.cli import main
 from nutch2py.commands import COMMANDS, command_parser
-from nutch2py.commands.completion import SHELLS, script, words_of
+from nutch2py.commands.completion import SHELLS, completion_options, completion_script
 from nutch2py.version import __version__
 
 SUMMARIES = {name: command.summary for name, command in COMMANDS.items()}
@@ -20,7 +20,7 @@ SUMMARIES = {name: command.summary for name, command in COMMANDS.items()}
 def offered(tmp_path: Path, *words: str) -> list[str]:
     """Return what bash offers for the last of some words."""
     file = tmp_path / "completion"
-    file.write_text(script("bash", SUMMARIES, command_parser))
+    file.write_text(completion_script("bash", SUMMARIES, command_parser))
     quoted = " ".join(f"'{word}'" for word in ("nutch2py", *words))
     ask = f'source {file}; COMP_WORDS=({quoted}); COMP_CWORD={len(words)}; _nutch2py; echo "${{COMPREPLY[@]}}"'
     done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True, cwd=tmp_path)
@@ -28,18 +28,18 @@ def offered(tmp_path: Path, *words: str) -> list[str]:
     return done.stdout.split()
 
 
-def test_commands_are_offered(tmp_path: Path) -> None:
+def test_commands_are_completed(tmp_path: Path) -> None:
     assert set(offered(tmp_path, "")) == {*COMMANDS, "--help", "--version"}
     assert offered(tmp_path, "inj") == ["inject"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_options_of_a_command_are_offered(tmp_path: Path, name: str) -> None:
-    expected = {spelling for option in words_of(command_parser(name)) for spelling in option.spellings}
+def test_options_of_command_are_completed(tmp_path: Path, name: str) -> None:
+    expected = {spelling for option in completion_options(command_parser(name)) for spelling in option.spellings}
     assert set(offered(tmp_path, name, "-")) == expected
 
 
-def test_values_and_files_are_offered(tmp_path: Path) -> None:
+def test_option_values_and_files_are_completed(tmp_path: Path) -> None:
     assert offered(tmp_path, "crawl", "-stay", "") == ["host", "domain", "path", "anywhere"]
     assert offered(tmp_path, "domainstats", "d") == ["domain"]
     (tmp_path / "seeds.txt").write_text("")
@@ -49,7 +49,7 @@ def test_values_and_files_are_offered(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_shells_take_their_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_completion_script_is_printed_for_each_shell(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0
     text = capsys.readouterr().out
     assert all(name in text for name in COMMANDS)
@@ -57,7 +57,7 @@ def test_shells_take_their_script(shell: str, capsys: pytest.CaptureFixture[str]
         subprocess.run([program, "-n"], input=text, text=True, check=True)
 
 
-def test_versions_of_parts(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_lists_components(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["version", "-json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["nutch2py"] == __version__
@@ -67,7 +67,7 @@ def test_versions_of_parts(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_every_command_takes_the_common_options(name: str) -> None:
-    known = {spelling for word in words_of(command_parser(name)) for spelling in word.spellings}
+def test_every_command_accepts_common_options(name: str) -> None:
+    known = {spelling for word in completion_options(command_parser(name)) for spelling in word.spellings}
     common = {"-v", "--verbose", "-q", "--quiet", "--log-file", "--log-format", "--debug", "--conf", "-D", "-crawlId"}
     assert common <= known

@@ -21,7 +21,7 @@ from nutch2py.errors import (
     UnknownBatchError,
     UsageError,
 )
-from nutch2py.record import FieldNotReadError
+from nutch2py.records.record import FieldNotReadError
 from nutch2py.url.keys import reverse_url
 from tests.jobs.crawl import properties, seeds, site
 
@@ -36,7 +36,9 @@ def site_url() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
-def test_a_whole_crawl(tmp_path: Path, site_url: str, runner: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_crawl_api_runs_every_job(
+    tmp_path: Path, site_url: str, runner: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     lines: list[str] = []
     warnings: list[str] = []
     progress: list[Progress] = []
@@ -102,14 +104,14 @@ def crawl(crawled: Path) -> Iterator[Crawl]:
         yield opened
 
 
-def test_pages_come_in_the_order_of_their_keys(crawl: Crawl, site_url: str) -> None:
+def test_pages_are_ordered_by_key(crawl: Crawl, site_url: str) -> None:
     urls = [url for url, _ in crawl.pages(fields={WebPage.status})]
     assert len(urls) == 38
     assert urls == sorted(urls, key=reverse_url)
     assert set(seeds(site_url)) < set(urls)
 
 
-def test_pages_of_a_range_and_of_a_host(crawl: Crawl, site_url: str) -> None:
+def test_pages_filters_by_range_and_host(crawl: Crawl, site_url: str) -> None:
     start, stop = reverse_url(f"{site_url}/3"), reverse_url(f"{site_url}/33")
     found = [url.rpartition("/")[2] for url, _ in crawl.pages(start=start, stop=stop)]
     assert found[:2] == ["3", "30"]
@@ -120,7 +122,7 @@ def test_pages_of_a_range_and_of_a_host(crawl: Crawl, site_url: str) -> None:
         crawl.pages(host="127.0.0.1", start=start)
 
 
-def test_pages_with_a_mark(crawl: Crawl) -> None:
+def test_pages_filters_by_mark(crawl: Crawl) -> None:
     marked = list(crawl.pages(mark=Mark.GENERATE, fields={WebPage.markers}))
     assert len(marked) == 18
     assert {page.markers[Mark.GENERATE] for _, page in marked} == {"second"}
@@ -132,7 +134,7 @@ def test_pages_with_a_mark(crawl: Crawl) -> None:
         crawl.pages(mark="x")  # type: ignore[arg-type]
 
 
-def test_only_fields_that_were_named_are_there(crawl: Crawl, site_url: str) -> None:
+def test_unread_field_raises_field_not_read_error(crawl: Crawl, site_url: str) -> None:
     _, page = next(crawl.pages(fields=[WebPage.status]))
     assert page.status == CrawlStatus.FETCHED
     for row in (page, crawl.page(f"{site_url}/0", fields=[WebPage.status])):
@@ -147,7 +149,7 @@ def test_only_fields_that_were_named_are_there(crawl: Crawl, site_url: str) -> N
         dict(host.inlinks)
 
 
-def test_one_page_and_one_host(crawl: Crawl, site_url: str) -> None:
+def test_get_returns_one_page_and_one_host(crawl: Crawl, site_url: str) -> None:
     assert crawl.page(f"{site_url}/none") is None
     with pytest.raises(InputError, match="no-url is not a URL"):
         crawl.page("no-url")
@@ -159,7 +161,7 @@ def test_one_page_and_one_host(crawl: Crawl, site_url: str) -> None:
     assert list(crawl.hosts(start="127.0.0.2")) == list(crawl.hosts(stop="0")) == []
 
 
-def test_stats_batches_and_search(crawl: Crawl, site_url: str) -> None:
+def test_stats_batches_and_search_return_results(crawl: Crawl, site_url: str) -> None:
     stats = crawl.stats(by_host=True)
     assert stats.status[CrawlStatus.FETCHED] == stats.hosts[CrawlStatus.FETCHED, "127.0.0.1"] == 16
     assert stats.parse == {"success/ok": 16}
@@ -170,7 +172,7 @@ def test_stats_batches_and_search(crawl: Crawl, site_url: str) -> None:
     assert crawl.search("nowhere").hits == []
 
 
-def test_search_sees_what_was_indexed_since(tmp_path: Path, site_url: str) -> None:
+def test_search_sees_documents_indexed_later(tmp_path: Path, site_url: str) -> None:
     with Crawl(f"embedded:{tmp_path}", properties()) as crawl:
         for number, total in ((0, 1), (6, 2)):
             crawl.inject([f"{site_url}/{number}"])
@@ -221,7 +223,7 @@ READING: dict[str, Callable[[Crawl], Any]] = {
     "batches": lambda crawl: crawl.batches(),
     "jobs": lambda crawl: crawl.jobs(),
     "job": lambda crawl: crawl.job("none"),
-    "figures": lambda crawl: crawl.figures(),
+    "figures": lambda crawl: crawl.table_stats(),
     "overview": lambda crawl: crawl.overview(),
 }
 MAKING = {"inject", "freegen", "import_", "hostinject"}
@@ -233,12 +235,12 @@ def public(described: type) -> set[str]:
     return {name for name in dir(described) if not name.startswith("_") and callable(getattr(described, name))}
 
 
-def test_every_method_is_tried_on_a_crawl_that_is_not_there() -> None:
+def test_every_method_is_tested_on_missing_crawl() -> None:
     assert READING.keys() | MAKING | ELSEWHERE == public(Crawl)
 
 
 @pytest.mark.parametrize("method", READING)
-def test_a_crawl_that_is_not_there_is_refused_and_not_made(
+def test_missing_crawl_is_rejected_and_not_created(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -247,7 +249,7 @@ def test_a_crawl_that_is_not_there_is_refused_and_not_made(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_errors_say_what_is_wrong(crawl: Crawl, tmp_path: Path) -> None:
+def test_api_errors_describe_the_problem(crawl: Crawl, tmp_path: Path) -> None:
     for job in (crawl.fetch, crawl.parse, crawl.updatedb, crawl.index):
         with pytest.raises(UnknownBatchError, match="there is no batch none"):
             job("none")
@@ -268,7 +270,7 @@ def test_errors_say_what_is_wrong(crawl: Crawl, tmp_path: Path) -> None:
     assert all(issubclass(kind, NutchError) for kind in (StoreError, InputError, UnknownBatchError))
 
 
-def test_an_error_of_a_task_is_raised_as_it_was(tmp_path: Path) -> None:
+def test_task_error_is_raised_unchanged(tmp_path: Path) -> None:
     with Crawl(f"embedded:{tmp_path}", {**properties(), "fetcher.queue.mode": "byMood"}) as crawl:
         crawl.inject(["http://127.0.0.1:9/"])
         batch = crawl.generate().batch_id
@@ -278,9 +280,7 @@ def test_an_error_of_a_task_is_raised_as_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("runner", ["inline", "local"])
-def test_a_program_without_standard_streams_runs_jobs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runner: str
-) -> None:
+def test_jobs_run_without_standard_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runner: str) -> None:
     """As a service has none, or a program with windows."""
     for name in ("stdin", "stdout", "stderr"):
         monkeypatch.setattr(sys, name, None)
@@ -289,13 +289,13 @@ def test_a_program_without_standard_streams_runs_jobs(
         assert crawl.stats().total == 1
 
 
-def test_the_order_of_dedup_may_be_one_text(crawl: Crawl) -> None:
+def test_dedup_order_accepts_comma_separated_text(crawl: Crawl) -> None:
     crawl.dedup(order="score,fetchTime,urlLength")
     with pytest.raises(ConfigurationError, match="'score': it must contain"):
         crawl.dedup(order="score")
 
 
-def test_the_configuration_is_a_copy(tmp_path: Path) -> None:
+def test_crawl_copies_its_configuration(tmp_path: Path) -> None:
     conf = Configuration.load(overrides={"storage.data.store": f"embedded:{tmp_path}"})
     crawl = Crawl(conf, {"fetcher.parse": True, "fetcher.server.delay": 0.5}, crawl_id="c")
     given = [crawl.conf.get(name) for name in ("storage.crawl.id", "fetcher.parse", "fetcher.server.delay")]
@@ -305,23 +305,23 @@ def test_the_configuration_is_a_copy(tmp_path: Path) -> None:
 
 PRINTERS = {
     "cli.py",
-    "commands/checking.py",
-    "commands/indexing.py",
-    "commands/looking.py",
-    "commands/serving.py",
-    "commands/watching.py",
-    "commands/whole.py",
-    "jobs/checkers.py",
-    "jobs/package.py",
-    "mapreduce/progress.py",
+    "commands/checker_commands.py",
+    "commands/index_commands.py",
+    "commands/setup_commands.py",
+    "commands/server_commands.py",
+    "commands/report_command.py",
+    "commands/crawl_command.py",
+    "jobs/tools/page_checkers.py",
+    "jobs/tools/cluster_package.py",
+    "mapreduce/task_progress.py",
     "reporting.py",
-    "search/evaluation.py",
-    "server/serve.py",
+    "search/evaluation/evaluator.py",
+    "server/http_server.py",
 }
 """Modules that print: commands, what only commands call, and what asks first whether somebody takes it."""
 
 
-def test_no_other_module_prints() -> None:
+def test_only_listed_modules_print() -> None:
     package = Path(nutch2py.__file__).parent
     printing = set()
     for path in package.rglob("*.py"):
@@ -331,7 +331,7 @@ def test_no_other_module_prints() -> None:
     assert printing == PRINTERS
 
 
-def test_every_name_of_the_package_is_there() -> None:
+def test_every_public_name_is_importable() -> None:
     assert set(nutch2py.__all__) <= set(dir(nutch2py))
     assert all(getattr(nutch2py, name) is not None for name in nutch2py.__all__)
     with pytest.raises(AttributeError, match="no attribute 'none'"):

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from nutch2py import Configuration, Crawl, Progress
-from nutch2py.table.embedded import files
+from nutch2py.table.embedded.storage import table_files
 from tests.jobs.crawl import properties, seeds, site
 
 RUNNERS = ("inline", "local")
@@ -29,7 +29,7 @@ def site_url() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
-def test_relative_paths_mean_what_they_mean_to_the_program(
+def test_relative_paths_resolve_against_current_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site_url: str, runner: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -48,20 +48,20 @@ def test_relative_paths_mean_what_they_mean_to_the_program(
     assert [path.name for path in tmp_path.iterdir()] == ["relative"]
 
 
-def test_a_crawl_closes_what_it_and_its_jobs_opened(tmp_path: Path, site_url: str) -> None:
+def test_close_releases_everything_jobs_opened(tmp_path: Path, site_url: str) -> None:
     with Crawl(f"embedded:{tmp_path}", properties()) as crawl:
         crawl.inject(seeds(site_url))
         batch = crawl.generate().batch_id
         crawl.fetch(batch)
         assert crawl.page(f"{site_url}/0") is not None
-        assert [path for path in files._open if path.startswith(str(tmp_path))]
+        assert [path for path in table_files._open_tables if path.startswith(str(tmp_path))]
     gc.collect()  # some of what a job made refers to itself
-    assert [path for path in files._open if path.startswith(str(tmp_path))] == []
+    assert [path for path in table_files._open_tables if path.startswith(str(tmp_path))] == []
     assert crawl.page(f"{site_url}/0") is not None  # it can be used again
     crawl.close()
 
 
-def test_a_job_leaves_the_process_as_it_was(tmp_path: Path, site_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_job_restores_process_state(tmp_path: Path, site_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def state() -> list[Any]:
         handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)]
         streams = [sys.stdin, sys.stdout, sys.stderr]
@@ -79,7 +79,7 @@ def test_a_job_leaves_the_process_as_it_was(tmp_path: Path, site_url: str, monke
     assert all(each == before[:3] for each in during)
 
 
-def test_a_program_that_handles_sigterm_goes_on_handling_it(tmp_path: Path) -> None:
+def test_sigterm_handler_of_program_is_kept(tmp_path: Path) -> None:
     got: list[int] = []
 
     def handle(number: int, _: FrameType | None) -> None:
@@ -108,7 +108,7 @@ class Refused(Exception):
 
 @pytest.mark.parametrize("callback", ["on_line", "on_progress", "on_warning"])
 @pytest.mark.parametrize("runner", RUNNERS)
-def test_what_a_callback_raises_is_raised(
+def test_callback_exception_is_raised(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], callback: str, runner: str
 ) -> None:
     def refuse(_: object) -> None:
@@ -123,7 +123,7 @@ def test_what_a_callback_raises_is_raised(
     assert capfd.readouterr() == ("", "")
 
 
-def test_two_threads_have_their_own_callbacks(tmp_path: Path, site_url: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_threads_have_separate_callbacks(tmp_path: Path, site_url: str, capfd: pytest.CaptureFixture[str]) -> None:
     said: dict[str, list[str]] = {"one": [], "two": []}
     titles: dict[str, set[str]] = {"one": set(), "two": set()}
     found: dict[str, int] = {}
@@ -157,7 +157,7 @@ def test_two_threads_have_their_own_callbacks(tmp_path: Path, site_url: str, cap
         assert not [title for title in titles[name] if other in title]
 
 
-def test_jobs_run_beside_an_event_loop(tmp_path: Path, site_url: str) -> None:
+def test_jobs_run_next_to_event_loop(tmp_path: Path, site_url: str) -> None:
     async def main() -> int:
         crawl = Crawl(f"embedded:{tmp_path}", properties())
         await asyncio.to_thread(crawl.inject, seeds(site_url))

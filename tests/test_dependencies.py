@@ -12,17 +12,18 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
-from nutch2py.backends.solr_client import addresses
-from nutch2py.browser.pool import require_playwright
-from nutch2py.conf import Configuration
+from nutch2py.backends.servers.solr_client import resolve_solr_addresses
+from nutch2py.browser.browser_pool import require_playwright
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.mapreduce import package_archive, spark
-from nutch2py.parser import main_text
-from nutch2py.parser.formats.ole import OleParser
+from nutch2py.mapreduce.runners import spark_runner
+from nutch2py.mapreduce.runners.hadoop import package_archive
+from nutch2py.parser.formats.office.ole import OleParser
 from nutch2py.parser.formats.pdf import PdfParser
-from tests.imports import ROOT, canonical, distribution_of, distributions, imported, paths, trees
+from nutch2py.parser.html import main_text
+from tests.import_graph import ROOT, canonical, distribution_of, distributions, imported, paths, trees
 from tests.parser.formats import samples
-from tests.parser.formats.test_default_password import standard
+from tests.parser.formats.test_ooxml_decryption import standard
 from tests.parser.pages import fetched
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -51,23 +52,23 @@ EXTRAS = declared(*(text for texts in PROJECT["project"]["optional-dependencies"
 TESTS = declared(*PROJECT["dependency-groups"]["test"], *PROJECT["dependency-groups"]["fuzz"])
 
 
-def test_what_is_imported_is_declared() -> None:
+def test_imports_of_package_are_declared() -> None:
     missing = {name: sorted(by) for name, by in distributions("nutch2py").items() if name not in REQUIRED | EXTRAS}
     assert missing == {}
 
 
-def test_what_is_declared_is_imported() -> None:
+def test_declared_dependencies_are_imported() -> None:
     used = distributions("nutch2py").keys()
     assert sorted((REQUIRED | EXTRAS) - used - RUN_NOT_IMPORTED.keys()) == []
 
 
-def test_what_tests_and_measurements_import_is_declared_for_them() -> None:
+def test_imports_of_tests_and_bench_are_declared() -> None:
     found = distributions("tests", "bench")
     assert sorted(found.keys() - REQUIRED - EXTRAS - TESTS) == []
     assert sorted(TESTS - found.keys() - RUN_NOT_IMPORTED.keys()) == []
 
 
-def test_no_package_is_excused_that_is_imported_or_gone() -> None:
+def test_run_not_imported_list_has_no_stale_entry() -> None:
     used = distributions("nutch2py", "tests", "bench").keys()
     assert [name for name in RUN_NOT_IMPORTED if name in used or name not in REQUIRED | EXTRAS | TESTS] == []
 
@@ -85,7 +86,7 @@ def outside_functions(tree: ast.Module) -> Iterator[ast.stmt]:
 
 
 def _spark(_: Configuration) -> None:
-    spark._spark_submit()
+    spark_runner._find_spark_submit()
 
 
 def _pdf(conf: Configuration) -> None:
@@ -101,8 +102,8 @@ def _workbook(conf: Configuration) -> None:
 
 
 def _main_text(_: Configuration) -> None:
-    main_text._extract.cache_clear()
-    main_text.require_main_text("parser.html.main.text")
+    main_text._load_extractor.cache_clear()
+    main_text.require_trafilatura("parser.html.main.text")
 
 
 WITHOUT: dict[str, tuple[Callable[[Configuration], object], str]] = {
@@ -115,7 +116,7 @@ WITHOUT: dict[str, tuple[Callable[[Configuration], object], str]] = {
         r"protocol-browser needs the package playwright: pip install 'nutch2py\[browser\]'",
     ),
     "kazoo": (
-        lambda conf: addresses(conf, "", "cloud", "nutch"),
+        lambda conf: resolve_solr_addresses(conf, "", "cloud", "nutch"),
         r"solr\.zookeeper\.hosts needs the package kazoo: install nutch2py\[cloud\]",
     ),
 }
@@ -123,7 +124,7 @@ WITHOUT: dict[str, tuple[Callable[[Configuration], object], str]] = {
 
 
 @pytest.mark.parametrize("module", WITHOUT)
-def test_the_absence_of_an_extra_is_told(module: str, conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_extra_error_names_the_extra(module: str, conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(sys.modules):
         if name.partition(".")[0] == module:
             monkeypatch.delitem(sys.modules, name)
@@ -135,7 +136,7 @@ def test_the_absence_of_an_extra_is_told(module: str, conf: Configuration, monke
         use(conf)
 
 
-def test_every_extra_is_optional() -> None:
+def test_extras_are_not_imported_at_module_level() -> None:
     assert {distribution_of(module) for module in WITHOUT} == EXTRAS - {"setuptools"}
     at_once = {
         (name, of)
@@ -148,7 +149,7 @@ def test_every_extra_is_optional() -> None:
     assert at_once == set()
 
 
-def test_mypy_is_told_of_no_package_that_is_not_imported() -> None:
+def test_mypy_overrides_name_only_imported_packages() -> None:
     (override,) = PROJECT["tool"]["mypy"]["overrides"]
     tops = {module.partition(".")[0] for tree in trees("nutch2py").values() for module in imported(tree)}
     assert [name for name in override["module"] if name.removesuffix(".*") not in tops] == []
@@ -177,11 +178,11 @@ def modules_of_tasks() -> set[str]:
     return seen
 
 
-def test_what_travels_to_the_nodes_is_what_tasks_import() -> None:
+def test_package_archive_contains_imports_of_tasks() -> None:
     known = trees("nutch2py")
     tasks = {of for name in modules_of_tasks() for module in imported(known[name]) if (of := distribution_of(module))}
-    travelling = {canonical(name) for name in package_archive._libraries()}
-    assert sorted(tasks - travelling - package_archive.OF_THE_NODE) == []
+    travelling = {canonical(name) for name in package_archive._required_libraries()}
+    assert sorted(tasks - travelling - package_archive.NODE_LIBRARIES) == []
     requirements = {name: [Requirement(text) for text in distribution(name).requires or ()] for name in travelling}
     extras = {
         (canonical(one.name), extra) for wanted in requirements.values() for one in wanted for extra in one.extras
@@ -202,7 +203,7 @@ def _holds(requirement: Requirement, extras: list[str]) -> bool:
     return marker is None or any(marker.evaluate({"extra": extra}) for extra in extras)
 
 
-def test_mrjob_is_imported_where_it_finds_what_python_has_dropped() -> None:
+def test_mrjob_is_imported_only_within_mrjob_importable() -> None:
     """Elsewhere it is found only as long as another module was there first, and never without ``pipes``."""
     bare = []
     for name, tree in trees("nutch2py").items():

@@ -18,8 +18,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from nutch2py.cli import commands
-from nutch2py.ranges import RANGES
+from nutch2py.cli import all_command_parsers
+from nutch2py.conf.property_ranges import PROPERTY_RANGES
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -72,7 +72,7 @@ def script(name: str) -> ModuleType:
     return module
 
 
-def test_every_property_that_the_code_reads_has_its_default_in_nutch_default_xml() -> None:
+def test_every_property_read_by_code_has_a_default() -> None:
     # parameters of index writers have names without a point
     named = [access for access in ACCESSES if "." in access.name or access.getter.startswith("set")]
     assert len(named) > 50
@@ -80,7 +80,7 @@ def test_every_property_that_the_code_reads_has_its_default_in_nutch_default_xml
     assert not missing
 
 
-def test_fallbacks_in_the_code_are_the_defaults_of_nutch_default_xml() -> None:
+def test_fallbacks_in_code_equal_defaults() -> None:
     different = []
     for access in READ:
         default = DEFAULTS.get(access.name, "").strip()
@@ -101,13 +101,13 @@ def test_fallbacks_in_the_code_are_the_defaults_of_nutch_default_xml() -> None:
     assert not different
 
 
-def test_every_default_of_nutch_default_xml_has_a_name_of_its_own_and_a_description() -> None:
+def test_every_default_has_unique_name_and_description() -> None:
     elements = list(ET.parse(ROOT / "conf" / "nutch-default.xml").iter("property"))
     assert len(elements) == len(DEFAULTS)
     assert not [e.findtext("name") for e in elements if not (e.findtext("description") or "").strip()]
 
 
-def test_pages_made_of_the_code_are_up_to_date() -> None:
+def test_generated_pages_are_up_to_date() -> None:
     stale = [
         path.name
         for path, text in script("docs").pages().items()
@@ -116,17 +116,17 @@ def test_pages_made_of_the_code_are_up_to_date() -> None:
     assert not stale, f"{', '.join(stale)}: run scripts/docs"
 
 
-def test_every_property_is_in_the_reference() -> None:
+def test_configuration_reference_lists_every_property() -> None:
     text = (DOCS / "configuration.md").read_text(encoding="utf-8")
     assert not [name for name in DEFAULTS if f"| `{name}` |" not in text]
 
 
-def test_every_command_and_option_is_in_the_reference() -> None:
+def test_command_reference_lists_every_command_and_option() -> None:
     text = (DOCS / "commands.md").read_text(encoding="utf-8")
     sections = {part.partition("\n")[0]: part for part in text.split("\n## ")}
     everywhere = sections.pop("Options of every command")
     missing = []
-    for name, parser in commands().items():
+    for name, parser in all_command_parsers().items():
         section = sections.get(name, "") + everywhere
         for action in parser._actions:
             missing += [
@@ -139,18 +139,18 @@ def test_every_command_and_option_is_in_the_reference() -> None:
     assert not missing
 
 
-@pytest.mark.parametrize("name", sorted(commands()))
-def test_every_command_has_a_text_on_one_of_the_jobs_pages(name: str) -> None:
+@pytest.mark.parametrize("name", sorted(all_command_parsers()))
+def test_jobs_pages_describe_every_command(name: str) -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in (DOCS / "jobs").glob("*.md"))
     assert re.search(rf"nutch2py {name}\b", text)
 
 
-def test_what_the_pages_show_of_a_command_is_what_it_takes() -> None:
+def test_command_examples_on_pages_use_existing_options() -> None:
     wrong = []
     for page in PAGES:
         for block in re.findall(r"```\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
             for line in re.findall(r"^nutch2py (\S+)(.*)$", block, re.MULTILINE):
-                parser = commands().get(line[0])
+                parser = all_command_parsers().get(line[0])
                 known = set(parser._option_string_actions) if parser else set()
                 options = re.findall(r"(?<![\w<-])--?[A-Za-z][\w-]*", line[1])
                 wrong += [f"{page.name}: {line[0]} {option}" for option in options if option not in known]
@@ -158,17 +158,17 @@ def test_what_the_pages_show_of_a_command_is_what_it_takes() -> None:
     assert not wrong
 
 
-def test_the_page_for_man_names_all_and_is_well_formed() -> None:
+def test_man_page_is_complete_and_well_formed() -> None:
     path = DOCS / "nutch2py.1"
     text = path.read_text(encoding="utf-8").replace("\\-", "-")
-    assert {f".SS {name}" for name in commands()} <= {*text.splitlines()}
+    assert {f".SS {name}" for name in all_command_parsers()} <= {*text.splitlines()}
     assert text.index(".SH EXIT STATUS") < text.index("\\fB255\\fR") < text.index(".SH FILES")
     if shutil.which("groff"):
         done = subprocess.run(["groff", "-man", "-ww", "-z", path], capture_output=True, text=True, check=True)
         assert done.stderr == ""
 
 
-def test_every_extension_point_and_built_in_plugin_is_documented() -> None:
+def test_plugin_pages_list_every_extension_point_and_plugin() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     index = (DOCS / "plugins" / "index.md").read_text(encoding="utf-8")
     missing = []
@@ -181,7 +181,7 @@ def test_every_extension_point_and_built_in_plugin_is_documented() -> None:
     assert not missing
 
 
-def test_every_property_that_a_page_names_exists() -> None:
+def test_properties_named_on_pages_exist() -> None:
     prefixes = {name.partition(".")[0] for name in DEFAULTS} - {"headings"}
     named = [
         (page.name, name)
@@ -194,13 +194,13 @@ def test_every_property_that_a_page_names_exists() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_between_pages_lead_somewhere(page: Path) -> None:
+def test_links_between_pages_resolve(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     broken = [target for target in targets if "://" not in target and not (page.parent / target).exists()]
     assert not broken
 
 
-def test_every_page_can_be_reached_from_the_readme() -> None:
+def test_every_page_is_reachable_from_readme() -> None:
     reached: set[Path] = set()
     waiting = [ROOT / "README.md"]
     while waiting:
@@ -213,9 +213,9 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
     assert not [str(page.relative_to(ROOT)) for page in PAGES if page not in reached]
 
 
-def test_every_default_that_is_a_number_has_a_range() -> None:
-    """A new property is refused when it is out of it: add it to nutch2py/ranges.py (test_ranges.py has the rest)."""
+def test_every_numeric_default_has_a_range() -> None:
+    """A new property is refused when it is out of it: add it to nutch2py/conf/property_ranges.py (test_property_ranges.py has the rest)."""
     number = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?[fF]?")
     root = ET.parse(ROOT / "conf" / "nutch-default.xml").getroot()
     values = {each.findtext("name") or "": (each.findtext("value") or "").strip() for each in root.iter("property")}
-    assert [name for name, value in values.items() if number.fullmatch(value) and name not in RANGES] == []
+    assert [name for name, value in values.items() if number.fullmatch(value) and name not in PROPERTY_RANGES] == []

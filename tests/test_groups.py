@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from tests.groups import GROUPS, LONG, group_of
-from tests.imports import ROOT
+from tests.import_graph import ROOT
 from tests.services import needs_spark
 
 SERVERS = {
@@ -27,7 +27,7 @@ def servers(item: pytest.Item) -> list[str]:
     return [group for fixture, group in SERVERS.items() if fixture in used] + spark
 
 
-def test_who_uses_a_server_is_in_its_group(request: pytest.FixtureRequest) -> None:
+def test_test_using_server_is_in_group_of_server(request: pytest.FixtureRequest) -> None:
     """With several servers, in the group of the first; a worker starts its own of the others."""
     wrong = {
         (item.nodeid.partition("::")[0], used[0])
@@ -37,7 +37,7 @@ def test_who_uses_a_server_is_in_its_group(request: pytest.FixtureRequest) -> No
     assert wrong == set()
 
 
-def test_a_parameter_that_starts_a_server_is_marked(request: pytest.FixtureRequest) -> None:
+def test_parameter_starting_server_is_marked(request: pytest.FixtureRequest) -> None:
     for item in request.session.items:
         parameters = getattr(getattr(item, "callspec", None), "params", {})
         for name in ("either", "indexed"):
@@ -45,7 +45,7 @@ def test_a_parameter_that_starts_a_server_is_marked(request: pytest.FixtureReque
                 assert servers(item) == (["solr"] if parameters[name] in ("solr", "elastic") else []), item.nodeid
 
 
-def test_modules_of_groups_are_there_and_in_one() -> None:
+def test_group_modules_exist_and_are_in_one_group() -> None:
     modules = Counter(module for found in GROUPS.values() for module in found)
     assert [module for module in modules if not (ROOT / "tests" / f"{module}.py").is_file()] == []
     assert set(modules.values()) == {1}
@@ -53,7 +53,7 @@ def test_modules_of_groups_are_there_and_in_one() -> None:
     assert group_of("tests/test_conf.py::test_x") == "tests/test_conf.py"
 
 
-def test_what_is_long_is_there() -> None:
+def test_long_test_ids_exist() -> None:
     """A name in the list that no test has would leave out nothing, and a new one would not be run at all."""
     modules = sorted({f"tests/{name.partition('::')[0]}" for name in LONG})
     command = [

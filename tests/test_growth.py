@@ -12,41 +12,41 @@ from tests.growth import assert_linear, patterns_of, repeated, repetitions
 SHAPES = {"a": repeated("a"), "ab!": repeated("ab", tail="!")}
 
 
-def test_linear_work_passes() -> None:
+def test_assert_linear_linear_work_passes() -> None:
     assert_linear(lambda text: text.replace("a", "b"), SHAPES)
     assert_linear(sorted, SHAPES)
 
 
-def test_an_error_of_the_input_is_an_answer() -> None:
+def test_assert_linear_value_error_is_accepted() -> None:
     def refuse(text: str) -> None:
         raise ValueError(text)
 
     assert_linear(refuse, SHAPES)
 
 
-def test_any_other_error_goes_through() -> None:
+def test_assert_linear_other_error_is_raised() -> None:
     with pytest.raises(IndexError):
         assert_linear(lambda text: text[len(text)], SHAPES)
 
 
-def test_quadratic_work_is_found_and_its_shape_named() -> None:
+def test_assert_linear_quadratic_work_fails_and_names_shape() -> None:
     pattern = re.compile("a+b")
     with pytest.raises(AssertionError, match=r"grows faster than its input: aaa$"):
         assert_linear(pattern.search, {"ccc": repeated("c"), "aaa": repeated("a")}, 8192)
 
 
-def test_exponential_work_is_found_before_it_hangs() -> None:
+def test_assert_linear_exponential_work_fails_before_hanging() -> None:
     with pytest.raises(AssertionError, match=r"leaps at .* characters: aaa!"):
         assert_linear(re.compile("(?:a|aa)+$").search, {"aaa!": repeated("a", tail="!")})
 
 
-def test_shapes_have_the_length_asked_for() -> None:
+def test_shapes_have_requested_length() -> None:
     shapes = repetitions(["ab"], ["", "http://"], ["!"])
     assert shapes["'http://' + 'ab' * n + '!'"](20) == "http://abababababab!"
     assert all(abs(len(shape(1000)) - 1000) < 2 for shape in shapes.values())
 
 
-def test_patterns_are_found_by_module_and_name() -> None:
+def test_patterns_are_keyed_by_module_and_name() -> None:
     found = patterns_of(nutch2py.url)
     assert found["javaurl:_PORT"].fullmatch("80")
     assert all(isinstance(pattern, re.Pattern) for pattern in found.values())

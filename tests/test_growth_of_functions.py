@@ -17,27 +17,27 @@ from typing import Any
 
 import pytest
 
-from nutch2py.backends.analysis import Analyzer
-from nutch2py.conf import Configuration
-from nutch2py.fetcher.answer import Answer, header_fields
-from nutch2py.fetcher.body import Body
-from nutch2py.fetcher.ftp import ftp_listing
-from nutch2py.fetcher.headers import canonical_headers
-from nutch2py.fetcher.queues import FetchItem
-from nutch2py.fetcher.warc import WarcFiles
-from nutch2py.jobs.seeds import parse_seed_line
-from nutch2py.parser import html_limits, outlinks
-from nutch2py.parser.html import HtmlParser
-from nutch2py.parser.javascript import JSParseFilter
-from nutch2py.parser.main_text import main_text, markdown
-from nutch2py.parser.mime import content_type
-from nutch2py.parser.robots_tag import robots_directives
-from nutch2py.parser.text import TextParser
-from nutch2py.schedule.http_date import parse_http_date
-from nutch2py.search.query_language import parse_query
-from nutch2py.search.snippet import make_snippet
-from nutch2py.table.dump import parse_line
-from nutch2py.webpage import WebPage
+from nutch2py.backends.analysis.analyzer import Analyzer
+from nutch2py.conf.configuration import Configuration
+from nutch2py.fetcher.output.warc import WarcFileWriter
+from nutch2py.fetcher.protocols.body_decoder import BodyDecoder
+from nutch2py.fetcher.protocols.fetch_response import FetchResponse, parse_header_lines
+from nutch2py.fetcher.protocols.ftp_listing import render_ftp_listing
+from nutch2py.fetcher.protocols.header_names import canonical_headers
+from nutch2py.fetcher.queues.fetch_queues import FetchItem
+from nutch2py.jobs.inject.seeds import parse_seed_line
+from nutch2py.parser.formats.javascript import JSParseFilter
+from nutch2py.parser.formats.text import TextParser
+from nutch2py.parser.html import html_limits, outlinks
+from nutch2py.parser.html.html_parser import HtmlParser
+from nutch2py.parser.html.main_text import extract_main_text, extract_markdown
+from nutch2py.parser.mime.mime_types import detect_content_type
+from nutch2py.parser.robots_tag import read_robots_directives
+from nutch2py.records.webpage import WebPage
+from nutch2py.search.query.query_language import parse_query
+from nutch2py.search.results.snippet import make_snippet
+from nutch2py.support.http_date import parse_http_date
+from nutch2py.table.dump import decode_row
 from tests.fuzz.targets import TARGETS
 from tests.growth import Shape, assert_linear, repeated, repetitions
 from tests.indexer.pages import doc, page
@@ -74,28 +74,28 @@ def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a limit bounds is bounded, so a small one shows the rest."""
     for size in ("_SHORT", "_MANY_TAGS"):
         monkeypatch.setattr(html_limits, size, 0)
-    monkeypatch.setattr(outlinks, "_MOST_ANCHORS", 1000)
+    monkeypatch.setattr(outlinks, "_MAX_ANCHOR_CHARS", 1000)
 
 
 @pytest.mark.usefixtures("small_bounds")
 @pytest.mark.parametrize("kind", [HtmlParser, TextParser, JSParseFilter])
-def test_a_page(kind: type) -> None:
+def test_html_parser_time_is_linear(kind: type) -> None:
     assert_linear(parser_of(kind), repetitions(MARKUP, ["", "<body><p>"], [""]), 8192)
 
 
 @pytest.mark.usefixtures("small_bounds")
-def test_the_main_text_of_a_page() -> None:
+def test_main_text_time_is_linear() -> None:
     read = parser_of(HtmlParser, **{"parser.html.main.text": "true"})
     assert_linear(read, repetitions(MARKUP, ["<body><main><p>"], [""]), 4096)
 
 
-def test_marks_and_elements_in_the_main_text_take_no_more_than_their_text() -> None:
+def test_main_text_of_marks_and_elements_uses_bounded_memory() -> None:
     head = f"<body><article><p>{'A sentence with several words in it. ' * 10}</p><p>"
     shapes = {name: repeated(f"<{name}>x</{name}> ", head) for name in ("em", "span", "b class=a", "i><u")}
-    assert_linear(main_text, shapes, 65_536)
-    assert main_text(head + "<em>x</em> y<br>" * 2000 + "<b>last</b>").split("\n")[-1].strip().endswith("last")
-    assert main_text(head + "<br>x" * 14_000).count("x") == 14_000
-    assert main_text(head + "<br>x" * 31_000) == ""  # the whole text is there all the same
+    assert_linear(extract_main_text, shapes, 65_536)
+    assert extract_main_text(head + "<em>x</em> y<br>" * 2000 + "<b>last</b>").split("\n")[-1].strip().endswith("last")
+    assert extract_main_text(head + "<br>x" * 14_000).count("x") == 14_000
+    assert extract_main_text(head + "<br>x" * 31_000) == ""  # the whole text is there all the same
 
 
 def _table(piece: str, head: str = "") -> Callable[[int], str]:
@@ -113,7 +113,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_tables_in_the_main_text_take_no_more_than_their_text(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_main_text_of_tables_uses_bounded_memory(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are filled up to the widest, and spans become cells: a page of 200 KB took a minute, and gigabytes."""
     made = 0
 
@@ -125,14 +125,14 @@ def test_tables_in_the_main_text_take_no_more_than_their_text(table: str, monkey
     extractor = importlib.import_module("trafilatura.main_extractor")
     cell = extractor.define_cell_type
     monkeypatch.setattr(extractor, "define_cell_type", counting)
-    for read in (main_text, lambda html: markdown(html, URL)):
+    for read in (extract_main_text, lambda html: extract_markdown(html, URL)):
         assert "a" in read(TABLES[table](40_000))
     assert made <= 2 * 40_000  # one for each character, in either form
 
 
-def test_tables_that_people_make_stay_tables() -> None:
+def test_main_text_keeps_real_tables() -> None:
     row = "<tr><th>year<td colspan=2>1999<td rowspan=3>two and three</tr>"
-    read = markdown(_table(row * 300)(300), URL)
+    read = extract_markdown(_table(row * 300)(300), URL)
     assert read.count("\n| year") == 300
 
 
@@ -146,7 +146,7 @@ ANALYZER = Analyzer()
 
 def _body(encoding: str) -> Callable[[str], object]:
     def read(text: str) -> None:
-        body = Body(encoding, 1 << 20)
+        body = BodyDecoder(encoding, 1 << 20)
         body.feed(text.encode("latin-1", "replace"))
         body.content()
 
@@ -155,12 +155,12 @@ def _body(encoding: str) -> Callable[[str], object]:
 
 FUNCTIONS: dict[str, Callable[[str], object]] = {
     "canonical_headers": lambda text: canonical_headers([(text, text), *((line, "x") for line in text.split("\n"))]),
-    "header_fields": lambda text: [*header_fields(text.encode().splitlines(keepends=True))],
-    "robots_directives": lambda text: robots_directives({"X-Robots-Tag": text}, ["a"]),
-    "ftp_listing": lambda text: ftp_listing("/", text.encode(), True),
-    "content_type, header": lambda text: content_type(text, URL, b"", CONF),
-    "content_type, URL": lambda text: content_type(None, f"http://h.test/{text}", b"", CONF),
-    "content_type, bytes": lambda text: content_type(None, URL, text.encode(), CONF),
+    "header_fields": lambda text: [*parse_header_lines(text.encode().splitlines(keepends=True))],
+    "robots_directives": lambda text: read_robots_directives({"X-Robots-Tag": text}, ["a"]),
+    "ftp_listing": lambda text: render_ftp_listing("/", text.encode(), True),
+    "content_type, header": lambda text: detect_content_type(text, URL, b"", CONF),
+    "content_type, URL": lambda text: detect_content_type(None, f"http://h.test/{text}", b"", CONF),
+    "content_type, bytes": lambda text: detect_content_type(None, URL, text.encode(), CONF),
     "parse_http_date": parse_http_date,
     "gzip": _body("gzip"),
     "br": _body("br"),
@@ -172,19 +172,19 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "snippet": lambda text: make_snippet(ANALYZER, text, ["a", "b", "中"]),
     "snippet, words": lambda text: make_snippet(ANALYZER, text, ["a", "bol", "the"], title=text[:200]),
     "seed line": parse_seed_line,
-    "line of a dump": lambda text: parse_line(text.encode()),
+    "line of a dump": lambda text: decode_row(text.encode()),
 }
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_function(name: str) -> None:
+def test_function_time_is_linear(name: str) -> None:
     heads = (
         ['{"row":"a","cells":{'] if name == "line of a dump" else ["", "http://h.test/\t"] if "seed" in name else [""]
     )
     assert_linear(FUNCTIONS[name], repetitions(PIECES + LINES, heads, [""]), 16_384)
 
 
-def test_a_request() -> None:
+def test_request_parsing_time_is_linear() -> None:
     ask = TARGETS["server"].make()
     shapes = repetitions(["a", "%41", "&a=b", "a&", "/", "A: b\r\n", "\r\n"], ["GET /?q=", "GET / HTTP/1.1\r\nHost: "], [
         "", " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
@@ -192,12 +192,12 @@ def test_a_request() -> None:
     assert_linear(lambda text: ask(text.encode()), shapes, 16_384)
 
 
-def test_a_record_of_a_warc_file(tmp_path: Path) -> None:
-    files = WarcFiles(CONF, str(tmp_path))
+def test_warc_record_time_is_linear(tmp_path: Path) -> None:
+    files = WarcFileWriter(CONF, str(tmp_path))
 
     def write(text: str) -> None:
         raw = text.encode("latin-1", "replace")
-        answer = Answer(URL, 200, raw.splitlines(keepends=True), raw, status_line=raw[:1000])
+        answer = FetchResponse(URL, 200, raw.splitlines(keepends=True), raw, status_line=raw[:1000])
         files.write(FetchItem("k", URL, WebPage()), answer)
 
     assert_linear(write, repetitions([*LINES, "é: é\n", "Content-Length: 1\n"], [""], [""]), 16_384)
@@ -230,7 +230,7 @@ INDEXING = {found.name: found for found in entry_points(group="nutch2py.indexing
 
 
 @pytest.mark.parametrize("name", INDEXING)
-def test_an_indexing_filter(name: str) -> None:
+def test_indexing_filter_time_is_linear(name: str) -> None:
     given = {"index.metadata": "keywords", "index.replace.regexp": "title=/a/b/", "index.static": "a:b", "urlmeta.tags": "tag",
              "anchorIndexingFilter.deduplicate": "true", "http.agent.name": "x", "headings": "h1,h2"}  # fmt: skip
     made: Any = INDEXING[name].load()(Configuration.load(overrides=given))
@@ -244,13 +244,13 @@ SIGNATURES = {found.name: found for found in entry_points(group="nutch2py.signat
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
-def test_a_signature(name: str) -> None:
+def test_signature_time_is_linear(name: str) -> None:
     made: Any = SIGNATURES[name].load()(CONF)
     shapes = {piece: _text_page(piece) for piece in ("a", "a ", "é ", "中", "ab cd ", "\n")}
     assert_linear(lambda row: made.calculate(URL, row), shapes, 65_536)
 
 
-def test_no_plug_in_is_forgotten() -> None:
+def test_every_parser_and_filter_is_measured() -> None:
     """A parser or filter that reads what the web sends, and that no test of growth names, fails here."""
     measured = {kind.__name__ for kind, _ in FORMATS.values()} | {"HtmlParser", "TextParser", "JSParseFilter"}
     sent_away = {"TikaServerParser"}  # another program reads it

@@ -22,9 +22,9 @@ import nutch2py.search
 import nutch2py.server
 import nutch2py.url
 from nutch2py.indexer.filters import index_creativecommons, index_more
-from nutch2py.parser.filters import language
+from nutch2py.parser.filters import language_identifier
 from tests.growth import assert_linear, methods_of, near_misses, patterns_of, repetitions, use_of
-from tests.imports import trees
+from tests.import_graph import trees
 
 ROOMS: dict[str, ModuleType] = {
     "backends": nutch2py.backends,
@@ -62,7 +62,7 @@ INLINE: dict[str, str] = {
     "parser.mime_table:_matcher": "reads the first 8,192 bytes; what operators write",
     "parser.parser_factory:ParserFactory": _OPERATORS,
     "parser.parser_factory:_claims": "names of media types, of our own table",
-    "parser.nesting:_RAW_END": "tests/parser/test_nesting.py",
+    "parser.nesting:_RAW_END": "tests/parser/test_nesting_depth.py",
     "search.beginnings:words_beginning": "first letters of a word, looked for at beginnings of words; runs of one set",
     "search.suggest:Suggester": "runs of one set",
     "search.query_hints:hints": "one character",
@@ -93,18 +93,18 @@ PATTERNS: dict[str, tuple[re.Pattern[Any], set[str]]] = {
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_a_pattern(name: str) -> None:
+def test_pattern_time_is_linear(name: str) -> None:
     pattern, methods = PATTERNS[name]
     assert_linear(use_of(pattern, methods), near_misses(pattern), 8192)
 
 
 @pytest.mark.parametrize("function", [
-    index_creativecommons.terms_of,
-    index_more._file_name,
-    language.language_code,
+    index_creativecommons.license_terms,
+    index_more._disposition_filename,
+    language_identifier.language_code,
     lambda text: re.split("[-_]", text),
 ], ids=["terms_of", "file_name", "language_code", "split"])  # fmt: skip
-def test_inline(function: Callable[[str], object]) -> None:
+def test_inline_pattern_time_is_linear(function: Callable[[str], object]) -> None:
     pieces = ["a", "/", "-", "_", " ", "'", '"', "filename=", "filename='", 'filename="a', "=", "x;"]
     assert_linear(function, repetitions(pieces, ["", "filename='"], ["", "\n"]), 32_768)
 
@@ -140,5 +140,5 @@ def _target(statement: ast.stmt) -> str:
     return target.id if isinstance(target, ast.Name) else "?"
 
 
-def test_every_other_expression_has_a_reason() -> None:
+def test_every_inline_regex_has_a_reason() -> None:
     assert inline().keys() == INLINE.keys()

@@ -65,7 +65,7 @@ def run(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_the_program_is_whole_and_brings_nothing_that_builds_it(image: Path) -> None:
+def test_image_contains_program_without_build_tools(image: Path) -> None:
     told = run(image, "version", "-json")
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout)["nutch2py"]
@@ -74,7 +74,7 @@ def test_the_program_is_whole_and_brings_nothing_that_builds_it(image: Path) -> 
     assert (image / "opt" / "nutch2py" / "share" / "man" / "man1" / "nutch2py.1").is_file()
 
 
-def test_a_table_is_made_in_the_volume_and_served_as_the_image_does(image: Path) -> None:
+def test_image_creates_table_in_volume_and_serves_it(image: Path) -> None:
     (image / "data" / "seeds.txt").write_text("http://www.example.org/\n", encoding="utf-8")
     assert run(image, "inject", "seeds.txt").returncode == 0
     assert (image / "data" / "crawldata").is_dir()
@@ -94,7 +94,7 @@ def test_a_table_is_made_in_the_volume_and_served_as_the_image_does(image: Path)
         server.communicate(timeout=60)
 
 
-def test_the_compose_file_builds_it_and_shows_it_on_loopback_alone() -> None:
+def test_compose_file_builds_image_and_binds_loopback() -> None:
     service = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]["nutch2py"]
     assert service["build"] == "."
     assert service["volumes"] == ["crawl-data:/data"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nutch2py.java_exceptions import java_exceptions
+from nutch2py.support.java_exceptions import find_java_exceptions
 from tests.growth import assert_linear, repetitions
 
 
@@ -22,10 +22,10 @@ from tests.growth import assert_linear, repetitions
          {"AException", "CError", "DException"}),
     ],
 )  # fmt: skip
-def test_names(text, expected):
-    assert java_exceptions(text) == expected
+def test_java_exception_names_are_extracted(text, expected):
+    assert find_java_exceptions(text) == expected
 
 
-def test_the_work_for_a_long_message_grows_as_the_message():
+def test_long_message_time_is_linear():
     pieces = ["A", "a.", "A.", "a.A", "Failed 1 action: ", "a.AException: ", ", A", "\nCaused by: a.BError", "x("]
-    assert_linear(java_exceptions.__wrapped__, repetitions(pieces, ["", "Thu Nov 19 "], ["", "Exception"]))
+    assert_linear(find_java_exceptions.__wrapped__, repetitions(pieces, ["", "Thu Nov 19 "], ["", "Exception"]))

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from nutch2py.cli import commands, main
-from nutch2py.commands.old_names import class_names, command_of
+from nutch2py.cli import all_command_parsers, main
+from nutch2py.commands.nutch_class_names import commands_by_class, resolve_command
 from tests.conftest import ROOT
 
 _BATCH = "-all"
@@ -86,7 +86,7 @@ def rows(text: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("text", "names"), [(TWO, NUTCH_2), (ONE, NUTCH_1)])
-def test_every_command_has_a_row_and_every_option_stands_in_one(text: str, names: dict[str, str]) -> None:
+def test_nutch_command_page_lists_every_command_and_option(text: str, names: dict[str, str]) -> None:
     told: dict[str, set[str]] = {}
     for theirs, _ in rows(text):
         for words in re.findall(r"`([^`]*)`", theirs):
@@ -96,28 +96,28 @@ def test_every_command_has_a_row_and_every_option_stands_in_one(text: str, names
     assert {name: missing for name in names if (missing := {*names[name].split()} - told[name])} == {}
 
 
-@pytest.mark.parametrize("name", sorted(NUTCH_2.keys() & commands().keys()))
-def test_an_option_of_nutch_2_is_one_here(name: str) -> None:
+@pytest.mark.parametrize("name", sorted(NUTCH_2.keys() & all_command_parsers().keys()))
+def test_nutch_2_option_is_accepted(name: str) -> None:
     """Scripts that call Nutch 2 go on with the same words."""
-    known = {option for action in commands()[name]._actions for option in action.option_strings}
+    known = {option for action in all_command_parsers()[name]._actions for option in action.option_strings}
     assert not {*NUTCH_2[name].split(), *([] if name == "parsechecker" else ["-crawlId"])} - known
 
 
 @pytest.mark.parametrize("ours", sorted({ours for _, ours in rows(TEXT) if ours.startswith("`")}))
-def test_what_stands_for_it_is_there(ours: str) -> None:
+def test_nutch_2_replacements_exist(ours: str) -> None:
     name, *options = ours.strip("`").split()
-    parser = commands()[name]
+    parser = all_command_parsers()[name]
     known = {option for action in parser._actions for option in action.option_strings}
     assert not {*options} - known
 
 
-@pytest.mark.parametrize("name", sorted(class_names()))
-def test_a_class_of_nutch_2_is_its_command(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command_of(name) in commands()
+@pytest.mark.parametrize("name", sorted(commands_by_class()))
+def test_nutch_2_class_name_runs_its_command(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert resolve_command(name) in all_command_parsers()
     assert main([name, "--help"]) == 0
-    assert f"nutch2py {command_of(name)}" in capsys.readouterr().out
+    assert f"nutch2py {resolve_command(name)}" in capsys.readouterr().out
 
 
-def test_another_class_is_no_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_class_name_is_rejected(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["org.apache.nutch.crawl.Other"]) == 255
     assert "there is no command org.apache.nutch.crawl.Other" in capsys.readouterr().err

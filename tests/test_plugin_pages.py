@@ -14,18 +14,18 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from nutch2py import plugins
-from nutch2py.conf import Configuration
-from nutch2py.contracts import EXTENSION_POINTS
-from nutch2py.jobs.fetch import fetch
-from nutch2py.jobs.generate import generate
-from nutch2py.jobs.index import index
-from nutch2py.jobs.inject import inject
-from nutch2py.jobs.parse import parse
-from nutch2py.jobs.updatedb import updatedb
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import EXTENSION_POINTS
+from nutch2py.jobs.fetch.fetch_job import fetch
+from nutch2py.jobs.generate.generate_job import generate
+from nutch2py.jobs.index.index_job import index
+from nutch2py.jobs.inject.inject_job import inject
+from nutch2py.jobs.parse_job import parse
+from nutch2py.jobs.updatedb.updatedb_job import updatedb
+from nutch2py.plugins import loading
+from nutch2py.records.webpage import CrawlStatus, WebPage
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import CrawlStatus, WebPage
 from tests.jobs.crawl import SETTINGS
 from tests.site.server import Reply, ScriptedSite
 
@@ -121,7 +121,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
     )
     with pytest.MonkeyPatch.context() as patch, ScriptedSite() as site:
         patch.syspath_prepend(folder)
-        plugins.registered.cache_clear()
+        loading.installed_plugins.cache_clear()
         for path, body in PAGES.items():
             site.on(path, Reply(body=body.encode()))
         site.on("/film.srt", Reply(body=SUBTITLES.encode(), content_type="text/plain"))
@@ -138,44 +138,44 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
         database.close()
         asked = [request.path for request in site.seen if request.path != "/robots.txt"]
         yield Crawl(site, conf, {key: json.loads(fields) for key, fields in rows}, asked)
-    plugins.registered.cache_clear()
+    loading.installed_plugins.cache_clear()
     for each in examples:
         sys.modules.pop(each.module, None)
 
 
-def test_the_url_normalizer_takes_parameters_off(crawl: Crawl) -> None:
+def test_example_url_normalizer_removes_parameters(crawl: Crawl) -> None:
     assert reverse_url(crawl.site.url("/news/one.html")) in crawl.row_keys()
     assert not [key for key in crawl.row_keys() if "utm_" in key]
 
 
-def test_the_url_filter_rejects_what_is_deep(crawl: Crawl) -> None:
+def test_example_url_filter_rejects_deep_paths(crawl: Crawl) -> None:
     assert "/1/2/3/4/5/6/7/8/9.html" in PAGES["/front.html"]
     assert sorted(crawl.row_keys()) == sorted(
         reverse_url(crawl.site.url(path)) for path in ("/front.html", "/news/one.html", "/other.html", "/film.srt")
     )
 
 
-def test_the_parser_gets_the_new_media_type(crawl: Crawl) -> None:
+def test_example_parser_handles_new_media_type(crawl: Crawl) -> None:
     page = crawl.page("/film.srt")
     assert (page.content_type, page.title) == ("application/x-subrip", "film.srt")
     assert (page.text, page.metadata["lines"]) == ("Good evening.\nGood night.", b"2")
 
 
-def test_the_parse_filter_counts_images(crawl: Crawl) -> None:
+def test_example_parse_filter_counts_images(crawl: Crawl) -> None:
     assert [crawl.page(path).metadata["images"] for path in PAGES] == [b"1", b"2", b"0"]
 
 
-def test_the_signature_is_that_of_the_title(crawl: Crawl) -> None:
+def test_example_signature_uses_title(crawl: Crawl) -> None:
     for path, signed in {"/news/one.html": "One", "/other.html": crawl.site.url("/other.html")}.items():
         assert crawl.page(path).signature == blake2b(signed.encode(), digest_size=16).digest()
 
 
-def test_the_scoring_filter_has_the_news_fetched_first(crawl: Crawl) -> None:
+def test_example_scoring_filter_prioritizes_news(crawl: Crawl) -> None:
     assert crawl.fetched[:2] == ["/front.html", "/news/one.html"]
     assert sorted(crawl.fetched[2:]) == ["/film.srt", "/other.html"]
 
 
-def test_the_schedule_looks_at_news_every_hour(crawl: Crawl) -> None:
+def test_example_schedule_refetches_news_hourly(crawl: Crawl) -> None:
     assert {path: crawl.page(path).fetch_interval for path in PAGES} == {
         "/front.html": 2592000,
         "/news/one.html": 3600,
@@ -184,7 +184,7 @@ def test_the_schedule_looks_at_news_every_hour(crawl: Crawl) -> None:
     assert crawl.page("/news/one.html").status == CrawlStatus.FETCHED
 
 
-def test_the_index_writer_has_the_fields_of_the_indexing_filter(crawl: Crawl) -> None:
+def test_example_index_writer_receives_example_fields(crawl: Crawl) -> None:
     found = {document["url"]: document.get("images") for document in crawl.documents.values()}
     assert found == {
         crawl.site.url("/front.html"): "1",
@@ -195,12 +195,12 @@ def test_the_index_writer_has_the_fields_of_the_indexing_filter(crawl: Crawl) ->
 
 
 @pytest.mark.parametrize("point", EXTENSION_POINTS)
-def test_a_page_begins_with_imports_that_work(point: str) -> None:
+def test_imports_at_top_of_each_page_work(point: str) -> None:
     names: dict[str, object] = {}
     exec(blocks(point, "python")[0], names)
     assert names[EXTENSION_POINTS[point].__name__] is EXTENSION_POINTS[point]
 
 
 @pytest.mark.parametrize("point", EXTENSION_POINTS)
-def test_the_entry_point_of_an_example_is_of_the_group_of_its_page(point: str) -> None:
+def test_example_entry_point_belongs_to_group_of_page(point: str) -> None:
     assert list(example(point).project["entry-points"]) == [f"nutch2py.{point}"]

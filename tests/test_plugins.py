@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from nutch2py import plugins
-from nutch2py.conf import Configuration
-from nutch2py.contracts import Parse, Parser
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.record import Field
-from nutch2py.webpage import WebPage
+from nutch2py.interfaces import Parse, Parser
+from nutch2py.plugins import loading
+from nutch2py.records.record import Field
+from nutch2py.records.webpage import WebPage
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -56,43 +56,43 @@ def three(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register three plug-ins, and one that cannot be imported, at every extension point."""
     names = {"test-c": "Third", "test-a": "First", "test-b": "Second", "broken": "Missing"}
     monkeypatch.setattr(
-        plugins, "registered", lambda point: {name: entry(cls, point, name) for name, cls in names.items()}
+        loading, "installed_plugins", lambda point: {name: entry(cls, point, name) for name, cls in names.items()}
     )
 
 
 def ids(conf: Configuration, point: str = "urlfilter") -> list[str]:
-    return [type(plugin).__name__ for plugin in plugins.ordered(conf, point, "test.order")]
+    return [type(plugin).__name__ for plugin in loading.create_ordered_plugins(conf, point, "test.order")]
 
 
 @pytest.mark.usefixtures("three")
 class TestChoice:
-    def test_includes_must_match_the_whole_id(self) -> None:
+    def test_includes_must_match_whole_id(self) -> None:
         assert ids(Configuration({"plugin.includes": "test-(a|b)"})) == ["First", "Second"]
         assert ids(Configuration({"plugin.includes": "test"})) == []
         assert ids(Configuration({"plugin.includes": ""})) == []
 
-    def test_more_can_be_added_without_the_whole_list(self) -> None:
+    def test_includes_add_extends_the_list(self) -> None:
         added = Configuration({"plugin.includes": "test-b", "plugin.includes.add": "test-(a|x)"})
         assert ids(added) == ["First", "Second"]
         added.set("plugin.excludes", "test-a")
         assert ids(added) == ["Second"]
 
-    def test_excludes_takes_out(self) -> None:
+    def test_excludes_removes_plugins(self) -> None:
         assert ids(Configuration({"plugin.includes": "test-.*", "plugin.excludes": "test-(a|c)"})) == ["Second"]
 
-    def test_points_with_a_property_of_their_own_ask_for_no_includes(self) -> None:
+    def test_points_with_own_property_ignore_includes(self) -> None:
         conf = Configuration({"plugin.includes": "other"})
-        assert isinstance(plugins.named(conf, "signature", "test-b"), Second)
+        assert isinstance(loading.create_named_plugin(conf, "signature", "test-b"), Second)
 
-    def test_a_bad_expression_is_refused_with_its_property(self) -> None:
+    def test_invalid_includes_regex_error_names_property(self) -> None:
         with pytest.raises(ConfigurationError, match=r"property plugin\.includes is not a regular expression"):
             ids(Configuration({"plugin.includes": "test-("}))
 
-    def test_a_plugin_that_cannot_be_imported_is_named(self) -> None:
+    def test_unimportable_plugin_is_named_in_error(self) -> None:
         with pytest.raises(ConfigurationError, match=r"plug-in broken .* cannot be loaded.*plugin\.includes"):
             ids(Configuration({"plugin.includes": "broken"}))
 
-    def test_a_plugin_that_is_not_enabled_is_not_imported(self) -> None:
+    def test_disabled_plugin_is_not_imported(self) -> None:
         assert ids(Configuration({"plugin.includes": "test-a"})) == ["First"]
 
 
@@ -101,20 +101,20 @@ class TestOrder:
     def order(self, names: str) -> list[str]:
         return ids(Configuration({"plugin.includes": "test-.*", "test.order": names}))
 
-    def test_by_id_when_nothing_is_said(self) -> None:
+    def test_order_defaults_to_plugin_id(self) -> None:
         assert self.order("") == ["First", "Second", "Third"]
 
     @pytest.mark.parametrize(
         "names", ["test-c test-a", "org.example.Third,org.example.First", "Third\n\tFirst", f"{__name__}.Third First"]
     )
-    def test_named_ones_come_first_by_id_java_or_python_name(self, names: str) -> None:
+    def test_ordered_names_accept_id_java_or_python_name(self, names: str) -> None:
         assert self.order(names) == ["Third", "First", "Second"]
 
-    def test_a_name_that_is_not_enabled_is_warned_of(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_ordering_disabled_plugin_logs_warning(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.order("org.example.Nobody test-c") == ["Third", "First", "Second"]
         assert "test.order names org.example.Nobody" in capsys.readouterr().err
 
-    def test_a_name_given_twice_counts_once(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_repeated_name_in_order_counts_once(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.order("test-b org.example.Second") == ["Second", "First", "Third"]
         assert capsys.readouterr().err == ""
 
@@ -122,18 +122,18 @@ class TestOrder:
 @pytest.mark.usefixtures("three")
 class TestNamed:
     @pytest.mark.parametrize("name", ["test-b", "some.package.test-b"])
-    def test_by_id(self, name: str) -> None:
-        assert isinstance(plugins.named(Configuration(), "signature", name), Second)
+    def test_named_returns_plugin_by_id(self, name: str) -> None:
+        assert isinstance(loading.create_named_plugin(Configuration(), "signature", name), Second)
 
-    def test_the_configuration_is_handed_over(self) -> None:
+    def test_named_passes_configuration(self) -> None:
         conf = Configuration({"a": "b"})
-        assert plugins.named(conf, "signature", "test-a").conf is conf
+        assert loading.create_named_plugin(conf, "signature", "test-a").conf is conf
 
-    def test_an_unknown_name_lists_the_known_ones(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(plugins, "registered", lambda point: {"test-a": entry("First", point, "test-a")})
-        assert isinstance(plugins.named(Configuration(), "signature", "org.example.First"), First)
+    def test_unknown_name_error_lists_known_names(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(loading, "installed_plugins", lambda point: {"test-a": entry("First", point, "test-a")})
+        assert isinstance(loading.create_named_plugin(Configuration(), "signature", "org.example.First"), First)
         with pytest.raises(ConfigurationError, match="no plug-in of signature is called nobody: known are test-a"):
-            plugins.named(Configuration(), "signature", "nobody")
+            loading.create_named_plugin(Configuration(), "signature", "nobody")
 
 
 class Reads:
@@ -218,29 +218,29 @@ NO_CLASS = object()
 
 class TestContract:
     def made(self, cls: str, point: str = "parser") -> Any:
-        return plugins.load(entry(cls, point))(Configuration())
+        return loading.load_plugin(entry(cls, point))(Configuration())
 
     @pytest.mark.parametrize("cls", ["Reads", "Derived"])
-    def test_what_a_plugin_leaves_out_has_its_default(self, cls: str) -> None:
+    def test_missing_optional_members_get_defaults(self, cls: str) -> None:
         made = self.made(cls)
         assert (made.content_types, made.part_of, made.java_class) == (".*", "", "")
 
-    def test_what_a_plugin_has_goes_before_the_default(self) -> None:
+    def test_own_members_override_defaults(self) -> None:
         made = self.made("Says")
         assert (made.content_types, made.part_of, made.java_class) == ("text/says", "parse-tika", "org.says")
         assert made.parse("u", WebPage()).text == "u None"
 
-    def test_a_plugin_goes_by_its_own_name(self) -> None:
-        plugin = plugins.load(entry("Reads"))
+    def test_plugin_keeps_its_own_class_name(self) -> None:
+        plugin = loading.load_plugin(entry("Reads"))
         assert plugin.names == {"test", "Reads", f"{__name__}.Reads"}
-        assert repr(plugin.made_of) == repr(Reads)
+        assert repr(plugin.implementation) == repr(Reads)
         assert isinstance(plugin(Configuration()), Reads)
-        assert plugins.load(entry("Reads")).made_of is plugin.made_of
+        assert loading.load_plugin(entry("Reads")).implementation is plugin.implementation
 
-    def test_a_class_that_derives_from_its_contract_is_taken_as_it_is(self) -> None:
-        assert plugins.load(entry("Derived")).made_of is Derived
+    def test_subclass_of_contract_is_used_unchanged(self) -> None:
+        assert loading.load_plugin(entry("Derived")).implementation is Derived
 
-    def test_fields_of_one_method_are_all_fields_unless_a_plugin_names_them(self) -> None:
+    def test_fields_of_one_method_extend_to_all_methods(self) -> None:
         assert self.made("Schedule", "fetchschedule").due_fields == {WebPage.fetch_time}
         assert self.made("QuickSchedule", "fetchschedule").due_fields == {WebPage.status}
 
@@ -254,30 +254,28 @@ class TestContract:
             ("Declares", "parser", "no fields,"),
         ],
     )
-    def test_a_member_that_is_missing_is_named_with_the_plugin_its_entry_point_and_its_file(
-        self, cls: str, point: str, lacking: str
-    ) -> None:
+    def test_missing_member_error_names_plugin_entry_point_and_file(self, cls: str, point: str, lacking: str) -> None:
         with pytest.raises(ConfigurationError) as caught:
             self.made(cls, point)
         message = str(caught.value)
         assert message.startswith(f"plug-in test ({__name__}:{cls}, {__file__}) has {lacking}")
-        assert f"which nutch2py.contracts.{plugins.EXTENSION_POINTS[point].__name__} requires" in message
+        assert f"which nutch2py.interfaces.{loading.EXTENSION_POINTS[point].__name__} requires" in message
         assert message.endswith("take it out of plugin.includes")
 
-    def test_a_plugin_that_a_property_names_is_not_sought_in_the_includes(self) -> None:
+    def test_plugin_named_by_property_ignores_includes(self) -> None:
         with pytest.raises(ConfigurationError, match=r"has no calculate, which .* or name another$"):
             self.made("Reads", "signature")
 
     @pytest.mark.parametrize(("cls", "reason"), [("NO_CLASS", "it is no class but"), ("Odd", "metaclass conflict")])
-    def test_what_is_no_class_or_cannot_be_derived_from_is_named(self, cls: str, reason: str) -> None:
+    def test_non_class_plugin_is_named_in_error(self, cls: str, reason: str) -> None:
         with pytest.raises(ConfigurationError, match=rf"plug-in test \({__name__}:{cls}\) cannot be loaded: {reason}"):
             self.made(cls)
 
-    def test_a_module_that_fails_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_failing_plugin_module_is_named_in_error(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "module_that_fails.py").write_text("raise RuntimeError('no weather today')")
         monkeypatch.syspath_prepend(tmp_path)
         with pytest.raises(ConfigurationError, match=r"plug-in x .* cannot be loaded: no weather today: install"):
-            plugins.load(EntryPoint("x", "module_that_fails:Parser", "nutch2py.parser"))
+            loading.load_plugin(EntryPoint("x", "module_that_fails:Parser", "nutch2py.parser"))
 
 
 def built_ins() -> list[tuple[str, str, str]]:
@@ -290,14 +288,14 @@ def built_ins() -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(("point", "name", "value"), built_ins())
-def test_every_built_in_plugin_can_be_imported_and_made(point: str, name: str, value: str, conf: Configuration) -> None:
-    plugin = plugins.load(EntryPoint(name, value, f"nutch2py.{point}"))
+def test_every_built_in_plugin_can_be_instantiated(point: str, name: str, value: str, conf: Configuration) -> None:
+    plugin = loading.load_plugin(EntryPoint(name, value, f"nutch2py.{point}"))
     assert plugin(conf) is not None
 
 
-def test_the_default_includes_enable_plugins_of_every_point_that_needs_one(conf: Configuration) -> None:
+def test_default_includes_cover_every_required_point(conf: Configuration) -> None:
     for point in ("urlnormalizer", "urlfilter", "parser", "scoringfilter", "indexingfilter"):
-        assert plugins.enabled(conf, point), point
+        assert loading.enabled_plugins(conf, point), point
 
 
 def documented_plugin() -> tuple[str, dict[str, Any]]:
@@ -306,7 +304,7 @@ def documented_plugin() -> tuple[str, dict[str, Any]]:
     return python, tomllib.loads(toml)["project"]
 
 
-def test_the_plugin_of_the_documentation_runs_when_it_is_installed(tmp_path: Path) -> None:
+def test_documented_plugin_runs_when_installed(tmp_path: Path) -> None:
     source, project = documented_plugin()
     assert len([line for line in source.splitlines() if line.strip()]) <= 20
     (group, entries), *_ = project["entry-points"].items()
@@ -319,8 +317,8 @@ def test_the_plugin_of_the_documentation_runs_when_it_is_installed(tmp_path: Pat
     )
     (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {value}\n", encoding="utf-8")
     program = (
-        "from nutch2py.conf import Configuration\n"
-        "from nutch2py.url.url_filters import URLFilters\n"
+        "from nutch2py.conf.configuration import Configuration\n"
+        "from nutch2py.url.filters.url_filters import URLFilters\n"
         "conf = Configuration.load(overrides={'plugin.includes': 'urlfilter-(regex|validator|session)',"
         " 'urlfilter.regex.file': 'RULES'})\n"
         "filters = URLFilters(conf)\n"

@@ -15,19 +15,19 @@ from types import FunctionType
 import pytest
 
 import nutch2py
-from nutch2py.mapreduce.standins import mrjob_importable
-from tests.imports import ROOT, distribution_of, imported, paths, trees
+from nutch2py.mapreduce.runners.mrjob_compat import mrjob_importable
+from tests.import_graph import ROOT, distribution_of, imported, paths, trees
 
 NAMES = {
     "mrjob.local:_sort_lines_with_sort_bin": "tests/mapreduce/test_inline_sort.py",
     "mrjob.sim:_sort_lines_in_memory": "tests/mapreduce/test_inline_sort.py",
     "mrjob.logs.spark:_parse_spark_log": "tests/mapreduce/test_spark.py",
     "mrjob.logs.step:_interpret_hadoop_jar_command_stderr": "tests/mapreduce/test_hadoop.py",
-    "scrapy.core.downloader.handlers._aiohttp:AiohttpDownloadHandler": "tests/fetcher/test_gate.py",
+    "scrapy.core.downloader.handlers._aiohttp:AiohttpDownloadHandler": "tests/fetcher/test_address_filter.py",
     "scrapy.core.downloader.handlers._httpx:HttpxDownloadHandler": "tests/fetcher/test_fetching.py",
     "scrapy.downloadermiddlewares.cookies:_split_domain": "tests/fetcher/test_scrapy_addons.py",
-    "re._parser:parse": "tests/url/test_necessity.py",
-    "re._constants:LITERAL": "tests/url/test_necessity.py",
+    "re._parser:parse": "tests/url/test_regex_prefilter.py",
+    "re._constants:LITERAL": "tests/url/test_regex_prefilter.py",
 }
 """Private modules and names that are imported or named in a string, with the test of what they are used for."""
 MEMBERS = {
@@ -39,7 +39,7 @@ MEMBERS = {
 }
 """Private members of objects of other packages, with their class and a test."""
 INHERITED = {
-    "fetcher.names._Resolver": ({"_channel"}, "tests/fetcher/test_names.py"),
+    "fetcher.names._Resolver": ({"_channel"}, "tests/fetcher/test_dns.py"),
     "mapreduce.job.TableJob": (
         {"_read_input", "_runner_kwargs", "_wrap_protocols"},
         "tests/mapreduce/test_driver.py",
@@ -96,7 +96,7 @@ def private_names() -> set[str]:
     return found
 
 
-def test_private_names_of_others_are_known() -> None:
+def test_foreign_private_names_are_listed() -> None:
     listed = {name.replace(":", ".") for name in NAMES}
     modules = {name.partition(":")[0] for name in NAMES}
     found = private_names()
@@ -105,7 +105,7 @@ def test_private_names_of_others_are_known() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_private_name_is_where_it_was(name: str) -> None:
+def test_listed_private_name_exists(name: str) -> None:
     module, _, member = name.partition(":")
     with mrjob_importable():
         assert hasattr(importlib.import_module(module), member)
@@ -134,14 +134,14 @@ def _of_self(node: ast.Attribute) -> bool:
     return ast.unparse(node.value) in ("self", "cls", "super()")
 
 
-def test_private_members_of_others_are_known() -> None:
+def test_foreign_private_members_are_listed() -> None:
     found = private_members()
     assert {name: where for name, where in found.items() if name not in MEMBERS} == {}
     assert sorted(MEMBERS.keys() - found.keys()) == []
 
 
 @pytest.mark.parametrize("member", MEMBERS)
-def test_a_private_member_is_where_it_was(member: str) -> None:
+def test_listed_private_member_exists(member: str) -> None:
     module, _, name = MEMBERS[member][0].partition(":")
     assert callable(getattr(getattr(importlib.import_module(module), name), member))
 
@@ -187,10 +187,10 @@ def names_in_source(ours: type) -> set[str]:
     return {name for name in found if is_private(name)}
 
 
-def test_private_members_of_foreign_base_classes_are_known() -> None:
+def test_private_members_of_foreign_bases_are_listed() -> None:
     assert inherited() == {name: members for name, (members, _) in INHERITED.items()}
 
 
-def test_the_tests_of_private_names_are_there() -> None:
+def test_tests_of_private_names_exist() -> None:
     named = [*NAMES.values(), *(test for _, test in MEMBERS.values()), *(test for _, test in INHERITED.values())]
     assert [path for path in named if not (ROOT / path).is_file()] == []

@@ -15,15 +15,15 @@ from xml.sax.saxutils import escape
 import pytest
 
 from nutch2py import Crawl, Progress, errors
-from nutch2py.jobs.batch_report import BatchReport
-from nutch2py.jobs.generate import GenerateResult
-from nutch2py.jobs.pagerank import PageRankResult
-from nutch2py.jobs.readdb_stats import StatsCollector
+from nutch2py.jobs.generate.generate_job import GenerateResult
+from nutch2py.jobs.monitoring.batch_report import BatchReport
+from nutch2py.jobs.pagerank.pagerank_job import PageRankResult
+from nutch2py.jobs.stats.stats_collector import StatsCollector
 from nutch2py.mapreduce.driver import JobResult
-from nutch2py.scoring.rank_model import Change
-from nutch2py.search.results import Hit, SearchResult
-from nutch2py.search.snippet import Snippet
-from tests.installed import install, run
+from nutch2py.scoring.pagerank_model import RankChange
+from nutch2py.search.results.search_results import Hit, SearchResult
+from nutch2py.search.results.snippet import Snippet
+from tests.installed_wheel import install, run
 from tests.jobs.crawl import PAGES, SETTINGS, site
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,7 +32,7 @@ RESULTS: list[type] = [
     JobResult,
     GenerateResult,
     PageRankResult,
-    Change,
+    RankChange,
     StatsCollector,
     BatchReport,
     SearchResult,
@@ -95,7 +95,7 @@ def described(result: type) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("result", RESULTS, ids=lambda result: result.__name__)
-def test_every_field_of_a_result_is_described_and_on_the_page(result: type) -> None:
+def test_result_fields_are_documented(result: type) -> None:
     names = set(described(result))
     assert names
     text = " ".join(cls.__doc__ or "" for cls in result.__mro__)
@@ -109,7 +109,7 @@ def test_every_field_of_a_result_is_described_and_on_the_page(result: type) -> N
     assert not [name for name in names if not re.search(rf"`{name}(\([^`]*\))?`", PAGE)]
 
 
-def test_every_method_has_a_docstring_and_its_parameters_on_the_page() -> None:
+def test_methods_and_parameters_are_documented() -> None:
     missing = []
     for name, method in inspect.getmembers(Crawl, callable):
         if name.startswith("_"):
@@ -132,7 +132,7 @@ def test_every_method_has_a_docstring_and_its_parameters_on_the_page() -> None:
     assert re.findall(r"(\w+)=", constructor.group(1)) == names
 
 
-def test_every_error_is_on_the_page() -> None:
+def test_errors_are_documented() -> None:
     kinds = [each for each in vars(errors).values() if inspect.isclass(each) and issubclass(each, errors.NutchError)]
     assert len(kinds) > 5
     assert not [kind.__name__ for kind in kinds if f"{kind.__name__}`" not in PAGE]
@@ -144,7 +144,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return install(tmp_path_factory.mktemp("installed"))
 
 
-def test_the_script_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
+def test_example_script_runs_from_wheel(installed: Path, tmp_path: Path) -> None:
     properties = "".join(
         f"<property><name>{name}</name><value>{escape(value)}</value></property>"
         for name, value in SETTINGS.items()
@@ -172,7 +172,7 @@ def test_the_script_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["conf", "crawl_site.py", "crawldata"]
 
 
-def test_the_script_says_what_is_wrong(installed: Path, tmp_path: Path) -> None:
+def test_example_script_reports_errors(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "crawl_site.py").write_text(script().replace("[seed]", "seed"), encoding="utf-8")
     done = run(installed, "crawl_site.py", "none.txt", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
@@ -181,7 +181,7 @@ def test_the_script_says_what_is_wrong(installed: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["crawl_site.py"]
 
 
-def test_programs_are_type_checked_against_the_wheel(installed: Path, tmp_path: Path) -> None:
+def test_programs_type_check_against_wheel(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "crawl_site.py").write_text(script(), encoding="utf-8")
     (tmp_path / "checked.py").write_text(CHECKED, encoding="utf-8")
     words = (

@@ -23,8 +23,8 @@ from bench.ranking.ranks import USUAL, Formula, ranks_of
 from bench.ranking.sites import DATA, SOURCES, Sites, documents, judged
 from bench.ranking.variants import Matches, Text, Weight, ranking, same_order
 from nutch2py.errors import InputError
-from nutch2py.jobs.pagerank_links import PageLinks
-from nutch2py.search.measures import Judgement, read_judgements, read_queries
+from nutch2py.jobs.pagerank.graph_links import PageLinks
+from nutch2py.search.evaluation.ranking_metrics import Judgement, read_judgements, read_queries
 
 MDN_FOLDER = "fiji-flo+translated-content-rendered/files/zh-cn"
 FILES = {
@@ -76,20 +76,20 @@ class TestMarkdown:
             ("- [a](b_(c))", '<p><a href="B_(C)">a</a>'),
         ],
     )
-    def test_links_are_found_where_they_are_links(self, text, html):
+    def test_markdown_links_are_found(self, text, html):
         assert rendered(text, str.upper) == html
 
-    def test_front_matter_may_be_quoted_or_folded(self):
+    def test_front_matter_quoted_or_folded_is_parsed(self):
         assert value_of("slug", "---\nslug: 'a''b'\n---\n") == "a'b"
         assert value_of("title", "---\ntitle: >-\n  a\n  b\nslug: c\n---\n") == "a b"
         assert value_of("title", "title: a") == ""
 
-    def test_without_front_matter_the_first_heading_is_the_title(self):
+    def test_title_without_front_matter_is_first_heading(self):
         assert title_of("text\n\n## `Array` 的 [方法](x) {#methods}\n") == "Array 的 方法"
 
 
 class TestSites:
-    def test_pages_keep_their_public_addresses(self, sites):
+    def test_pages_keep_public_addresses(self, sites):
         assert set(sites.pages) == {
             "http://developer.mozilla.org/zh-CN/docs/Web/JavaScript/Closures",
             "http://developer.mozilla.org/zh-CN/docs/Web/JavaScript/Guide",
@@ -101,11 +101,11 @@ class TestSites:
             "http://es6.ruanyifeng.com/docs/promise",
         }
 
-    def test_a_link_to_another_language_leads_to_the_chinese_page(self, sites):
+    def test_link_to_other_language_resolves_to_chinese_page(self, sites):
         mdn = "http://developer.mozilla.org/zh-CN/docs/Web/JavaScript/Closures"
         assert {mdn, "http://zh-hans.react.dev/learn"} <= links(sites, "http://zh-hans.react.dev/learn/state")
 
-    def test_what_is_not_in_the_collection_keeps_its_address(self, sites):
+    def test_link_outside_collection_keeps_its_address(self, sites):
         found = links(sites, "http://developer.mozilla.org/zh-CN/docs/Web/JavaScript/Closures")
         assert "https://developer.mozilla.org/zh-CN/docs/Web/CSS" in found
         assert "http://developer.mozilla.org/zh-CN/docs/Web/JavaScript/Guide" in found  # whatever its case
@@ -118,10 +118,10 @@ class TestSites:
         moved = sites.resolve(page, "https://developer.mozilla.org/zh-CN/docs/Closure")
         assert moved == "http://developer.mozilla.org/zh-CN/docs/Web/JavaScript/Closures"
 
-    def test_pages_that_are_fragments_become_pages(self, sites):
+    def test_page_fragments_become_pages(self, sites):
         assert "http://es6.ruanyifeng.com/docs/promise" in links(sites, "http://es6.ruanyifeng.com/docs/let")
 
-    def test_every_page_can_be_reached_from_the_starts(self, sites):
+    def test_every_page_is_reachable_from_seeds(self, sites):
         pages = documents(sites)
         reached = {f"http://{source.host}/" for source in SOURCES}
         todo = [*reached]
@@ -131,7 +131,7 @@ class TestSites:
             todo += new
         assert reached == set(pages)
 
-    def test_the_proxy_is_the_sites(self, sites):
+    def test_proxy_serves_the_sites(self, sites):
         with served(documents(sites)) as port:
             opener = build_opener(ProxyHandler({"http": f"http://127.0.0.1:{port}"}))
             with opener.open("http://es6.ruanyifeng.com/docs/let") as answer:
@@ -148,7 +148,7 @@ class TestRanking:
         assert ranking(self.MATCHES, Weight(0.5, 0.0), {}) == ["b", "a", "c"]
         assert ranking(self.MATCHES, Weight(0.0, 1.0), {"c": 3.0}) == ["c", "a", "b"]
 
-    def test_pages_of_one_score_may_stand_either_way_round(self):
+    def test_equal_scores_count_in_either_order(self):
         found = [(3.0, "a"), (2.0, "b"), (2.0 + 1e-9, "c"), (1.0, "d")]
         assert same_order(found, ["a", "b", "c", "d"], 20)
         assert same_order(found, ["a", "c", "b", "d"], 20)
@@ -159,11 +159,11 @@ class TestRanking:
         assert not same_order(found[:3], ["a", "b", "c", "d"], 20)
         assert not same_order([], ["a"], 20)
 
-    def test_of_a_host_the_best_page_is_left(self):
+    def test_best_page_of_host_is_kept(self):
         found = Matches.of((f"http://{path}", 1.0 - n / 10, 1.0) for n, path in enumerate(("a/1", "b/1", "a/2")))
         assert ranking(found, Weight(hosts=True), {}) == ["http://a/1", "http://b/1"]
 
-    def test_ranks_are_those_of_the_formula(self):
+    def test_ranks_match_formula(self):
         links = {"a:http/": PageLinks([], ["b:http/"]), "b:http/": PageLinks([], ["c:http/"])}
         ranks = ranks_of({**links, "c:http/": PageLinks([], [])}, Formula(0.5))
         raw = [0.15, 0.15 + 0.85 * 0.5 * 0.15, 0.15 + 0.85 * 0.5 * (0.15 + 0.85 * 0.5 * 0.15)]
@@ -172,7 +172,7 @@ class TestRanking:
         )
         assert ranks == pytest.approx(expected)
 
-    def test_links_that_a_whole_site_has_are_navigation(self):
+    def test_sitewide_links_are_navigation(self):
         pages = [f"a:http/{number}" for number in range(6)]
         links = {page: PageLinks([to for to in (pages[0],) if to != page], ["b:http/"]) for page in pages}
         links["b:http/"] = PageLinks([], [])
@@ -194,16 +194,16 @@ def measured(tmp_path, monkeypatch):
 
 
 class TestMeasures:
-    def test_a_share_of_the_ceiling(self, measured):
+    def test_score_is_share_of_ceiling(self, measured):
         assert measured.share(TEXT, "tune", PRECISION) == 1.0
         assert measured.share(TEXT, "tune", QUALITY) == pytest.approx((0.3 + 0.95) / (1 + 0.95 * 0.3))
         assert measured.share(Way(weight=Weight(0, 1)), "tune", QUALITY) == 1.0
 
-    def test_what_nobody_judged_is_known(self, measured):
+    def test_unjudged_pages_are_counted(self, measured):
         measured.scores(TEXT, "held-out")
         assert [*measured.unjudged] == [("r", "http://c/1")]
 
-    def test_what_harms_a_collection_without_authority_comes_last(self, measured):
+    def test_harmful_choice_is_sorted_last(self, measured):
         found = tried(iter([TEXT, Way(weight=Weight(0, 1))]), [measured])
         assert [each.way.weight.pagerank for each in found] == [1, 0]
         measured.ranks[USUAL]["http://c/1"] = 10.0
@@ -211,7 +211,7 @@ class TestMeasures:
         assert [each.harmless for each in found] == [True, False]
         assert found[0].way == TEXT
 
-    def test_the_places_have_gains_with_intervals_and_p(self, measured, capsys, monkeypatch):
+    def test_gains_have_intervals_and_p_values(self, measured, capsys, monkeypatch):
         monkeypatch.setattr(tables, "WAYS", {**tables.WAYS, "Nutch 2": TEXT, "the default": Way(weight=Weight(0, 1))})
         tables.places([measured])
         tables.together([measured])  # no query has so many relevant pages
@@ -228,11 +228,11 @@ class TestMeasures:
         assert rows[-1][-1].startswith(f"{mean:+.1%} (")
         assert [line.count("p = 1") for line in printed.splitlines() if "instead of" in line] == [7] * 4
 
-    def test_queries_of_many_relevant_pages_are_told(self, measured):
+    def test_queries_with_many_relevant_pages_are_reported(self, measured):
         assert measured.collection.relevant("q") == measured.collection.fewest_relevant() == 2
         assert (measured.enough("tune", 2), measured.enough("tune", 3)) == (["q"], [])
 
-    def test_the_tables_have_a_row_for_each_part(self, measured, capsys, monkeypatch):
+    def test_tables_have_a_row_for_each_part(self, measured, capsys, monkeypatch):
         monkeypatch.setattr(tables, "parts", lambda: {"PageRank": (TEXT, Way(weight=Weight(0, 1)))})
         tables.collections([measured])
         tables.worth([measured])
@@ -254,7 +254,7 @@ class TestCranfield:
         assert made.judgements["what is heat"] == {f"{START}2": Judgement(0.5)}
         assert "<h1>wings in flow .</h1><p> they lift .</p>" in made.pages[f"{START}1"]()
 
-    def test_every_page_is_reached_and_questions_without_answers_are_left_out(self):
+    def test_pages_are_reachable_and_unanswered_questions_skipped(self):
         made = cranfield(self.DOCUMENTS, self.QUESTIONS, "1 1 2\n")
         assert made.all_queries == ["why do wings lift"]
         (list_,) = re.findall('href="([^"]*)"', made.pages[START]())
@@ -262,20 +262,20 @@ class TestCranfield:
 
 
 class TestCopies:
-    def test_a_copy_is_as_relevant_and_no_authority(self):
+    def test_copy_has_same_relevance_and_no_authority(self):
         found = with_copies(
             {"q": {"http://wangdoc.com/a": Judgement(0.5), "http://developer.mozilla.org/b": Judgement(1)}}
         )
         copied = {f"http://{copy.host}/a": Judgement(0.5) for copy in COPIES["wangdoc.com"]}
         assert found == {"q": {"http://wangdoc.com/a": Judgement(0.5, 1.0), **copied}}
 
-    def test_every_site_has_copies_at_hosts_and_in_folders_of_their_own(self):
+    def test_every_site_has_copies_on_hosts_and_in_folders(self):
         copies = [copy for those in COPIES.values() for copy in those]
         assert COPIES.keys() == OFFICIAL.keys()
         assert len({copy.host for copy in copies} | OFFICIAL.keys()) == len(copies) + len(OFFICIAL)
         assert len({copy.below for copy in copies}) == len(copies)
 
-    def test_links_of_a_copy_stay_in_it_unless_they_name_the_site(self, tmp_path):
+    def test_links_of_copy_stay_in_copy_unless_absolute(self, tmp_path):
         site, copy = OFFICIAL["es6.ruanyifeng.com"], COPIES["es6.ruanyifeng.com"][0]
         for source in (site, copy):
             folder = tmp_path / source.below / "ruanyf+es6tutorial" / "docs"
@@ -290,16 +290,16 @@ class TestJudgements:
     QUERIES = tuple(tuple(read_queries(DATA / f"queries-{half}.txt")) for half in HALVES)
     JUDGED = read_judgements(Path(DATA / "judgements.tsv"))
 
-    def test_the_halves_have_no_query_in_common(self):
+    def test_halves_share_no_query(self):
         tune, held_out = self.QUERIES
         assert len(tune) == len(held_out) == 24
         assert not set(tune) & set(held_out)
 
-    def test_every_query_has_a_page_on_it_that_is_an_authority(self):
+    def test_every_query_has_an_authoritative_page(self):
         for query in (*self.QUERIES[0], *self.QUERIES[1]):
             assert any(each == Judgement(1, 1) for each in self.JUDGED[query].values()), query
 
-    def test_other_judges_are_heard_and_what_they_judge_is_asked(self, tmp_path):
+    def test_judgements_of_other_judges_are_loaded(self, tmp_path):
         query, url = self.QUERIES[0][0], "http://cn.vite.dev/guide/features"
         files = [tmp_path / name for name in ("second", "third")]
         for file in files:
@@ -311,12 +311,12 @@ class TestJudgements:
         with pytest.raises(InputError, match="nobody asks asked by nobody"):
             judged(files)
 
-    def test_only_pages_of_the_collection_are_judged(self):
+    def test_judgements_refer_only_to_collection_pages(self):
         hosts = {f"http://{source.host}/" for source in SOURCES}
         for pages in self.JUDGED.values():
             assert {re.match("http://[^/]*/", url)[0] for url in pages} <= hosts
 
-    def test_judgements_are_of_the_kinds_that_are_documented(self):
+    def test_judgements_have_documented_kinds(self):
         given = {each for pages in self.JUDGED.values() for each in pages.values()}
         assert given == {
             Judgement(1, 1),

@@ -17,7 +17,7 @@ GAIN, OF_NAVIGATION = 0.2, 0.08
 
 
 @pytest.mark.parametrize("name", WEBS)
-def test_a_generated_web_is_the_same_each_time_and_can_be_reached(name):
+def test_generated_web_is_deterministic_and_reachable(name):
     made, again = planted(name, WEBS[name]), planted(name, WEBS[name])
     texts = {url: render() for url, render in made.pages.items()}
     assert texts == {url: render() for url, render in again.pages.items()}
@@ -30,7 +30,7 @@ def test_a_generated_web_is_the_same_each_time_and_can_be_reached(name):
 
 
 @pytest.mark.parametrize("name", WEBS)
-def test_every_query_has_sixty_relevant_pages_and_two_that_are_official(name):
+def test_every_query_has_sixty_relevant_and_two_official_pages(name):
     made = planted(name, WEBS[name])
     assert made.fewest_relevant() >= 60
     for query in made.all_queries:
@@ -47,14 +47,14 @@ def small(tmp_path_factory) -> Measured:
     return crawled(collection, Crawl(tmp_path_factory.mktemp("planted"), collection))
 
 
-def test_the_defaults_bring_official_pages_before_their_reprints(small):
+def test_defaults_rank_official_pages_before_reprints(small):
     for half in HALVES:
         before, after = (total(small.scores(way, half), QUALITY) for way in (TEXT, default()))
         assert after >= (1 + GAIN) * before
         assert small.share(default(), half, PRECISION) >= 0.89
 
 
-def test_without_navigation_official_pages_come_first_more_often(small):
+def test_ranking_without_navigation_links_improves_official_pages(small):
     default_ = default().weight
     kept = Way(weight=default_._replace(formula=default_.formula._replace(navigation=1.0)))
     for half in HALVES:
@@ -62,6 +62,6 @@ def test_without_navigation_official_pages_come_first_more_often(small):
         assert after >= (1 + OF_NAVIGATION) * before
 
 
-def test_an_index_that_is_written_by_the_defaults_has_this_order(small):
+def test_index_written_with_defaults_has_this_order(small):
     expected = small.ranking(default())
     assert agrees(small.crawl, {}, expected) == len(expected)

@@ -10,7 +10,7 @@ from bench.ranking.variants import same_order
 TINY = Web(seed=5, topics=4, citing=0.6, reprints=6, sections=4)
 
 
-def test_solr_finds_what_the_embedded_index_finds(solr_server, tmp_path):
+def test_solr_ranking_matches_embedded_index(solr_server, tmp_path):
     collection = planted("tiny", TINY)
     made = crawled(collection, Crawl(tmp_path, collection))
     expected = made.ranking(default())

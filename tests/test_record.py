@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutch2py.cells import CellError, encode_float, encode_int, encode_long
-from nutch2py.record import FieldNotReadError, Mutation
-from nutch2py.table.query import columns_of
-from nutch2py.webpage import Host, WebPage
+from nutch2py.records.cells import CellError, encode_float, encode_int, encode_long
+from nutch2py.records.record import FieldNotReadError, Mutation
+from nutch2py.records.webpage import Host, WebPage
+from nutch2py.table.table_query import columns_of
 
 
 def page(**families):
@@ -16,7 +16,7 @@ def page(**families):
     return WebPage(cells, fields)
 
 
-def test_absent_cells_read_as_defaults():
+def test_missing_cells_read_as_defaults():
     new = WebPage()
     assert (new.status, new.score, new.title, new.fetch_time) == (0, 0.0, None, 0)
     assert dict(new.markers) == {}
@@ -28,7 +28,7 @@ def test_cells_are_decoded_by_type():
     assert (read.status, read.fetch_time, read.score, read.markers["dist"]) == (2, 5, 0.5, "0")
 
 
-def test_reading_a_field_the_query_did_not_name_is_an_error():
+def test_field_not_in_query_raises_field_not_read_error():
     read = page(f={"st": encode_int(2)}, fields=frozenset([WebPage.status]))
     assert read.status == 2
     with pytest.raises(FieldNotReadError, match="fetchTime"):
@@ -39,7 +39,7 @@ def test_reading_a_field_the_query_did_not_name_is_an_error():
             access()
 
 
-def test_what_was_set_can_be_read_though_it_was_not_named():
+def test_field_set_before_can_be_read():
     blind = WebPage(fields=frozenset())
     blind.status = 3
     blind.markers["x"] = "y"
@@ -47,7 +47,7 @@ def test_what_was_set_can_be_read_though_it_was_not_named():
     assert blind.markers.pop("x") == "y"
 
 
-def test_a_malformed_cell_names_its_column():
+def test_malformed_cell_error_names_column():
     with pytest.raises(CellError, match="f:st"):
         _ = page(f={"st": b"\0"}).status
 
@@ -62,20 +62,20 @@ def test_only_changed_columns_are_written():
     assert read.mutation() == Mutation({b"f": {b"ts": encode_long(6)}, b"mk": {b"c": b"3"}}, {b"mk": [b"b"]}, [])
 
 
-def test_setting_a_field_that_was_not_read_always_writes_it():
+def test_setting_unread_field_always_writes_it():
     blind = page(fields=frozenset())
     blind.status = 0
     assert blind.mutation() == Mutation({b"f": {b"st": encode_int(0)}}, {}, [])
 
 
-def test_none_deletes_the_column():
+def test_setting_none_deletes_column():
     read = page(p={"t": b"title"})
     read.title = None
     assert read.title is None
     assert read.mutation() == Mutation({}, {b"p": [b"t"]}, [])
 
 
-def test_none_as_an_entry_removes_it():
+def test_map_entry_set_to_none_is_removed():
     read = page(mk={"a": b"1"})
     read.markers["a"] = None
     assert "a" not in read.markers
@@ -86,7 +86,7 @@ ENTRIES = st.dictionaries(st.sampled_from("abcd"), st.sampled_from("xyz"))
 
 
 @given(ENTRIES, st.booleans(), st.booleans(), st.lists(ENTRIES))
-def test_entries_that_are_put_together_are_those_put_one_by_one(before, known, cleared, puts):
+def test_map_update_equals_single_puts(before, known, cleared, puts):
     cells = {b"il": {key.encode(): value.encode() for key, value in before.items()}}
     together, alone = (WebPage(cells, None if known else frozenset()) for _ in range(2))
     for page in (together, alone):
@@ -95,14 +95,14 @@ def test_entries_that_are_put_together_are_those_put_one_by_one(before, known, c
         page.inlinks.pop("a", None)
     for entries in puts:
         there = set(together.inlinks) if known or cleared else set()
-        new = together.inlinks.put(entries)
+        new = together.inlinks.put_all(entries)
         assert new == len(entries.keys() - there) or not (known or cleared)
         for key, value in entries.items():
             alone.inlinks[key] = value
     assert together.mutation() == alone.mutation()
 
 
-def test_put_then_remove_of_a_new_entry_changes_nothing():
+def test_put_then_remove_of_new_entry_changes_nothing():
     read = page(mk={"a": b"1"})
     read.markers["b"] = "2"
     del read.markers["b"]
@@ -111,21 +111,21 @@ def test_put_then_remove_of_a_new_entry_changes_nothing():
         del read.markers["b"]
 
 
-def test_replacing_a_map_that_was_read_writes_the_difference():
+def test_replacing_read_map_writes_difference():
     read = page(ol={"http://a/": b"A", "http://b/": b"B"})
     read.outlinks = {"http://b/": "B", "http://c/": "C"}
     assert dict(read.outlinks) == {"http://b/": "B", "http://c/": "C"}
     assert read.mutation() == Mutation({b"ol": {b"http://c/": b"C"}}, {b"ol": [b"http://a/"]}, [])
 
 
-def test_replacing_a_map_that_was_not_read_clears_its_family():
+def test_replacing_unread_map_clears_family():
     blind = page(fields=frozenset())
     blind.outlinks = {"http://c/": "C"}
     assert dict(blind.outlinks) == {"http://c/": "C"}
     assert blind.mutation() == Mutation({b"ol": {b"http://c/": b"C"}}, {}, [b"ol"])
 
 
-def test_clearing_and_putting_back_what_was_there_changes_nothing():
+def test_clearing_and_restoring_map_changes_nothing():
     read = page(mk={"a": b"1"})
     read.markers.clear()
     assert len(read.markers) == 0
@@ -133,20 +133,20 @@ def test_clearing_and_putting_back_what_was_there_changes_nothing():
     assert read.mutation() is None
 
 
-def test_a_map_can_be_set_to_itself():
+def test_map_assigned_to_itself_changes_nothing():
     read = page(mk={"a": b"1"})
     read.markers = read.markers
     assert dict(read.markers) == {"a": "1"}
     assert read.mutation() is None
 
 
-def test_removing_from_a_map_that_was_not_read():
+def test_removing_from_unread_map_writes_deletion():
     blind = page(fields=frozenset())
     assert blind.markers.pop("a", "none") == "none"
     assert blind.mutation() == Mutation({}, {b"mk": [b"a"]}, [])
 
 
-def test_maps_compare_iterate_and_show():
+def test_map_supports_comparison_iteration_and_repr():
     read = page(mtdt={"k": b"\xff"}, mk={"a": b"1", "b": b"2"})
     assert read.markers == {"a": "1", "b": "2"}
     assert list(read.markers.values()) == ["1", "2"]
@@ -155,7 +155,7 @@ def test_maps_compare_iterate_and_show():
     assert "markers" in repr(read)
 
 
-def test_qualifiers_that_are_not_text_do_not_break_a_map():
+def test_non_text_qualifiers_are_kept():
     read = WebPage({b"h": {b"\xff": b"v", b"a": b"w"}})
     assert list(read.headers.items()) == [("\ufffd", "v"), ("a", "w")]
     assert list(read.headers.values()) == ["v", "w"]
@@ -163,7 +163,7 @@ def test_qualifiers_that_are_not_text_do_not_break_a_map():
     assert read.mutation() == Mutation({b"h": {b"a": b"x"}}, {}, [])
 
 
-def test_a_record_unpacks_a_family_once_and_only_when_asked():
+def test_family_is_unpacked_once_on_demand():
     class Counting:
         families = (b"f", b"mk", b"h")
 
@@ -188,14 +188,14 @@ def test_size_counts_qualifiers_and_values():
     assert Mutation({b"f": {b"st": b"1234", b"x": b""}}, {}, []).size == 7
 
 
-def test_columns_of():
+def test_columns_of_field_are_returned():
     assert columns_of([WebPage.status, WebPage.fetch_time, WebPage.markers, WebPage.score]) == {
         b"f": frozenset([b"st", b"ts"]), b"mk": None, b"s": frozenset([b"s"]),
     }  # fmt: skip
     assert columns_of(Host.FIELDS.values()) == {b"mtdt": None, b"ol": None, b"il": None}
 
 
-def test_changes_of_one_record_are_made_in_another() -> None:
+def test_changes_of_one_record_apply_to_another() -> None:
     cells = {b"f": {b"bas": b"http://h/"}, b"mk": {b"a": b"1", b"b": b"2"}, b"mtdt": {b"x": b"y"}}
     one, other = (WebPage({family: dict(columns) for family, columns in cells.items()}) for _ in range(2))
     one.base_url, one.title = None, "t"
@@ -206,9 +206,9 @@ def test_changes_of_one_record_are_made_in_another() -> None:
     mutation = one.mutation()
     assert mutation is not None
     other.title = "former"
-    other.apply(mutation)
+    other.apply_mutation(mutation)
     assert other.mutation() == mutation
     assert (other.base_url, other.title, dict(other.markers), dict(other.metadata)) == (None, "t", {"a": "9"}, {})
     fields = (WebPage.base_url, WebPage.title, WebPage.markers, WebPage.metadata, WebPage.outlinks)
-    assert other.current(fields) == one.current(fields)
-    assert other.current({WebPage.markers}) == {b"mk": {b"a": b"9"}}
+    assert other.current_cells(fields) == one.current_cells(fields)
+    assert other.current_cells({WebPage.markers}) == {b"mk": {b"a": b"9"}}

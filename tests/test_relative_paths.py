@@ -7,11 +7,11 @@ import pytest
 
 import nutch2py
 from nutch2py.cli import main
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.crawl import Crawl
 from nutch2py.mapreduce.job_file import JobFile, read_job_file
-from nutch2py.mapreduce.parameters import JobParameters
-from nutch2py.table.opening import store_location
+from nutch2py.mapreduce.job_parameters import JobParameters
+from nutch2py.table.store_factory import store_location
 from tests.jobs.crawl import SETTINGS, site
 
 WRITERS = {
@@ -23,7 +23,7 @@ PACKAGE = Path(nutch2py.__file__).parent
 
 
 @pytest.mark.parametrize("runner", ["inline", "local"])
-def test_documents_lie_where_the_command_was_given(tmp_path, monkeypatch, runner, capfd):
+def test_output_files_are_written_relative_to_command_directory(tmp_path, monkeypatch, runner, capfd):
     here = tmp_path / "here"
     here.mkdir()
     monkeypatch.chdir(here)
@@ -51,10 +51,10 @@ def test_documents_lie_where_the_command_was_given(tmp_path, monkeypatch, runner
     assert sorted(path.name for path in tmp_path.iterdir()) == ["here"]
 
 
-def test_a_task_resolves_paths_as_its_driver_does(tmp_path, monkeypatch):
+def test_task_resolves_paths_like_driver(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     conf = Configuration({"storage.data.store": "embedded:x", "a": "b"})
-    JobFile.of(conf, JobParameters(), "local").write(tmp_path / "job.json")
+    JobFile.from_conf(conf, JobParameters(), "local").write(tmp_path / "job.json")
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     task = read_job_file(str(tmp_path / "job.json"))[1]
@@ -65,7 +65,7 @@ def test_a_task_resolves_paths_as_its_driver_does(tmp_path, monkeypatch):
     assert Crawl(conf).conf.absolute("b") == tmp_path / "b"
 
 
-def test_no_other_place_makes_a_path_of_a_property():
+def test_no_module_builds_path_from_property_directly():
     """``Path(conf.get(…))`` is right in the driver and wrong in its tasks; ``conf.absolute`` is right in both."""
     found = []
     for file in PACKAGE.rglob("*.py"):

@@ -56,27 +56,27 @@ def off_by(found: float, measured: float) -> float:
 
 
 @pytest.mark.parametrize(("job", "rows", "batch", "cpu"), HBASE)
-def test_what_jobs_took_over_hbase(job: str, rows: int, batch: int, cpu: float) -> None:
+def test_model_matches_measured_jobs_over_hbase(job: str, rows: int, batch: int, cpu: float) -> None:
     figures = values()
     phases = JOBS[job](crawl(rows, batch), Cluster(nodes=1), figures)
     assert off_by(work(phases, figures), cpu) <= FACTOR
 
 
 @pytest.mark.parametrize(("job", "rows", "batch", "cpu"), EMBEDDED)
-def test_what_jobs_took_over_a_million_rows(job: str, rows: int, batch: int, cpu: float) -> None:
+def test_model_matches_measured_jobs_over_million_rows(job: str, rows: int, batch: int, cpu: float) -> None:
     figures = values()
     phases = JOBS[job](crawl(rows, batch), Cluster(nodes=1), figures)
     assert off_by(sum(phase.task for phase in phases), cpu) <= FACTOR
 
 
 @pytest.mark.parametrize(("pages", "cpu"), [(100_000, 35.6 - 24.3), (1_000_000, 77.5 - 24.3)])
-def test_what_pagerank_took_by_mapreduce(pages: int, cpu: float) -> None:
+def test_model_matches_measured_pagerank_mapreduce(pages: int, cpu: float) -> None:
     """Apart from what its tasks take to start."""
     phases = JOBS["pagerank"](crawl(pages, 1), Cluster(nodes=1), values())
     assert off_by(sum(phase.task for phase in phases), cpu) <= FACTOR
 
 
-def test_what_generate_took_on_a_hadoop_of_one_node() -> None:
+def test_model_matches_measured_generate_on_single_node() -> None:
     """200,000 rows, with the start of its tasks: 44.9 CPU seconds, of which 4.5 each were two JVMs of the client."""
     cluster, figures = Cluster(nodes=1, cores=2, slots=2), values()
     found = outcome(JOBS["generate"](crawl(200_000, 20_000), cluster, figures), cluster, figures, 1)
@@ -84,7 +84,7 @@ def test_what_generate_took_on_a_hadoop_of_one_node() -> None:
 
 
 @pytest.mark.parametrize("job", JOBS)
-def test_more_rows_cost_more_and_more_nodes_are_not_slower(job: str) -> None:
+def test_cost_grows_with_rows_and_not_with_nodes(job: str) -> None:
     """But for the start of more tasks, and the chance by which hosts meet."""
     figures = values()
     found = {
@@ -105,7 +105,7 @@ def test_more_rows_cost_more_and_more_nodes_are_not_slower(job: str) -> None:
         assert hundred <= 1.25 * ten
 
 
-def test_one_reducer_was_a_wall_and_buckets_are_none() -> None:
+def test_single_reducer_limits_scaling_and_buckets_do_not() -> None:
     found = results([1_000_000_000, 10_000_000_000], [1, 10, 100], values())
     for each in found["crawls"]:
         before, now = each["jobs"]["generate, one reducer"], each["jobs"]["generate"]
@@ -115,7 +115,7 @@ def test_one_reducer_was_a_wall_and_buckets_are_none() -> None:
         assert now["nodes"][100]["seconds"] < before["nodes"][100]["seconds"] / 5
 
 
-def test_fewer_gateways_are_a_wall() -> None:
+def test_few_gateways_limit_scaling() -> None:
     figures, rows = values(), Crawl(rows=1_000_000_000)
     few, many = Cluster(nodes=100, gateways=1), Cluster(nodes=100)
     one = outcome(JOBS["readdb -stats"](rows, few, figures), few, figures, 1)
@@ -126,7 +126,7 @@ def test_fewer_gateways_are_a_wall() -> None:
 
 class TestParts:
     @given(st.lists(st.floats(0.01, 100), max_size=60), st.integers(1, 20))
-    def test_tasks_in_slots(self, durations: list[float], slots: int) -> None:
+    def test_tasks_fill_slots(self, durations: list[float], slots: int) -> None:
         found = makespan(durations, slots)
         assert found >= max([sum(durations) / slots, *durations], default=0.0) - 1e-6
         assert found <= sum(durations) / slots + max(durations, default=0.0) + 1e-6
@@ -137,12 +137,12 @@ class TestParts:
         assert max(shares) <= 2 * min(shares)
         assert shares == region_shares(200, seed=1)
 
-    def test_hosts_of_a_batch(self) -> None:
+    def test_hosts_of_batch_are_modelled(self) -> None:
         sizes = host_sizes(100_000, 1_000, 500, seed=1)
         assert sizes.sum() == pytest.approx(100_000, rel=0.01)
         assert (sizes.min(), sizes.max()) == (pytest.approx(20, rel=1), 500)
 
-    def test_a_fetch_takes_as_long_as_its_largest_host_wants(self) -> None:
+    def test_fetch_time_is_bounded_by_largest_host(self) -> None:
         sizes = host_sizes(100_000, 1_000, 500, seed=1)
         tasks = partial(fetching, sizes, 20, page=0.001, answer=0.1, threads=500, seed=1)
         assert tasks(20, delay=5.0).seconds == 2_500
@@ -153,17 +153,17 @@ class TestParts:
     @pytest.mark.parametrize(
         ("seconds", "nodes"), [({1: 100, 10: 10, 100: 1}, 100), ({1: 100, 10: 10, 100: 8}, 10), ({1: 9, 10: 9}, 1)]
     )
-    def test_where_it_stops(self, seconds: dict[int, float], nodes: int) -> None:
+    def test_scaling_limit_is_found(self, seconds: dict[int, float], nodes: int) -> None:
         assert stops_scaling(seconds) == nodes
 
 
 class TestFigures:
-    def test_each_says_where_it_comes_from(self) -> None:
+    def test_every_figure_names_its_source(self) -> None:
         for name, figure in FIGURES.items():
             assert figure.value > 0, name
             assert len(figure.source) > 15, name
 
-    def test_figures_of_another_machine(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_figures_of_another_machine_are_accepted(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         given = tmp_path / "given.json"
         given.write_text('{"start.job": 99}')
         assert main(["scale", "--with", str(given), "--figures"]) == 0
@@ -174,7 +174,7 @@ class TestFigures:
             assert main(["scale", "--with", str(given)]) == 2
         assert capsys.readouterr().err.count("\n") == 4
 
-    def test_they_follow_the_machine(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_figures_scale_with_machine(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Two sizes of each job, so that what every run costs is none of it; half of the speed here."""
         costs = {"inject": 2 * 43.3e-6, "generate": 2 * 26.0e-6, "updatedb": 2 * 369.6e-6}
         for name, cost in costs.items():
@@ -191,7 +191,7 @@ class TestFigures:
         assert found["row.bytes"] == FIGURES["row.bytes"].value
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scale_command_prints_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["scale", "10000000", "--nodes", "1", "10", "--gateways", "1", "--region-gb", "5"]
     assert main([*arguments, "--json", str(tmp_path / "found.json")]) == 0
     printed = capsys.readouterr().out
@@ -204,5 +204,5 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert printed.startswith("10,000,000 rows, 20 GB in 6 regions, batches of 100,000:\n\n| job | 1 node | 10 nodes |")
 
 
-def test_the_page_has_what_the_command_prints() -> None:
+def test_scale_page_matches_command_output() -> None:
     assert tables(results(ROWS, NODES, values())).strip() in PAGE.read_text(encoding="utf-8")

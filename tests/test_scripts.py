@@ -34,7 +34,7 @@ def run(*words: str | Path, cwd: Path = ROOT, **env: str) -> subprocess.Complete
     )
 
 
-def test_every_script_can_be_run_except_the_one_that_is_sourced() -> None:
+def test_every_script_is_executable_except_sourced_one() -> None:
     for path in [*SCRIPTS.iterdir(), ROOT / ".ci" / "run"]:
         runnable = bool(path.stat().st_mode & stat.S_IXUSR)
         if path.is_file():
@@ -42,7 +42,7 @@ def test_every_script_can_be_run_except_the_one_that_is_sourced() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "services").iterdir()))
-def test_the_compose_file_runs_the_scripts_of_each_service(name: str) -> None:
+def test_compose_file_runs_service_scripts(name: str) -> None:
     compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
     service = compose["services"][name]
     home = "$PWD" if name == "hadoop" else "/nutch2py"
@@ -60,7 +60,7 @@ def test_the_compose_file_runs_the_scripts_of_each_service(name: str) -> None:
 
 
 @pytest.mark.parametrize("path", shell_scripts(), ids=lambda path: path.name)
-def test_shell_scripts_are_clean(path: Path) -> None:
+def test_shellcheck_reports_nothing(path: Path) -> None:
     assert run("bash", "-n", path).returncode == 0
     if shutil.which("shellcheck") is None:
         pytest.skip("shellcheck is not installed: bash -n alone was run")
@@ -69,7 +69,7 @@ def test_shell_scripts_are_clean(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["requirements.lock", "requirements-test.lock"])
-def test_lock_files_give_versions_and_hashes_and_no_hosts(name: str) -> None:
+def test_lock_files_contain_versions_and_hashes_without_hosts(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     assert "://" not in text
     assert not re.search(r"^\s*--(index-url|extra-index-url|find-links|trusted-host)", text, re.MULTILINE)
@@ -78,14 +78,14 @@ def test_lock_files_give_versions_and_hashes_and_no_hosts(name: str) -> None:
     assert all(re.match(r"[\w.-]+==\S+", package) and "--hash=sha256:" in package for package in packages)
 
 
-def test_the_lock_of_the_tests_holds_that_of_a_run() -> None:
+def test_test_lock_contains_runtime_lock() -> None:
     def versions(name: str) -> set[str]:
         return set(re.findall(r"^([\w.-]+==[^\s;]+)", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE))
 
     assert versions("requirements.lock") < versions("requirements-test.lock")
 
 
-def test_every_dependency_is_in_the_lock() -> None:
+def test_every_dependency_is_locked() -> None:
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -94,7 +94,7 @@ def test_every_dependency_is_in_the_lock() -> None:
     assert not wanted - locked, "run scripts/lock"
 
 
-def test_nutch2py_runs_from_any_folder_and_hands_on_arguments_and_exit_code(tmp_path: Path) -> None:
+def test_nutch2py_script_works_from_any_folder_and_returns_exit_code(tmp_path: Path) -> None:
     (tmp_path / "nutch2py.py").write_text("raise SystemExit('the wrong module')", encoding="utf-8")
     link = tmp_path / "link"
     link.symlink_to(SCRIPTS / "nutch2py")
@@ -104,7 +104,7 @@ def test_nutch2py_runs_from_any_folder_and_hands_on_arguments_and_exit_code(tmp_
     assert run(SCRIPTS / "nutch2py", "no-such-command").returncode != 0
 
 
-def test_nutch2py_names_the_repair_when_there_is_no_python(tmp_path: Path) -> None:
+def test_nutch2py_script_without_python_prints_fix(tmp_path: Path) -> None:
     copy = checkout(tmp_path)
     tools = tmp_path / "bin"
     tools.mkdir()
@@ -128,7 +128,7 @@ def test_nutch2py_names_the_repair_when_there_is_no_python(tmp_path: Path) -> No
         ({"python3": (3, 10)}, "", ""),
     ],
 )
-def test_the_python_is_one_that_every_package_has_a_wheel_for(
+def test_supported_python_has_wheels_for_every_package(
     tmp_path: Path, present: dict[str, tuple[int, int]], asked: str, chosen: str
 ) -> None:
     for name, version in present.items():
@@ -193,7 +193,7 @@ def get(connection: http.client.HTTPConnection, path: str) -> tuple[int, str | N
 
 
 class TestServeFolder:
-    def test_serves_types_charsets_and_indexes_over_one_connection(self, tmp_path: Path) -> None:
+    def test_serves_types_charsets_and_indexes_on_one_connection(self, tmp_path: Path) -> None:
         (tmp_path / "sub").mkdir()
         (tmp_path / "index.html").write_bytes(b"<meta http-equiv=Content-Type content='text/html; charset=EUC-KR'>x")
         (tmp_path / "plain.html").write_bytes(b"no declaration")
@@ -210,7 +210,7 @@ class TestServeFolder:
             assert socket is not None
             connection.close()
 
-    def test_keeps_a_connection_open(self, site: str) -> None:
+    def test_keeps_connection_open(self, site: str) -> None:
         connection = http.client.HTTPConnection(site.split("/")[2])
         get(connection, "/")
         socket = connection.sock
@@ -219,7 +219,7 @@ class TestServeFolder:
         connection.close()
 
     @pytest.mark.parametrize("path", ["/../secret.txt", "/%2e%2e/secret.txt", "/link.txt", "/sub/../../secret.txt"])
-    def test_serves_nothing_outside_the_folder(self, tmp_path: Path, path: str) -> None:
+    def test_path_outside_folder_is_not_served(self, tmp_path: Path, path: str) -> None:
         (tmp_path / "secret.txt").write_text("secret", encoding="utf-8")
         folder = tmp_path / "folder"
         (folder / "sub").mkdir(parents=True)
@@ -229,7 +229,7 @@ class TestServeFolder:
             assert get(connection, path)[0] == 404
             connection.close()
 
-    def test_several_folders_stand_under_their_names(self, tmp_path: Path) -> None:
+    def test_several_folders_are_served_by_name(self, tmp_path: Path) -> None:
         for name in ("one", "two"):
             (tmp_path / name).mkdir()
             (tmp_path / name / "x.txt").write_text(name, encoding="utf-8")
@@ -263,7 +263,7 @@ class TestCrawl:
     def calls(self, folder: Path) -> list[str]:
         return [line.split()[0] for line in (folder / "calls").read_text(encoding="utf-8").splitlines()]
 
-    def test_runs_the_steps_of_each_round_with_one_batch_id(self, tmp_path: Path) -> None:
+    def test_rounds_run_all_steps_with_one_batch_id(self, tmp_path: Path) -> None:
         nutch = self.stand_in(tmp_path, "exit 0")
         done = run(SCRIPTS / "crawl", "-D", "a=b c", "seeds", "id1", "2", cwd=tmp_path, NUTCH2PY=nutch)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -275,14 +275,14 @@ class TestCrawl:
         assert lines[2] == f"fetch -D a=b c -D fetcher.timelimit.mins=180 {found[1]} -crawlId id1 -threads 50"
         assert [line.split()[-3] for line in lines[3:6]] == [found[1]] * 3
 
-    def test_sends_batches_to_the_solr_that_is_named(self, tmp_path: Path) -> None:
+    def test_batches_are_sent_to_given_solr(self, tmp_path: Path) -> None:
         nutch = self.stand_in(tmp_path, "exit 0")
         run(SCRIPTS / "crawl", "seeds", "id1", "http://solr/x", "1", cwd=tmp_path, NUTCH2PY=nutch)
         index, dedup = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()[-2:]
         assert index.startswith("index -D solr.server.url=http://solr/x ")
         assert dedup == "solrdedup http://solr/x"
 
-    def test_stops_when_nothing_is_due(self, tmp_path: Path) -> None:
+    def test_nothing_due_stops_crawl(self, tmp_path: Path) -> None:
         nutch = self.stand_in(tmp_path, '[ "$1" != generate ]')
         done = run(SCRIPTS / "crawl", "seeds", "id1", "5", cwd=tmp_path, NUTCH2PY=nutch)
         assert done.returncode == 0
@@ -290,7 +290,7 @@ class TestCrawl:
         assert self.calls(tmp_path) == ["inject", "generate"]
 
     @pytest.mark.parametrize("step", ["inject", "generate", "fetch", "parse", "updatedb", "index"])
-    def test_ends_with_the_exit_code_of_a_step_that_fails(self, tmp_path: Path, step: str) -> None:
+    def test_failing_step_sets_exit_code(self, tmp_path: Path, step: str) -> None:
         nutch = self.stand_in(tmp_path, f'[ "$1" != {step} ] || exit 4')
         done = run(SCRIPTS / "crawl", "seeds", "id1", "5", cwd=tmp_path, NUTCH2PY=nutch)
         assert done.returncode == 4
@@ -299,7 +299,7 @@ class TestCrawl:
         assert self.calls(tmp_path)[-1] == step
 
     @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)])
-    def test_a_signal_ends_the_command_that_runs(self, tmp_path: Path, number: signal.Signals, code: int) -> None:
+    def test_signal_ends_running_command(self, tmp_path: Path, number: signal.Signals, code: int) -> None:
         """As an administrator sends it: to the script alone, which must not leave its command behind."""
         waiting = f"trap 'touch {tmp_path}/told; exit 7' TERM; touch {tmp_path}/there; while :; do sleep 0.1; done"
         nutch = self.stand_in(tmp_path, f'[ "$1" != fetch ] || {{ {waiting}; }}')
@@ -313,14 +313,14 @@ class TestCrawl:
         assert (tmp_path / "told").exists()
         assert self.calls(tmp_path)[-1] == "fetch"
 
-    def test_stops_at_a_stop_file(self, tmp_path: Path) -> None:
+    def test_stop_file_ends_crawl(self, tmp_path: Path) -> None:
         nutch = self.stand_in(tmp_path, '[ "$1" != index ] || touch .STOP')
         done = run(SCRIPTS / "crawl", "seeds", "id1", "5", cwd=tmp_path, NUTCH2PY=nutch)
         assert done.returncode == 0
         assert done.stdout.endswith("STOP file found - escaping loop\n")
         assert self.calls(tmp_path).count("generate") == 1
 
-    def test_options_set_sizes_and_the_configuration_folder(self, tmp_path: Path) -> None:
+    def test_options_set_sizes_and_conf_folder(self, tmp_path: Path) -> None:
         nutch = self.stand_in(tmp_path, f'echo "$NUTCH_CONF_DIR" > "{tmp_path}/conf"')
         words = ["--topN", "7", "--threads", "3", "--time-limit", "5", "--add-days", "2", "--conf", "/c"]
         done = run(SCRIPTS / "crawl", *words, "seeds", "id1", "1", cwd=tmp_path, NUTCH2PY=nutch)
@@ -335,12 +335,12 @@ class TestCrawl:
     @pytest.mark.parametrize(
         "words", [[], ["seeds", "id1"], ["seeds", "id1", "x"], ["", "id", "1"], ["-q", "s", "i", "1"], ["-D"]]
     )
-    def test_wrong_words_print_the_usage(self, words: list[str]) -> None:
+    def test_invalid_arguments_print_usage(self, words: list[str]) -> None:
         done = run(SCRIPTS / "crawl", *words)
         assert done.returncode == 255
         assert done.stdout.endswith("Usage: crawl <seedDir> <crawlID> [<solrUrl>] <numberOfRounds>\n")
 
-    def test_crawls_and_indexes_a_site(self, tmp_path: Path, site: str) -> None:
+    def test_site_is_crawled_and_indexed(self, tmp_path: Path, site: str) -> None:
         (tmp_path / "seeds").mkdir()
         (tmp_path / "seeds" / "seeds.txt").write_text(f"{site}index.html\n", encoding="utf-8")
         options = ["-D", f"storage.data.store=embedded:{tmp_path / 'data'}", "-D", "http.agent.name=test"]
@@ -355,7 +355,7 @@ class TestCrawl:
 
 
 class TestQuickstart:
-    def test_crawls_real_documentation_and_answers_queries(self) -> None:
+    def test_documentation_is_crawled_and_searchable(self) -> None:
         done = run(SCRIPTS / "quickstart", "-pages", "40")
         assert done.returncode == 0, done.stdout + done.stderr
         assert re.findall(r"^\$ nutch2py (\w+)", done.stdout, re.MULTILINE) == ["crawl", "search", "search", "search"]
@@ -364,7 +364,7 @@ class TestQuickstart:
         assert len(re.findall(r"http://127\.0\.0\.1:\d+/\S", done.stdout.partition("$ nutch2py search")[2])) >= 3
         assert not re.search(r"^Traceback", done.stdout + done.stderr, re.MULTILINE)
 
-    def test_crawls_the_site_that_is_named_into_the_current_folder(self, tmp_path: Path, site: str) -> None:
+    def test_given_site_is_crawled_into_current_folder(self, tmp_path: Path, site: str) -> None:
         refused = run(SCRIPTS / "quickstart", f"{site}index.html", cwd=tmp_path)
         assert refused.returncode == 9, refused.stdout + refused.stderr
         assert "-D http.filter.ipaddress.exclude=" in refused.stderr  # what allows it

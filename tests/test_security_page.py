@@ -26,7 +26,7 @@ def is_number(text: str) -> bool:
 
 
 @pytest.mark.parametrize(("path", "name"), NAMED_TESTS)
-def test_a_named_test_exists(path: str, name: str) -> None:
+def test_test_named_on_security_page_exists(path: str, name: str) -> None:
     assert (ROOT / path).is_file()
     assert name in functions(path)
 
@@ -40,7 +40,7 @@ def test_every_threat_names_a_test() -> None:
     assert len(threats) > 30
 
 
-def test_properties_exist_and_their_numbers_are_the_defaults() -> None:
+def test_properties_exist_and_numbers_equal_defaults() -> None:
     names = {name for name, _ in PROPERTIES}
     assert len(names) > 25
     assert names <= DEFAULTS.keys()
@@ -52,7 +52,7 @@ def test_properties_exist_and_their_numbers_are_the_defaults() -> None:
     assert not different
 
 
-def test_every_number_is_told_once() -> None:
+def test_every_limit_is_given_with_its_number() -> None:
     """A limit without its number would be half of the truth."""
     told = {name for name, number in PROPERTIES if number}
     assert {name for name, _ in PROPERTIES if is_number(DEFAULTS[name])} - told - {"generate.max.count"} == set()

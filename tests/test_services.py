@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.cli import commands
+from nutch2py.cli import all_command_parsers
 from tests.conftest import ROOT
 from tests.processes import HEEDING, wait_until
 from tests.site.server import Reply, ScriptedSite
@@ -38,14 +38,14 @@ def command_lines() -> list[list[str]]:
 
 
 @pytest.mark.parametrize("words", command_lines(), ids=" ".join)
-def test_what_they_run_are_commands(words: list[str]) -> None:
+def test_systemd_units_run_existing_commands(words: list[str]) -> None:
     program, name, *rest = words
     assert program == PROGRAM
-    commands()[name].parse_args(rest)
+    all_command_parsers()[name].parse_args(rest)
 
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
-def test_units_are_well_formed(path: Path) -> None:
+def test_systemd_units_are_well_formed(path: Path) -> None:
     found = unit(path.name)
     assert found["Unit"]["Description"].startswith("nutch2py: ")
     if shutil.which("systemd-analyze"):
@@ -53,12 +53,12 @@ def test_units_are_well_formed(path: Path) -> None:
         assert not [line for line in told.stderr.splitlines() if "Unknown" in line or "Failed to parse" in line]
 
 
-def test_the_timer_begins_the_service_that_is_there() -> None:
+def test_timer_starts_existing_service() -> None:
     assert (FOLDER / "nutch2py-crawl.timer").with_suffix(".service").is_file()
     assert unit("nutch2py-crawl.service")["Service"]["SuccessExitStatus"] == "1"  # nothing is due
 
 
-def test_a_crawl_that_the_unit_stops_goes_on_at_the_next_time(site: ScriptedSite, tmp_path: Path) -> None:
+def test_crawl_stopped_by_unit_resumes_at_next_start(site: ScriptedSite, tmp_path: Path) -> None:
     """By the words of the unit, with the signal of the unit."""
     site.on("/", Reply(200, b"<html><a href=/a>a</a> words", content_type="text/html"))
     site.on("/a", Reply(pieces=iter(lambda: b"word ", b""), pause=0.05, length=False))

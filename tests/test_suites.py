@@ -29,13 +29,13 @@ class TestOther:
 """
 
 
-def test_every_assertion_of_a_borrowed_test_is_a_case() -> None:
+def test_every_borrowed_assertion_becomes_a_case() -> None:
     found = list(w3lib._asserted(ast.parse(_TESTS)))
     assert [bool(left) for _, left in found] == [False, False, True, False, True, True]
     assert found[-1] == ("test_wrong", "LookupError: no")
 
 
-def test_an_aim_is_reached_or_missed_by_its_part(capsys: pytest.CaptureFixture[str]) -> None:
+def test_aim_is_reached_or_missed_by_its_part(capsys: pytest.CaptureFixture[str]) -> None:
     cases = [Case("a", "1"), Case("a", "2", "why"), Case("b", "3", "because")]
     assert report(cases, [Goal("a", 0.5)], verbose=True)
     assert not report(cases, [Goal("a", 0.6)], verbose=False)
@@ -45,7 +45,7 @@ def test_an_aim_is_reached_or_missed_by_its_part(capsys: pytest.CaptureFixture[s
     assert "left: b: 3: because" in printed
 
 
-def test_what_tests_of_tika_expect() -> None:
+def test_expectations_of_tika_tests_are_extracted() -> None:
     java = """
     @Test void a() { String xml = getXML("a.doc").xml; // assertContains("gone", xml);
         assertContains("one // two", xml); /* assertContains("gone", xml); */ assertContains("x" + "y", xml); }
@@ -59,7 +59,7 @@ def test_what_tests_of_tika_expect() -> None:
     assert not tika.reason("testWORD.docx")
 
 
-def test_every_suite_has_aims_and_a_line_of_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_suite_has_aims_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     for module in suites().values():
         assert module.GOALS
         assert (module.__doc__ or "").strip()

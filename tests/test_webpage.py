@@ -5,9 +5,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from nutch2py import cells
-from nutch2py.conf import data_folder
-from nutch2py.webpage import BatchEntry, CrawlStatus, Host, Mark, ParseStatusCode, ProtocolStatusCode, WebPage
+from nutch2py.conf.configuration import data_dir
+from nutch2py.records import cells
+from nutch2py.records.webpage import CrawlStatus, DerivedRow, Host, Mark, ParseStatusCode, ProtocolStatusCode, WebPage
 
 CODECS = {
     "int": (cells.encode_int, cells.decode_int),
@@ -31,9 +31,9 @@ def type_name(avro_type):
     return avro_type if isinstance(avro_type, str) else avro_type["name"]
 
 
-@pytest.mark.parametrize("record", [WebPage, Host, BatchEntry])
-def test_fields_are_those_of_the_avro_schema(record):
-    schema = json.loads((data_folder("schema") / f"{record.SCHEMA}.avsc").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("record", [WebPage, Host, DerivedRow])
+def test_fields_match_avro_schema(record):
+    schema = json.loads((data_dir("schema") / f"{record.SCHEMA}.avsc").read_text(encoding="utf-8"))
     assert schema["name"] == record.__name__
     assert list(record.FIELDS) == [field["name"] for field in schema["fields"]]
     for field in schema["fields"]:
@@ -45,8 +45,8 @@ def test_fields_are_those_of_the_avro_schema(record):
 
 
 @pytest.mark.parametrize("record", [WebPage, Host])
-def test_columns_are_those_of_the_mapping(record):
-    root = ET.parse(data_folder("schema") / "gora-hbase-mapping.xml").getroot()
+def test_columns_match_gora_mapping(record):
+    root = ET.parse(data_dir("schema") / "gora-hbase-mapping.xml").getroot()
     (mapped,) = [c for c in root.iter("class") if c.get("name") == f"org.apache.nutch.storage.{record.__name__}"]
     columns = {f.get("name"): (f.get("family").encode(), (f.get("qualifier") or "").encode()) for f in mapped}
     assert columns == {name: (field.family, field.qualifier) for name, field in record.FIELDS.items()}
@@ -54,12 +54,12 @@ def test_columns_are_those_of_the_mapping(record):
     assert {f.get("name").encode() for f in table} == {field.family for field in record.FIELDS.values()}
 
 
-def test_every_field_has_its_attribute():
-    for record in (WebPage, Host, BatchEntry):
+def test_every_field_has_an_attribute():
+    for record in (WebPage, Host, DerivedRow):
         assert all(getattr(record, field.attribute) is field for field in record.FIELDS.values())
 
 
-def test_status_codes_and_labels():
+def test_status_codes_and_labels_match_nutch():
     assert {s.label: int(s) for s in CrawlStatus} == {
         "status_unfetched": 1, "status_fetched": 2, "status_gone": 3, "status_redir_temp": 4, "status_redir_perm": 5,
         "status_retry": 0x22, "status_notmodified": 0x26,
@@ -69,7 +69,7 @@ def test_status_codes_and_labels():
     assert ParseStatusCode.TRUNCATED == 202
 
 
-def test_marks_have_the_underscores_of_nutch():
+def test_marks_match_nutch_names():
     assert [str(mark) for mark in Mark] == [
         "_injmrk_", "_gnmrk_", "_ftcmrk_", "__prsmrk__", "_updmrk_", "_idxmrk_", "dist",
     ]  # fmt: skip

@@ -26,7 +26,7 @@ from bench.ranking.sites import nine_sites
 from bench.ranking.solr import Solr
 from bench.ranking.variants import agrees, same_order
 from bench.services import service
-from nutch2py.search.measures import mean, score
+from nutch2py.search.evaluation.ranking_metrics import mean_metrics, measure_ranking
 
 
 def known(checkouts: Path, judges: Sequence[Path] = ()) -> Mapping[str, Callable[[], Collection]]:
@@ -96,7 +96,9 @@ def _solr(measured: Measured) -> None:
         plain, ranked = (server.by_search(measured.crawl, each) for each in ({"index.weight.fields": ""}, {}))
         found += [{query: [url for _, url in hits] for query, hits in each.items()} for each in (plain, ranked)]
     known = measured.collection.judgements
-    means = [mean([score(urls, known.get(query, {})) for query, urls in each.items()]) for each in found]
+    means = [
+        mean_metrics([measure_ranking(urls, known.get(query, {})) for query, urls in each.items()]) for each in found
+    ]
     expected = measured.ranking(default())
     same = sum(same_order(ranked[query], urls, 20) for query, urls in expected.items())
     cells = [f"{measure(each):.3f}" for measure in (PRECISION, QUALITY) for each in means]

@@ -9,9 +9,9 @@ from bench.ranking.collection import TUNE
 from bench.ranking.measured import PRECISION, QUALITY, Measured, Way
 from bench.ranking.ranks import FORMULAS, USUAL, Formula
 from bench.ranking.variants import Text, Weight
-from nutch2py.conf import Configuration
-from nutch2py.indexer.search_fields import Weights
-from nutch2py.jobs.pagerank_links import LinkRules
+from nutch2py.conf.configuration import Configuration
+from nutch2py.indexer.search_fields import DocumentWeights
+from nutch2py.jobs.pagerank.graph_links import GraphLinkRules
 
 OPIC = (0.0, 0.02, 0.05)
 PAGERANK = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.35, 0.5, 0.7)
@@ -29,8 +29,8 @@ BEFORE = Way(weight=Weight(0.02, 0.02))
 def default() -> Way:
     """Return the way of a configuration that says nothing."""
     conf = Configuration.load()
-    powers = Weights(conf).powers
-    formula = Formula(conf.get_float("pagerank.external.weight", 0.99), LinkRules(conf).navigation)
+    powers = DocumentWeights(conf).powers
+    formula = Formula(conf.get_float("pagerank.external.weight", 0.99), GraphLinkRules(conf).navigation_share)
     return Way(weight=Weight(powers.get("boost", 0.0), powers.get("pagerank", 0.0), formula))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from nutch2py.search.measures import RELEVANT, Judgements
+from nutch2py.search.evaluation.ranking_metrics import RELEVANCE_THRESHOLD, Judgements
 
 Render = Callable[[], str]
 """Makes the HTML of a page."""
@@ -36,7 +36,7 @@ class Collection(NamedTuple):
 
     def relevant(self, query: str) -> int:
         """Return how many relevant pages a query has."""
-        return sum(each.relevance >= RELEVANT for each in self.judgements.get(query, {}).values())
+        return sum(each.relevance >= RELEVANCE_THRESHOLD for each in self.judgements.get(query, {}).values())
 
     def fewest_relevant(self) -> int:
         """Return how many relevant pages the query with the fewest of them has."""

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from bench.ranking.collection import HALVES, Collection
 from bench.ranking.sites import DATA, MDN, SOURCES, Sites, Source, documents, judged
 from bench.repositories import checked_out
-from nutch2py.search.measures import RELEVANT, Judgement, Judgements, read_queries
+from nutch2py.search.evaluation.ranking_metrics import RELEVANCE_THRESHOLD, Judgement, Judgements, read_queries
 
 OFFICIAL = {source.host: source for source in SOURCES if source.host != MDN}
 
@@ -84,7 +84,7 @@ def with_copies(judgements: Judgements) -> dict[str, dict[str, Judgement]]:
             host = urlsplit(url).netloc
             if host not in OFFICIAL:
                 continue
-            relevant = each.relevance >= RELEVANT
+            relevant = each.relevance >= RELEVANCE_THRESHOLD
             found[query][url] = Judgement(each.relevance, 1.0 if relevant else 0.3)
             for copy in COPIES[host]:
                 found[query][url.replace(host, copy.host, 1)] = Judgement(each.relevance)

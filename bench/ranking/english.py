@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bench.ranking.collection import Collection, by_turns
 from bench.repositories import checked_out
-from nutch2py.search.measures import RELEVANT, Judgement
+from nutch2py.search.evaluation.ranking_metrics import RELEVANCE_THRESHOLD, Judgement
 
 REPOSITORY, COMMIT = "noramtboraas/information-retrieval", "4ea1b8e02da1db64b68b0364d50620b3c95528dc"
 START = "http://cranfield.example/"
@@ -43,7 +43,7 @@ def collection(documents: str, questions: str, relevant: str) -> Collection:
     for line in relevant.splitlines():
         question, document, code = line.split()[:3]
         judgements[queries[int(question) - 1]][f"{START}{document}"] = Judgement(_RELEVANCE.get(code, 0.0))
-    answered = [q for q in queries if any(each.relevance >= RELEVANT for each in judgements[q].values())]
+    answered = [q for q in queries if any(each.relevance >= RELEVANCE_THRESHOLD for each in judgements[q].values())]
     return Collection("cranfield", f"{REPOSITORY} {COMMIT[:9]}", False, [START], pages, by_turns(answered), judgements)
 
 

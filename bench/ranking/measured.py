@@ -10,13 +10,20 @@ from bench.ranking.collection import HELD_OUT, Collection
 from bench.ranking.crawl import Crawl
 from bench.ranking.ranks import Ranks, all_ranks
 from bench.ranking.variants import Matches, Text, Weight, matches, ranking
-from nutch2py.search.measures import Gain, Judgement, Scores, ceiling, gain, score
+from nutch2py.search.evaluation.ranking_metrics import (
+    Judgement,
+    MetricDifference,
+    RankingMetrics,
+    best_metrics,
+    compare_rankings,
+    measure_ranking,
+)
 
 PLACES = (10, 20, 30, 40, 50, 60)
 """The numbers of results that the source paper looked at."""
 N = 20
 
-Measure = Callable[[Scores], float]
+Measure = Callable[[RankingMetrics], float]
 QUALITY: Measure = lambda each: each.quality  # noqa: E731
 PRECISION: Measure = lambda each: each.precision[max(each.precision)]  # noqa: E731
 
@@ -54,27 +61,27 @@ class Measured:
             }
         return self._rankings[way]
 
-    def scores(self, way: Way, half: str, n: int = N) -> list[Scores]:
+    def scores(self, way: Way, half: str, n: int = N) -> list[RankingMetrics]:
         """Return the measures of each query of a half."""
         found = self.ranking(way)
         return [self._score(query, found[query], n) for query in self.collection.queries[half]]
 
-    def _score(self, query: str, urls: Sequence[str], n: int) -> Scores:
+    def _score(self, query: str, urls: Sequence[str], n: int) -> RankingMetrics:
         known = self._known(query)
         self.unjudged.update({(query, url): None for url in urls[:n] if url not in known})
-        return score(urls, known, n)
+        return measure_ranking(urls, known, n)
 
     def _known(self, query: str) -> Mapping[str, Judgement]:
         return self.collection.judgements.get(query, {})
 
-    def ceilings(self, half: str, n: int = N) -> list[Scores]:
+    def ceilings(self, half: str, n: int = N) -> list[RankingMetrics]:
         """Return the measures that the best order there is would have."""
-        return [ceiling(self._known(query), n) for query in self.collection.queries[half]]
+        return [best_metrics(self._known(query), n) for query in self.collection.queries[half]]
 
-    def of(self, queries: Sequence[str], way: Way | None) -> Mapping[int, list[Scores]]:
+    def of(self, queries: Sequence[str], way: Way | None) -> Mapping[int, list[RankingMetrics]]:
         """Return the measures of queries for each number of results; of the best order there is without a way."""
         if way is None:
-            return {n: [ceiling(self._known(query), n) for query in queries] for n in PLACES}
+            return {n: [best_metrics(self._known(query), n) for query in queries] for n in PLACES}
         found = self.ranking(way)
         return {n: [self._score(query, found[query], n) for query in queries] for n in PLACES}
 
@@ -86,13 +93,13 @@ class Measured:
         """Return the mean of a measure as a share of its ceiling."""
         return total(self.scores(way, half, n), measure) / total(self.ceilings(half, n), measure)
 
-    def compare(self, after: Way, before: Way, measure: Measure, n: int = N) -> tuple[float, Gain]:
+    def compare(self, after: Way, before: Way, measure: Measure, n: int = N) -> tuple[float, MetricDifference]:
         """Return the mean of a measure before, and what is gained, over the queries held out."""
         old, new = ([measure(each) for each in self.scores(way, HELD_OUT, n)] for way in (before, after))
-        return sum(old) / len(old), gain(new, old)
+        return sum(old) / len(old), compare_rankings(new, old)
 
 
-def total(scores: Sequence[Scores], measure: Measure) -> float:
+def total(scores: Sequence[RankingMetrics], measure: Measure) -> float:
     """Return the sum of a measure."""
     return sum(measure(each) for each in scores)
 

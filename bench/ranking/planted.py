@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from bench.ranking.collection import Collection, by_turns
 from bench.ranking.planted_words import FILLER, FIRST, NEUTRAL, SAID, SECOND
-from nutch2py.search.measures import Judgement
+from nutch2py.search.evaluation.ranking_metrics import Judgement
 
 OFFICIAL, REPRINT, SECTION = Judgement(1.0, 1.0), Judgement(1.0, 0.3), Judgement(0.5, 0.3)
 MENTION, MISS = Judgement(0.1, 0.3), Judgement(0.0, 0.3)

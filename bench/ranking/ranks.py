@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from bench.ranking.crawl import Crawl
-from nutch2py.conf import Configuration
-from nutch2py.jobs.pagerank_links import FIELDS, LinkRules, PageLinks
-from nutch2py.jobs.pagerank_memory import MemoryGraph
-from nutch2py.scoring.rank_model import PageRankModel, pagerank
-from nutch2py.table import Query, open_store
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.pagerank.graph_links import LINK_GRAPH_FIELDS, GraphLinkRules, PageLinks
+from nutch2py.jobs.pagerank.pagerank_memory import MemoryGraph
+from nutch2py.records.webpage import WebPage
+from nutch2py.scoring.pagerank_model import PageRankModel, compute_pagerank
+from nutch2py.table import TableQuery, open_store
 from nutch2py.url.keys import unreverse_url
-from nutch2py.webpage import WebPage
 
 SHARES = (0.02, 0.1, 0.3)
 """What is tried as ``pagerank.navigation.share`` beside 1, by which all links count."""
@@ -55,14 +55,14 @@ def ranks_of(links: Mapping[str, PageLinks], formula: Formula) -> dict[str, floa
     """Return URL → rank of pages, whose links are in the order of their keys, by one formula."""
     made = MemoryGraph(_MOST, formula.navigation)
     for key, found in links.items():
-        made.add(key, found)
-    ranks, _, _ = pagerank(made.build(), formula.model, 20)
+        made.add_page(key, found)
+    ranks, _, _ = compute_pagerank(made.build(), formula.model, 20)
     return dict(zip(map(unreverse_url, links), (ranks / ranks.mean()).tolist(), strict=True))
 
 
 def all_links(crawl: Crawl) -> dict[str, PageLinks]:
     """Return the links of the table's pages, in the order of their keys."""
     conf = Configuration.load(overrides=crawl.properties)
-    rules = LinkRules(conf)
-    pages = open_store(conf, WebPage).scan(Query(FIELDS))
-    return {key: rules.links(key, page) for key, page in pages if rules.is_page(page)}
+    rules = GraphLinkRules(conf)
+    pages = open_store(conf, WebPage).scan(TableQuery(LINK_GRAPH_FIELDS))
+    return {key: rules.select_links(key, page) for key, page in pages if rules.is_page(page)}

@@ -20,7 +20,7 @@ from bench.ranking.collection import HALVES, Collection, Render
 from bench.ranking.markdown import rendered, rewritten, title_of, value_of
 from bench.repositories import checked_out
 from nutch2py.errors import InputError
-from nutch2py.search.measures import Judgement, read_judgements, read_queries
+from nutch2py.search.evaluation.ranking_metrics import Judgement, read_judgements, read_queries
 
 
 class Source(NamedTuple):

@@ -7,9 +7,9 @@ from contextlib import closing
 
 from bench.ranking.crawl import Crawl
 from bench.ranking.variants import Weight
-from nutch2py.backends.solr_client import SolrClient
-from nutch2py.conf import Configuration
-from nutch2py.search.search import searcher_of
+from nutch2py.backends.servers.solr_client import SolrClient
+from nutch2py.conf.configuration import Configuration
+from nutch2py.search.search_service import make_server_searcher
 
 
 class Solr:
@@ -36,7 +36,7 @@ class Solr:
         """Return score and URL of what our search finds for each query of a crawl, best first."""
         here = {"solr.server.url": self.address, "search.backend": "solr"}
         conf = Configuration.load(overrides={**crawl.properties, **here, **settings})
-        with closing(searcher_of(conf)) as searcher:
+        with closing(make_server_searcher(conf)) as searcher:
             return {
                 query: [(hit.score, str(hit.fields["url"])) for hit in searcher.search(query, 0, 60)[1]]
                 for query in crawl.collection.all_queries

@@ -10,7 +10,7 @@ from bench.ranking.collection import HALVES, HELD_OUT
 from bench.ranking.measured import PLACES, PRECISION, QUALITY, Measure, Measured, N, Way
 from bench.ranking.ranks import Formula
 from bench.ranking.variants import Text, Weight
-from nutch2py.search.measures import Gain, Scores, gain
+from nutch2py.search.evaluation.ranking_metrics import MetricDifference, RankingMetrics, compare_rankings
 
 
 def head(*names: str, left: int = 1) -> None:
@@ -86,12 +86,12 @@ def _gained(measured: Measured, after: Way, before: Way, measure: Measure) -> st
     return _said(*measured.compare(after, before, measure))
 
 
-def _said(base: float, found: Gain) -> str:
+def _said(base: float, found: MetricDifference) -> str:
     """Return a gain on a mean in percent, the interval and p."""
     if not base:
         return "–"
-    low, high = (f"{bound / base:+.0%}" for bound in (found.low, found.high))
-    probability = f"p = {found.p:.2g}" if found.p >= 0.0001 else "p < 0.0001"
+    low, high = (f"{bound / base:+.0%}" for bound in (found.ci_low, found.ci_high))
+    probability = f"p = {found.p_value:.2g}" if found.p_value >= 0.0001 else "p < 0.0001"
     return f"{found.mean / base:+.1%} ({low} to {high}, {probability})"
 
 
@@ -126,10 +126,13 @@ def _places(title: str, asked: Asked) -> None:
             row(way, *(f"{fmean(column):.3f}" for column in columns))
         for before in ("Nutch 2", "text alone"):
             pairs = zip(found["the default"], found[before], strict=True)
-            row(f"the default instead of {before}", *(_said(fmean(old), gain(new, old)) for new, old in pairs))
+            row(
+                f"the default instead of {before}",
+                *(_said(fmean(old), compare_rankings(new, old)) for new, old in pairs),
+            )
 
 
-def _columns(found: Sequence[Mapping[int, Sequence[Scores]]], measure: Measure) -> list[list[float]]:
+def _columns(found: Sequence[Mapping[int, Sequence[RankingMetrics]]], measure: Measure) -> list[list[float]]:
     """Return the measure of each query for each number of results, and the means over these numbers."""
     columns = [[measure(score) for each in found for score in each[n]] for n in PLACES]
     return [*columns, [fmean(values) for values in zip(*columns, strict=True)]]

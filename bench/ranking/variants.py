@@ -16,8 +16,8 @@ import numpy as np
 
 from bench.ranking.crawl import Crawl
 from bench.ranking.ranks import USUAL, Formula
-from nutch2py.conf import Configuration
-from nutch2py.search.searcher import EmbeddedSearcher
+from nutch2py.conf.configuration import Configuration
+from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from nutch2py.disk import disk_trouble
 from nutch2py.errors import IndexingError, LockedError
+from nutch2py.support.atomic_files import disk_error_message
 
-_PAUSE = 0.02
+_POLL_SECONDS = 0.02
 
 
 @contextmanager
-def exclusive(path: Path, timeout: float, what: str) -> Iterator[None]:
+def exclusive_lock(path: Path, timeout: float, resource: str) -> Iterator[None]:
     """Hold the lock file ``path`` (created when missing), waiting at most ``timeout`` seconds for it.
 
-    The operating system frees it when the holder dies, by kill -9 too. ``what`` names the index in the error:
+    The operating system frees it when the holder dies, by kill -9 too. ``resource`` names the index in the error:
     :class:`LockedError` when the time is over, :class:`IndexingError` when the file cannot be made.
     """
     import fcntl
@@ -26,8 +26,8 @@ def exclusive(path: Path, timeout: float, what: str) -> Iterator[None]:
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        trouble = disk_trouble(error, path) or f"{path}: {error.strerror}: check the folder's permissions"
-        raise IndexingError(f"cannot lock {what}: {trouble}") from error
+        trouble = disk_error_message(error, path) or f"{path}: {error.strerror}: check the folder's permissions"
+        raise IndexingError(f"cannot lock {resource}: {trouble}") from error
     try:
         deadline = time.monotonic() + timeout
         while True:
@@ -37,10 +37,10 @@ def exclusive(path: Path, timeout: float, what: str) -> Iterator[None]:
             except BlockingIOError:
                 if time.monotonic() >= deadline:
                     raise LockedError(
-                        f"{what} has been locked by another process for {timeout:g} s: wait for it to end, "
+                        f"{resource} has been locked by another process for {timeout:g} s: wait for it to end, "
                         "or raise index.lock.timeout"
                     ) from None
-                time.sleep(_PAUSE)
+                time.sleep(_POLL_SECONDS)
         yield
     finally:
         os.close(handle)

@@ -17,15 +17,15 @@ from functools import partial
 from pathlib import Path
 from signal import SIGKILL
 
-from nutch2py.browser.settings import BrowserSettings
+from nutch2py.browser.browser_settings import BrowserSettings
 from nutch2py.errors import ConfigurationError
-from nutch2py.scratch import Scratch
+from nutch2py.support.temp_dirs import TempDir
 
-NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "microsoft-edge")
-_SERVICES = ("network", "storage")
-_LONGEST = 60
+EXECUTABLE_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "microsoft-edge")
+_SERVICE_NAMES = ("network", "storage")
+_MAX_TMPDIR_BYTES = 60
 """Bytes of its folder's path that Chromium can have: a socket stands 45 below, whose path has 107 at most."""
-_FEATURES_OFF = (
+_DISABLED_FEATURES = (
     # those that Playwright switches off, of which Chromium would forget the first list
     "AvoidUnnecessaryBeforeUnloadCheckSync,DestroyProfileOnBrowserClose,HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,"
     "LensOverlay,MediaRouter,PaintHolding,ThirdPartyStoragePartitioning,AvoidCorsURLLoaderRestartOnRedirect,"
@@ -39,14 +39,14 @@ _FEATURES_OFF = (
 )
 
 
-def find(executable: str) -> str:
+def find_executable(executable: str) -> str:
     """Return the path of the browser; ConfigurationError when there is none."""
     if executable:
         path = shutil.which(executable)
         if path is None:
             raise ConfigurationError(f"browser.executable: {executable} is no program: correct it")
         return path
-    path = next(filter(None, map(shutil.which, NAMES)), None)
+    path = next(filter(None, map(shutil.which, EXECUTABLE_NAMES)), None)
     if path is None:
         raise ConfigurationError(
             "protocol-browser needs Chromium (Debian, Ubuntu: apt-get install chromium): "
@@ -55,19 +55,19 @@ def find(executable: str) -> str:
     return path
 
 
-class Home:
+class BrowserProfile:
     """The folder of one browser: its profile, its temporary files, and the script that starts it."""
 
     def __init__(self, settings: BrowserSettings) -> None:
-        program = str(Path(find(settings.executable)).absolute())
+        program = str(Path(find_executable(settings.executable)).absolute())
         as_user: list[str] = []
-        self._scratch = Scratch("browser")
-        self.path = self._scratch.path
+        self._temp_dir = TempDir("browser")
+        self.path = self._temp_dir.path
         try:
             if os.name == "posix" and (setpriv := shutil.which("setpriv")):
                 as_user = [setpriv, "--pdeathsig", "KILL"]
                 if os.geteuid() == 0 and settings.sandbox:
-                    user = _user(settings.user)
+                    user = _get_user(settings.user)
                     as_user += ["--reuid", str(user.pw_uid), "--regid", str(user.pw_gid), "--clear-groups"]
                     os.chown(self.path, user.pw_uid, user.pw_gid)
                 as_user += ["--"]
@@ -76,25 +76,25 @@ class Home:
                     "Chromium has no sandbox for root, and setpriv, which starts it as another user, is not there: "
                     "start nutch2py as another user, install util-linux, or set browser.sandbox to false"
                 )
-            self.script = self.path / "start"
+            self.start_script = self.path / "start"
             profile, pid = (shlex.quote(str(self.path / name)) for name in ("profile", "pid"))
-            self.script.write_text(
+            self.start_script.write_text(
                 f"#!/bin/sh\necho $$ >{pid}\ncd {shlex.quote(str(self.path))} || exit\n"
                 f'exec {shlex.join([*as_user, program])} "$@" --user-data-dir={profile}\n',
                 encoding="utf-8",
             )
-            self.script.chmod(0o755)
+            self.start_script.chmod(0o755)
         except BaseException:
             self.remove()
             raise
 
-    def environment(self) -> dict[str, str | float | bool]:
+    def build_environment(self) -> dict[str, str | float | bool]:
         """Return the environment of the browser: nothing of ours but the path."""
         folder = str(self.path)
         return {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": folder,
-            "TMPDIR": folder if len(os.fsencode(folder)) <= _LONGEST else ".",
+            "TMPDIR": folder if len(os.fsencode(folder)) <= _MAX_TMPDIR_BYTES else ".",
             "XDG_CONFIG_HOME": folder,
             "XDG_CACHE_HOME": folder,
             "DBUS_SESSION_BUS_ADDRESS": "disabled:",
@@ -104,31 +104,31 @@ class Home:
 
     def remove(self) -> None:
         """Delete the folder."""
-        self._scratch.remove()
+        self._temp_dir.remove()
 
 
-def _user(name: str) -> pwd.struct_passwd:
+def _get_user(name: str) -> pwd.struct_passwd:
     try:
         return pwd.getpwnam(name)
     except KeyError:
         raise ConfigurationError(f"browser.user: there is no user {name}: correct it") from None
 
 
-def options(settings: BrowserSettings, port: int) -> list[str]:
-    """Return Chromium's options; ``port``: that of the proxy, which everything goes through."""
+def build_options(settings: BrowserSettings, proxy_port: int) -> list[str]:
+    """Return Chromium's options; ``proxy_port``: that of the proxy, which everything goes through."""
     blink = "primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4"
-    if not settings.images:
+    if not settings.load_images:
         blink += ",imagesEnabled=false"
     chosen = [
-        f"--proxy-server=http://127.0.0.1:{port}",
+        f"--proxy-server=http://127.0.0.1:{proxy_port}",
         "--proxy-bypass-list=<-loopback>",  # nothing is bypassed, not even the loopback
         "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
         "--webrtc-ip-handling-policy=disable_non_proxied_udp",
         "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # its name before
         "--disable-quic",
-        f"--disable-features={_FEATURES_OFF}",
+        f"--disable-features={_DISABLED_FEATURES}",
         f"--blink-settings={blink}",
-        f"--js-flags=--max-old-space-size={max(64, settings.limits.memory >> 20)}",
+        f"--js-flags=--max-old-space-size={max(64, settings.limits.max_memory >> 20)}",
         "--disable-gpu",
         "--no-pings",
         "--disable-file-system",
@@ -138,12 +138,12 @@ def options(settings: BrowserSettings, port: int) -> list[str]:
         "--disable-domain-reliability",
         "--disable-client-side-phishing-detection",
     ]
-    if not settings.fonts:
+    if not settings.load_fonts:
         chosen.append("--disable-remote-fonts")
     return chosen
 
 
-def family(pid: int) -> Iterator[int]:
+def iter_descendants(pid: int) -> Iterator[int]:
     """Yield the processes below a process, which any of its threads may have started, and the first thread of others.
 
     That is how Chromium goes: the browser starts zygotes, which have one thread and start the processes of pages.
@@ -152,39 +152,39 @@ def family(pid: int) -> Iterator[int]:
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in map(int, (task / "children").read_text().split()):
                 yield child
-                yield from _below(child)
+                yield from _iter_child_tree(child)
 
 
-def _below(pid: int) -> Iterator[int]:
+def _iter_child_tree(pid: int) -> Iterator[int]:
     with suppress(OSError):
         for child in map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
             yield child
-            yield from _below(child)
+            yield from _iter_child_tree(child)
 
 
-def parent(pid: int | None) -> int | None:
+def get_parent_pid(pid: int | None) -> int | None:
     """Return the process that started one; None when that is gone, or the system does not say."""
     with suppress(OSError, ValueError, IndexError):
         return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
     return None
 
 
-def shows_pages(pid: int) -> bool:
+def is_renderer_process(pid: int) -> bool:
     """Tell whether a process of the browser shows pages."""
     with suppress(OSError):
         return b"--type=renderer" in Path(f"/proc/{pid}/cmdline").read_bytes()
     return False
 
 
-def service(pid: int) -> str:
+def get_service_name(pid: int) -> str:
     """Return which service of all its pages a process of the browser is, "network" or "storage"; "" for neither."""
     with suppress(OSError):
         words = Path(f"/proc/{pid}/cmdline").read_bytes()
-        return next((name for name in _SERVICES if b"--utility-sub-type=%s.mojom." % name.encode() in words), "")
+        return next((name for name in _SERVICE_NAMES if b"--utility-sub-type=%s.mojom." % name.encode() in words), "")
     return ""
 
 
-def ended(pid: int) -> bool:
+def has_exited(pid: int) -> bool:
     """Tell whether a process has ended; a zombie has."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] == "Z"
@@ -192,7 +192,7 @@ def ended(pid: int) -> bool:
         return True
 
 
-def memory(pid: int) -> int:
+def get_private_memory(pid: int) -> int:
     """Return the bytes that a process has for itself; 0 when it is gone, and where the system does not say."""
     try:
         resident, shared = map(int, Path(f"/proc/{pid}/statm").read_text().split()[1:3])
@@ -201,17 +201,17 @@ def memory(pid: int) -> int:
     return (resident - shared) * mmap.PAGESIZE
 
 
-def browser_process(home: Home) -> int | None:
+def find_browser_pid(profile: BrowserProfile) -> int | None:
     """Return the id of the browser that runs in a folder; None when it is gone, or the system does not say."""
     try:
-        pid = int((home.path / "pid").read_text())
+        pid = int((profile.path / "pid").read_text())
         words = Path(f"/proc/{pid}/cmdline").read_bytes()
     except (OSError, ValueError):
         return None
-    return pid if os.fsencode(home.path) in words else None
+    return pid if os.fsencode(profile.path) in words else None
 
 
-def kill_group(leader: int) -> bool:
+def kill_process_group(leader: int) -> bool:
     """End a browser, which leads a group of processes, and those of the group; tell whether any is still there.
 
     Those below it are no longer to be found as such when it has died itself. A zombie is not there.
@@ -220,17 +220,17 @@ def kill_group(leader: int) -> bool:
         os.killpg(leader, SIGKILL)
     except (ProcessLookupError, PermissionError):
         return False
-    return any(map(partial(_in_group, leader), Path("/proc").glob("[0-9]*/stat")))
+    return any(map(partial(_is_in_group, leader), Path("/proc").glob("[0-9]*/stat")))
 
 
-def _in_group(leader: int, stat: Path) -> bool:
+def _is_in_group(leader: int, stat: Path) -> bool:
     with suppress(OSError):
         state, _, group = stat.read_text(errors="replace").rpartition(")")[2].split()[:3]
         return int(group) == leader and state != "Z"
     return False
 
 
-def kill(pid: int) -> None:
+def kill_process(pid: int) -> None:
     """End a process at once."""
     with suppress(ProcessLookupError, PermissionError):
         os.kill(pid, SIGKILL)

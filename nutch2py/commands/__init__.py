@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from nutch2py.commands import checking, crawling, indexing, looking, serving, watching, whole
-from nutch2py.commands import reading as tables
+from nutch2py.commands import (
+    checker_commands,
+    crawl_command,
+    index_commands,
+    job_commands,
+    report_command,
+    server_commands,
+    setup_commands,
+)
+from nutch2py.commands import table_commands as tables
 from nutch2py.commands.command import Arguments, Command, CommandParser
 
 __all__ = ["COMMANDS", "Arguments", "Command", "command_parser"]
 
-_ROOMS = (whole, crawling, indexing, tables, watching, checking, serving, looking)
-COMMANDS: dict[str, Command] = {name: command for room in _ROOMS for name, command in room.COMMANDS.items()}
+_MODULES = (
+    crawl_command,
+    job_commands,
+    index_commands,
+    tables,
+    report_command,
+    checker_commands,
+    server_commands,
+    setup_commands,
+)
+COMMANDS: dict[str, Command] = {name: command for room in _MODULES for name, command in room.COMMANDS.items()}
 
 
 def command_parser(name: str) -> CommandParser:
     """Return the parser of a command."""
     command = COMMANDS[name]
     parser = CommandParser(prog=f"nutch2py {name}", description=command.summary, allow_abbrev=False)
-    command.options(parser)
+    command.add_options(parser)
     parser.add_argument("-crawlId", "--crawl-id", default=None, metavar="id", help="the crawl, which names the tables")
     shared = parser.add_argument_group("everywhere")
     shared.add_argument("-D", action="append", default=[], metavar="name=value", help="set a property")

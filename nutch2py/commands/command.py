@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from nutch2py.errors import UsageError
 
 if TYPE_CHECKING:
-    from nutch2py.conf import Configuration
+    from nutch2py.conf.configuration import Configuration
     from nutch2py.crawl import Crawl
 
 Arguments = argparse.Namespace
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def suggest_match(word: str, known: Iterable[str]) -> str:
     """Return ", did you mean …?" with the nearest of the words that are known, "" when none is near."""
     from difflib import get_close_matches
 
@@ -37,7 +37,7 @@ class CommandParser(argparse.ArgumentParser):
         if rest:
             option = rest[0].partition("=")[0]
             known = [name for name in self._option_string_actions if name.startswith("-")]
-            self.error(f"unrecognized arguments: {' '.join(rest)}{did_you_mean(option, known)}")
+            self.error(f"unrecognized arguments: {' '.join(rest)}{suggest_match(option, known)}")
         return found
 
     def actions(self) -> list[argparse.Action]:
@@ -54,18 +54,18 @@ class Command(NamedTuple):
     """A command: one line of help, the options it adds, and what it runs (returns the exit code)."""
 
     summary: str
-    options: Callable[[argparse.ArgumentParser], object]
+    add_options: Callable[[argparse.ArgumentParser], object]
     run: Callable[[Arguments, Configuration], int]
 
 
-def printing(conf: Configuration) -> Crawl:
+def open_printing_crawl(conf: Configuration) -> Crawl:
     """Return the crawl that a command works on, whose jobs print what they have to say."""
     from nutch2py.crawl import Crawl
 
-    return Crawl.printing(conf)
+    return Crawl.for_console(conf)
 
 
-def whole_number(text: str) -> int:
+def non_negative_int(text: str) -> int:
     """Return what a word of the command line counts; a negative number counts nothing, and is refused."""
     try:
         number = int(text)
@@ -76,7 +76,7 @@ def whole_number(text: str) -> int:
     return number
 
 
-def number_of_days(text: str) -> float:
+def finite_days(text: str) -> float:
     """Return a number of days, which may be negative, but neither endless nor no number."""
     try:
         days = float(text)
@@ -87,7 +87,7 @@ def number_of_days(text: str) -> float:
     return days
 
 
-def batch_options(parser: argparse.ArgumentParser, reindex: bool = False) -> None:
+def add_batch_options(parser: argparse.ArgumentParser, reindex: bool = False) -> None:
     """Add the arguments that name a batch: its id, ``-all``, and ``-reindex`` and ``-scores`` if asked for."""
     parser.add_argument("batch", nargs="?", metavar="batchId", help="the batch to work on")
     parser.add_argument("-all", "--all", action="store_true", help="every batch")
@@ -97,7 +97,7 @@ def batch_options(parser: argparse.ArgumentParser, reindex: bool = False) -> Non
     parser.add_argument("-scores", "--scores", action="store_true", help=told)
 
 
-def chosen_batch(args: Arguments) -> str:
+def selected_batch(args: Arguments) -> str:
     """Return the batch id, ``-all``, ``-reindex`` or ``-scores``; raise UsageError unless exactly one was given."""
     words = [f"-{name}" for name in ("all", "reindex", "scores") if getattr(args, name, False)]
     named: list[str] = [each for each in (args.batch, *words) if each]

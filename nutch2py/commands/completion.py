@@ -11,34 +11,34 @@ from nutch2py.commands.command import CommandParser
 SHELLS = ("bash", "zsh", "fish")
 
 
-class Word(NamedTuple):
+class CompletionOption(NamedTuple):
     """An option: its spellings, its help, whether a value follows, and which values if they are known."""
 
     spellings: tuple[str, ...]
     help: str
-    takes: bool
+    takes_value: bool
     values: tuple[str, ...]
 
 
-def words_of(parser: CommandParser) -> Iterator[Word]:
+def completion_options(parser: CommandParser) -> Iterator[CompletionOption]:
     """Yield the options of a command."""
     for action in parser.actions():
         if action.option_strings and action.help != argparse.SUPPRESS:
             values = tuple(map(str, action.choices or ()))
-            yield Word(tuple(action.option_strings), action.help or "", action.nargs != 0, values)
+            yield CompletionOption(tuple(action.option_strings), action.help or "", action.nargs != 0, values)
 
 
-def places_of(parser: CommandParser) -> tuple[str, ...]:
+def positional_choices(parser: CommandParser) -> tuple[str, ...]:
     """Return the words that may stand where a command takes one of a few."""
     return tuple(str(each) for action in parser.actions() if not action.option_strings for each in action.choices or ())
 
 
-def script(shell: str, summaries: Mapping[str, str], parser_of: Callable[[str], CommandParser]) -> str:
+def completion_script(shell: str, summaries: Mapping[str, str], get_parser: Callable[[str], CommandParser]) -> str:
     """Return the script for a shell of :data:`SHELLS`; ``summaries``: a line about each command."""
     if shell == "fish":
-        return "\n".join(_fish(summaries, parser_of)) + "\n"
+        return "\n".join(_fish(summaries, get_parser)) + "\n"
     head = ["autoload -U +X compinit && compinit", "autoload -U +X bashcompinit && bashcompinit"]
-    return "\n".join([*(head if shell == "zsh" else ()), *_bash(summaries, parser_of)]) + "\n"
+    return "\n".join([*(head if shell == "zsh" else ()), *_bash(summaries, get_parser)]) + "\n"
 
 
 def _bash(summaries: Mapping[str, str], parser_of: Callable[[str], CommandParser]) -> Iterator[str]:
@@ -51,11 +51,11 @@ def _bash(summaries: Mapping[str, str], parser_of: Callable[[str], CommandParser
     yield '  case "$command $before" in'
     for name in summaries:
         files = []
-        for option in words_of(parser_of(name)):
+        for option in completion_options(parser_of(name)):
             places = "|".join(f'"{name} {spelling}"' for spelling in option.spellings)
             if option.values:
                 yield f'    {places}) COMPREPLY=($(compgen -W "{" ".join(option.values)}" -- "$word")); return ;;'
-            elif option.takes:
+            elif option.takes_value:
                 files.append(places)
         if files:
             yield f'    {"|".join(files)}) COMPREPLY=($(compgen -f -- "$word")); return ;;'
@@ -64,8 +64,8 @@ def _bash(summaries: Mapping[str, str], parser_of: Callable[[str], CommandParser
     yield f'    "") options="{" ".join(summaries)} --help --version" ;;'
     for name in summaries:
         parser = parser_of(name)
-        spellings = [spelling for option in words_of(parser) for spelling in option.spellings]
-        yield f'    {name}) options="{" ".join([*places_of(parser), *spellings])}" ;;'
+        spellings = [spelling for option in completion_options(parser) for spelling in option.spellings]
+        yield f'    {name}) options="{" ".join([*positional_choices(parser), *spellings])}" ;;'
     yield "  esac"
     yield '  COMPREPLY=($(compgen -W "$options" -- "$word"))'
     yield '  [ ${#COMPREPLY[@]} -gt 0 ] || COMPREPLY=($(compgen -f -- "$word"))'
@@ -78,14 +78,16 @@ def _fish(summaries: Mapping[str, str], parser_of: Callable[[str], CommandParser
         yield f"complete -c nutch2py -n __fish_use_subcommand -f -a {name} -d {_quoted(summary)}"
         seen = f"complete -c nutch2py -n '__fish_seen_subcommand_from {name}'"
         parser = parser_of(name)
-        if places := places_of(parser):
+        if places := positional_choices(parser):
             yield f"{seen} -f -a {_quoted(' '.join(places))}"
-        for option in words_of(parser):
+        for option in completion_options(parser):
             spelled = " ".join(
                 f"-l {text[2:]}" if text.startswith("--") else f"-{'s' if len(text) == 2 else 'o'} {text[1:]}"
                 for text in option.spellings
             )
-            value = f" -x -a {_quoted(' '.join(option.values))}" if option.values else " -r" if option.takes else ""
+            value = (
+                f" -x -a {_quoted(' '.join(option.values))}" if option.values else " -r" if option.takes_value else ""
+            )
             yield f"{seen} {spelled}{value} -d {_quoted(option.help)}"
 
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
-from nutch2py.document import NutchDocument
+from nutch2py.records.document import NutchDocument
 
 
 class FieldMapping(NamedTuple):
@@ -43,27 +43,27 @@ class FieldMapping(NamedTuple):
         return mapped
 
     @classmethod
-    def of_writer(cls, element: ET.Element | None) -> FieldMapping:
+    def from_writer_xml(cls, element: ET.Element | None) -> FieldMapping:
         """Read the ``<mapping>`` of a writer in index-writers.xml."""
         if element is None:
             return cls()
         return cls(
-            {f.get("source", ""): _names(f.get("dest", "")) for f in element.iterfind("copy/field")},
+            {f.get("source", ""): _split_names(f.get("dest", "")) for f in element.iterfind("copy/field")},
             {f.get("source", ""): f.get("dest", "").strip() for f in element.iterfind("rename/field") if f.get("dest")},
             frozenset(f.get("source", "") for f in element.iterfind("remove/field")),
         )
 
     @classmethod
-    def of_solr_mapping(cls, root: ET.Element) -> tuple[FieldMapping, str]:
+    def from_solr_mapping_xml(cls, root: ET.Element) -> tuple[FieldMapping, str]:
         """Read solrindex-mapping.xml; return the mapping and the unique key (``id`` unless it is given)."""
         copies: dict[str, list[str]] = {}
         for field in root.iter("copyField"):
-            copies.setdefault(field.get("source", ""), []).extend(_names(field.get("dest", "")))
+            copies.setdefault(field.get("source", ""), []).extend(_split_names(field.get("dest", "")))
         renames = {
             f.get("source", ""): f.get("dest", "") for f in root.iter("field") if f.get("source") != f.get("dest")
         }
         return cls(copies, renames), (root.findtext("uniqueKey") or "").strip() or "id"
 
 
-def _names(text: str) -> list[str]:
+def _split_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]

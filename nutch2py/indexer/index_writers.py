@@ -15,30 +15,30 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, NoReturn, Self
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import IndexWriter
-from nutch2py.document import NutchDocument
+from nutch2py.conf.configuration import Configuration
+from nutch2py.conf.redaction import redact_property
 from nutch2py.errors import ConfigurationError, IndexingError, NutchError
 from nutch2py.indexer.field_mapping import FieldMapping
-from nutch2py.plugin_guard import reason_of
-from nutch2py.plugins import PluginClass, enabled
-from nutch2py.reporting import warn
-from nutch2py.secrets import shown_value
+from nutch2py.interfaces import IndexWriter
+from nutch2py.plugins.loading import PluginClass, enabled_plugins
+from nutch2py.plugins.plugin_failures import describe_exception
+from nutch2py.records.document import NutchDocument
+from nutch2py.support.reporting import warn
 
-_ADDRESSES = {"solr.server.url": "indexer-solr", "elastic.host": "indexer-elastic"}
-_FLOAT = 1e-6  # what a float of four bytes may differ by, as it is written
-_ON_DISK = ("indexer-embedded", "indexer-csv", "indexer-jsonl")
+_ADDRESS_PROPERTIES = {"solr.server.url": "indexer-solr", "elastic.host": "indexer-elastic"}
+_FLOAT_PRECISION = 1e-6  # what a float of four bytes may differ by, as it is written
+_LOCAL_WRITERS = ("indexer-embedded", "indexer-csv", "indexer-jsonl")
 
 
-class Parameters:
+class WriterParameters:
     """The settings of one writer: index-writers.xml, then the property ``<prefix>.<name>``, then the default."""
 
-    def __init__(self, conf: Configuration, prefix: str, given: Mapping[str, str]) -> None:
-        self._conf, self._prefix, self._given = conf, prefix, given
+    def __init__(self, conf: Configuration, prefix: str, parameters: Mapping[str, str]) -> None:
+        self._conf, self._prefix, self._parameters = conf, prefix, parameters
 
     def get(self, name: str, default: str) -> str:
         """Return a text as it is written: a separator may be a blank."""
-        given = self._given.get(name)
+        given = self._parameters.get(name)
         return self._conf.get(f"{self._prefix}.{name}", default) if given is None else given
 
     def get_path(self, name: str, default: str) -> Path:
@@ -51,7 +51,7 @@ class Parameters:
         try:
             return int(text) if text else default
         except ValueError:
-            shown = shown_value(name, text)
+            shown = redact_property(name, text)
             raise ConfigurationError(f"parameter {name} of {self._prefix} is {shown!r}, not a whole number") from None
 
     def get_bool(self, name: str, default: bool) -> bool:
@@ -62,7 +62,7 @@ class Parameters:
         return text == "true" if text else default
 
 
-class _Configured(NamedTuple):
+class _ConfiguredWriter(NamedTuple):
     """A writer with what index-writers.xml says of it."""
 
     name: str
@@ -72,32 +72,32 @@ class _Configured(NamedTuple):
 
 
 class IndexWriters:
-    """Every chosen writer as one. ``names`` lists them; a context manager that opens, and closes whatever happens."""
+    """Every chosen writer as one. ``writer_ids`` lists them; a context manager that opens, and closes whatever happens."""
 
     def __init__(self, conf: Configuration) -> None:
         self.conf = conf
-        self._writers = list(_configured(conf))
-        self._open: list[_Configured] = []
+        self._writers = list(_iter_configured_writers(conf))
+        self._open: list[_ConfiguredWriter] = []
         self._committed = False
 
     @property
-    def names(self) -> list[str]:
+    def writer_ids(self) -> list[str]:
         """The ids of the writers, those of index-writers.xml or of the plug-ins."""
         return [each.name for each in self._writers]
 
     @property
-    def refused(self) -> int:
+    def rejected(self) -> int:
         """How many documents an index did not take, so far."""
-        return sum(each.writer.refused for each in self._writers)
+        return sum(each.writer.rejected for each in self._writers)
 
     def prepare(self, reindex: bool = False) -> None:
         """Get the indexes ready for a job; called once, before the job's tasks open their writers."""
-        _warn_of_addresses_not_used(self.conf)
+        _warn_about_unused_addresses(self.conf)
         for each in self._writers:
             try:
                 each.writer.prepare(self.conf, each.parameters, reindex)
             except Exception as error:  # noqa: BLE001 - named
-                _refuse(each, "when it prepares", error)
+                _raise_writer_error(each, "when it prepares", error)
 
     def check(self) -> None:
         """Raise an error when an index cannot take documents; nothing is made or changed."""
@@ -105,7 +105,7 @@ class IndexWriters:
             try:
                 each.writer.check(self.conf, each.parameters)
             except Exception as error:  # noqa: BLE001 - named
-                _refuse(each, "when it is checked", error)
+                _raise_writer_error(each, "when it is checked", error)
 
     def open(self) -> Self:
         """Open the writers; those already open are closed again when one fails."""
@@ -114,10 +114,10 @@ class IndexWriters:
                 try:
                     each.writer.open(self.conf, each.parameters)
                 except Exception as error:  # noqa: BLE001 - named
-                    _refuse(each, "when it opens", error)
+                    _raise_writer_error(each, "when it opens", error)
                 self._open.append(each)
         except BaseException:
-            self._abandon()
+            self._close_quietly()
             raise
         return self
 
@@ -128,7 +128,7 @@ class IndexWriters:
             try:
                 each.writer.write(each.mapping.apply(document))
             except Exception as error:  # noqa: BLE001 - named
-                _refuse(each, f"on {document.get('url')}", error)
+                _raise_writer_error(each, f"on {document.get('url')}", error)
 
     def update(self, document: NutchDocument) -> None:
         """Replace a document in every index."""
@@ -137,7 +137,7 @@ class IndexWriters:
             try:
                 each.writer.update(each.mapping.apply(document))
             except Exception as error:  # noqa: BLE001 - named
-                _refuse(each, f"on {document.get('url')}", error)
+                _raise_writer_error(each, f"on {document.get('url')}", error)
 
     def delete(self, document_id: str) -> None:
         """Take a document out of every index."""
@@ -146,19 +146,24 @@ class IndexWriters:
             try:
                 each.writer.delete(document_id)
             except Exception as error:  # noqa: BLE001 - named
-                _refuse(each, f"on {document_id}", error)
+                _raise_writer_error(each, f"on {document_id}", error)
 
     @property
-    def without_scores(self) -> list[str]:
+    def writers_without_scores(self) -> list[str]:
         """The ids of the writers whose documents change as a whole only, or whose mapping touches ``pagerank``."""
-        return [each.name for each in self._writers if not (each.writer.tells_scores and _keeps_score(each.mapping))]
+        return [
+            each.name for each in self._writers if not (each.writer.supports_scores and _preserves_score(each.mapping))
+        ]
 
-    def set_scores(
-        self, scores: Mapping[str, float], share: float, documents: Callable[[Sequence[str]], list[NutchDocument]]
+    def update_scores(
+        self,
+        scores: Mapping[str, float],
+        tolerance: float,
+        make_documents: Callable[[Sequence[str]], list[NutchDocument]],
     ) -> Counter[str]:
         """Let documents have these scores where theirs differ by more than a share of theirs, in every index.
 
-        ``documents`` makes the documents of ids, for an index that takes no scores alone. Return how many were
+        ``make_documents`` makes the documents of ids, for an index that takes no scores alone. Return how many were
         ``alone`` and ``whole``, how many had theirs already (``same``) and how many are not in an index (``absent``).
         """
         self._committed = False
@@ -166,21 +171,21 @@ class IndexWriters:
         for each in self._open:
             try:
                 whole: list[str] = []
-                known = each.writer.scores([*scores])
+                known = each.writer.get_scores([*scores])
                 for document_id, had in known.items():
                     score = scores[document_id]
-                    if had is not None and abs(score - had) <= max(share, _FLOAT) * abs(had):
+                    if had is not None and abs(score - had) <= max(tolerance, _FLOAT_PRECISION) * abs(had):
                         counts["same"] += 1
                     elif each.writer.set_score(document_id, score):
                         counts["alone"] += 1
                     else:
                         whole.append(document_id)
                 counts["absent"] += len(scores) - len(known)
-                for document in documents(whole) if whole else ():
+                for document in make_documents(whole) if whole else ():
                     each.writer.write(each.mapping.apply(document))
                     counts["whole"] += 1
             except Exception as error:  # noqa: BLE001 - named
-                _refuse(each, "on scores", error)
+                _raise_writer_error(each, "on scores", error)
         return counts
 
     def commit(self) -> None:
@@ -191,7 +196,7 @@ class IndexWriters:
             try:
                 each.writer.commit()
             except Exception as error:  # noqa: BLE001 - named
-                _refuse(each, "when it commits", error)
+                _raise_writer_error(each, "when it commits", error)
         self._committed = True
 
     def close(self) -> None:
@@ -203,13 +208,13 @@ class IndexWriters:
                 each.writer.close()
             except Exception as error:  # noqa: BLE001 - the others are closed, too
                 try:
-                    _refuse(each, "when it closes", error)
+                    _raise_writer_error(each, "when it closes", error)
                 except (NutchError, OSError, MemoryError) as failure:
                     failures.append(failure)
         if failures:
             raise failures[0]
 
-    def _abandon(self) -> None:
+    def _close_quietly(self) -> None:
         try:
             self.close()
         except (NutchError, OSError):
@@ -230,47 +235,49 @@ class IndexWriters:
         if error is None:
             self.close()
         else:
-            self._abandon()
+            self._close_quietly()
 
 
-def _keeps_score(mapping: FieldMapping) -> bool:
+def _preserves_score(mapping: FieldMapping) -> bool:
     touched = {*mapping.copy, *mapping.rename, *mapping.remove, *mapping.rename.values()}
     copies = {name for names in mapping.copy.values() for name in names}
     return (touched | copies).isdisjoint({"id", "pagerank"})
 
 
-def _refuse(each: _Configured, what: str, error: Exception) -> NoReturn:
+def _raise_writer_error(each: _ConfiguredWriter, what: str, error: Exception) -> NoReturn:
     """Raise what a writer raised, so that it ends the job with the writer's name: what it was to send is not sent.
 
     Its own words for a cause, and the system's (a full disk), go on as they are.
     """
     if isinstance(error, NutchError | OSError | MemoryError):
         raise error
-    raise IndexingError(f"plug-in {each.name} failed {what}: {reason_of(error)}") from error
+    raise IndexingError(f"plug-in {each.name} failed {what}: {describe_exception(error)}") from error
 
 
-def chosen(conf: Configuration) -> dict[str, PluginClass]:
+def enabled_writers(conf: Configuration) -> dict[str, PluginClass]:
     """Return the writers that run, by plugin id: those that ``plugin.includes`` names.
 
     When it names none, as the shipped one does, those whose address is set (``solr.server.url``, ``elastic.host``);
     without an address indexer-embedded. ``plugin.excludes`` holds in any case.
     """
-    named = enabled(conf, "indexwriter")
+    named = enabled_plugins(conf, "indexwriter")
     if named:
         return named
-    ids = [plugin_id for name, plugin_id in _ADDRESSES.items() if conf.get_trimmed(name)] or ["indexer-embedded"]
+    ids = [plugin_id for name, plugin_id in _ADDRESS_PROPERTIES.items() if conf.get_trimmed(name)] or [
+        "indexer-embedded"
+    ]
     without_choice = conf.copy()
     without_choice.set("plugin.includes", "|".join(ids))
-    return enabled(without_choice, "indexwriter")
+    return enabled_plugins(without_choice, "indexwriter")
 
 
-def local_indexes(conf: Configuration) -> str:
+def describe_local_writers(conf: Configuration) -> str:
     """Return the writers that run whose index is a folder or a file of this machine, as a sentence has them."""
-    return " and ".join(name for name in chosen(conf) if name in _ON_DISK)
+    return " and ".join(name for name in enabled_writers(conf) if name in _LOCAL_WRITERS)
 
 
-def _configured(conf: Configuration) -> Iterator[_Configured]:
-    plugins = chosen(conf)
+def _iter_configured_writers(conf: Configuration) -> Iterator[_ConfiguredWriter]:
+    plugins = enabled_writers(conf)
     root = conf.resource_xml(conf.get_trimmed("indexer.indexwriters.file", "index-writers.xml"))
     named: set[str] = set()
     for element in root.iter("writer") if root is not None else ():
@@ -280,27 +287,27 @@ def _configured(conf: Configuration) -> Iterator[_Configured]:
             continue  # as in Nutch 1: its plug-in is not chosen
         named.add(plugin_id)
         parameters = {p.get("name", ""): p.get("value", "") for p in element.iterfind("parameters/param")}
-        mapping = FieldMapping.of_writer(element.find("mapping"))
-        yield _Configured(element.get("id") or plugin_id, plugins[plugin_id](conf), parameters, mapping)
+        mapping = FieldMapping.from_writer_xml(element.find("mapping"))
+        yield _ConfiguredWriter(element.get("id") or plugin_id, plugins[plugin_id](conf), parameters, mapping)
     for plugin_id, plugin in plugins.items():
         if plugin_id not in named:
-            yield _Configured(plugin_id, plugin(conf), {}, FieldMapping())
+            yield _ConfiguredWriter(plugin_id, plugin(conf), {}, FieldMapping())
 
 
-def _warn_of_addresses_not_used(conf: Configuration) -> None:
+def _warn_about_unused_addresses(conf: Configuration) -> None:
     """Say when an address is set whose writer does not run because ``plugin.includes`` names others."""
-    running = chosen(conf)
-    for name, plugin_id in _ADDRESSES.items():
+    running = enabled_writers(conf)
+    for name, plugin_id in _ADDRESS_PROPERTIES.items():
         everywhere = conf.copy()
         everywhere.set("plugin.includes", plugin_id)
-        if conf.get_trimmed(name) and plugin_id not in running and enabled(everywhere, "indexwriter"):
+        if conf.get_trimmed(name) and plugin_id not in running and enabled_plugins(everywhere, "indexwriter"):
             warn(
                 f"{name} is set, but plugin.includes names {' and '.join(running)}: nothing is sent there; "
                 f"add {plugin_id} to plugin.includes, or take the writers out of it"
             )
 
 
-def no_id(document: NutchDocument) -> IndexingError:
+def missing_id_error(document: NutchDocument) -> IndexingError:
     """Return the error for a document that a mapping or a filter left without an id."""
     return IndexingError(
         f"the document of {document.get('url') or 'a page'} has no field id: "

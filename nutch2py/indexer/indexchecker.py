@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from nutch2py.conf import Configuration
-from nutch2py.document import NutchDocument
+from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.indexing_filters import IndexingFilters
-from nutch2py.webpage import WebPage
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.webpage import WebPage
 
 DISCARDED = "Document discarded by indexing filter"
 
@@ -21,7 +21,7 @@ def check_document(conf: Configuration, url: str, page: WebPage) -> NutchDocumen
     return IndexingFilters(conf).filter(document, url, page)
 
 
-def check_text(conf: Configuration, url: str, page: WebPage) -> str:
+def format_checked_document(conf: Configuration, url: str, page: WebPage) -> str:
     """Return what indexchecker prints: ``name :<tab>value``, a line for each value of each field."""
     document = check_document(conf, url, page)
     if document is None:

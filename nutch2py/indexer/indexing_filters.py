@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import IndexingFilter
-from nutch2py.document import NutchDocument
-from nutch2py.plugin_guard import blame
-from nutch2py.plugins import ordered
-from nutch2py.record import Field
-from nutch2py.webpage import WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import IndexingFilter
+from nutch2py.plugins.loading import create_ordered_plugins
+from nutch2py.plugins.plugin_failures import raise_plugin_error
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.record import Field
+from nutch2py.records.webpage import WebPage
 
 
 class IndexingFilters:
     """The enabled IndexingFilters in the order of ``indexingfilter.order``; those it does not name come after."""
 
     def __init__(self, conf: Configuration) -> None:
-        self.filters: list[IndexingFilter] = ordered(conf, "indexingfilter", "indexingfilter.order")
+        self.filters: list[IndexingFilter] = create_ordered_plugins(conf, "indexingfilter", "indexingfilter.order")
         self.fields: frozenset[Field[Any]] = frozenset().union(*(f.fields for f in self.filters))
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
@@ -29,5 +29,5 @@ class IndexingFilters:
                     return None
                 current = each.filter(current, url, page)
         except Exception as error:  # noqa: BLE001 - named, and the page's
-            blame(each, url, error)
+            raise_plugin_error(each, url, error)
         return current

@@ -9,20 +9,28 @@ from itertools import chain
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from nutch2py.backends.analysis import Analyzer
-from nutch2py.backends.index_folder import EXACT_FIELDS, FACET, MAX_WEIGHT, MIN_WEIGHT, NEAR, TERMS, TEXT_FIELDS
-from nutch2py.backends.sketch import sketch_of, words_of
-from nutch2py.conf import Configuration
-from nutch2py.document import NutchDocument
+from nutch2py.backends.analysis.analyzer import Analyzer
+from nutch2py.backends.analysis.minhash import compute_sketch, distinct_words
+from nutch2py.backends.embedded_index.index_directory import (
+    EXACT_FIELDS,
+    FACET_PREFIX,
+    MAX_WEIGHT,
+    MIN_WEIGHT,
+    SKETCH_FIELD,
+    TERMS_PREFIX,
+    TEXT_FIELDS,
+)
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
+from nutch2py.records.document import NutchDocument
 
-_MAX_EXACT = 1_000  # characters; a longer value is none that anybody types
-_MAX_OTHER = 20_000
-SKETCHES = "index.sketches"
-_FOLDERS = 4  # of a path
-_NOT_SEARCHED = frozenset({"id", "boost", "tstamp", "content", "maintext", "rawcontent"})
-DEFAULT_FIELDS, DEFAULT_POWER = ("pagerank",), 0.35
-DATES = ("date", "publishedDate", "lastModified", "tstamp")
+_MAX_EXACT_CHARACTERS = 1_000  # characters; a longer value is none that anybody types
+_MAX_OTHER_CHARACTERS = 20_000
+SKETCHES_PROPERTY = "index.sketches"
+_MAX_PATH_DEPTH = 4  # of a path
+_UNSEARCHED_FIELDS = frozenset({"id", "boost", "tstamp", "content", "maintext", "rawcontent"})
+DEFAULT_WEIGHT_FIELDS, DEFAULT_WEIGHT_POWER = ("pagerank",), 0.35
+PAGE_DATE_FIELDS = ("date", "publishedDate", "lastModified", "tstamp")
 """Fields that say when a page was written, the surest first, or at last when it was fetched."""
 
 
@@ -31,7 +39,7 @@ class SearchFields(NamedTuple):
 
     ``exact``: whole values, ``field=value``. ``weight``: what relevance is multiplied by. ``date``: seconds since 1970
     of when a page was written, as far as is known, or fetched; 0: unknown. ``facets``: by name, what it is narrowed by.
-    ``near``: the sketch of the main text, or else of the text; "" of none.
+    ``sketch``: the sketch of the main text, or else of the text; "" of none.
     """
 
     texts: dict[str, list[str]]
@@ -40,19 +48,19 @@ class SearchFields(NamedTuple):
     weight: float
     date: int
     facets: dict[str, list[str]]
-    near: str
+    sketch: str
 
 
-class Weights:
+class DocumentWeights:
     """What the relevance of a document is multiplied by: the product of ``index.weight.fields``, each ^ a power.
 
     ``powers``: by field, in the order given: what stands behind ``^``, else ``index.weight.power``.
     """
 
     def __init__(self, conf: Configuration) -> None:
-        usual = conf.get_float("index.weight.power", DEFAULT_POWER)
+        usual = conf.get_float("index.weight.power", DEFAULT_WEIGHT_POWER)
         self.powers: dict[str, float] = {}
-        for given in conf.get_strings("index.weight.fields", DEFAULT_FIELDS):
+        for given in conf.get_strings("index.weight.fields", DEFAULT_WEIGHT_FIELDS):
             name, caret, power = given.partition("^")
             try:
                 self.powers[name.strip()] = float(power) if caret else usual
@@ -64,7 +72,7 @@ class Weights:
     def __str__(self) -> str:
         return " · ".join(f"{name} ^ {power:g}" for name, power in self.powers.items()) or "1"
 
-    def of(self, document: NutchDocument) -> float:
+    def weight_of(self, document: NutchDocument) -> float:
         """Return the weight; a field that is absent or no number counts as 1."""
         weight = 1.0
         for name, power in self.powers.items():
@@ -77,12 +85,14 @@ class Weights:
         return min(max(weight, MIN_WEIGHT), MAX_WEIGHT)
 
 
-def search_fields(document: NutchDocument, analyzer: Analyzer, weights: Weights, sketches: bool = True) -> SearchFields:
+def build_search_fields(
+    document: NutchDocument, analyzer: Analyzer, weights: DocumentWeights, with_sketch: bool = True
+) -> SearchFields:
     """Return what a document is found by. Texts are cut by the rules of its language (``lang``)."""
     lang = document.get("lang") or "en"
 
     def words(text: str) -> list[str]:
-        return analyzer.words(text, lang)
+        return analyzer.index_terms(text, lang)
 
     texts: dict[str, list[str]] = {}
     content: list[list[str]] = []
@@ -96,44 +106,44 @@ def search_fields(document: NutchDocument, analyzer: Analyzer, weights: Weights,
             texts[name] = [" ".join(each) for each in cut]
             content = cut if name == "content" else content
         elif name in EXACT_FIELDS:
-            exact.extend(f"{name}={value.lower()}" for value in values if len(value) <= _MAX_EXACT)
-        elif name not in _NOT_SEARCHED:
-            other.extend(_named(name, value[:_MAX_OTHER], words) for value in values)
+            exact.extend(f"{name}={value.lower()}" for value in values if len(value) <= _MAX_EXACT_CHARACTERS)
+        elif name not in _UNSEARCHED_FIELDS:
+            other.extend(_prefix_words(name, value[:_MAX_OTHER_CHARACTERS], words) for value in values)
     for host in document.values("host"):
-        exact.extend(f"site={domain}" for domain in _domains(host.lower()))
-    date = date_of(document)
+        exact.extend(f"site={domain}" for domain in _parent_domains(host.lower()))
+    date = page_date(document)
     facets = {
-        name: [value for value in document.values(name) if 0 < len(value) <= _MAX_EXACT]
+        name: [value for value in document.values(name) if 0 < len(value) <= _MAX_EXACT_CHARACTERS]
         for name in ("host", "lang", "type")
     }
     facets["type"] = [value for value in facets["type"] if "/" in value]
-    facets["path"], facets["date"] = _folders(document.get("url") or ""), _periods(date)
+    facets["path"], facets["date"] = _url_dirs(document.get("url") or ""), _date_periods(date)
     exact.extend(f"{name}={value.lower()}" for name in ("path", "date") for value in facets[name])
-    near = _sketch(document, content) if sketches else ""
+    near = _document_sketch(document, content) if with_sketch else ""
     if near:
         exact.append(f"near={near}")
-    return SearchFields(texts, other, exact, weights.of(document), date, facets, near)
+    return SearchFields(texts, other, exact, weights.weight_of(document), date, facets, near)
 
 
-def _sketch(document: NutchDocument, content: list[list[str]]) -> str:
+def _document_sketch(document: NutchDocument, content: list[list[str]]) -> str:
     main = document.get("maintext")
     if main:
-        return sketch_of(words_of(main), main)
-    return sketch_of(chain.from_iterable(content), " ".join(document.values("content")))
+        return compute_sketch(distinct_words(main), main)
+    return compute_sketch(chain.from_iterable(content), " ".join(document.values("content")))
 
 
-def _named(name: str, value: str, words: Callable[[str], list[str]]) -> str:
+def _prefix_words(name: str, value: str, words: Callable[[str], list[str]]) -> str:
     return " ".join(f"{name}={word}" for word in words(value))
 
 
-def _domains(host: str) -> list[str]:
+def _parent_domains(host: str) -> list[str]:
     labels = host.strip(".").split(".")
     return [".".join(labels[i:]) for i in range(len(labels))]
 
 
-def date_of(document: NutchDocument) -> int:
+def page_date(document: NutchDocument) -> int:
     """Return when a page was written, as far as is known, or fetched: seconds since 1970, 0 where nothing says so."""
-    for name in DATES:
+    for name in PAGE_DATE_FIELDS:
         try:
             return int(datetime.fromisoformat(document.get(name) or "").timestamp())
         except (ValueError, OverflowError):
@@ -141,7 +151,7 @@ def date_of(document: NutchDocument) -> int:
     return 0
 
 
-def _folders(url: str) -> list[str]:
+def _url_dirs(url: str) -> list[str]:
     """Return ``host/folder/`` of a page and of what is around it.
 
     >>> _folders("http://a.org/docs/api/x.html")
@@ -151,13 +161,13 @@ def _folders(url: str) -> list[str]:
         parts = urlsplit(url)
     except ValueError:
         return []
-    names = [name for name in parts.path.split("/")[1:-1] if name][:_FOLDERS]
+    names = [name for name in parts.path.split("/")[1:-1] if name][:_MAX_PATH_DEPTH]
     host = parts.netloc.rpartition("@")[2]
     folders = ["/".join([host, *names[:end], ""]) for end in range(1, len(names) + 1)]
-    return [folder for folder in folders if host and len(folder) <= _MAX_EXACT]
+    return [folder for folder in folders if host and len(folder) <= _MAX_EXACT_CHARACTERS]
 
 
-def _periods(date: int) -> list[str]:
+def _date_periods(date: int) -> list[str]:
     """Return year and month of a date, in UTC; nothing where it is unknown.
 
     >>> _periods(1_000_000_000), _periods(0)
@@ -172,27 +182,27 @@ def _periods(date: int) -> list[str]:
     return [month[:-3], month]
 
 
-class ServerTerms:
+class TermsFieldBuilder:
     """The fields ``terms_*`` that servers are sent, by which :mod:`nutch2py.search` asks them; see ``index.terms``."""
 
     def __init__(self, conf: Configuration) -> None:
-        self.wanted = conf.get_bool("index.terms", True)
-        self._analyzer, self._weights = Analyzer.of(conf), Weights(conf)
-        self._sketches = conf.get_bool(SKETCHES, True)
+        self.is_enabled = conf.get_bool("index.terms", True)
+        self._analyzer, self._weights = Analyzer.from_conf(conf), DocumentWeights(conf)
+        self._with_sketch = conf.get_bool(SKETCHES_PROPERTY, True)
 
-    def of(self, document: NutchDocument) -> dict[str, str | list[str]]:
+    def build(self, document: NutchDocument) -> dict[str, str | list[str]]:
         """Return the fields of a document, none where they are not wanted."""
-        if not self.wanted:
+        if not self.is_enabled:
             return {}
-        found = search_fields(document, self._analyzer, self._weights, self._sketches)
-        fields: dict[str, str | list[str]] = {f"{TERMS}{name}": values for name, values in found.texts.items()}
-        fields |= {f"{TERMS}exact": found.exact, f"{TERMS}other": found.other}
-        fields |= {f"{TERMS}weight": str(found.weight), f"{TERMS}date": str(found.date)}
-        fields |= {f"{TERMS}{FACET}{name}": found.facets[name] for name in ("path", "date")}
-        fields |= {NEAR: found.near, f"{TERMS}analysis": self._analyzer.version}
+        found = build_search_fields(document, self._analyzer, self._weights, self._with_sketch)
+        fields: dict[str, str | list[str]] = {f"{TERMS_PREFIX}{name}": values for name, values in found.texts.items()}
+        fields |= {f"{TERMS_PREFIX}exact": found.exact, f"{TERMS_PREFIX}other": found.other}
+        fields |= {f"{TERMS_PREFIX}weight": str(found.weight), f"{TERMS_PREFIX}date": str(found.date)}
+        fields |= {f"{TERMS_PREFIX}{FACET_PREFIX}{name}": found.facets[name] for name in ("path", "date")}
+        fields |= {SKETCH_FIELD: found.sketch, f"{TERMS_PREFIX}analysis": self._analyzer.version}
         return {name: value for name, value in fields.items() if value}
 
 
-def without_terms(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return a document without the fields of :class:`ServerTerms`, for a server that has none of these."""
-    return {name: value for name, value in fields.items() if not name.startswith(TERMS)}
+def strip_terms_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return a document without the fields of :class:`TermsFieldBuilder`, for a server that has none of these."""
+    return {name: value for name, value in fields.items() if not name.startswith(TERMS_PREFIX)}

@@ -12,27 +12,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nutch2py.conf import Configuration
-from nutch2py.disk import temporary_trouble, try_disk
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, NutchError
-from nutch2py.mapreduce import PACKAGE_FOLDER
-from nutch2py.mapreduce.held import HOLDING, learn_clock
-from nutch2py.mapreduce.job import ROWS_UNREADABLE, P, TableJob
+from nutch2py.mapreduce import PACKAGE_DIR
+from nutch2py.mapreduce.input_splits import Split, embed_contents, encode_split
 from nutch2py.mapreduce.job_file import JobFile
-from nutch2py.mapreduce.memory import keep_little
-from nutch2py.mapreduce.parameters import JobParameters
-from nutch2py.mapreduce.progress import ProgressMonitor
-from nutch2py.mapreduce.splits import Split, encode_split, with_contents
-from nutch2py.mapreduce.steps import ACCOUNT
-from nutch2py.mapreduce.workfolder import work_folder
-from nutch2py.plugin_guard import FAILURES, PAGES, Limits
-from nutch2py.table.opening import open_store, store_location
-from nutch2py.table.unreadable import warn_of
-from nutch2py.webpage import BatchEntry
+from nutch2py.mapreduce.job_parameters import JobParameters
+from nutch2py.mapreduce.lock_check import CURRENT_LOCK_TOKEN, sync_clock
+from nutch2py.mapreduce.runners.job_dir import create_job_dir
+from nutch2py.mapreduce.step_events import STEP_LISTENER
+from nutch2py.mapreduce.table_job import ROWS_UNREADABLE_COUNTER, ParametersT, TableJob
+from nutch2py.mapreduce.task_progress import ProgressMonitor
+from nutch2py.plugins.plugin_failures import PLUGIN_FAILURES_GROUP, PLUGIN_PAGES_COUNTER, PluginFailureLimits
+from nutch2py.records.webpage import DerivedRow
+from nutch2py.support.atomic_files import probe_disk, temp_disk_error
+from nutch2py.support.process_memory import limit_malloc_memory
+from nutch2py.table.row_validation import warn_skipped_rows
+from nutch2py.table.store_factory import open_store, store_location
 
 _LOG = logging.getLogger("nutch2py.jobs")
 if TYPE_CHECKING:
-    from nutch2py.mapreduce import yarn
+    from nutch2py.mapreduce.runners.hadoop import hadoop_runner
 
 _TASK_ENVIRONMENT = (
     "PYTHONUTF8=1",
@@ -80,88 +80,88 @@ def runner_name(conf: Configuration) -> str:
     return name
 
 
-def map_tasks(conf: Configuration) -> int:
+def map_task_count(conf: Configuration) -> int:
     """Return how many map tasks to make: ``mapreduce.job.maps``, else one inline and one a core elsewhere."""
     return conf.get_int("mapreduce.job.maps") or (1 if runner_name(conf) == "inline" else os.cpu_count() or 1)
 
 
-def reduce_tasks(conf: Configuration) -> int:
+def reduce_task_count(conf: Configuration) -> int:
     """Return how many reduce tasks to make: ``mapreduce.job.reduces``, else one inline and one a core elsewhere."""
     return conf.get_int("mapreduce.job.reduces") or (1 if runner_name(conf) == "inline" else os.cpu_count() or 1)
 
 
 def run_job(
-    job_class: type[TableJob[P]],
+    job_class: type[TableJob[ParametersT]],
     conf: Configuration,
     splits: Sequence[Split],
-    parameters: P | None = None,
+    parameters: ParametersT | None = None,
     *,
     title: str,
-    expected: int | None = None,
+    expected_rows: int | None = None,
     reducers: int | None = None,
-    output: Path | None = None,
+    output_dir: Path | None = None,
 ) -> JobResult:
     """Run a job to its end.
 
-    ``parameters`` are those that the job takes, none by default. ``expected`` is about how many rows will be read, for
-    the progress shown; ``output``: a folder for what the last step puts out, as part files, instead of the result. A
+    ``parameters`` are those that the job takes, none by default. ``expected_rows`` is about how many rows will be read, for
+    the progress shown; ``output_dir``: a folder for what the last step puts out, as part files, instead of the result. A
     task's :class:`NutchError` is raised here again, whichever process it came from.
     """
     if not splits:
         return JobResult()
     runner = runner_name(conf)
     asked: JobParameters = parameters or JobParameters()
-    if not isinstance(asked, job_class.takes):
-        raise TypeError(f"{job_class.__name__} takes {job_class.takes.__name__}, not {type(asked).__name__}")
-    check_reach(conf, runner, job_class, asked)
+    if not isinstance(asked, job_class.parameters_class):
+        raise TypeError(f"{job_class.__name__} takes {job_class.parameters_class.__name__}, not {type(asked).__name__}")
+    check_store_reachable(conf, runner, job_class, asked)
     if runner == "inline":
-        keep_little()
-    with work_folder() as work:
+        limit_malloc_memory()
+    with create_job_dir() as work:
         channel = work / "channel"
         channel.mkdir()
-        monitor = ProgressMonitor(channel, f"{title} {asked.batch}".rstrip(), expected)
-        file = JobFile.of(conf, asked, runner)
-        file.lock = HOLDING.get()
-        batches = open_store(conf, BatchEntry)
-        file.clock = batches.clock.next()
+        monitor = ProgressMonitor(channel, f"{title} {asked.batch_label}".rstrip(), expected_rows)
+        file = JobFile.from_conf(conf, asked, runner)
+        file.lock_token = CURRENT_LOCK_TOKEN.get()
+        batches = open_store(conf, DerivedRow)
+        file.crawl_clock = batches.clock.next()
         arguments = ["-r", runner, "--no-conf", "--quiet", "--configuration", str(work / "configuration.json")]
         # mrjob keeps its files in the job's own folder, which goes with the job
         arguments += ["--cleanup", "ALL", "--cleanup-on-failure", "ALL", "--local-tmp-dir", str(work)]
-        launch: yarn.Launch | None = None
+        launch: hadoop_runner.HadoopLaunch | None = None
         if runner == "hadoop":
-            from nutch2py.mapreduce import yarn
+            from nutch2py.mapreduce.runners.hadoop import hadoop_runner
 
-            launch = yarn.Launch.prepare(conf, work, splits, title, asked.batch)
+            launch = hadoop_runner.HadoopLaunch.prepare(conf, work, splits, title, asked.batch_label)
             arguments += launch.arguments
-            if not yarn.installed_on_nodes(conf):
-                file.folders = [f"{PACKAGE_FOLDER}/conf", f"{PACKAGE_FOLDER}/lib/nutch2py/_data/conf"]
+            if not hadoop_runner.is_installed_on_nodes(conf):
+                file.conf_dirs = [f"{PACKAGE_DIR}/conf", f"{PACKAGE_DIR}/lib/nutch2py/_data/conf"]
         else:
-            file.channel, file.driver = str(channel), os.getpid()
-            if output is not None:
-                arguments += ["--output-dir", str(output.absolute())]
+            file.channel_dir, file.driver_pid = str(channel), os.getpid()
+            if output_dir is not None:
+                arguments += ["--output-dir", str(output_dir.absolute())]
         if runner == "spark":
-            from nutch2py.mapreduce import spark
+            from nutch2py.mapreduce.runners import spark_runner
 
-            arguments += spark.arguments(conf, work)
+            arguments += spark_runner.spark_arguments(conf, work)
         if runner != "inline":
             arguments.append("--no-bootstrap-mrjob")  # tasks have it as they have this package
             arguments += [word for setting in _TASK_ENVIRONMENT for word in ("--cmdenv", setting)]
         file.write(work / "configuration.json")
         with (work / "splits").open("wb") as file_of_splits:
-            handed_on = with_contents(splits) if runner == "hadoop" else splits
+            handed_on = embed_contents(splits) if runner == "hadoop" else splits
             file_of_splits.writelines(encode_split(split) + b"\n" for split in handed_on)
         logging.getLogger("mrjob").setLevel(logging.CRITICAL)
         job = job_class(args=[*arguments, str(work / "splits")])
-        with _accounted(monitor, expected), monitor, stoppable(), job.make_runner() as mrjob:
+        with _notify_step_listener(monitor, expected_rows), monitor, raise_on_sigterm(), job.make_runner() as mrjob:
             if launch is not None:
-                launch.set_up(mrjob, reducers or reduce_tasks(conf), monitor)
+                launch.configure_runner(mrjob, reducers or reduce_task_count(conf), monitor)
             else:
-                mrjob.reduce_tasks = reducers or reduce_tasks(conf)
-            result = _run(conf, job, mrjob, monitor, output)
-        if file.lock:
-            learn_clock(batches)
-        if (account := ACCOUNT.get()) is not None:
-            account.step_ends(result.counters)
+                mrjob.reduce_tasks = reducers or reduce_task_count(conf)
+            result = _run_and_collect(conf, job, mrjob, monitor, output_dir)
+        if file.lock_token:
+            sync_clock(batches)
+        if (account := STEP_LISTENER.get()) is not None:
+            account.step_finished(result.counters)
         for group, names in sorted(result.counters.items()):
             for name, amount in sorted(names.items()):
                 _LOG.info("%s: %s %s = %d", title, group, name, amount)
@@ -169,19 +169,19 @@ def run_job(
 
 
 @contextmanager
-def _accounted(monitor: ProgressMonitor, expected: int | None) -> Iterator[None]:
+def _notify_step_listener(monitor: ProgressMonitor, expected: int | None) -> Iterator[None]:
     """Let who keeps the job's account, if anybody does, see how far the step of the block is."""
-    account = ACCOUNT.get()
+    account = STEP_LISTENER.get()
     if account is not None:
-        account.step_begins(monitor.rows, expected, monitor.saying)
+        account.step_started(monitor.row_count, expected, monitor.current_notes)
     try:
         yield
     finally:
         if account is not None:
-            account.step_is_over()
+            account.step_closed()
 
 
-def _run(
+def _run_and_collect(
     conf: Configuration, job: TableJob[Any], runner: Any, monitor: ProgressMonitor, output: Path | None
 ) -> JobResult:
     result = JobResult()
@@ -190,8 +190,8 @@ def _run(
     except NutchError:
         raise
     except Exception as error:
-        known = monitor.task_error() or (try_disk(output) if output is not None and output.is_dir() else None)
-        known = known or temporary_trouble(error) or try_disk(monitor.folder)
+        known = monitor.find_task_error() or (probe_disk(output) if output is not None and output.is_dir() else None)
+        known = known or temp_disk_error(error) or probe_disk(monitor.channel_dir)
         if known is None and hasattr(runner, "explain"):
             known = runner.explain(error)
         if known is not None:
@@ -199,10 +199,10 @@ def _run(
         raise
     for counters in runner.counters():
         result.add_counters(counters)
-    warn_of(result.count("table", ROWS_UNREADABLE))
+    warn_skipped_rows(result.count("table", ROWS_UNREADABLE_COUNTER))
     table = result.counters.get("table", {})
-    pages = max(table.pop(f"{PAGES}_{step}", 0) for step in ("map", "reduce"))
-    Limits(conf).check_all(result.group(FAILURES), pages, monitor.first_failures())
+    pages = max(table.pop(f"{PLUGIN_PAGES_COUNTER}_{step}", 0) for step in ("map", "reduce"))
+    PluginFailureLimits(conf).check_all(result.group(PLUGIN_FAILURES_GROUP), pages, monitor.first_plugin_failures())
     if not table:
         result.counters.pop("table", None)
     if output is None:
@@ -212,7 +212,9 @@ def _run(
     return result
 
 
-def check_reach(conf: Configuration, runner: str, job_class: type[TableJob[Any]], parameters: JobParameters) -> None:
+def check_store_reachable(
+    conf: Configuration, runner: str, job_class: type[TableJob[Any]], parameters: JobParameters
+) -> None:
     """Raise when tasks would run on machines that cannot reach what the job works on."""
     if runner != "hadoop" or conf.get_bool("storage.embedded.shared"):
         return
@@ -223,7 +225,7 @@ def check_reach(conf: Configuration, runner: str, job_class: type[TableJob[Any]]
             "hbase://GATEWAY:9090 (nutch2py copytable moves a crawl there), or run with -r local; when the cluster is "
             "this one machine, set storage.embedded.shared to true"
         )
-    local = job_class.local_outputs(conf, parameters)
+    local = job_class.describe_local_outputs(conf, parameters)
     if local:
         raise ConfigurationError(
             f"tasks on the nodes of a cluster would write {local} to their own disks: send documents to Solr, "
@@ -233,7 +235,7 @@ def check_reach(conf: Configuration, runner: str, job_class: type[TableJob[Any]]
 
 
 @contextmanager
-def stoppable() -> Iterator[None]:
+def raise_on_sigterm() -> Iterator[None]:
     """Turn SIGTERM into an exception, so that tasks are ended, files removed and a lock given back before a job goes.
 
     Not where a program has said itself what SIGTERM shall do: then it is for it to end the job. Afterwards all is as

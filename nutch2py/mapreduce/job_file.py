@@ -8,35 +8,37 @@ from pathlib import Path
 
 import msgspec
 
-from nutch2py.conf import Configuration
-from nutch2py.mapreduce.parameters import JobParameters
+from nutch2py.conf.configuration import Configuration
+from nutch2py.mapreduce.job_parameters import JobParameters
 
 
 class JobFile(msgspec.Struct):
     """What the driver hands to tasks in a file. ``parameters``: those of the job, as JSON that ``takes`` decodes.
 
-    ``base``: the folder that relative paths start from, which the driver was started in. ``channel``: the folder
-    through which tasks talk to the driver, "" where they cannot; ``driver``: its process id, 0 when it is on another
-    machine. ``lock``: the token of the lock under which they write, "" for none.
-    ``clock``: of the crawl, when the job began.
+    ``base_dir``: the folder that relative paths start from, which the driver was started in. ``channel_dir``: the folder
+    through which tasks talk to the driver, "" where they cannot; ``driver_pid``: its process id, 0 when it is on another
+    machine. ``lock_token``: the token of the lock under which they write, "" for none.
+    ``crawl_clock``: of the crawl, when the job began.
     """
 
     properties: dict[str, str]
-    folders: list[str]
+    conf_dirs: list[str]
     parameters: msgspec.Raw
     runner: str
-    base: str
-    channel: str = ""
-    driver: int = 0
-    lock: str = ""
-    clock: int = 0
+    base_dir: str
+    channel_dir: str = ""
+    driver_pid: int = 0
+    lock_token: str = ""
+    crawl_clock: int = 0
 
     @classmethod
-    def of(cls, conf: Configuration, parameters: JobParameters, runner: str) -> JobFile:
+    def from_conf(cls, conf: Configuration, parameters: JobParameters, runner: str) -> JobFile:
         """Return what tasks are handed: every property, with what comes from the environment as the driver has it."""
-        properties = {name: conf.get(name, "") if "${env." in value else value for name, value in conf.raw().items()}
+        properties = {
+            name: conf.get(name, "") if "${env." in value else value for name, value in conf.raw_properties().items()
+        }
         encoded = msgspec.Raw(msgspec.json.encode(parameters))
-        return cls(properties, [str(folder) for folder in conf.folders], encoded, runner, str(conf.base))
+        return cls(properties, [str(folder) for folder in conf.conf_dirs], encoded, runner, str(conf.base_dir))
 
     def write(self, path: Path) -> None:
         """Write the file; only its owner can read it, for it may hold passwords."""
@@ -48,5 +50,5 @@ class JobFile(msgspec.Struct):
 def read_job_file(path: str) -> tuple[JobFile, Configuration]:
     """Return what a file holds, and the configuration of its properties."""
     file = msgspec.json.decode(Path(path).read_bytes(), type=JobFile)
-    folders = [Path(folder).absolute() for folder in file.folders]
-    return file, Configuration(file.properties, folders, Path(file.base))
+    folders = [Path(folder).absolute() for folder in file.conf_dirs]
+    return file, Configuration(file.properties, folders, Path(file.base_dir))

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import HtmlDocument, Parse, ParseFilter
-from nutch2py.plugin_guard import blame
-from nutch2py.plugins import ordered
-from nutch2py.record import Field
-from nutch2py.webpage import ParseStatusCode, WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import HtmlDocument, Parse, ParseFilter
+from nutch2py.plugins.loading import create_ordered_plugins
+from nutch2py.plugins.plugin_failures import raise_plugin_error
+from nutch2py.records.record import Field
+from nutch2py.records.webpage import ParseStatusCode, WebPage
 
 
 class ParseFilters:
     """Runs the enabled parse filters, those named in ``htmlparsefilter.order`` first."""
 
     def __init__(self, conf: Configuration) -> None:
-        self._filters: list[ParseFilter] = ordered(conf, "parsefilter", "htmlparsefilter.order")
-        self.need_scripts = any(parse_filter.needs_scripts for parse_filter in self._filters)
+        self._filters: list[ParseFilter] = create_ordered_plugins(conf, "parsefilter", "htmlparsefilter.order")
+        self.needs_scripts = any(parse_filter.needs_scripts for parse_filter in self._filters)
         self.fields: frozenset[Field[Any]] = frozenset().union(*(f.fields for f in self._filters))
 
     def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
@@ -28,7 +28,7 @@ class ParseFilters:
             except RecursionError:  # the page's own: it is nested too deep
                 raise
             except Exception as error:  # noqa: BLE001 - named, and the page's
-                blame(parse_filter, url, error)
+                raise_plugin_error(parse_filter, url, error)
             if filtered is None:
                 message = f"{type(parse_filter).__name__} refused the page"
                 return Parse("", "", (), ParseStatusCode.FAILED, ParseStatusCode.EXCEPTION, (message,))

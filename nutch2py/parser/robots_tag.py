@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 
-_VALUED = frozenset({"max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"})
-_KNOWN = frozenset({"noindex", "nofollow", "noarchive"})
+_VALUED_DIRECTIVES = frozenset({"max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"})
+_OBEYED_DIRECTIVES = frozenset({"noindex", "nofollow", "noarchive"})
 
 
 def agent_names(conf: Configuration) -> frozenset[str]:
@@ -16,7 +16,7 @@ def agent_names(conf: Configuration) -> frozenset[str]:
     return frozenset(name.lower() for name in names if name)
 
 
-def robots_directives(headers: Mapping[str, str], agents: Iterable[str]) -> frozenset[str]:
+def read_robots_directives(headers: Mapping[str, str], agent_names: Iterable[str]) -> frozenset[str]:
     """Return which of noindex, nofollow and noarchive the headers of a page give to a crawler of these names.
 
     A directive after ``name:`` is for that crawler alone, as are those that follow it, until another name.
@@ -27,15 +27,15 @@ def robots_directives(headers: Mapping[str, str], agents: Iterable[str]) -> froz
     value = headers.get("X-Robots-Tag") or headers.get("x-robots-tag")
     if not value:
         return frozenset()
-    mine = {name.lower() for name in agents}
+    mine = {name.lower() for name in agent_names}
     found: set[str] = set()
     addressed = True
     for part in value.lower().split(","):
         name, colon, rest = part.partition(":")
-        if colon and name.strip() not in _VALUED:
+        if colon and name.strip() not in _VALUED_DIRECTIVES:
             addressed = name.strip() in mine
             part = rest
         if addressed:
             directive = part.strip()
-            found |= {"noindex", "nofollow"} if directive == "none" else {directive} & _KNOWN
+            found |= {"noindex", "nofollow"} if directive == "none" else {directive} & _OBEYED_DIRECTIVES
     return frozenset(found)

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import FetchSchedule
-from nutch2py.plugins import named
-from nutch2py.reporting import warn
-from nutch2py.schedule.intervals import FetchIntervals
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import FetchSchedule
+from nutch2py.plugins.loading import create_named_plugin
+from nutch2py.schedule.fetch_intervals import FetchIntervals
+from nutch2py.support.reporting import warn
 
 
-def fetch_schedule(conf: Configuration) -> FetchSchedule:
+def create_fetch_schedule(conf: Configuration) -> FetchSchedule:
     """Return the schedule that ``db.fetch.schedule.class`` names (Java class, Python class or plug-in id)."""
-    schedule: FetchSchedule = named(
+    schedule: FetchSchedule = create_named_plugin(
         conf, "fetchschedule", conf.get_trimmed("db.fetch.schedule.class", "DefaultFetchSchedule")
     )
     return schedule
 
 
-def check_schedule(conf: Configuration) -> None:
+def check_fetch_schedule(conf: Configuration) -> None:
     """Refuse or warn of properties that contradict each other: once, before a job that goes by the schedule begins.
 
     Raises ConfigurationError for what has no meaning. What has one, though hardly the one that is meant, is warned of.
     """
-    fetch_schedule(conf)
-    default, greatest = FetchIntervals.of(conf)
+    create_fetch_schedule(conf)
+    default, greatest = FetchIntervals.from_conf(conf)
     if default > greatest:
         warn(
             f"db.fetch.interval.default {default} is above db.fetch.interval.max {greatest}: pages are fetched again "

@@ -6,22 +6,22 @@ from collections.abc import Collection, Sequence
 from copy import copy
 from typing import Any
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import ScoredLink, ScoringFilter
-from nutch2py.plugin_guard import blame
-from nutch2py.plugins import id_of, ordered
-from nutch2py.record import Field
-from nutch2py.webpage import WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import ScoredLink, ScoringFilter
+from nutch2py.plugins.loading import create_ordered_plugins, plugin_id_of
+from nutch2py.plugins.plugin_failures import raise_plugin_error
+from nutch2py.records.record import Field
+from nutch2py.records.webpage import WebPage
 
 
 class ScoringFilters:
     """A ScoringFilter made of others: each gets what the one before it left. None enabled leaves scores alone.
 
-    What a filter raises becomes a :class:`nutch2py.plugin_guard.PluginError`, which names it and the page.
+    What a filter raises becomes a :class:`nutch2py.plugins.plugin_failures.PluginError`, which names it and the page.
     """
 
     def __init__(self, conf: Configuration) -> None:
-        self.filters: list[ScoringFilter] = ordered(conf, "scoringfilter", "scoring.filter.order")
+        self.filters: list[ScoringFilter] = create_ordered_plugins(conf, "scoringfilter", "scoring.filter.order")
         self.fields: frozenset[Field[Any]] = frozenset().union(*(each.fields for each in self.filters))
         """What the filters read and change."""
         self.generator_fields: frozenset[Field[Any]] = frozenset().union(
@@ -35,14 +35,14 @@ class ScoringFilters:
         return all(each.sorts_by_score for each in self.filters)
 
     @property
-    def seeds_alike(self) -> bool:
+    def ignores_seed_url(self) -> bool:
         """Whether seeds without metadata are set up alike, whatever their URLs."""
-        return all(_sets_up_alike(type(each)) for each in self.filters)
+        return all(_ignores_seed_url(type(each)) for each in self.filters)
 
     def without(self, plugins: Collection[str]) -> ScoringFilters:
         """Return these filters but for those with the ids ``plugins``."""
         fewer = copy(self)
-        fewer.filters = [each for each in self.filters if id_of(each) not in plugins]
+        fewer.filters = [each for each in self.filters if plugin_id_of(each) not in plugins]
         return fewer
 
     def injected_score(self, url: str, page: WebPage) -> None:
@@ -51,7 +51,7 @@ class ScoringFilters:
             for each in self.filters:
                 each.injected_score(url, page)
         except Exception as error:  # noqa: BLE001 - named, and the page's
-            blame(each, url, error)
+            raise_plugin_error(each, url, error)
 
     def initial_score(self, url: str, page: WebPage) -> None:
         """Set up a page that was found by a link."""
@@ -59,7 +59,7 @@ class ScoringFilters:
             for each in self.filters:
                 each.initial_score(url, page)
         except Exception as error:  # noqa: BLE001
-            blame(each, url, error)
+            raise_plugin_error(each, url, error)
 
     def generator_sort_value(self, url: str, page: WebPage, init: float) -> float:
         """Return ``init`` passed through every filter; the GeneratorJob starts from the page's score, as Nutch does."""
@@ -67,7 +67,7 @@ class ScoringFilters:
             for each in self.filters:
                 init = each.generator_sort_value(url, page, init)
         except Exception as error:  # noqa: BLE001
-            blame(each, url, error)
+            raise_plugin_error(each, url, error)
         return init
 
     def distribute(self, url: str, page: WebPage, links: list[ScoredLink], total: int) -> list[ScoredLink]:
@@ -76,7 +76,7 @@ class ScoringFilters:
             for each in self.filters:
                 links = each.distribute(url, page, links, total)
         except Exception as error:  # noqa: BLE001
-            blame(each, url, error)
+            raise_plugin_error(each, url, error)
         return links
 
     def update_score(self, url: str, page: WebPage, inlinks: Sequence[ScoredLink]) -> None:
@@ -85,7 +85,7 @@ class ScoringFilters:
             for each in self.filters:
                 each.update_score(url, page, inlinks)
         except Exception as error:  # noqa: BLE001
-            blame(each, url, error)
+            raise_plugin_error(each, url, error)
 
     def indexer_score(self, url: str, page: WebPage, init: float) -> float:
         """Return the boost of the document: ``init`` passed through every filter."""
@@ -93,11 +93,11 @@ class ScoringFilters:
             for each in self.filters:
                 init = each.indexer_score(url, page, init)
         except Exception as error:  # noqa: BLE001
-            blame(each, url, error)
+            raise_plugin_error(each, url, error)
         return init
 
 
-def _sets_up_alike(kind: type) -> bool:
+def _ignores_seed_url(kind: type) -> bool:
     """Tell whether a filter says so of its own ``injected_score``: who overrides that says it anew."""
     for each in kind.__mro__:
         if "seeds_alike" in vars(each):

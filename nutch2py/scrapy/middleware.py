@@ -16,18 +16,18 @@ from scrapy.utils.asyncio import is_asyncio_available
 
 from nutch2py.crawl import Crawl
 from nutch2py.errors import NutchError
-from nutch2py.fetcher.answer import Answer, Failure
-from nutch2py.fetcher.outcome import ROBOTS_DENIED
-from nutch2py.fetcher.transport import failure_of
-from nutch2py.scrapy.addon import configuration
-from nutch2py.scrapy.robots import RobotsDeniedError
-from nutch2py.scrapy.rows import SpiderRows, Taken, fields_of
+from nutch2py.fetcher.downloader.transport import failure_from_exception
+from nutch2py.fetcher.output.page_updater import ROBOTS_DENIED
+from nutch2py.fetcher.protocols.fetch_response import FetchFailure, FetchResponse
+from nutch2py.scrapy.addon import configuration_from_settings
+from nutch2py.scrapy.robots_middleware import RobotsDeniedError
+from nutch2py.scrapy.spider_rows import ScrapedPage, SpiderRowWriter, item_fields
 
-BATCH = "NUTCH2PY_BATCH"
+BATCH_SETTING = "NUTCH2PY_BATCH"
 """Setting: the generated batch that a spider is to fetch; "" to make one of what it takes in."""
 ROW_KEY = "nutch2py_key"
 """Entry of a request's ``meta``: the row that it is for."""
-_MOST_WAITING = 200  # pages that wait for the table
+_MAX_PENDING_WRITES = 200  # pages that wait for the table
 _FOUND = 302
 _logger = logging.getLogger("nutch2py.scrapy")
 
@@ -41,16 +41,16 @@ class TableMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._conf = configuration(crawler.settings)
-        self._rows: SpiderRows | None = None
-        self._taken: dict[int, tuple[Response, Taken]] = {}
-        self._waiting: set[Future[None]] = set()
+        self._conf = configuration_from_settings(crawler.settings)
+        self._rows: SpiderRowWriter | None = None
+        self._scraped: dict[int, tuple[Response, ScrapedPage]] = {}
+        self._pending_writes: set[Future[None]] = set()
         connect = crawler.signals.connect
         connect(self._open, signals.spider_opened)
         connect(self._close, signals.spider_closed)
         connect(self._on_item, signals.item_scraped)
-        connect(self._on_no_item, signals.item_dropped)
-        connect(self._on_no_item, signals.item_error)
+        connect(self._on_item_dropped, signals.item_dropped)
+        connect(self._on_item_dropped, signals.item_error)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -58,7 +58,7 @@ class TableMiddleware:
         return cls(crawler)
 
     @property
-    def rows(self) -> SpiderRows:
+    def rows(self) -> SpiderRowWriter:
         """The rows of this run, from the moment the spider is opened."""
         if self._rows is None:
             raise RuntimeError("the spider is not open")
@@ -67,12 +67,12 @@ class TableMiddleware:
     def _open(self, spider: Spider) -> None:
         if not is_asyncio_available():
             raise CloseSpider("nutch2py.scrapy needs asyncio: leave TWISTED_REACTOR at its default")
-        batch = self._crawler.settings.get(BATCH) or ""
+        batch = self._crawler.settings.get(BATCH_SETTING) or ""
         try:
             seeds = [] if batch else list(spider.start_urls)
             if seeds:
                 Crawl(self._conf).inject(seeds)
-            self._rows = SpiderRows(self._conf, batch)
+            self._rows = SpiderRowWriter(self._conf, batch)
         except NutchError as error:
             _logger.error("%s", error)
             raise CloseSpider(f"nutch2py: {error}") from error
@@ -83,10 +83,10 @@ class TableMiddleware:
         if self._rows is None:
             return
         try:
-            for _, taken in self._taken.values():
+            for _, taken in self._scraped.values():
                 self._write(taken)
-            self._taken.clear()
-            await asyncio.gather(*map(asyncio.wrap_future, list(self._waiting)), return_exceptions=True)
+            self._scraped.clear()
+            await asyncio.gather(*map(asyncio.wrap_future, list(self._pending_writes)), return_exceptions=True)
         finally:
             await asyncio.to_thread(self._rows.close)
         for name, amount in self._rows.counters.items():
@@ -96,43 +96,45 @@ class TableMiddleware:
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Note links and items of an answer, and write it when the spider has done with it."""
-        taken = self._take(response)
+        taken = self._scraped_page(response)
         try:
             async for found in result:
                 if isinstance(found, Request):
                     taken.links.setdefault(found.url, str(found.meta.get("link_text") or "").strip())
                 elif found is not None:
-                    taken.open += 1
+                    taken.open_parts += 1
                 yield found
         finally:
-            self._done(response, taken)
-        while len(self._waiting) > _MOST_WAITING:
-            await asyncio.wait([asyncio.wrap_future(one) for one in self._waiting], return_when="FIRST_COMPLETED")
+            self._finish_part(response, taken)
+        while len(self._pending_writes) > _MAX_PENDING_WRITES:
+            await asyncio.wait(
+                [asyncio.wrap_future(one) for one in self._pending_writes], return_when="FIRST_COMPLETED"
+            )
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:
         """Write an answer on which a spider failed: it was fetched all the same."""
-        if id(response) not in self._taken:
-            self._done(response, self._take(response))
+        if id(response) not in self._scraped:
+            self._finish_part(response, self._scraped_page(response))
 
-    def fail(self, request: Request, error: Exception) -> None:
+    def record_failure(self, request: Request, error: Exception) -> None:
         """Write what became of a request without an answer; its row stays as it was when a component ignored it."""
-        key = self._redirected(request, request.url)
+        key = self._record_redirects(request, request.url)
         if isinstance(error, RobotsDeniedError):
-            self._write(Taken(Answer(request.url), key, status=ROBOTS_DENIED))
+            self._write(ScrapedPage(FetchResponse(request.url), key, status=ROBOTS_DENIED))
         elif isinstance(error, IgnoreRequest):
             self._crawler.stats.inc_value("nutch2py/left")
         else:
-            failure: Failure = failure_of(error, ())
-            self._write(Taken(Answer(request.url, failure=failure), key))
+            failure: FetchFailure = failure_from_exception(error, ())
+            self._write(ScrapedPage(FetchResponse(request.url, failure=failure), key))
 
-    def _take(self, response: Response) -> Taken:
-        known = self._taken.get(id(response))
+    def _scraped_page(self, response: Response) -> ScrapedPage:
+        known = self._scraped.get(id(response))
         if known is None:
-            key = self._redirected(response.request, response.url)
-            known = self._taken[id(response)] = response, Taken(answer_of(response), key)
+            key = self._record_redirects(response.request, response.url)
+            known = self._scraped[id(response)] = response, ScrapedPage(to_fetch_response(response), key)
         return known[1]
 
-    def _redirected(self, request: Request | None, url: str) -> str:
+    def _record_redirects(self, request: Request | None, url: str) -> str:
         """Write the redirects that led to a URL; return the key of its own row, if known."""
         meta = {} if request is None else request.meta
         chain = [*meta.get("redirect_urls", ()), url]
@@ -142,41 +144,41 @@ class TableMiddleware:
             reason = reasons[number] if number < len(reasons) else _FOUND
             status = reason if isinstance(reason, int) else _FOUND
             lines = [b"Location: " + chain[number + 1].encode("utf-8")]
-            self._write(Taken(Answer(url, status, lines), key if number == 0 else ""))
+            self._write(ScrapedPage(FetchResponse(url, status, lines), key if number == 0 else ""))
         return key if len(chain) == 1 else ""
 
     def _on_item(self, item: Any, response: Response | None) -> None:
-        taken = self._taken.get(id(response))
+        taken = self._scraped.get(id(response))
         if taken is None or response is None:
             self._crawler.stats.inc_value("nutch2py/items_without_page")
             return
         try:
-            for name, values in fields_of(item):
-                taken[1].values.setdefault(name, []).extend(values)
+            for name, values in item_fields(item):
+                taken[1].item_values.setdefault(name, []).extend(values)
         except Exception as error:  # noqa: BLE001 - an item can be of any class, and do anything when it is read
             _logger.error("an item of %s cannot be stored: %s: %s", response.url, type(error).__name__, error)
             self._crawler.stats.inc_value("nutch2py/items_failed")
-        self._done(response, taken[1])
+        self._finish_part(response, taken[1])
 
-    def _on_no_item(self, response: Response | None) -> None:
-        taken = self._taken.get(id(response))
+    def _on_item_dropped(self, response: Response | None) -> None:
+        taken = self._scraped.get(id(response))
         if taken is not None and response is not None:
-            self._done(response, taken[1])
+            self._finish_part(response, taken[1])
 
-    def _done(self, response: Response, taken: Taken) -> None:
-        taken.open -= 1
-        if taken.open == 0:
-            self._taken.pop(id(response), None)
+    def _finish_part(self, response: Response, taken: ScrapedPage) -> None:
+        taken.open_parts -= 1
+        if taken.open_parts == 0:
+            self._scraped.pop(id(response), None)
             self._write(taken)
 
-    def _write(self, taken: Taken) -> None:
+    def _write(self, taken: ScrapedPage) -> None:
         future = self.rows.write(taken)
-        self._waiting.add(future)
+        self._pending_writes.add(future)
         loop = asyncio.get_running_loop()
-        future.add_done_callback(lambda done: loop.call_soon_threadsafe(self._after, done))
+        future.add_done_callback(lambda done: loop.call_soon_threadsafe(self._on_written, done))
 
-    def _after(self, done: Future[None]) -> None:
-        self._waiting.discard(done)
+    def _on_written(self, done: Future[None]) -> None:
+        self._pending_writes.discard(done)
         error = done.exception()
         if error is None:
             return
@@ -184,15 +186,15 @@ class TableMiddleware:
         self._crawler.stats.inc_value("nutch2py/errors")
         if self._crawler.crawling:
             task = asyncio.ensure_future(self._crawler.engine.close_spider_async(reason="nutch2py: table"))
-            self._waiting_to_close = task
+            self._close_task = task
 
 
-def answer_of(response: Response) -> Answer:
+def to_fetch_response(response: Response) -> FetchResponse:
     """Make an answer of a response as a spider sees it, its body unpacked."""
     lines = [name + b": " + value for name, values in response.headers.items() for value in values]
-    answer = Answer(response.url, response.status, lines, response.body)
+    answer = FetchResponse(response.url, response.status, lines, response.body)
     if response.ip_address is not None:
         answer.ip = str(response.ip_address)
     if response.request is not None:
-        answer.elapsed = int(1000 * response.request.meta.get("download_latency", 0))
+        answer.elapsed_ms = int(1000 * response.request.meta.get("download_latency", 0))
     return answer

@@ -11,7 +11,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.spidermiddlewares.httperror import HttpError
 
-from nutch2py.scrapy.middleware import BATCH, ROW_KEY, TableMiddleware
+from nutch2py.scrapy.middleware import BATCH_SETTING, ROW_KEY, TableMiddleware
 
 
 class BatchSpider(Spider):
@@ -28,31 +28,31 @@ class BatchSpider(Spider):
         """Make a spider for a crawl."""
         batch = kwargs.get("batch")
         if batch:
-            crawler.settings.set(BATCH, batch, "cmdline")
+            crawler.settings.set(BATCH_SETTING, batch, "cmdline")
         return super().from_crawler(crawler, *args, **kwargs)
 
     async def start(self) -> AsyncIterator[Any]:
         """Yield a request for each row that waits."""
-        middleware = self._table()
-        while rows := await asyncio.wrap_future(middleware.rows.waiting()):
+        middleware = self._middleware()
+        while rows := await asyncio.wrap_future(middleware.rows.next_rows()):
             for key, url in rows:
-                yield self.request(key, url)
+                yield self.make_request(key, url)
 
-    def request(self, key: str, url: str) -> Request:
+    def make_request(self, key: str, url: str) -> Request:
         """Return the request for a row; a spider may add to it."""
         meta = {ROW_KEY: key, "verbatim_url": True}
-        return Request(url, self.parse, errback=self.failed, meta=meta, dont_filter=True)
+        return Request(url, self.parse, errback=self.on_error, meta=meta, dont_filter=True)
 
     def parse(self, response: Response, **kwargs: Any) -> Any:
         """Make nothing more of a page than its row."""
         return ()
 
-    def failed(self, failure: Any) -> None:
+    def on_error(self, failure: Any) -> None:
         """Note that there is no answer."""
         if isinstance(failure.value, Exception) and not isinstance(failure.value, HttpError):  # that is an answer
-            self._table().fail(failure.request, failure.value)
+            self._middleware().record_failure(failure.request, failure.value)
 
-    def _table(self) -> TableMiddleware:
+    def _middleware(self) -> TableMiddleware:
         found = self.crawler.get_spider_middleware(TableMiddleware)
         if found is None:
             raise RuntimeError("the setting ADDONS lacks nutch2py.scrapy.TableAddon")

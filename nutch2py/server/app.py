@@ -13,34 +13,34 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
+from nutch2py.control_room.page_routes import control_room_routes as room
 from nutch2py.errors import IndexingError, InputError, NutchError
-from nutch2py.rest.gatekeeper import Gatekeeper
-from nutch2py.rest.office import Office
-from nutch2py.rest.operation import refused
-from nutch2py.rest.refusal import Refusal
-from nutch2py.rest.routes import routes
-from nutch2py.rest.tokens import Role
-from nutch2py.room.routes import routes as room
-from nutch2py.server.guard import Guard
-from nutch2py.server.protocol import STOPPING
-from nutch2py.server.searching import SearchPages
+from nutch2py.rest.access.tokens import Role
+from nutch2py.rest.api_routes import rest_routes
+from nutch2py.rest.context import RestContext
+from nutch2py.rest.dispatch.authorization import Authorizer
+from nutch2py.rest.dispatch.operation import error_response
+from nutch2py.rest.http_error import HttpError
+from nutch2py.server.http_protocol import SHUTDOWN_KEY
+from nutch2py.server.search_views import SearchViews
+from nutch2py.server.security_middleware import SecurityMiddleware
 
 
-def application(conf: Configuration, local: bool = True) -> Starlette:
-    """Return the application over the crawl of ``conf``; ``local``: it is served on loopback alone."""
-    gatekeeper = Gatekeeper(Office(conf, local))
-    search = SearchPages(conf, gatekeeper.may_read, lambda request: gatekeeper.admitted(request, Role.SEARCH, False))
+def create_app(conf: Configuration, is_local: bool = True) -> Starlette:
+    """Return the application over the crawl of ``conf``; ``is_local``: it is served on loopback alone."""
+    gatekeeper = Authorizer(RestContext(conf, is_local))
+    search = SearchViews(conf, gatekeeper.can_read, lambda request: gatekeeper.authorize(request, Role.SEARCH, False))
     made = Starlette(
-        routes=[*search.routes(), *room(gatekeeper), *routes(gatekeeper, STOPPING)],
-        middleware=[Middleware(Guard, local=local)],
+        routes=[*search.routes(), *room(gatekeeper), *rest_routes(gatekeeper, SHUTDOWN_KEY)],
+        middleware=[Middleware(SecurityMiddleware, is_local=is_local)],
         exception_handlers={
-            HTTPException: _refused,
-            Refusal: lambda _, error: refused(error),
-            InputError: _not_understood,
-            IndexingError: _no_index,
-            NutchError: _failed,
-            ClientDisconnect: _gone,
+            HTTPException: _http_error_page,
+            HttpError: lambda _, error: error_response(error),
+            InputError: _bad_request_page,
+            IndexingError: _index_unavailable_page,
+            NutchError: _server_error_page,
+            ClientDisconnect: _client_disconnected,
         },
         lifespan=_lifespan,
     )
@@ -51,41 +51,43 @@ def application(conf: Configuration, local: bool = True) -> Starlette:
 
 @asynccontextmanager
 async def _lifespan(app: Starlette) -> AsyncIterator[dict[str, object]]:
-    clock = app.state.gatekeeper.office.clock
+    clock = app.state.gatekeeper.context.clock
     clock.begin()
     try:
-        yield {STOPPING: asyncio.Event()}
+        yield {SHUTDOWN_KEY: asyncio.Event()}
     finally:
         await asyncio.to_thread(clock.end)
 
 
-def _refused(request: Request, error: Exception) -> Response:
+def _http_error_page(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
     if request.url.path.startswith("/api/"):
-        return refused(Refusal(status, status.phrase, error.headers))
+        return error_response(HttpError(status, status.phrase, error.headers))
     known = status == HTTPStatus.NOT_FOUND
-    answer = _said(request, status, "no_such" if known else "no_answer", "no_page" if known else f"{status.phrase}.")
+    answer = _message_page(
+        request, status, "no_such" if known else "no_answer", "no_page" if known else f"{status.phrase}."
+    )
     answer.headers.update(error.headers or {})
     return answer
 
 
-def _not_understood(request: Request, error: Exception) -> Response:
-    return _said(request, HTTPStatus.BAD_REQUEST, "not_understood", str(error))
+def _bad_request_page(request: Request, error: Exception) -> Response:
+    return _message_page(request, HTTPStatus.BAD_REQUEST, "not_understood", str(error))
 
 
-def _no_index(request: Request, error: Exception) -> Response:
-    return _said(request, HTTPStatus.SERVICE_UNAVAILABLE, "no_answer", str(error))
+def _index_unavailable_page(request: Request, error: Exception) -> Response:
+    return _message_page(request, HTTPStatus.SERVICE_UNAVAILABLE, "no_answer", str(error))
 
 
-def _failed(request: Request, error: Exception) -> Response:
-    return _said(request, HTTPStatus.INTERNAL_SERVER_ERROR, "no_answer", str(error))
+def _server_error_page(request: Request, error: Exception) -> Response:
+    return _message_page(request, HTTPStatus.INTERNAL_SERVER_ERROR, "no_answer", str(error))
 
 
-def _said(request: Request, status: int, title: str, text: str) -> Response:
-    search: SearchPages = request.app.state.search
-    return search.said(request, status, title, text)
+def _message_page(request: Request, status: int, title: str, text: str) -> Response:
+    search: SearchViews = request.app.state.search
+    return search.message_page(request, status, title, text)
 
 
-def _gone(_: Request, __: Exception) -> Response:
+def _client_disconnected(_: Request, __: Exception) -> Response:
     return Response(status_code=HTTPStatus.BAD_REQUEST)

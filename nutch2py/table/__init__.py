@@ -3,17 +3,17 @@
 ``open_store(conf, WebPage)`` gives the crawl's table wherever ``storage.data.store`` says it is.
 """
 
-from nutch2py.table.opening import open_store, table_name
-from nutch2py.table.query import KeyRange, MarkCondition, Query, prefix_range
-from nutch2py.table.store import CellTimes, DataStore, RowCells, WriteBatch
+from nutch2py.table.data_store import CellTimes, DataStore, RowCells, WriteBatch
+from nutch2py.table.store_factory import open_store, table_name
+from nutch2py.table.table_query import KeyRange, MarkCondition, TableQuery, prefix_range
 
 __all__ = [
     "CellTimes",
     "DataStore",
     "KeyRange",
     "MarkCondition",
-    "Query",
     "RowCells",
+    "TableQuery",
     "WriteBatch",
     "open_store",
     "prefix_range",

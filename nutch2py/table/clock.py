@@ -3,7 +3,7 @@
 Of two cells in one place the newer one counts, and a write that comes with an older time is lost in silence. So a write
 gets the machine's time, or, where that is not later, the millisecond after the newest time that is known: of this
 process's own writes, of the cells that it has read, and of the jobs before it, for which the newest time stands beside
-the list of who is at work (:mod:`nutch2py.mapreduce.held`). It is a hybrid logical clock (Kulkarni et al. 2014).
+the list of who is at work (:mod:`nutch2py.mapreduce.lock_check`). It is a hybrid logical clock (Kulkarni et al. 2014).
 
 What is due, and how old anything is, goes by the machine's time alone.
 """
@@ -19,7 +19,7 @@ def now_ms() -> int:
     return int(time.time() * 1000)
 
 
-_LAST = (1 << 63) - (1 << 40)  # times are 64 bits; a cell at their very end must leave room for those after it
+_MAX_TIME_MS = (1 << 63) - (1 << 40)  # times are 64 bits; a cell at their very end must leave room for those after it
 
 
 class CrawlClock:
@@ -33,11 +33,11 @@ class CrawlClock:
         """The newest time that was given or seen."""
         return self._newest
 
-    def see(self, time: int) -> None:
+    def observe(self, timestamp: int) -> None:
         """Note a time that a write carries: what comes after it will be later."""
-        if time > self._newest:
+        if timestamp > self._newest:
             with self._lock:
-                self._newest = max(min(time, _LAST), self._newest)
+                self._newest = max(min(timestamp, _MAX_TIME_MS), self._newest)
 
     def now(self) -> int:
         """Return the time, not earlier than any that was given or seen."""
@@ -55,6 +55,6 @@ class CrawlClock:
 _clocks: dict[tuple[str, str], CrawlClock] = {}
 
 
-def crawl_clock(where: str, crawl_id: str) -> CrawlClock:
+def crawl_clock(location: str, crawl_id: str) -> CrawlClock:
     """Return this process's clock of a crawl; all its tables share it."""
-    return _clocks.setdefault((where, crawl_id), CrawlClock())
+    return _clocks.setdefault((location, crawl_id), CrawlClock())

@@ -3,6 +3,8 @@
 A line is a row, ``{"row": "<key>", "cells": {"<family>:<qualifier>": ["<base64 of the value>", <time in ms>], …}}``;
 rows are in key order, columns in the order of their bytes. JSON holds text only: columns whose qualifier is not UTF-8
 stand in a second member, ``"cells64"``, of the same form, with ``"<family>:<base64 of the qualifier>"`` for the name.
+
+Lines of a dump that may be anything: read with a limit, and counted when they are no rows.
 """
 
 from __future__ import annotations
@@ -11,24 +13,110 @@ import binascii
 import contextlib
 import gzip
 import io
+import zlib
 from collections.abc import Callable, Iterable, Iterator
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import orjson
 
-from nutch2py.cells import CellError
-from nutch2py.disk import new_file
-from nutch2py.table.importing import BadLines, ImportRules, dump_lines
-from nutch2py.table.store import DataStore, RowCells
-from nutch2py.table.unreadable import check_cell
+from nutch2py.conf.configuration import Configuration
+from nutch2py.errors import InputError
+from nutch2py.records.cells import CellError
+from nutch2py.support.atomic_files import atomic_write
+from nutch2py.support.reporting import warn
+from nutch2py.table.data_store import DataStore, RowCells
+from nutch2py.table.row_validation import validate_cell
 
-Progress = Callable[[int], None]
+_GZIP_MAGIC = b"\x1f\x8b"
+_READ_SIZE = 1 << 20
+_MAX_WARNINGS = 10
+_MIN_LINES_BEFORE_GIVING_UP = 1_000
+"""Lines after which a file that has too many bad ones is given up; a shorter one at its end."""
+
+
+class ImportLimits(NamedTuple):
+    """``max_line_bytes``: bytes that a line may have; ``max_bad_share``: the part of the lines that may be no sound rows."""
+
+    max_line_bytes: int = 64 << 20
+    max_bad_share: float = 0.1
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> ImportLimits:
+        """Return what ``storage.import.line.bytes`` and ``storage.import.bad.share`` say."""
+        return cls(conf.get_int("storage.import.line.bytes", 64 << 20), conf.get_float("storage.import.bad.share", 0.1))
+
+
+class BadLineCounter:
+    """Counts lines and what is wrong with them; ``skipped_lines`` and ``skipped_cells`` were left out. The first ten are warned of."""
+
+    def __init__(self, source: Path, max_bad_share: float) -> None:
+        self.source, self.max_bad_share = source, max_bad_share
+        self.skipped_lines = self.skipped_cells = 0
+        self._bad_line_count = self._lines_read = self._last_bad_line = 0
+        self._first_error = ""
+
+    def skip_line(self, number: int, reason: str) -> None:
+        """Leave a line out."""
+        self.skipped_lines += 1
+        self._record(number, reason, "left out")
+
+    def skip_cell(self, number: int, reason: str) -> None:
+        """Leave a cell out; the row's others are taken."""
+        self.skipped_cells += 1
+        self._record(number, reason, "the cell is left out")
+
+    def _record(self, number: int, reason: str, action: str) -> None:
+        self._first_error = self._first_error or f"{self.source}, line {number}: {reason}"
+        if self.skipped_lines + self.skipped_cells <= _MAX_WARNINGS:
+            more = " (no further ones are named)" if self.skipped_lines + self.skipped_cells == _MAX_WARNINGS else ""
+            warn(f"{self.source}, line {number}: {reason}: {action}{more}")
+        if number != self._last_bad_line:
+            self._bad_line_count, self._last_bad_line = self._bad_line_count + 1, number
+
+    def finish_line(self, number: int) -> None:
+        """Go on to the next line; raise :class:`InputError` when too many are bad by now."""
+        self._lines_read = number
+        if self._bad_line_count and number >= _MIN_LINES_BEFORE_GIVING_UP:
+            self.finish()
+
+    def finish(self) -> None:
+        """Raise :class:`InputError` when too many lines were bad."""
+        if self._bad_line_count > self.max_bad_share * self._lines_read:
+            raise InputError(
+                f"{self._first_error}; {self._bad_line_count} of {self._lines_read} lines are bad, which is more than "
+                f"storage.import.bad.share allows: mend them and import again"
+            )
+
+
+def read_dump_lines(source: Path, max_bytes: int) -> Iterator[bytes | None]:
+    """Yield the lines of a dump, packed with gzip or not; None for one of more than ``max_bytes`` bytes, which is not kept.
+
+    Raises :class:`InputError` when the file cannot be read to its end.
+    """
+    try:
+        with source.open("rb") as raw:
+            packed = raw.read(2) == _GZIP_MAGIC
+            raw.seek(0)
+            file: BufferedIOBase = gzip.GzipFile(fileobj=raw) if packed else raw
+            while line := file.readline(max_bytes + 1):
+                if len(line) <= max_bytes or line.endswith(b"\n"):
+                    yield line
+                    continue
+                while (piece := file.readline(_READ_SIZE)) and not piece.endswith(b"\n"):
+                    pass
+                yield None
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"cannot read the dump {source}: {error}") from error
+
+
+ProgressCallback = Callable[[int], None]
 """Called with the number of rows done, now and then and at the end."""
-_EVERY = 1_000
+_PROGRESS_INTERVAL = 1_000
 
 
-def row_line(key: str, cells: RowCells) -> bytes:
+def encode_row(key: str, cells: RowCells) -> bytes:
     """Return the line of a row, its end of line included."""
     names: dict[str, list[Any]] = {}
     binary: dict[str, list[Any]] = {}
@@ -47,10 +135,10 @@ def row_line(key: str, cells: RowCells) -> bytes:
     return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def parse_line(line: bytes, bad_cell: Callable[[str], object] | None = None) -> tuple[str, RowCells]:
+def decode_row(line: bytes, on_bad_cell: Callable[[str], object] | None = None) -> tuple[str, RowCells]:
     """Return the key and the cells of a line; ``ValueError`` says what is wrong with it.
 
-    With ``bad_cell``, which is told the reason, a cell that is malformed is left out.
+    With ``on_bad_cell``, which is told the reason, a cell that is malformed is left out.
     """
     row = orjson.loads(line)
     if not isinstance(row, dict) or not isinstance(row.get("row"), str) or not row["row"]:
@@ -68,33 +156,33 @@ def parse_line(line: bytes, bad_cell: Callable[[str], object] | None = None) -> 
                 family, colon, text = name.partition(":")
                 if not family or not colon:
                     raise ValueError(f"column {name!r} is not family:qualifier")
-                qualifier = text.encode() if member == "cells" else _base64(text, name)
-                value = _cell(name, cell)
+                qualifier = text.encode() if member == "cells" else _decode_base64(text, name)
+                value = _decode_cell(name, cell)
             except ValueError as error:
-                if bad_cell is None:
+                if on_bad_cell is None:
                     raise
-                bad_cell(str(error))
+                on_bad_cell(str(error))
                 continue
             found.setdefault(family.encode(), {})[qualifier] = value
     return row["row"], found
 
 
-def _cell(name: str, cell: Any) -> tuple[bytes, int]:
+def _decode_cell(name: str, cell: Any) -> tuple[bytes, int]:
     if not isinstance(cell, list) or len(cell) != 2 or not isinstance(cell[0], str) or type(cell[1]) is not int:
         raise ValueError(f'column {name!r} is not ["<base64>", <time in ms>]')
     if not 0 <= cell[1] < 1 << 63:
         raise ValueError(f"column {name!r} has the time {cell[1]}, which is not milliseconds since 1970")
-    return _base64(cell[0], name), cell[1]
+    return _decode_base64(cell[0], name), cell[1]
 
 
-def _base64(text: str, name: str) -> bytes:
+def _decode_base64(text: str, name: str) -> bytes:
     try:
         return binascii.a2b_base64(text, strict_mode=True)
     except (binascii.Error, ValueError) as error:
         raise ValueError(f"column {name!r} is not base64 ({error})") from None
 
 
-def export_table(store: DataStore[Any], path: str | Path, progress: Progress | None = None) -> int:
+def export_table(store: DataStore[Any], path: str | Path, progress: ProgressCallback | None = None) -> int:
     """Write every row to ``path``, gzipped when its name ends in ``.gz``; return the number of rows.
 
     The file appears when it is complete; one of that name is replaced then. Raises :class:`StoreError` when it cannot
@@ -103,40 +191,42 @@ def export_table(store: DataStore[Any], path: str | Path, progress: Progress | N
     return export_rows(store.scan_cells(), path, progress)
 
 
-def export_rows(rows: Iterable[tuple[str, RowCells]], path: str | Path, progress: Progress | None = None) -> int:
+def export_rows(
+    rows: Iterable[tuple[str, RowCells]], path: str | Path, progress: ProgressCallback | None = None
+) -> int:
     """Write some rows as :func:`export_table` does."""
-    target, done = Path(path), _Done(progress)
-    with new_file(target) as raw, _compressing(raw, target.name) as out:
+    target, done = Path(path), _ProgressCounter(progress)
+    with atomic_write(target) as raw, _gzip_if_named(raw, target.name) as out:
         for key, cells in rows:
-            out.write(row_line(key, cells))
+            out.write(encode_row(key, cells))
             done.add()
-    return done.end()
+    return done.finish()
 
 
-class _Done:
+class _ProgressCounter:
     """Counts the rows that are done, and tells ``progress`` now and then."""
 
-    def __init__(self, progress: Progress | None) -> None:
-        self._rows, self._progress = 0, progress
+    def __init__(self, progress: ProgressCallback | None) -> None:
+        self._row_count, self._progress = 0, progress
 
     def add(self) -> None:
         """Count a row."""
-        self._rows += 1
-        if self._rows % _EVERY == 0:
-            self._tell()
+        self._row_count += 1
+        if self._row_count % _PROGRESS_INTERVAL == 0:
+            self._report()
 
-    def end(self) -> int:
+    def finish(self) -> int:
         """Tell of the last row; return how many there were."""
-        self._tell()
-        return self._rows
+        self._report()
+        return self._row_count
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         if self._progress:
-            self._progress(self._rows)
+            self._progress(self._row_count)
 
 
 @contextlib.contextmanager
-def _compressing(raw: IO[bytes], name: str) -> Iterator[IO[bytes]]:
+def _gzip_if_named(raw: IO[bytes], name: str) -> Iterator[IO[bytes]]:
     if not name.endswith(".gz"):
         yield raw
         return
@@ -149,53 +239,53 @@ def _compressing(raw: IO[bytes], name: str) -> Iterator[IO[bytes]]:
 def import_table(
     store: DataStore[Any],
     path: str | Path,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     *,
-    rules: ImportRules = ImportRules(),  # noqa: B008
-    bad: BadLines | None = None,
+    limits: ImportLimits = ImportLimits(),  # noqa: B008
+    bad_lines: BadLineCounter | None = None,
 ) -> int:
     """Write the rows of a dump into the table, made when it is not there; return their number.
 
     Cells of the table that are newer than the dump's stay. A line that is not a row, or is too long, is warned of and
-    left out, and so is a cell that is malformed or not of its column's type; ``bad`` counts them. When they are more
-    than a share of the lines (``rules``) :class:`InputError` names the first; rows may be in the table by then, and
+    left out, and so is a cell that is malformed or not of its column's type; ``bad_lines`` counts them. When they are more
+    than a share of the lines (``limits``) :class:`InputError` names the first; rows may be in the table by then, and
     importing the mended dump again does no harm.
     """
-    source, done = Path(path), _Done(progress)
-    bad = bad or BadLines(source, rules.share)
+    source, done = Path(path), _ProgressCounter(progress)
+    bad_lines = bad_lines or BadLineCounter(source, limits.max_bad_share)
     if not store.exists():
         store.create()
     with store.batch() as batch:
-        for number, line in enumerate(dump_lines(source, rules.line_bytes), 1):
-            row = _row(store, number, line, rules, bad)
+        for number, line in enumerate(read_dump_lines(source, limits.max_line_bytes), 1):
+            row = _read_row(store, number, line, limits, bad_lines)
             if row is not None:
                 batch.put_cells(*row)
                 done.add()
-            bad.passed(number)
-        bad.finish()
-    return done.end()
+            bad_lines.finish_line(number)
+        bad_lines.finish()
+    return done.finish()
 
 
-def _row(
-    store: DataStore[Any], number: int, line: bytes | None, rules: ImportRules, bad: BadLines
+def _read_row(
+    store: DataStore[Any], number: int, line: bytes | None, limits: ImportLimits, bad_lines: BadLineCounter
 ) -> tuple[str, RowCells] | None:
     """Return key and cells of a line, None when there are none to write."""
     if line is None:
-        bad.line(number, f"it has more than {rules.line_bytes} bytes (storage.import.line.bytes)")
+        bad_lines.skip_line(number, f"it has more than {limits.max_line_bytes} bytes (storage.import.line.bytes)")
         return None
     if not line.strip():
         return None
     try:
-        key, cells = parse_line(line, lambda reason: bad.cell(number, reason))
+        key, cells = decode_row(line, lambda reason: bad_lines.skip_cell(number, reason))
     except ValueError as error:
-        bad.line(number, str(error))
+        bad_lines.skip_line(number, str(error))
         return None
     for family, entries in cells.items():
         for qualifier in list(entries):
             try:
-                check_cell(store.record, family, qualifier, entries[qualifier][0])
+                validate_cell(store.record_class, family, qualifier, entries[qualifier][0])
             except CellError as error:
-                bad.cell(number, f"row {key}: {error}")
+                bad_lines.skip_cell(number, f"row {key}: {error}")
                 del entries[qualifier]
     return (key, cells) if any(cells.values()) else None
 
@@ -203,22 +293,22 @@ def _row(
 def copy_table(
     source: DataStore[Any],
     target: DataStore[Any],
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     *,
-    key_of: Callable[[str], str | None] = str,
+    map_key: Callable[[str], str | None] = str,
 ) -> int:
     """Copy every cell with its timestamp into ``target``, made when it is not there; return the number of rows.
 
-    ``key_of`` gives the key that a row has there, None for one that is left out.
+    ``map_key`` gives the key that a row has there, None for one that is left out.
     """
-    done = _Done(progress)
+    done = _ProgressCounter(progress)
     if not target.exists():
         target.create()
     with target.batch() as batch:
         for key, cells in source.scan_cells():
-            there = key_of(key)
+            there = map_key(key)
             if there is None:
                 continue
             batch.put_cells(there, cells)
             done.add()
-    return done.end()
+    return done.finish()

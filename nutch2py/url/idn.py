@@ -15,8 +15,8 @@ import encodings.idna
 import re
 import stringprep
 
-from nutch2py.short_cache import short_cache
-from nutch2py.url.javaurl import compose, parse_url
+from nutch2py.support.bounded_cache import bounded_cache
+from nutch2py.url.java_url import compose_url, parse_url
 
 _DOTS = re.compile("[.\u3002\uff0e\uff61]")
 _MAX_LABEL, _MAX_NAME = 63, 253  # octets, RFC 1035
@@ -39,7 +39,7 @@ def _check_characters(host: str) -> None:
         raise ValueError(f"Invalid IDN {host[:_MAX_NAME]}: it has {len(host)} characters")
 
 
-@short_cache(4096)
+@bounded_cache(4096)
 def _uts46(host: str) -> str:
     """Map, check and encode with the WHATWG host parser, which is UTS 46, non-transitional; then check the lengths."""
     import url as whatwg
@@ -108,32 +108,32 @@ def _label_to_unicode_2003(label: str, strict: bool) -> str:
     return found
 
 
-def to_ascii(url: str) -> str | None:
+def url_to_ascii(url: str) -> str | None:
     """Return the URL with an ``xn--`` host in lower case, None when it is malformed (``URLUtil.toASCII``)."""
     try:
         parsed = parse_url(url)
         if not parsed.host or (parsed.host.isascii() and parsed.host == parsed.host.lower()):
             return url
         host = parsed.host.lower()
-        return _with_host(url, host if host.isascii() else host_to_ascii(host))
+        return _replace_host(url, host if host.isascii() else host_to_ascii(host))
     except ValueError:
         return None
 
 
-def to_unicode(url: str) -> str | None:
+def url_to_unicode(url: str) -> str | None:
     """Return the URL with a Unicode host in lower case, None when it is malformed (``URLUtil.toUNICODE``)."""
     try:
         parsed = parse_url(url)
         host = parsed.host.lower()
         if not host or ("xn--" not in host and parsed.host == host):
             return url
-        return _with_host(url, host_to_unicode(host))
+        return _replace_host(url, host_to_unicode(host))
     except ValueError:
         return None
 
 
-def _with_host(url: str, host: str) -> str:
+def _replace_host(url: str, host: str) -> str:
     parsed = parse_url(url)
     userinfo = "" if parsed.userinfo is None else f"{parsed.userinfo}@"
     ref = "" if parsed.ref is None else f"#{parsed.ref}"
-    return compose(parsed.protocol, userinfo + host, parsed.port, parsed.file) + ref
+    return compose_url(parsed.protocol, userinfo + host, parsed.port, parsed.file) + ref

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from nutch2py.url.javaurl import parse_url
-from nutch2py.url.length import MAX_LENGTH
+from nutch2py.url.java_url import parse_url
+from nutch2py.url.url_length import MAX_LENGTH
 
 _MAX_HEADS, _MAX_HEAD = 65_536, 300  # remembered heads, and the characters of one: DNS has no longer names
 _CLEAN_HEAD = re.compile(r"(https?)://([A-Za-z0-9\-_]+(?:\.[A-Za-z0-9\-_]+)*)(:[0-9]{1,9})?")
@@ -88,7 +88,7 @@ def unreverse_url(key: str) -> str:
     return (head if head is not None else _unreverse_head(key, key[:slash])) + key[slash:]
 
 
-def name_of_key(key: str, unreverse: Callable[[str], str] = unreverse_url) -> str:
+def url_or_key(key: str, unreverse: Callable[[str], str] = unreverse_url) -> str:
     """Return what a row key stands for, the key itself when another program wrote one that is none."""
     try:
         return unreverse(key)
@@ -110,7 +110,7 @@ def _unreverse_head(key: str, reversed_head: str) -> str:
     return head
 
 
-def host_of_key(key: str) -> str:
+def reversed_host_of_key(key: str) -> str:
     """Return the reversed host of a row key, which is the key of its row in the host table."""
     end = key.find("]") if key.startswith("[") else -1
     return key[: end + 1] if end >= 0 else key.partition(":")[0]

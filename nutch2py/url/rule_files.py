@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.reporting import Reporter, reporter, warn
-from nutch2py.url.ambiguity import Growth, growth_of
-from nutch2py.url.java_regex import compile_java
+from nutch2py.support.reporting import Reporter, current_reporter, warn
+from nutch2py.url.regex.java_regex import compile_java
+from nutch2py.url.regex.regex_complexity import RegexComplexity, estimate_complexity
 
 
-class Rules(NamedTuple):
+class RuleFile(NamedTuple):
     """The text of rules and its name for messages: a path, or the property that holds the text."""
 
     name: str
@@ -43,29 +43,29 @@ class Rules(NamedTuple):
             raise self.error(number, f"{pattern!r} is not a usable regular expression ({error})") from None
 
 
-def check_growth(
-    conf: Configuration, name: str, patterns: Iterable[tuple[str, re.Pattern[str]]], *, whole: bool = False
+def check_regex_complexity(
+    conf: Configuration, name: str, patterns: Iterable[tuple[str, re.Pattern[str]]], *, fullmatch: bool = False
 ) -> None:
     """Name the patterns whose time can grow faster than a URL; each comes with its place, as ``line 7``.
 
-    ``urlfilter.regex.unsafe`` says how: ``warn``, or ``refuse`` as a ConfigurationError. ``whole``: they have to match
+    ``urlfilter.regex.unsafe`` says how: ``warn``, or ``refuse`` as a ConfigurationError. ``fullmatch``: they have to match
     the whole of a URL.
     """
     mode = conf.get_trimmed("urlfilter.regex.unsafe", "warn").lower()
     if mode not in {"warn", "refuse"}:
         raise ConfigurationError(f"property urlfilter.regex.unsafe is {mode!r}: set it to warn or refuse")
-    grown = [(place, growth_of(pattern, whole)) for place, pattern in patterns]
-    for growth, what in _GROWS:
+    grown = [(place, estimate_complexity(pattern, fullmatch)) for place, pattern in patterns]
+    for growth, what in _COMPLEXITY_MESSAGES:
         places = ", ".join(place for place, found in grown if found == growth)
         if places and mode == "refuse":
             raise ConfigurationError(f"{name}, {places}: {what}: {_REMEDY}, or set urlfilter.regex.unsafe to warn")
         if places:
-            _warn_once(reporter(), f"{name}, {places}: {what}: {_REMEDY}")
+            _warn_once(current_reporter(), f"{name}, {places}: {what}: {_REMEDY}")
 
 
-_GROWS = (
-    (Growth.EXPONENTIAL, "the time that the expression takes can double with each character of a URL"),
-    (Growth.SQUARE, "the time that the expression takes can grow with the square of a URL's length"),
+_COMPLEXITY_MESSAGES = (
+    (RegexComplexity.EXPONENTIAL, "the time that the expression takes can double with each character of a URL"),
+    (RegexComplexity.POLYNOMIAL, "the time that the expression takes can grow with the square of a URL's length"),
 )
 _REMEDY = "let no two repeats read the same text, begin with ^, or give repeats a bound"
 
@@ -77,15 +77,15 @@ def _warn_once(taken: Reporter | None, message: str) -> None:
     warn(message)
 
 
-def read_rules(conf: Configuration, point: str, default: str) -> Rules:
+def read_rules(conf: Configuration, prefix: str, default_file: str) -> RuleFile:
     """Return the rules of ``<point>.rules`` (a value, which comes first) or of the file that ``<point>.file`` names."""
-    text = conf.get(f"{point}.rules")
+    text = conf.get(f"{prefix}.rules")
     if text:
-        return Rules(f"property {point}.rules", text)
-    return read_rules_file(conf, f"{point}.file", conf.get_trimmed(f"{point}.file", default))
+        return RuleFile(f"property {prefix}.rules", text)
+    return read_rules_file(conf, f"{prefix}.file", conf.get_trimmed(f"{prefix}.file", default_file))
 
 
-def read_rules_file(conf: Configuration, name: str, file: str) -> Rules:
+def read_rules_file(conf: Configuration, name: str, file: str) -> RuleFile:
     """Return the rules of ``file``, which the property ``name`` gives."""
     path = conf.resource(file)
     text = conf.resource_text(file)
@@ -93,4 +93,4 @@ def read_rules_file(conf: Configuration, name: str, file: str) -> Rules:
         raise ConfigurationError(
             f"the rules file {file} is in no configuration folder: put it beside nutch-site.xml or correct {name}"
         )
-    return Rules(str(path), text)
+    return RuleFile(str(path), text)

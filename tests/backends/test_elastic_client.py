@@ -5,12 +5,12 @@ import re
 
 import pytest
 
-from nutch2py.backends.elastic_client import Action, ElasticClient, addresses
-from nutch2py.conf import Configuration
+from nutch2py.backends.servers.elastic_client import BulkAction, ElasticClient, parse_elastic_addresses
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.index_writers import IndexWriters
-from nutch2py.indexer.writers.delivery import Refusal
-from nutch2py.indexer.writers.elastic_writer import ElasticIndexWriter, index_id
+from nutch2py.indexer.writers.elastic_writer import ElasticIndexWriter, elastic_document_id
+from nutch2py.indexer.writers.server_writer import RequestRejectedError
 from tests.backends.failing_server import server
 from tests.backends.test_solr_client import unused_port
 from tests.indexer.pages import doc
@@ -37,7 +37,7 @@ def client(url, **settings):
 
 
 def actions(*names):
-    return [Action(name, f"{name}\n".encode(), True) for name in names]
+    return [BulkAction(name, f"{name}\n".encode(), True) for name in names]
 
 
 @pytest.mark.parametrize(
@@ -48,35 +48,35 @@ def actions(*names):
     ],
     ids=str,
 )
-def test_a_failure_that_passes_is_tried_again(failure):
+def test_transient_failure_is_retried(failure):
     with server(failure, failure, items(200)) as (url, seen):
         assert client(url).bulk(actions("a")) == []
     assert seen == [b"a\n"] * 3
 
 
-def test_of_a_bulk_only_what_the_server_was_too_busy_for_is_sent_again():
+def test_bulk_retry_resends_only_rejected_items():
     answers = (items(200, 429, 400, 503), items(200, 429), items(201))
     with server(*answers) as (url, seen):
         assert client(url).bulk(actions("a", "b", "c", "d")) == [("c", "t: r")]
     assert seen == [b"a\nb\nc\nd\n", b"b\nd\n", b"d\n"]
 
 
-def test_a_request_that_the_server_is_too_busy_for_is_sent_in_parts():
+def test_request_too_large_for_server_is_split():
     with server((429, ERROR), items(200, 200)) as (url, seen):
         assert client(url).bulk(actions("a", "b", "c", "d")) == []
     assert seen == [b"a\nb\nc\nd\n", b"a\nb\n", b"c\nd\n"]
 
 
-def test_a_server_that_stays_too_busy_ends_the_job_after_so_many_tries():
+def test_server_staying_busy_ends_job_after_retries():
     with server(items(429)) as (url, seen), pytest.raises(IndexingError, match=r"is overloaded \(.*queue full\)"):
         client(url, overloads=3).bulk(actions("a"))
     assert len(seen) == 4
 
 
-def test_what_the_server_objects_to_is_told_with_its_cause():
+def test_server_rejection_is_reported_with_cause():
     with (
         server((400, ERROR)) as (url, seen),
-        pytest.raises(Refusal, match=r"^what_it_is: what it says; a: b$") as raised,
+        pytest.raises(RequestRejectedError, match=r"^what_it_is: what it says; a: b$") as raised,
     ):
         client(url).bulk(actions("a"))
     assert (raised.value.status, len(seen)) == (400, 1)
@@ -94,7 +94,7 @@ def refused_creation(error):
         {"type": "exception", "root_cause": [{"type": "resource_already_exists_exception", "reason": ""}]},
     ],
 )
-def test_an_index_that_another_process_has_made_is_kept(error):
+def test_index_created_by_other_process_is_kept(error):
     with server(refused_creation(error)) as (url, seen):
         client(url).create(b"{}")
     assert seen == [b"{}"]
@@ -108,19 +108,19 @@ def test_an_index_that_another_process_has_made_is_kept(error):
         "resource_already_exists_exception",
     ],
 )
-def test_words_about_an_index_that_exists_are_no_such_answer(error):
-    with server(refused_creation(error)) as (url, _), pytest.raises(Refusal):
+def test_index_exists_is_not_detected_by_text(error):
+    with server(refused_creation(error)) as (url, _), pytest.raises(RequestRejectedError):
         client(url).create(b"{}")
 
 
 @pytest.mark.parametrize(
     "answer", [(503, ERROR), (429, ERROR), (400, ERROR), (401, ERROR), (200, b"<html>"), "drop", "hang"]
 )
-def test_no_message_shows_a_login_of_an_address(answer, capsys):
+def test_error_hides_login_of_address(answer, capsys):
     with server(answer) as (url, _):
         shown = url.removesuffix("/solr/nutch")
         made = client(shown.replace("://", "://me:s3cr3t@"), patience=0.3, timeout=0.3)
-        with pytest.raises((IndexingError, Refusal)) as raised:
+        with pytest.raises((IndexingError, RequestRejectedError)) as raised:
             made.bulk(actions("a"))
         told = f"{raised.value}{capsys.readouterr().err}{made.url}"
     assert "s3cr3t" not in told
@@ -128,7 +128,7 @@ def test_no_message_shows_a_login_of_an_address(answer, capsys):
 
 
 @pytest.mark.parametrize("status", [400, 413])
-def test_a_batch_that_is_refused_as_a_whole_is_halved_until_the_document_is_found(status, capsys):
+def test_rejected_bulk_is_halved_until_document_is_found(status, capsys):
     mapping, refusal = (200, b'{"nutch": {"mappings": {}}}'), (status, b"<html>no</html>")
     with server(mapping, refusal, refusal, items(200), refusal, items(200, 200)) as (url, seen):
         conf = Configuration({"elastic.host": url.removesuffix("/solr/nutch")})
@@ -138,12 +138,12 @@ def test_a_batch_that_is_refused_as_a_whole_is_halved_until_the_document_is_foun
             writer.write(doc(name, title="t"))
         writer.close()
     assert [body.count(b"_id") for body in seen] == [0, 4, 2, 1, 1, 2]
-    assert (writer.refused, writer.accepted) == (1, 3)
+    assert (writer.rejected, writer.accepted) == (1, 3)
     assert re.search(rf"refuses the document b: .* \(HTTP {status}\)\n", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("answer", [(404, b"<html>nothing here</html>"), (301, b""), (405, b"")])
-def test_an_address_that_is_not_a_search_servers_ends_the_job_at_once(answer):
+def test_address_of_other_server_ends_job_immediately(answer):
     with server(answer) as (url, _):
         conf = Configuration({"elastic.host": url.removesuffix("/solr/nutch")})
         with pytest.raises(IndexingError, match=rf"refuses .*\(HTTP {answer[0]}\)"):
@@ -151,12 +151,12 @@ def test_an_address_that_is_not_a_search_servers_ends_the_job_at_once(answer):
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_login_that_is_wanted_is_told(status):
+def test_missing_login_is_reported(status):
     with server((status, ERROR)) as (url, _), pytest.raises(IndexingError, match=f"HTTP {status}, .*elastic.username"):
         client(url).refresh()
 
 
-def test_a_refresh_that_fails_in_part_is_made_again():
+def test_partially_failed_refresh_is_repeated():
     part = (200, b'{"_shards": {"total": 2, "successful": 1, "failed": 1}}')
     with server(part, (200, b'{"_shards": {"total": 2, "successful": 2, "failed": 0}}')) as (url, seen):
         client(url).refresh()
@@ -171,7 +171,7 @@ def test_a_refresh_that_fails_in_part_is_made_again():
     ],
     ids=["refused", "unknown"],
 )
-def test_patience_ends(url, reason):
+def test_retries_end_after_service_wait(url, reason):
     with pytest.raises(IndexingError) as raised:
         client(url, patience=0.3).refresh()
     assert str(raised.value) == (
@@ -180,7 +180,7 @@ def test_patience_ends(url, reason):
     )
 
 
-def test_a_server_that_hangs_up_may_want_tls():
+def test_closed_connection_suggests_tls():
     with server("drop") as (url, _), pytest.raises(IndexingError, match=r"perhaps .* elastic\.scheme to be https"):
         client(url, patience=0.2).refresh()
 
@@ -195,8 +195,8 @@ def test_a_server_that_hangs_up_may_want_tls():
         ("", "http", []),
     ],
 )
-def test_hosts_are_names_or_whole_addresses(hosts, scheme, expected):
-    assert addresses(hosts, 9200, scheme) == expected
+def test_host_accepts_name_or_url(hosts, scheme, expected):
+    assert parse_elastic_addresses(hosts, 9200, scheme) == expected
 
 
 @pytest.mark.parametrize(
@@ -210,9 +210,9 @@ def test_hosts_are_names_or_whole_addresses(hosts, scheme, expected):
         ("https://elastic:geheim@a", "https", "^elastic.host holds a login: move it to elastic.username"),
     ],
 )
-def test_hosts_that_cannot_be_used_are_told(hosts, scheme, message):
+def test_unusable_hosts_are_reported(hosts, scheme, message):
     with pytest.raises(ConfigurationError, match=message):
-        addresses(hosts, 9200, scheme)
+        parse_elastic_addresses(hosts, 9200, scheme)
 
 
 @pytest.mark.parametrize(
@@ -224,13 +224,13 @@ def test_hosts_that_cannot_be_used_are_told(hosts, scheme, message):
         ({"host": ""}, "elastic.host is not set"),
     ],
 )
-def test_settings_that_cannot_be_used_are_told(parameters, message):
+def test_unusable_settings_are_reported(parameters, message):
     conf = Configuration({})
     with pytest.raises(ConfigurationError, match=message):
         ElasticIndexWriter(conf).open(conf, {"host": "a", **parameters})
 
 
-def test_the_port_of_nutch_2s_protocol_is_warned_of(capsys):
+def test_transport_port_of_nutch_2_logs_warning(capsys):
     with server((200, b'{"nutch": {"mappings": {}}}')) as (url, _):
         host = url.removesuffix("/solr/nutch")
         ElasticIndexWriter(Configuration({})).prepare(
@@ -239,15 +239,15 @@ def test_the_port_of_nutch_2s_protocol_is_warned_of(capsys):
     assert "elastic.port is 9300" in capsys.readouterr().err
 
 
-def test_ids_are_whole_up_to_512_bytes():
+def test_id_up_to_512_bytes_is_kept():
     whole = "é" * 256
-    assert index_id(whole) == whole
-    cut, other = index_id(whole + "a"), index_id(whole + "b")
+    assert elastic_document_id(whole) == whole
+    cut, other = elastic_document_id(whole + "a"), elastic_document_id(whole + "b")
     assert cut != other
     assert (cut[:200], len(cut.encode()) <= 512) == (whole[:200], True)
 
 
-def test_a_document_without_an_id_is_told():
+def test_document_without_id_is_reported():
     writer = ElasticIndexWriter(Configuration({}))
     with pytest.raises(IndexingError, match="has no field id"):
         writer.write(doc(""))

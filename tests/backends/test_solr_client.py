@@ -6,12 +6,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from nutch2py.backends.solr_client import SolrClient, SolrRefusal, addresses
-from nutch2py.backends.solr_schema import EXPECTED, SolrSchema
-from nutch2py.conf import Configuration
+from nutch2py.backends.servers.solr_client import SolrClient, SolrRejectedError, resolve_solr_addresses
+from nutch2py.backends.servers.solr_schema import EXPECTED_FIELDS, SolrSchema
+from nutch2py.conf.configuration import Configuration
+from nutch2py.conf.redaction import redact_address
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.writers.solr_writer import SolrIndexWriter
-from nutch2py.secrets import shown_address
 from tests.backends.failing_server import server
 from tests.indexer.pages import doc
 
@@ -42,46 +42,50 @@ def unused_port():
     ],
     ids=str,
 )
-def test_a_failure_that_passes_is_tried_again(failure):
+def test_transient_failure_is_retried(failure):
     with server(failure, failure, FINE) as (url, seen), client(url) as solr:
         solr.add([{"id": "1"}])
     assert [json.loads(body) for body in seen] == [[{"id": "1"}]] * 3
 
 
-def test_a_search_whose_answer_is_cut_or_is_not_json_is_made_again():
+def test_search_with_truncated_or_invalid_json_is_retried():
     found = (200, b'{"response": {"numFound": 1, "docs": []}}')
     with server("cut", (200, b"<html>a proxy</html>"), found) as (url, _), client(url) as solr:
         fetched = solr.request(lambda one: json.loads(one._send_request("post", "select", body="q=x")))
     assert fetched["response"]["numFound"] == 1
 
 
-def test_a_404_is_tried_again_once_the_collection_has_answered():
+def test_not_found_is_retried_after_collection_responded():
     with server(FINE, (404, b"stopping"), FINE) as (url, seen), client(url) as solr:
         solr.add([{"id": "1"}])
         solr.add([{"id": "2"}])
     assert len(seen) == 3
     with server((404, b"no such core")) as (url, seen), client(url) as solr:
-        with pytest.raises(SolrRefusal) as raised:
+        with pytest.raises(SolrRejectedError) as raised:
             solr.add([{"id": "1"}])
         assert (raised.value.status, len(seen)) == (404, 1)
 
 
-def test_what_solr_objects_to_is_not_tried_again():
+def test_rejected_request_is_not_retried():
     with server((400, ERROR)) as (url, seen), client(url) as solr:
-        with pytest.raises(SolrRefusal, match=r"^what Solr says$") as raised:
+        with pytest.raises(SolrRejectedError, match=r"^what Solr says$") as raised:
             solr.add([{"id": "1"}])
         assert (raised.value.status, len(seen)) == (400, 1)
 
 
-def test_an_internal_error_that_stays_is_an_objection():
-    with server((500, ERROR)) as (url, seen), client(url) as solr, pytest.raises(SolrRefusal):
+def test_persistent_internal_error_is_a_rejection():
+    with server((500, ERROR)) as (url, seen), client(url) as solr, pytest.raises(SolrRejectedError):
         solr.add([{"id": "1"}])
     assert len(seen) == 4
 
 
-def test_what_is_too_much_for_solr_is_not_tried_again():
+def test_too_large_request_is_not_retried():
     body = b'{"error": {"msg": "java.lang.StackOverflowError", "code": 500}}'
-    with server((500, body)) as (url, seen), client(url) as solr, pytest.raises(SolrRefusal, match="StackOverflow"):
+    with (
+        server((500, body)) as (url, seen),
+        client(url) as solr,
+        pytest.raises(SolrRejectedError, match="StackOverflow"),
+    ):
         solr.add([{"id": "1"}])
     assert len(seen) == 1
 
@@ -96,17 +100,17 @@ def test_what_is_too_much_for_solr_is_not_tried_again():
         ({}, 4),
     ],
 )  # fmt: skip
-def test_what_solr_threw_decides_and_not_what_a_document_is_called(error, tries):
+def test_solr_exception_decides_instead_of_document_text(error, tries):
     body = json.dumps({"error": {**error, "code": 500}}).encode()
-    with server((500, body)) as (url, seen), client(url) as solr, pytest.raises(SolrRefusal):
+    with server((500, body)) as (url, seen), client(url) as solr, pytest.raises(SolrRejectedError):
         solr.add([{"id": "1"}])
     assert len(seen) == tries
 
 
-def test_a_status_is_that_of_the_answer_and_not_one_in_words():
+def test_status_is_taken_from_response_instead_of_text():
     words = b'{"error": {"msg": "the page says (HTTP 503): come again", "code": 400}}'
     with server((400, words)) as (url, seen), client(url) as solr:
-        with pytest.raises(SolrRefusal, match=r"the page says .HTTP 503.: come again") as raised:
+        with pytest.raises(SolrRejectedError, match=r"the page says .HTTP 503.: come again") as raised:
             solr.add([{"id": "1"}])
         assert (raised.value.status, len(seen)) == (400, 1)
 
@@ -126,9 +130,9 @@ def with_login(url):
     ],
     ids=str,
 )  # fmt: skip
-def test_no_message_shows_a_login_of_an_address(answer, capsys):
+def test_error_hides_login_of_address(answer, capsys):
     with server(answer) as (url, _), client(with_login(url), patience=0.3, timeout=0.3) as solr:
-        with pytest.raises((IndexingError, SolrRefusal)) as raised:
+        with pytest.raises((IndexingError, SolrRejectedError)) as raised:
             solr.add([{"id": "1"}])
         told = f"{raised.value}{capsys.readouterr().err}{solr.url}"
     assert SECRET not in told
@@ -138,7 +142,7 @@ def test_no_message_shows_a_login_of_an_address(answer, capsys):
 @pytest.mark.parametrize(
     "address", ["http://me:{}@127.0.0.1:1/solr/n", "http://me:a@{}/b@127.0.0.1:1/solr", "me:{}@h/solr"]
 )
-def test_no_message_of_the_writer_shows_a_login(address, capsys):
+def test_writer_error_hides_login(address, capsys):
     conf = Configuration({"solr.server.url": address.format(SECRET), "service.wait.seconds": "0.1"})
     writer = SolrIndexWriter(conf)
 
@@ -167,11 +171,11 @@ def test_no_message_of_the_writer_shows_a_login(address, capsys):
         ("", ""),
     ],
 )
-def test_what_is_shown_of_an_address(text, shown):
-    assert shown_address(text) == shown
+def test_shown_address_is_redacted(text, shown):
+    assert redact_address(text) == shown
 
 
-def test_the_next_address_is_asked_when_one_does_not_answer():
+def test_unavailable_address_falls_back_to_next():
     dead = f"http://127.0.0.1:{unused_port()}/solr/nutch"
     with server(FINE) as (url, seen), client(dead, url, patience=5.0) as solr:
         solr.add([{"id": "1"}])
@@ -188,7 +192,7 @@ def test_the_next_address_is_asked_when_one_does_not_answer():
     ],
     ids=["refused", "unknown"],
 )
-def test_patience_ends(url, reason):
+def test_retries_end_after_service_wait(url, reason):
     with client(url, patience=0.3) as solr, pytest.raises(IndexingError) as raised:
         solr.commit()
     assert str(raised.value) == (
@@ -197,7 +201,7 @@ def test_patience_ends(url, reason):
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_login_that_is_wanted_is_told(status):
+def test_missing_login_is_reported(status):
     with server((status, b"")) as (url, _), client(url) as solr, pytest.raises(IndexingError, match=f"HTTP {status}"):
         solr.commit()
 
@@ -211,8 +215,8 @@ def test_a_login_that_is_wanted_is_told(status):
         ("http://a/solr,http://b/solr/c", "cloud", "c", [["http://a/solr/c", "http://b/solr/c"]]),
     ],
 )
-def test_addresses_are_collections_of_their_own_or_of_one(given, kind, collection, expected):
-    assert addresses(Configuration({}), given, kind, collection) == expected
+def test_addresses_are_separate_collections_or_replicas(given, kind, collection, expected):
+    assert resolve_solr_addresses(Configuration({}), given, kind, collection) == expected
 
 
 @pytest.mark.parametrize(
@@ -225,9 +229,9 @@ def test_addresses_are_collections_of_their_own_or_of_one(given, kind, collectio
         ("", "cloud", "c", "set solr.server.url or solr.zookeeper.hosts"),
     ],
 )
-def test_addresses_that_cannot_be_used_are_told(given, kind, collection, message):
+def test_unusable_addresses_are_reported(given, kind, collection, message):
     with pytest.raises(ConfigurationError, match=message):
-        addresses(Configuration({}), given, kind, collection)
+        resolve_solr_addresses(Configuration({}), given, kind, collection)
 
 
 SCHEMA = SolrSchema(
@@ -283,17 +287,17 @@ SCHEMA = SolrSchema(
         ("odd", [["anything"]], ""),
     ],
 )
-def test_a_schema_says_what_it_does_not_take(name, rows, problem):
-    assert SCHEMA.problems({name: rows}, {}) == ({name: problem} if problem else {})
+def test_schema_reports_unsupported_fields(name, rows, problem):
+    assert SCHEMA.find_problems({name: rows}, {}) == ({name: problem} if problem else {})
 
 
-def test_a_schema_knows_what_fields_are_for_under_their_other_names():
-    assert SCHEMA.problems({"tags": [["x"]]}, {"tags": "tstamp"}) == {
+def test_schema_resolves_renamed_fields():
+    assert SCHEMA.find_problems({"tags": [["x"]]}, {"tags": "tstamp"}) == {
         "tags": "field tags has the type string, a date is needed"
     }
-    assert SCHEMA.problems({"tags": [["x"]]}, {"tags": "content"}) == {
+    assert SCHEMA.find_problems({"tags": [["x"]]}, {"tags": "content"}) == {
         "tags": "field tags has the type string, a text is needed"
     }
     assert SCHEMA.unique_key == "key"
-    assert list(SCHEMA.missing(EXPECTED)) == ["id", "url", "host", "title", "digest", "batchId"]
-    assert list(SCHEMA.demanded({"key"})) == ["shop"]
+    assert list(SCHEMA.find_missing(EXPECTED_FIELDS)) == ["id", "url", "host", "title", "digest", "batchId"]
+    assert list(SCHEMA.find_missing_required({"key"})) == ["shop"]

@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from nutch2py.browser import chromium
-from nutch2py.browser.chromium import NAMES
-from nutch2py.browser.opening import open_renderer
-from nutch2py.browser.settings import BrowserSettings
-from nutch2py.conf import Configuration
-from nutch2py.fetcher.fetcher import Fetcher, FetchItem, FetchReport
-from nutch2py.webpage import WebPage
+from nutch2py.browser.browser_settings import BrowserSettings
+from nutch2py.browser.chromium import EXECUTABLE_NAMES
+from nutch2py.browser.renderer_factory import open_renderer
+from nutch2py.conf.configuration import Configuration
+from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem, FetchReport
+from nutch2py.records.webpage import WebPage
 from tests.fetcher.conftest import item, loopback
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave out what needs Chromium where there is none."""
-    if not any(map(shutil.which, NAMES)) or find_spec("playwright") is None:
+    if not any(map(shutil.which, EXECUTABLE_NAMES)) or find_spec("playwright") is None:
         for each in items:
             if "render" in getattr(each, "fixturenames", ()):
                 each.add_marker(pytest.mark.skip(reason="no Chromium or no playwright"))
@@ -46,7 +46,7 @@ class Render:
             conf.set("browser.rules", rules)
         for name, value in properties.items():
             conf.set(name.replace("_", "."), value)
-        fetcher = Fetcher(conf, 4, log=self.log.append, renderer=open_renderer(conf))
+        fetcher = Fetcher(conf, 4, log=self.log.append, open_renderer=open_renderer(conf))
         self.report = fetcher.run(map(item, urls), self._keep)
         return self.pages[urls[0]]
 
@@ -60,14 +60,14 @@ def render(browser_conf: Configuration) -> Render:
 
 
 @pytest.fixture
-def homes(monkeypatch: pytest.MonkeyPatch) -> list[chromium.Home]:
+def homes(monkeypatch: pytest.MonkeyPatch) -> list[chromium.BrowserProfile]:
     """Note the browsers that are started."""
-    found: list[chromium.Home] = []
-    made = chromium.Home.__init__
+    found: list[chromium.BrowserProfile] = []
+    made = chromium.BrowserProfile.__init__
 
-    def noted(home: chromium.Home, settings: BrowserSettings) -> None:
+    def noted(home: chromium.BrowserProfile, settings: BrowserSettings) -> None:
         made(home, settings)
         found.append(home)
 
-    monkeypatch.setattr(chromium.Home, "__init__", noted)
+    monkeypatch.setattr(chromium.BrowserProfile, "__init__", noted)
     return found

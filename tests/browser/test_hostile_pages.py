@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.browser import chromium, page, pool, running
-from nutch2py.browser.document import Taken
-from nutch2py.cells import ProtocolStatus
-from nutch2py.webpage import ProtocolStatusCode as Code
-from nutch2py.webpage import WebPage
+from nutch2py.browser import browser_pool, browser_process, chromium, tab_renderer
+from nutch2py.browser.tab_renderer import PageSnapshot
+from nutch2py.records.cells import ProtocolStatus
+from nutch2py.records.webpage import ProtocolStatusCode as Code
+from nutch2py.records.webpage import WebPage
 from tests.browser.conftest import Render
 from tests.processes import alive, commands, wait_until
 from tests.site.server import Reply, ScriptedSite
@@ -166,7 +166,7 @@ def wrong_of(path: str, page: WebPage) -> ProtocolStatus | None:
 @pytest.mark.parametrize(
     ("paths", "honest", "seconds"), [(SHORT, SHORT[::3], 30), (list(EXPECTED), list(EXPECTED), 60)], ids=["some", "all"]
 )
-def test_every_hostile_page_ends_in_a_status_and_honest_ones_are_unharmed(
+def test_hostile_pages_end_with_status_and_others_are_unaffected(
     site: ScriptedSite, render: Render, paths: list[str], honest: list[str], seconds: int
 ) -> None:
     """What a busy machine has not done in time says so in its status, and is tried again with more time."""
@@ -219,22 +219,26 @@ HELD = b"""<div id=root></div><script>fetch('/shown'); const ask = async () => {
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_browser_that_is_killed_is_replaced(
-    site: ScriptedSite, render: Render, homes: list[chromium.Home], monkeypatch: pytest.MonkeyPatch, times: int
+def test_killed_browser_is_replaced(
+    site: ScriptedSite,
+    render: Render,
+    homes: list[chromium.BrowserProfile],
+    monkeypatch: pytest.MonkeyPatch,
+    times: int,
 ) -> None:
     """The browser's own process dies amid two pages: another renders them, and one for each after the second time."""
     killed: set[int] = set()
 
     def memory(pid: int) -> int:
         """Kill the browser in place of looking at a page's process."""
-        for each in set(filter(None, map(chromium.browser_process, homes[:times]))) - killed:
+        for each in set(filter(None, map(chromium.find_browser_pid, homes[:times]))) - killed:
             if site.gets("/shown") >= 2 * (1 + len(killed)):  # it shows both
                 killed.add(each)
-                chromium.kill(each)
+                chromium.kill_process(each)
                 site.on("/go", Reply(body=b"go" if len(killed) == times else b"stay"))
         return 0
 
-    monkeypatch.setattr(chromium, "memory", memory)
+    monkeypatch.setattr(chromium, "get_private_memory", memory)
     site.on("/shown", Reply(body=b"x"))
     site.on("/go", Reply(body=b"stay"))
     urls = [site.url("/1"), site.url("/2", "b.test")]
@@ -249,12 +253,12 @@ def test_a_browser_that_is_killed_is_replaced(
 
 def driver() -> list[int]:
     """Return the drivers that this process has started."""
-    below = list(chromium.family(os.getpid()))
+    below = list(chromium.iter_descendants(os.getpid()))
     return [pid for pid, words in commands() if pid in below and words[1:] and b"run-driver" in words]
 
 
-def test_a_driver_that_is_killed_is_replaced(
-    site: ScriptedSite, render: Render, homes: list[chromium.Home], monkeypatch: pytest.MonkeyPatch
+def test_killed_driver_is_replaced(
+    site: ScriptedSite, render: Render, homes: list[chromium.BrowserProfile], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Playwright's driver dies amid pages, and the browser with it: others render them, and those that follow."""
     killed = list[int]()
@@ -263,10 +267,10 @@ def test_a_driver_that_is_killed_is_replaced(
         if not killed:
             killed.extend(driver())
             for each in killed:
-                chromium.kill(each)
+                chromium.kill_process(each)
         return 0
 
-    monkeypatch.setattr(chromium, "memory", memory)
+    monkeypatch.setattr(chromium, "get_private_memory", memory)
     urls = []
     for number in range(4):
         site.on(f"/{number}", Reply(body=HONEST))
@@ -279,16 +283,16 @@ def test_a_driver_that_is_killed_is_replaced(
     assert not any(home.path.exists() for home in homes)
 
 
-def hung_browsers(homes: list[chromium.Home]) -> list[int]:
-    return [pid for home in homes if (pid := chromium.browser_process(home)) is not None]
+def hung_browsers(homes: list[chromium.BrowserProfile]) -> list[int]:
+    return [pid for home in homes if (pid := chromium.find_browser_pid(home)) is not None]
 
 
 @pytest.mark.parametrize("kind", ["driver", "browser"])
-def test_what_hangs_is_replaced(
-    site: ScriptedSite, render: Render, homes: list[chromium.Home], monkeypatch: pytest.MonkeyPatch, kind: str
+def test_hanging_browser_is_replaced(
+    site: ScriptedSite, render: Render, homes: list[chromium.BrowserProfile], monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """Nothing says that it has ended, as it has not: the page's time ends, no answer comes, others take its place."""
-    monkeypatch.setattr(running, "_ANSWER", 10.0)
+    monkeypatch.setattr(browser_process, "_PING_TIMEOUT", 10.0)
     stopped: list[int] = []
 
     def memory(pid: int) -> int:
@@ -299,7 +303,7 @@ def test_what_hangs_is_replaced(
             site.on("/go", Reply(body=b"go"))
         return 0
 
-    monkeypatch.setattr(chromium, "memory", memory)
+    monkeypatch.setattr(chromium, "get_private_memory", memory)
     urls = []
     site.on("/shown", Reply(body=b"x"))
     site.on("/go", Reply(body=b"stay"))
@@ -311,7 +315,7 @@ def test_what_hangs_is_replaced(
     finally:
         left = list(filter(alive, stopped))
         for each in left:
-            chromium.kill(each)
+            chromium.kill_process(each)
     assert (len(stopped), left) == (1, [])
     assert len(homes) >= 2
     assert [b"honest workwork" in (render.pages[url].content or b"") for url in urls] == [True] * 4
@@ -320,28 +324,28 @@ def test_what_hangs_is_replaced(
 
 
 @pytest.mark.parametrize("alone", [False, True])
-def test_a_page_that_keeps_the_driver_from_others_harms_none(
+def test_page_blocking_driver_does_not_affect_others(
     site: ScriptedSite,
     render: Render,
-    homes: list[chromium.Home],
+    homes: list[chromium.BrowserProfile],
     monkeypatch: pytest.MonkeyPatch,
     alone: bool,
 ) -> None:
     """Nothing of it can be taken down: that may be for the page beside it, so that it gets another browser, alone."""
-    take, give_up = page.Showing._snapshot, running.Running.give_up
+    take, give_up = tab_renderer.TabRenderer._take_snapshot, browser_process.BrowserProcess.give_up
 
-    async def snapshot(showing: page.Showing) -> Taken:
+    async def snapshot(showing: tab_renderer.TabRenderer) -> PageSnapshot:
         if showing._url.endswith("/stuck") and (alone or len(homes) == 1):
             await asyncio.Event().wait()
         return await take(showing)
 
-    def given_up(browser: running.Running) -> None:
+    def given_up(browser: browser_process.BrowserProcess) -> None:
         site.on("/go", Reply(body=b"go"))
         give_up(browser)
 
-    monkeypatch.setattr(page.Showing, "_snapshot", snapshot)
-    monkeypatch.setattr(running.Running, "give_up", given_up)
-    monkeypatch.setattr(page, "_GRACE", 1.0)
+    monkeypatch.setattr(tab_renderer.TabRenderer, "_take_snapshot", snapshot)
+    monkeypatch.setattr(browser_process.BrowserProcess, "give_up", given_up)
+    monkeypatch.setattr(tab_renderer, "_GRACE_SECONDS", 1.0)
     site.on("/shown", Reply(body=b"x"))
     site.on("/go", Reply(body=b"stay"))
     site.on("/stuck", Reply(body=b"<p>seen</p>"))
@@ -358,11 +362,13 @@ def test_a_page_that_keeps_the_driver_from_others_harms_none(
 COOKIE = b"<p id=at><script>at.append('made ' + (document.cookie || 'new')); document.cookie = 'a=b'</script>"
 
 
-def test_browsers_and_contexts_are_renewed(
-    site: ScriptedSite, render: Render, homes: list[chromium.Home], monkeypatch: pytest.MonkeyPatch
+def test_browsers_and_contexts_are_recycled(
+    site: ScriptedSite, render: Render, homes: list[chromium.BrowserProfile], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "CLOSE", 60.0)  # what closes late is replaced, which is not what is counted here
-    monkeypatch.setattr(page, "_GRACE", 60.0)
+    monkeypatch.setattr(
+        browser_pool, "CLOSE_TIMEOUT", 60.0
+    )  # what closes late is replaced, which is not what is counted here
+    monkeypatch.setattr(tab_renderer, "_GRACE_SECONDS", 60.0)
     urls = []
     for number in range(6):
         site.on(f"/{number}", Reply(body=COOKIE))
@@ -375,11 +381,11 @@ def test_browsers_and_contexts_are_renewed(
 
 TASK = """
 import sys
-from nutch2py.browser.opening import open_renderer
-from nutch2py.conf import Configuration
-from nutch2py.fetcher.fetcher import Fetcher, FetchItem
+from nutch2py.browser.renderer_factory import open_renderer
+from nutch2py.conf.configuration import Configuration
+from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import WebPage
+from nutch2py.records.webpage import WebPage
 url = sys.argv[1]
 conf = Configuration.load(overrides={
     "http.agent.name": "probe", "http.filter.ipaddress.exclude": "", "plugin.includes.add": "protocol-browser",
@@ -395,7 +401,7 @@ def of_browser(folder: Path) -> list[int]:
     return [pid for pid, words in commands() if any(mark in word for word in words) and b"-c" not in words]
 
 
-def test_a_killed_task_leaves_no_browser(site: ScriptedSite, render: Render, tmp_path: Path) -> None:
+def test_killed_task_leaves_no_browser_process(site: ScriptedSite, render: Render, tmp_path: Path) -> None:
     site.on("/", Reply(body=b"<p>x<script>fetch('/shown')</script>"))
     folder = Path(os.environ.get("TMPDIR", "/tmp")) / f"killed-{os.getpid()}"
     folder.mkdir(mode=0o755)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nutch2py.browser.running import Tab
+from nutch2py.browser.browser_process import BrowserTab
 from tests.browser.conftest import Render
 from tests.site.server import Reply, ScriptedSite
 
@@ -22,7 +22,7 @@ Promise.all(["/private/data", "/public/data", "OTHER/private/data", "OTHER/publi
 
 
 @pytest.mark.parametrize("obey", [True, False])
-def test_robots_txt_holds_for_what_a_page_asks_for(site: ScriptedSite, render: Render, obey: bool) -> None:
+def test_robots_txt_applies_to_subrequests(site: ScriptedSite, render: Render, obey: bool) -> None:
     with ScriptedSite() as other:
         for each in (site, other):
             each.on("/robots.txt", ROBOTS)
@@ -44,9 +44,7 @@ def test_robots_txt_holds_for_what_a_page_asks_for(site: ScriptedSite, render: R
         assert render.report.counters["render_robots_denied"] == (5 if obey else 0)
 
 
-def test_no_robots_txt_is_asked_of_a_host_that_nothing_is_asked_of(
-    site: ScriptedSite, render: Render, tmp_path: Path
-) -> None:
+def test_robots_txt_is_not_requested_without_subrequests(site: ScriptedSite, render: Render, tmp_path: Path) -> None:
     hosts = tmp_path / "blocked.txt"
     hosts.write_text("b.test\n", encoding="utf-8")
     with ScriptedSite() as other:
@@ -62,9 +60,7 @@ def test_no_robots_txt_is_asked_of_a_host_that_nothing_is_asked_of(
         assert other.seen == []
 
 
-def test_cookies_of_the_answer_are_those_of_its_scripts_and_of_no_other_page(
-    site: ScriptedSite, render: Render
-) -> None:
+def test_response_cookies_are_visible_only_to_own_scripts(site: ScriptedSite, render: Render) -> None:
     """The row has the headers of the fetch; what scripts set stays with the page."""
     script = b"""<div id=root></div><script>const before = [localStorage.last, sessionStorage.last, name].join('');
         document.cookie = 'own=2'; localStorage.last = sessionStorage.last = name = 'x';
@@ -96,16 +92,16 @@ AGAIN = b"""<div id=root></div><script>if (sessionStorage.last) root.textContent
 ANEW = AGAIN.replace(b"location.reload()", b"location.href = location.href")
 
 
-def test_a_tab_keeps_nothing_of_a_page(site: ScriptedSite, render: Render, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tab_state_is_reset_between_pages(site: ScriptedSite, render: Render, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages that need no more than others are shown one after another in the same place, and do not see it."""
     kept: list[bool] = []
-    give = Tab.page
+    give = BrowserTab.open_page
 
-    async def noted(tab: Tab) -> Any:
-        kept.append(tab.kept is not None)
+    async def noted(tab: BrowserTab) -> Any:
+        kept.append(tab.blank_page is not None)
         return await give(tab)
 
-    monkeypatch.setattr(Tab, "page", noted)
+    monkeypatch.setattr(BrowserTab, "open_page", noted)
     site.on("/left", Reply(body=b"x"))
     paths = {"/1": LEFT, "/2": NEXT, "/3": LEFT, "/4": NEXT, "/5": AGAIN, "/6": ANEW}
     for path, body in paths.items():
@@ -132,9 +128,7 @@ LOADS = b"""<style>@font-face { font-family: f; src: url(/font.woff2); }
 
 
 @pytest.mark.parametrize("loaded", [False, True])
-def test_images_fonts_sound_and_video_are_loaded_where_they_are_wanted(
-    site: ScriptedSite, render: Render, loaded: bool
-) -> None:
+def test_media_is_loaded_only_when_configured(site: ScriptedSite, render: Render, loaded: bool) -> None:
     site.on("/", Reply(body=LOADS))
     site.on("/style.css", Reply(body=b"p { color: red }", content_type="text/css"))
     wanted = {f"browser_load_{what}": str(loaded).lower() for what in ("images", "fonts", "media")}
@@ -145,7 +139,7 @@ def test_images_fonts_sound_and_video_are_loaded_where_they_are_wanted(
     assert ("/style.css" in asked) != loaded
 
 
-def test_what_a_page_asks_for_goes_through_the_proxy_of_the_fetch(site: ScriptedSite, render: Render) -> None:
+def test_subrequests_use_fetcher_proxy(site: ScriptedSite, render: Render) -> None:
     """The site plays the proxy: it is asked for whole URLs of a host that is nowhere, with the proxy's login."""
     site.on("http://far.example/robots.txt", Reply(404))
     script = b"<div id=root></div><script>fetch('/data')" + WRITE + b"</script>"
@@ -164,7 +158,7 @@ def test_what_a_page_asks_for_goes_through_the_proxy_of_the_fetch(site: Scripted
     assert seen.headers["proxy-authorization"] == "Basic YW5uOnNlY3JldA=="
 
 
-def test_the_time_of_the_browser_is_no_trouble_of_the_server(site: ScriptedSite, render: Render) -> None:
+def test_browser_time_does_not_count_as_slow_server(site: ScriptedSite, render: Render) -> None:
     """Other pages of a host are left when its server has been slow for too long; this one was not."""
     urls = [site.url(f"/{number}") for number in range(4)]
     for number in range(4):
@@ -186,7 +180,7 @@ FIRST = b"HTTP/1.1 103 Early Hints\r\nLink: </hinted>; rel=preload; as=style\r\n
 
 
 @pytest.mark.parametrize("obey", ["true", "false"])
-def test_an_answer_that_asks_for_a_login_is_an_answer(site: ScriptedSite, render: Render, obey: str) -> None:
+def test_login_response_is_kept(site: ScriptedSite, render: Render, obey: str) -> None:
     """No dialog holds the page up, and a server that speaks as a proxy does not make the browser forget its own."""
     site.on("/", Reply(body=LOGIN))
     site.on("/next", Reply(body=b"<div id=root></div><script>fetch('/data')" + WRITE + b"</script>"))

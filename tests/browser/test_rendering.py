@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from nutch2py.cells import ProtocolStatus
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.jobs.checkers import parse_checker
-from nutch2py.webpage import CrawlStatus, MetadataKey
-from nutch2py.webpage import ProtocolStatusCode as Code
+from nutch2py.jobs.tools.page_checkers import run_parse_checker
+from nutch2py.records.cells import ProtocolStatus
+from nutch2py.records.webpage import CrawlStatus, MetadataKey
+from nutch2py.records.webpage import ProtocolStatusCode as Code
 from tests.browser.conftest import Render
 from tests.site.certificate import self_signed
 from tests.site.server import Reply, ScriptedSite
@@ -35,7 +35,7 @@ def script_site(site: ScriptedSite) -> None:
     site.on("/data.json", Reply(body='{"title": "Fräulein", "text": "made by a script 中"}'.encode()))
 
 
-def test_a_shell_becomes_what_its_scripts_make_of_it(site: ScriptedSite, render: Render) -> None:
+def test_app_shell_is_rendered(site: ScriptedSite, render: Render) -> None:
     script_site(site)
     page = render(site.url("/"))
     assert page.status == CrawlStatus.FETCHED
@@ -54,7 +54,7 @@ def test_a_shell_becomes_what_its_scripts_make_of_it(site: ScriptedSite, render:
     assert not site.gets("/favicon.ico")
 
 
-def test_a_page_with_text_is_left_as_it_is(site: ScriptedSite, render: Render) -> None:
+def test_page_with_text_is_not_rendered(site: ScriptedSite, render: Render) -> None:
     body = b"<title>t</title><body><p>" + b"words enough " * 40 + b"<script src=/app.js></script>"
     site.on("/", Reply(body=body))
     page = render(site.url("/"))
@@ -64,11 +64,11 @@ def test_a_page_with_text_is_left_as_it_is(site: ScriptedSite, render: Render) -
     assert not render.report.counters["rendered"]
 
 
-def test_parsechecker_shows_what_a_browser_adds(
+def test_parsechecker_shows_rendered_additions(
     site: ScriptedSite, browser_conf: Configuration, render: Render, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script_site(site)
-    assert parse_checker(browser_conf, site.url("/"), dump_text=True, render=True) == 0
+    assert run_parse_checker(browser_conf, site.url("/"), dump_text=True, render=True) == 0
     said = capsys.readouterr().out
     assert "rule: auto idle\nsigns: text 0, links 0, scripts 1, inline 0, root yes, notice yes" in said
     assert ": an empty shell\nbrowser: rendered\n" in said
@@ -77,7 +77,7 @@ def test_parsechecker_shows_what_a_browser_adds(
     assert "made by a script 中" in said
 
 
-def test_what_stands_in_shadow_trees_is_taken(site: ScriptedSite, render: Render) -> None:
+def test_shadow_dom_text_is_extracted(site: ScriptedSite, render: Render) -> None:
     body = b"""<body><x-card>light</x-card><script>customElements.define("x-card", class extends HTMLElement {
         constructor() { super(); this.attachShadow({mode: "open"}).innerHTML = "<a href=/in>from the shadow</a>"; }});
         </script>"""
@@ -85,7 +85,7 @@ def test_what_stands_in_shadow_trees_is_taken(site: ScriptedSite, render: Render
     assert b'<x-card><a href="/in">from the shadow</a>light</x-card>' in (render(site.url("/")).content or b"")
 
 
-def test_scrolling_brings_more(site: ScriptedSite, render: Render) -> None:
+def test_scrolling_loads_more_content(site: ScriptedSite, render: Render) -> None:
     body = b"""<body><div id=list></div><div id=end style="height:10px">...</div><script>
         let page = 0;
         const observer = new IntersectionObserver(async (seen) => {
@@ -105,14 +105,14 @@ def test_scrolling_brings_more(site: ScriptedSite, render: Render) -> None:
     assert not site.gets("/more?5")
 
 
-def test_a_picture_is_kept_where_one_is_wanted(site: ScriptedSite, render: Render) -> None:
+def test_screenshot_is_stored_when_configured(site: ScriptedSite, render: Render) -> None:
     script_site(site)
     page = render(site.url("/"), browser_screenshot="view", browser_load_images="true")
     assert page.metadata[MetadataKey.SCREENSHOT].startswith(b"\xff\xd8")
     assert site.gets("/i.png")
 
 
-def test_a_script_that_leads_elsewhere_is_a_redirect(site: ScriptedSite, render: Render) -> None:
+def test_script_navigation_becomes_redirect(site: ScriptedSite, render: Render) -> None:
     site.on("/", Reply(body=b"<script>location.replace('/there')</script>"))
     page = render(site.url("/"))
     assert page.protocol_status == ProtocolStatus(Code.TEMP_MOVED, (site.url("/there"),))
@@ -121,7 +121,7 @@ def test_a_script_that_leads_elsewhere_is_a_redirect(site: ScriptedSite, render:
     assert not site.gets("/there")
 
 
-def test_a_warc_file_holds_what_the_server_sent(site: ScriptedSite, render: Render, tmp_path: Path) -> None:
+def test_warc_contains_original_response(site: ScriptedSite, render: Render, tmp_path: Path) -> None:
     script_site(site)
     render(site.url("/"), fetcher_warc_dir=str(tmp_path))
     (file,) = tmp_path.glob("*.warc.gz")
@@ -130,7 +130,7 @@ def test_a_warc_file_holds_what_the_server_sent(site: ScriptedSite, render: Rend
     assert bodies == [SHELL]
 
 
-def test_a_fetch_without_a_browser_ends_and_says_why(site: ScriptedSite, render: Render, tmp_path: Path) -> None:
+def test_fetch_without_browser_fails_with_reason(site: ScriptedSite, render: Render, tmp_path: Path) -> None:
     site.on("/", Reply(body=SHELL))
     false = tmp_path / "false"
     false.write_text("#!/bin/sh\necho 'FATAL: no sandbox' >&2\nexit 1\n", encoding="utf-8")
@@ -143,9 +143,7 @@ def test_a_fetch_without_a_browser_ends_and_says_why(site: ScriptedSite, render:
 
 
 @pytest.mark.parametrize("check", [False, True])
-def test_what_a_script_asks_for_over_tls_is_checked_as_pages_are(
-    site: ScriptedSite, render: Render, tmp_path: Path, check: bool
-) -> None:
+def test_subrequest_tls_certificate_is_checked(site: ScriptedSite, render: Render, tmp_path: Path, check: bool) -> None:
     with ScriptedSite(certificate=self_signed(tmp_path, "b.test")) as other:
         other.on("/data", Reply(body=b"of the other host", headers=[("Access-Control-Allow-Origin", "*")]))
         script = f"fetch('{other.url('/data', 'b.test')}').then((answer) => answer.text(), () => 'refused')"

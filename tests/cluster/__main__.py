@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.cluster.nodes import HERE, into_the_world, missing, python_folder
-from tests.imports import ROOT
-from tests.kills import strike
+from tests.counted_kills import strike
+from tests.import_graph import ROOT
 from tests.processes import heeding_signals
 
 _PREFIX = "nutch2py-cluster-"

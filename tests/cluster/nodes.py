@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.imports import ROOT
-from tests.kills import strike
+from tests.counted_kills import strike
+from tests.import_graph import ROOT
 from tests.processes import wait_until
 
 NODES = ("node1", "node2", "node3")

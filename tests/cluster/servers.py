@@ -13,8 +13,8 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from tests.cluster.nodes import MASTER, NODES, Machine, Node, Task
-from tests.imports import ROOT
-from tests.kills import strike
+from tests.counted_kills import strike
+from tests.import_graph import ROOT
 from tests.processes import wait_until
 
 SHARED = Path("/mnt/shared")

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import happybase
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from tests.cluster.nodes import ADDRESSES, MASTER, NODES, SITES
 from tests.cluster.servers import GATEWAY, HADOOP_HOME, SECOND_GATEWAY, Cluster, write_xml
-from tests.imports import ROOT
+from tests.counted_kills import Kills, strike
+from tests.import_graph import ROOT
 from tests.jobs import crawl
-from tests.kills import Kills, strike
 from tests.processes import wait_until
 from tests.site import hosts
 
@@ -220,7 +220,7 @@ def attempts(history: str) -> Iterator[Attempt]:
                 yield Attempt(job, kind.partition("_")[0].lower(), found["hostname"], best[task])
 
 
-def test_the_table_is_that_of_a_single_process(outcome: Outcome) -> None:
+def test_cluster_table_equals_single_process_table(outcome: Outcome) -> None:
     assert outcome.killed in NODES
     rows, expected = crawl.table(outcome.cluster.conf), crawl.table(outcome.inline.conf)
     assert len(expected) > 100
@@ -228,7 +228,7 @@ def test_the_table_is_that_of_a_single_process(outcome: Outcome) -> None:
     assert rows == expected
 
 
-def test_the_documents_are_those_of_a_single_process(outcome: Outcome) -> None:
+def test_cluster_documents_equal_single_process_documents(outcome: Outcome) -> None:
     assert len(outcome.inline_documents) > 20
     for documents_of_one in (outcome.cluster_documents, outcome.inline_documents):
         for document in documents_of_one.values():
@@ -237,7 +237,7 @@ def test_the_documents_are_those_of_a_single_process(outcome: Outcome) -> None:
     assert outcome.cluster_documents == outcome.inline_documents
 
 
-def test_tasks_ran_where_their_regions_were(outcome: Outcome) -> None:
+def test_tasks_run_on_hosts_of_their_regions(outcome: Outcome) -> None:
     assert sorted(outcome.regions) == sorted(NODES)
     assert outcome.killed not in outcome.regions_after
     by_job = defaultdict(list)
@@ -252,7 +252,7 @@ def test_tasks_ran_where_their_regions_were(outcome: Outcome) -> None:
         assert [task.node for task in tasks] == [task.best for task in tasks]
 
 
-def test_every_node_had_tasks_of_each_kind(outcome: Outcome) -> None:
+def test_every_node_runs_tasks_of_each_kind(outcome: Outcome) -> None:
     for kind in ("map", "reduce"):
         assert {attempt.node for attempt in outcome.attempts if attempt.kind == kind} == set(NODES)
     assert {ADDRESS_OF[request.client] for request in outcome.requests} == set(NODES)

@@ -11,8 +11,8 @@ import pytest
 
 from tests.cluster import __main__ as program
 from tests.cluster import nodes
-from tests.imports import ROOT
-from tests.kills import Kills
+from tests.counted_kills import Kills
+from tests.import_graph import ROOT
 from tests.processes import alive, wait_until
 
 _MEETING = """
@@ -86,18 +86,18 @@ def run(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_machines_are_apart_but_for_their_network(tmp_path: Path) -> None:
+def test_machines_share_only_network(tmp_path: Path) -> None:
     hidden = repr([str(ROOT / "README.md"), str(ROOT / ".venv" / "bin"), str(tmp_path), str(Path.home() / ".cache")])
     done = run(_MEETING.replace("(HIDDEN)", hidden), tmp_path)
     assert done.returncode == 0, done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
-def test_exit_codes_come_out(tmp_path: Path) -> None:
+def test_exit_codes_are_returned(tmp_path: Path) -> None:
     assert run("raise SystemExit(7)", tmp_path).returncode == 7
 
 
-def test_nothing_is_left_after_a_kill(tmp_path: Path) -> None:
+def test_kill_leaves_nothing_behind(tmp_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with Kills("worlds") as kills:
         process = subprocess.Popen(
@@ -122,7 +122,9 @@ def descendants(pid: int) -> list[int]:
     return found + [each for child in found for each in descendants(child)]
 
 
-def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_prerequisites_are_reported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(nodes.shutil, "which", lambda name: None if name in ("ip", "java") else f"/bin/{name}")
     assert program.main([]) == 2
     assert capsys.readouterr().err == ("scripts/test cluster: no ip (apt-get install iproute2); no java on the PATH\n")

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from nutch2py.cli import main
-from nutch2py.conf import Configuration
-from nutch2py.doctor import machine
-from nutch2py.doctor.examination import LOOKS, examine
-from nutch2py.doctor.finding import State
+from nutch2py.conf.configuration import Configuration
+from nutch2py.doctor import machine_checks
+from nutch2py.doctor.check_result import CheckStatus
+from nutch2py.doctor.check_runner import CHECKS, run_checks
 from tests.conftest import MAP_SIZE, ROOT
 from tests.site.name_server import name_server
 
@@ -46,14 +46,14 @@ def closed_port() -> int:
         return int(one.getsockname()[1])
 
 
-def test_a_fresh_machine_is_well_and_nothing_is_made(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fresh_machine_reports_ok_and_creates_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = findings(capsys, 0)
-    assert {state for told in found.values() for state, _ in told} <= {State.GOOD, State.DOUBTFUL}
+    assert {state for told in found.values() for state, _ in told} <= {CheckStatus.OK, CheckStatus.WARNING}
     assert found["table"][0][1].endswith("yet: inject or crawl makes it")
     assert [*folder.iterdir()] == []
 
 
-def test_a_crawl_that_is_there_is_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_existing_crawl_is_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "seeds").write_text("http://a.test/\nhttp://b.test/\n")
     assert main(["inject", "seeds", "-D", f"storage.embedded.map.size={MAP_SIZE}"]) == 0
     capsys.readouterr()
@@ -74,7 +74,7 @@ def test_a_crawl_that_is_there_is_counted(folder: Path, capsys: pytest.CaptureFi
         ({"search_backend": "other"}, "index", "write embedded, solr or elastic"),
     ],
 )
-def test_what_is_sick_is_named(
+def test_failing_checks_are_named(
     folder: Path,
     capsys: pytest.CaptureFixture[str],
     closed_port: int,
@@ -83,10 +83,10 @@ def test_what_is_sick_is_named(
     part: str,
     words: str,
 ) -> None:
-    monkeypatch.setattr("nutch2py.doctor.examination._WAIT", "0")
+    monkeypatch.setattr("nutch2py.doctor.check_runner._SERVICE_WAIT_SECONDS", "0")
     filled = {name: value.format(port=closed_port, folder=folder) for name, value in settings.items()}
     found = findings(capsys, 10, **filled)
-    assert any(words in told for state, told in found[part] if state == State.BAD), found
+    assert any(words in told for state, told in found[part] if state == CheckStatus.ERROR), found
 
 
 @pytest.mark.parametrize(
@@ -99,54 +99,54 @@ def test_what_is_sick_is_named(
         ({"plugin_excludes": "indexer-.*"}, "index", "no index writer is chosen"),
     ],
 )
-def test_what_is_doubtful_is_named(
+def test_warnings_are_named(
     folder: Path, capsys: pytest.CaptureFixture[str], settings: dict[str, str], part: str, words: str
 ) -> None:
     found = findings(capsys, 0, **settings)
-    assert any(words in told for state, told in found[part] if state == State.DOUBTFUL), found
+    assert any(words in told for state, told in found[part] if state == CheckStatus.WARNING), found
 
 
-def test_names_are_asked_of_the_servers_that_are_set(folder: Path) -> None:
+def test_names_are_resolved_by_configured_servers(folder: Path) -> None:
     conf = Configuration.load(overrides={"http.dns.timeout": "1"})
     with name_server() as server:
         conf.set("http.dns.servers", server.address)
-        assert [finding.state for finding in machine.names(conf)] == [State.GOOD]
+        assert [finding.status for finding in machine_checks.check_dns(conf)] == [CheckStatus.OK]
         assert server.names()
     conf.set("http.dns.servers", "127.0.0.1:1")
-    (finding,) = machine.names(conf)
-    assert finding.state == State.DOUBTFUL
-    assert "check the network, and http.dns.servers" in finding.told
+    (finding,) = machine_checks.check_dns(conf)
+    assert finding.status == CheckStatus.WARNING
+    assert "check the network, and http.dns.servers" in finding.message
 
 
-def test_few_open_files_are_bad_and_a_full_disk_is_doubtful(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_low_file_limit_is_error_and_full_disk_is_warning(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     conf = Configuration.load()
     monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 64))
-    (finding,) = machine.files(conf)
-    assert finding.state == State.BAD
-    assert "ulimit -n 2" in finding.told
-    monkeypatch.setattr("nutch2py.doctor.machine._LEAST_DISK", 1 << 60)
-    assert {each.state for each in machine.disks(conf)} == {State.DOUBTFUL}
+    (finding,) = machine_checks.check_open_files(conf)
+    assert finding.status == CheckStatus.ERROR
+    assert "ulimit -n 2" in finding.message
+    monkeypatch.setattr("nutch2py.doctor.machine_checks._LOW_DISK_BYTES", 1 << 60)
+    assert {each.status for each in machine_checks.check_disks(conf)} == {CheckStatus.WARNING}
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_may_not_be_written_is_bad(folder: Path) -> None:
+def test_unwritable_folder_is_error(folder: Path) -> None:
     folder.chmod(0o500)
-    assert State.BAD in {each.state for each in machine.disks(Configuration.load())}
+    assert CheckStatus.ERROR in {each.status for each in machine_checks.check_disks(Configuration.load())}
 
 
-def test_no_password_is_shown(
+def test_passwords_are_not_shown(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nutch2py.doctor.examination._WAIT", "0")
+    monkeypatch.setattr("nutch2py.doctor.check_runner._SERVICE_WAIT_SECONDS", "0")
     main(["doctor", "-D", "solr.server.url=http://me:hush@127.0.0.1:1/solr/x", "-D", "http.dns.resolver=system"])
     said = capsys.readouterr()
     assert "index: Solr does not answer" in said.out
     assert "hush" not in said.out + said.err
 
 
-def test_every_look_is_on_the_page() -> None:
+def test_every_check_is_documented() -> None:
     page = (ROOT / "docs" / "jobs" / "doctor.md").read_text()
-    assert [name for name in LOOKS if name not in page] == []
-    assert {finding.part for finding in examine(Configuration.load(overrides=BASE))} <= {
+    assert [name for name in CHECKS if name not in page] == []
+    assert {finding.check for finding in run_checks(Configuration.load(overrides=BASE))} <= {
         word.strip() for line in page.splitlines() if line.startswith("| ") for word in line.split("|")[1].split(",")
     }

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from nutch2py.fetcher import feeder, run
-from nutch2py.fetcher.answer import Answer, Rendered
-from nutch2py.fetcher.fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.engine import feeder, fetch_run
+from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.protocols.fetch_response import FetchResponse, RenderedPage
 from tests.fetcher.conftest import Crawl, item
 from tests.site.server import Reply, ScriptedSite
 
@@ -41,40 +41,38 @@ def _asked_before_stored(crawl: Crawl, site: ScriptedSite, pages: int, wanted: i
     return counts[0]
 
 
-def test_requests_go_on_while_pages_are_stored(
+def test_requests_continue_while_pages_are_stored(
     site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feeder, "_PULL", 1000)  # rows are read in the thread that stores: all of them before
+    monkeypatch.setattr(feeder, "_KEYS_PER_READ", 1000)  # rows are read in the thread that stores: all of them before
     for number in range(700):
         site.on(f"/{number}", Reply(body=b"<p>words", keep=True))
     assert _asked_before_stored(crawl, site, 700, 650, 30) >= 650
 
 
-def test_no_more_bytes_wait_than_memory_has_room_for(
-    site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run, "_MOST_BYTES", 1 << 20)
+def test_pending_bytes_are_limited_by_memory(site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch_run, "_MAX_WAITING_BYTES", 1 << 20)
     for number in range(100):
         site.on(f"/{number}", Reply(body=b"x" * (128 << 10), keep=True))
     assert _asked_before_stored(crawl, site, 100, 100, 0.5) < 40
 
 
-def test_headers_are_bytes_that_wait_too(site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "_MOST_BYTES", 1 << 20)
+def test_headers_count_as_pending_bytes(site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch_run, "_MAX_WAITING_BYTES", 1 << 20)
     headers = [(f"X-{number}", "x" * 1000) for number in range(100)]
     for number in range(100):
         site.on(f"/{number}", Reply(body=b"x", headers=headers, keep=True))
     assert _asked_before_stored(crawl, site, 100, 100, 0.5) < 40
 
 
-def test_all_that_an_answer_was_received_with_is_held() -> None:
-    answer = Answer("", content=b"c" * 1000, lines=[b"l" * 100] * 10, request=b"r" * 1000)
-    assert 3000 <= answer.held < 4000
-    answer.rendered = Rendered("", received=b"r" * 10_000, screenshot=b"p" * 10_000)
-    assert 23_000 <= answer.held < 24_000
+def test_all_received_buffers_are_counted() -> None:
+    answer = FetchResponse("", content=b"c" * 1000, header_lines=[b"l" * 100] * 10, raw_request=b"r" * 1000)
+    assert 3000 <= answer.memory_size < 4000
+    answer.rendered = RenderedPage("", original_content=b"r" * 10_000, screenshot=b"p" * 10_000)
+    assert 23_000 <= answer.memory_size < 24_000
 
 
-def test_pages_whose_turn_to_be_stored_had_not_come_are_stored_when_the_fetch_is_stopped(
+def test_pending_pages_are_stored_when_fetch_is_stopped(
     site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits, given_up = threading.Event(), threading.Event()
@@ -95,9 +93,9 @@ def test_pages_whose_turn_to_be_stored_had_not_come_are_stored_when_the_fetch_is
 
     for number in range(3):
         site.on(f"/{number}", Reply(body=b"words", keep=True))
-    monkeypatch.setattr(run, "ThreadPoolExecutor", Watched)
-    monkeypatch.setattr(feeder, "_PULL", 3)
-    monkeypatch.setattr(run, "_BATCH", 3)
+    monkeypatch.setattr(fetch_run, "ThreadPoolExecutor", Watched)
+    monkeypatch.setattr(feeder, "_KEYS_PER_READ", 3)
+    monkeypatch.setattr(fetch_run, "_STORE_BATCH", 3)
     conf = crawl.conf.copy()
     conf.set("fetcher.threads.per.queue", "4")
     with pytest.raises(KeyboardInterrupt):

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.fetcher.answer import Answer
-from nutch2py.fetcher.carrier import Carrier
-from nutch2py.fetcher.http_settings import HttpSettings
-from nutch2py.fetcher.transport import Transport, run
+from nutch2py.conf.configuration import Configuration
+from nutch2py.fetcher.downloader.transport import ScrapyTransport, run_with_transport
+from nutch2py.fetcher.downloader.transport_settings import TransportSettings
+from nutch2py.fetcher.protocols.fetch_response import FetchResponse
+from nutch2py.fetcher.protocols.http_settings import HttpSettings
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello"
 
@@ -46,14 +46,14 @@ def server() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
-def test_a_page_comes_though_every_connection_that_was_kept_is_dead(server: str, version: str) -> None:
+def test_page_is_fetched_when_all_kept_connections_are_dead(server: str, version: str) -> None:
     conf = {"http.agent.name": "probe", "http.useHttp11": str(version == "1.1"), "http.filter.ipaddress.exclude": ""}
-    answers: list[Answer] = []
+    answers: list[FetchResponse] = []
 
-    async def main(transport: Transport) -> None:
+    async def main(transport: ScrapyTransport) -> None:
         answers.extend(await asyncio.gather(*(transport.get(f"{server}/{number}") for number in range(16))))
         answers.append(await transport.get(f"{server}/last"))
 
-    run(HttpSettings.from_conf(Configuration(conf)), Carrier(), main)
+    run_with_transport(HttpSettings.from_conf(Configuration(conf)), TransportSettings(), main)
     assert [answer.failure for answer in answers] == [None] * 17
     assert {answer.content for answer in answers} == {b"hello"}

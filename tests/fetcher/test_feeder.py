@@ -15,17 +15,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nutch2py.conf import Configuration
-from nutch2py.fetcher import spill as spill_module
-from nutch2py.fetcher.feeder import Feeder, Rows
+from nutch2py.conf.configuration import Configuration
+from nutch2py.fetcher.engine.feeder import QueueFeeder, RowSource
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetch_state import FetchState
-from nutch2py.fetcher.fetcher import Fetcher, FetchItem
-from nutch2py.fetcher.queue_keys import QueueKeys
-from nutch2py.fetcher.queues import FetchItemQueues
-from nutch2py.fetcher.spill import Spill
+from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.queues import spill as spill_module
+from nutch2py.fetcher.queues.fetch_queues import FetchItemQueues
+from nutch2py.fetcher.queues.queue_ids import QueueIdResolver
+from nutch2py.fetcher.queues.spill import Spill
+from nutch2py.records.webpage import WebPage
 from nutch2py.url.keys import reverse_url, unreverse_url
-from nutch2py.webpage import WebPage
 from tests.fetcher.conftest import item
 from tests.site.server import ScriptedSite
 
@@ -39,8 +39,8 @@ class Table:
         self.urls, self.gone = list(urls), gone
         self.named = self.read = self.reads = 0
 
-    def rows(self) -> Rows:
-        return Rows(self._names(), self._read)
+    def rows(self) -> RowSource:
+        return RowSource(self._names(), self._read)
 
     def _names(self) -> Iterator[tuple[str, str]]:
         for url in self.urls:
@@ -67,11 +67,11 @@ class Run:
         self.queues = self.state.queues = FetchItemQueues(conf, lambda: self.now)
         self.pool = ThreadPoolExecutor(1)
         self.refused: list[str] = []
-        self.feeder = Feeder(
+        self.feeder = QueueFeeder(
             self.state,
             table.rows(),
             capacity,
-            QueueKeys(conf),
+            QueueIdResolver(conf),
             None,
             self.pool,
             lambda each, _: self.refused.append(each.url),
@@ -95,7 +95,7 @@ class Run:
                     self.taken[taken.queue_id].append(taken.url)
                     if ends(taken.queue_id):
                         self.queues.finish(taken)
-                        self.feeder.look(taken)
+                        self.feeder.on_request_done(taken)
                 elif feeding.done():
                     feeding.result()
                     return
@@ -120,7 +120,7 @@ def mixed(giants: int, pages: int, honest: int, each: int) -> list[str]:
 
 
 @pytest.mark.parametrize("giants", [1, 3, 20, CAPACITY // 2])
-def test_hosts_that_never_answer_keep_no_other_waiting(giants: int) -> None:
+def test_silent_hosts_do_not_block_others(giants: int) -> None:
     table = Table(mixed(giants, 20_000 // giants, 150, 8))
     run = Run(table)
     asyncio.run(run.until(lambda host: host.startswith("honest"), lambda: run.count("honest") == 150 * 8))
@@ -131,7 +131,7 @@ def test_hosts_that_never_answer_keep_no_other_waiting(giants: int) -> None:
 
 
 @pytest.mark.parametrize("giants", [0, 1, 3, 40, 3 * CAPACITY])
-def test_every_page_comes_once_and_in_the_order_of_its_host(giants: int) -> None:
+def test_every_page_is_fed_once_in_host_order(giants: int) -> None:
     urls = mixed(giants, 6000 // max(1, giants), 60, 20)
     table = Table(urls)
     run = Run(table)
@@ -141,23 +141,23 @@ def test_every_page_comes_once_and_in_the_order_of_its_host(giants: int) -> None
         expected[url.split("/")[2]].append(url)
     assert run.taken == expected
     assert run.most <= CAPACITY
-    assert not run.state.feeding
+    assert not run.state.is_feeding
     assert table.reads < len(urls) / (5 if giants < CAPACITY else 0.9)  # several rows at a time
 
 
-def test_rows_that_are_gone_do_not_end_the_others() -> None:
+def test_missing_rows_do_not_end_others() -> None:
     table = Table(mixed(2, 3000, 10, 10), gone=lambda url: int(url.rsplit("/", 1)[1]) % 1000 > 5)
     run = Run(table)
     asyncio.run(run.until(lambda _: True, lambda: False))
     assert Counter({host[:5]: run.count(host[:5]) for host in run.taken}) == {"giant": 2 * 18, "hones": 10 * 6}
 
 
-def test_what_waits_on_disk_is_left_when_its_queue_is_closed() -> None:
+def test_spilled_items_are_dropped_when_queue_closes() -> None:
     run = Run(Table(mixed(1, 3000, 10, 10)))
 
     def ends(host: str) -> bool:
         if host.startswith("giant") and run.count("giant") == 200:
-            run.state.report.counters["dropped"] += run.queues.drop(FetchItem("", "", WebPage(), host))
+            run.state.report.counters["dropped"] += run.queues.close_queue(FetchItem("", "", WebPage(), host))
         return True
 
     asyncio.run(run.until(ends, lambda: False))
@@ -166,7 +166,7 @@ def test_what_waits_on_disk_is_left_when_its_queue_is_closed() -> None:
     assert counters["dropped"] + counters["AboveExceptionThresholdInQueue"] == 2800
 
 
-def test_a_host_over_its_pages_is_not_put_on_disk() -> None:
+def test_host_over_page_limit_is_not_spilled() -> None:
     table = Table(mixed(1, 3000, 10, 10))
     run = Run(table, fetcher_max_pages_per_queue="90")
     asyncio.run(run.until(lambda _: True, lambda: False))
@@ -177,7 +177,7 @@ def test_a_host_over_its_pages_is_not_put_on_disk() -> None:
 
 @pytest.mark.parametrize("limit", ["HitByTimeLimit-QueueFeeder", "hitByThrougputThreshold"])
 @pytest.mark.parametrize("is_reading", [False, True])
-def test_a_limit_counts_what_is_on_disk_and_what_is_being_read(limit: str, is_reading: bool) -> None:
+def test_limit_counts_spilled_and_loading_items(limit: str, is_reading: bool) -> None:
     table = Table(mixed(1, 3000, 0, 0))
     reading, over = threading.Event(), threading.Event()
     read, taken = table._read, 0
@@ -192,11 +192,11 @@ def test_a_limit_counts_what_is_on_disk_and_what_is_being_read(limit: str, is_re
         nonlocal taken
         if not over.is_set() and (reading.is_set() if is_reading else run.count("giant") == 100):
             if limit == "hitByThrougputThreshold":
-                run.state.stopped = True
+                run.state.is_stopped = True
             else:
                 object.__setattr__(run.state.options, "deadline", 0.0)
             taken = run.count("giant")
-            run.state.report.counters["dropped"] += run.queues.empty()
+            run.state.report.counters["dropped"] += run.queues.drop_all()
             over.set()
             run.feeder.wake()
         return False
@@ -209,11 +209,11 @@ def test_a_limit_counts_what_is_on_disk_and_what_is_being_read(limit: str, is_re
     assert counters["dropped"] + counters[limit] == 3000 - taken
 
 
-def test_a_url_that_is_wrong_is_refused_wherever_it_stands() -> None:
+def test_invalid_url_is_rejected_at_any_position() -> None:
     table = Table([])
     bad = "http://" + "h" * 300 + ".test/"
     names = [*((f"k{n}", f"http://giant0.test/{n}") for n in range(500)), ("bad", bad)]
-    rows = Rows(iter(names), lambda keys: [FetchItem(key, dict(names)[key], WebPage()) for key in keys])
+    rows = RowSource(iter(names), lambda keys: [FetchItem(key, dict(names)[key], WebPage()) for key in keys])
     table.rows = lambda: rows  # type: ignore[method-assign]
     run = Run(table)
     asyncio.run(run.until(lambda _: True, lambda: False))
@@ -224,7 +224,7 @@ class _Enough(Exception):
     pass
 
 
-def test_a_fetch_asks_all_others_while_one_host_waits(site: ScriptedSite, fetch_conf: Configuration) -> None:
+def test_other_hosts_are_fetched_while_one_waits(site: ScriptedSite, fetch_conf: Configuration) -> None:
     fetch_conf.set("fetcher.queue.depth.multiplier", "2")
     fetch_conf.set("fetcher.server.delay", "3600")
     urls = [
@@ -245,7 +245,7 @@ def test_a_fetch_asks_all_others_while_one_host_waits(site: ScriptedSite, fetch_
     assert table.read <= 2 * 8 + 6
 
 
-def test_items_at_hand_are_not_taken_ahead(fetch_conf: Configuration) -> None:
+def test_available_items_are_not_prefetched(fetch_conf: Configuration) -> None:
     taken = 0
 
     def items() -> Iterator[FetchItem]:
@@ -255,7 +255,7 @@ def test_items_at_hand_are_not_taken_ahead(fetch_conf: Configuration) -> None:
             yield item(f"http://a.test:1/{number}")
 
     run = Run(Table([]))
-    run.feeder._rows = Rows.of(items())
+    run.feeder._source = RowSource.from_items(items())
     asyncio.run(run.until(lambda _: False, lambda: run.queues.total_size == CAPACITY - 1))
     assert taken == CAPACITY
 
@@ -265,7 +265,7 @@ def test_items_at_hand_are_not_taken_ahead(fetch_conf: Configuration) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([1, 3, 64]))
-def test_keys_come_back_in_their_order(seed: int, chunk: int) -> None:
+def test_spilled_keys_keep_order(seed: int, chunk: int) -> None:
     draw = random.Random(seed)
     expected: dict[str, deque[str]] = defaultdict(deque)
     with pytest.MonkeyPatch.context() as patch:
@@ -276,10 +276,10 @@ def test_keys_come_back_in_their_order(seed: int, chunk: int) -> None:
             what = draw.random()
             if what < 0.7:
                 key = draw.choice(["", "\n", "\0", "é", "\udcff", "k" * 9000]) + str(number)
-                keys.put(queue, key)
+                keys.append(queue, key)
                 expected[queue].append(key)
             elif what < 0.8:
-                keys.put_back(queue, [f"b{number}", f"c{number}"])
+                keys.prepend(queue, [f"b{number}", f"c{number}"])
                 expected[queue].extendleft([f"c{number}", f"b{number}"])
             elif what < 0.98:
                 most = draw.randrange(12)
@@ -288,26 +288,26 @@ def test_keys_come_back_in_their_order(seed: int, chunk: int) -> None:
                 ]
             else:
                 assert keys.drop(queue) == len(expected.pop(queue, ()))
-            assert keys.total == sum(map(len, expected.values()))
-            assert set(keys.queues) == {name for name, left in expected.items() if left}
+            assert keys.total_keys == sum(map(len, expected.values()))
+            assert set(keys.queue_ids) == {name for name, left in expected.items() if left}
         keys.close()
 
 
-def test_a_disk_that_is_full_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is open beside, WARC files among it, is closed after the keys, so closing these again raises nothing."""
     monkeypatch.setattr("tempfile.TemporaryFile", lambda prefix: Path("/dev/full").open("w+b"))  # noqa: SIM115
     keys = Spill()
     with pytest.raises(OSError, match="No space"):
-        keys.put_back("q", [f"key-{number}" for number in range(100_000)])
+        keys.prepend("q", [f"key-{number}" for number in range(100_000)])
     keys.close()
 
 
-def test_keys_on_disk_take_no_memory() -> None:
+def test_spilled_keys_use_no_memory() -> None:
     keys = Spill()
     for number in range(200_000):
-        keys.put(f"q{number % 3}", f"org.example.h{number % 3}:http/{number}")
-    held = sum(len(each.first) + len(each.last) for each in keys._queues.values())
-    places = sum(len(each.places) for each in keys._queues.values())
+        keys.append(f"q{number % 3}", f"org.example.h{number % 3}:http/{number}")
+    held = sum(len(each.head) + len(each.tail) for each in keys._queues.values())
+    places = sum(len(each.chunk_offsets) for each in keys._queues.values())
     assert held <= 3 * 64
     assert places <= 200_000 / 64
     assert keys.take("q1", 2) == ["org.example.h1:http/1", "org.example.h1:http/4"]

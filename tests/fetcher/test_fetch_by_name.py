@@ -10,9 +10,9 @@ import pytest
 from scrapy import Request
 from scrapy.crawler import Crawler
 
-from nutch2py.url.resolve import Resolver
-from nutch2py.webpage import CrawlStatus
-from nutch2py.webpage import ProtocolStatusCode as Code
+from nutch2py.records.webpage import CrawlStatus
+from nutch2py.records.webpage import ProtocolStatusCode as Code
+from nutch2py.url.host_resolver import HostResolver
 from tests.fetcher.conftest import Crawl
 from tests.site.name_server import NameServer, name_server
 from tests.site.server import Reply, ScriptedSite
@@ -31,7 +31,7 @@ def by_name(crawl: Crawl, dns: NameServer) -> Crawl:
     return crawl
 
 
-def test_no_page_of_many_cold_names_is_lost(site: ScriptedSite, by_name: Crawl, dns: NameServer) -> None:
+def test_many_uncached_names_lose_no_page(site: ScriptedSite, by_name: Crawl, dns: NameServer) -> None:
     """Two hundred at once, of which some are slower than http.timeout, lose packets, or are told by TCP alone."""
     site.on("/p", Reply(body=b"<p>words"))
     kinds = ["lossy", "slow-3500", "lost-1", "cut", "liar", "broken-1", "alias-5", "quiet6"]
@@ -52,7 +52,7 @@ def test_no_page_of_many_cold_names_is_lost(site: ScriptedSite, by_name: Crawl, 
     [("none.test", "DNS knows no address of none.test"), ("broken.test", "DNS did not say where broken.test is"),
      ("silent.test", "no answer for 0.5 s (http.dns.timeout)")],
 )  # fmt: skip
-def test_the_row_says_what_dns_said(site: ScriptedSite, by_name: Crawl, dns: NameServer, name: str, words: str) -> None:
+def test_row_records_dns_failure(site: ScriptedSite, by_name: Crawl, dns: NameServer, name: str, words: str) -> None:
     page = by_name(site.url("/p", name), site.url("/q", name), http_dns_timeout="0.5")
     assert page.protocol_status is not None
     assert page.protocol_status.code == Code.EXCEPTION
@@ -61,9 +61,7 @@ def test_the_row_says_what_dns_said(site: ScriptedSite, by_name: Crawl, dns: Nam
     assert site.seen == []
 
 
-def test_what_a_name_stands_for_is_judged_and_nothing_else_is_connected_to(
-    site: ScriptedSite, by_name: Crawl, dns: NameServer
-) -> None:
+def test_resolved_address_is_checked_and_used(site: ScriptedSite, by_name: Crawl, dns: NameServer) -> None:
     by_name.conf.set("http.filter.ipaddress.exclude", "sitelocal")
     page = by_name(site.url("/p", "inside.test"), site.url("/p", "plain.test"))
     assert page.protocol_status is not None
@@ -72,9 +70,7 @@ def test_what_a_name_stands_for_is_judged_and_nothing_else_is_connected_to(
     assert [seen.host.split(":")[0] for seen in site.seen if seen.path == "/p"] == ["plain.test"]
 
 
-def test_a_host_is_asked_for_once_however_many_pages_it_has(
-    site: ScriptedSite, by_name: Crawl, dns: NameServer
-) -> None:
+def test_host_is_resolved_once_for_many_pages(site: ScriptedSite, by_name: Crawl, dns: NameServer) -> None:
     for number in range(30):
         site.on(f"/{number}", Reply(body=b"<p>words"))
     by_name(*(site.url(f"/{number}", "Plain.test") for number in range(30)), fetcher_threads_per_queue="5")
@@ -83,7 +79,7 @@ def test_a_host_is_asked_for_once_however_many_pages_it_has(
 
 
 @pytest.mark.parametrize("host", ["plain.test.", "pl%61in.test", "xn--bcher-kva.test", "b\u00fccher.test"])
-def test_every_way_to_write_a_name_is_asked_of_these_servers(
+def test_every_spelling_of_name_uses_configured_servers(
     site: ScriptedSite, by_name: Crawl, dns: NameServer, host: str
 ) -> None:
     site.on("/p", Reply(body=b"<p>words"))
@@ -93,7 +89,9 @@ def test_every_way_to_write_a_name_is_asked_of_these_servers(
 
 
 @pytest.mark.parametrize("handler", ["aiohttp", "httpx"])
-def test_every_handler_asks_these_servers(site: ScriptedSite, by_name: Crawl, dns: NameServer, handler: str) -> None:
+def test_every_handler_uses_configured_servers(
+    site: ScriptedSite, by_name: Crawl, dns: NameServer, handler: str
+) -> None:
     """A name that is slower than http.timeout, too: the handler's own clock does not run meanwhile."""
     site.on("/p", Reply(body=b"<p>words"))
     urls = [site.url("/p", name) for name in ("plain.test", "slow-1500.test", "none.test", "inside.test")]
@@ -105,7 +103,7 @@ def test_every_handler_asks_these_servers(site: ScriptedSite, by_name: Crawl, dn
     assert {name: dns.asked[name, 1] for name in ("plain.test", "none.test")} == {"plain.test": 1, "none.test": 1}
 
 
-def test_the_forgiving_reader_asks_them_too(site: ScriptedSite, by_name: Crawl, dns: NameServer) -> None:
+def test_lenient_reader_uses_configured_servers(site: ScriptedSite, by_name: Crawl, dns: NameServer) -> None:
     site.on("/p", Reply(raw=b"HTTP/1.1 200 OK\r\nno colon\r\nContent-Length: 5\r\n\r\nwords"))
     assert by_name(site.url("/p", "plain.test")).content == b"words"
     assert site.gets("/p") == 2
@@ -130,15 +128,15 @@ class AsksAnother:
             await self._crawler.engine.download_async(Request(other, dont_filter=True))
 
 
-def test_queues_by_address_ask_these_servers_and_keep_nobody_waiting(
+def test_queues_by_ip_use_configured_servers_without_blocking(
     site: ScriptedSite, by_name: Crawl, dns: NameServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two names of one address are one queue; its pages, and what an add-on asks for beside, wait for each other."""
 
-    def blocking(_: Resolver, host: str) -> str:
+    def blocking(_: HostResolver, host: str) -> str:
         raise AssertionError(f"{host} is asked of the system")
 
-    monkeypatch.setattr(Resolver, "_resolve", blocking)
+    monkeypatch.setattr(HostResolver, "_resolve", blocking)
     site.on("/p", Reply(body=b"<p>words"))
     by_name.conf.set("fetcher.queue.mode", "byIP")
     by_name.conf.set("fetcher.server.delay", "0.3")
@@ -153,15 +151,15 @@ def test_queues_by_address_ask_these_servers_and_keep_nobody_waiting(
         assert later.began - earlier.ended >= 0.25
 
 
-def test_queues_by_address_ask_these_servers_for_targets_of_redirects_too(
+def test_queues_by_ip_resolve_redirect_targets(
     site: ScriptedSite, by_name: Crawl, dns: NameServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A target of the same address waits as any page of it does; one without an address says so in its row."""
 
-    def blocking(_: Resolver, host: str) -> str:
+    def blocking(_: HostResolver, host: str) -> str:
         raise AssertionError(f"{host} is asked of the system")
 
-    monkeypatch.setattr(Resolver, "_resolve", blocking)
+    monkeypatch.setattr(HostResolver, "_resolve", blocking)
     site.on("/p", Reply(body=b"<p>words"))
     targets = {name: site.url("/p", name) for name in ("slow-100.test", "none.test")}
     for path, target in zip(("/moved", "/lost"), targets.values(), strict=True):

@@ -18,16 +18,16 @@ import pytest
 from scrapy import Request
 from scrapy.http import Response
 
-from nutch2py.cells import decode_int
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.fetcher import monitor
+from nutch2py.fetcher.engine import fetch_monitor
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetch_state import FetchState
-from nutch2py.fetcher.fetcher import Fetcher, FetchItem, Rows
-from nutch2py.fetcher.queues import HostSettings
-from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, WebPage
-from nutch2py.webpage import ProtocolStatusCode as Code
+from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem, RowSource
+from nutch2py.fetcher.queues.fetch_queues import HostFetchSettings
+from nutch2py.records.cells import decode_int
+from nutch2py.records.webpage import CrawlStatus, Mark, MetadataKey, WebPage
+from nutch2py.records.webpage import ProtocolStatusCode as Code
 from tests.fetcher.conftest import BATCH, Crawl, item
 from tests.site.certificate import self_signed
 from tests.site.server import Reply, ScriptedSite
@@ -35,7 +35,7 @@ from tests.site.server import Reply, ScriptedSite
 PAGE = b"<html><body>hello</body></html>"
 
 
-def test_a_page_and_its_cells(site: ScriptedSite, crawl: Crawl) -> None:
+def test_fetched_page_has_expected_cells(site: ScriptedSite, crawl: Crawl) -> None:
     site.on(
         "/p", Reply(body=PAGE, headers=[("X-Two", "a"), ("x-two", "b"), ("X-Two", "c"), ("content_language", "fr")])
     )
@@ -55,7 +55,7 @@ def test_a_page_and_its_cells(site: ScriptedSite, crawl: Crawl) -> None:
     assert [line for line in crawl.log if not line.startswith("Scrapy: ")][-1] == "-activeThreads=0"
 
 
-def test_what_is_asked(site: ScriptedSite, crawl: Crawl) -> None:
+def test_request_has_expected_headers(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/p?q=a b", Reply(body=PAGE))
     crawl(site.url("/p?q=a b|é#frag", "a.test"), http_agent_version="7", http_agent_email="me@x")
     seen = site.seen[-1]
@@ -67,7 +67,7 @@ def test_what_is_asked(site: ScriptedSite, crawl: Crawl) -> None:
     assert "if-modified-since" not in seen.headers
 
 
-def test_http_1_1_keeps_its_connection(site: ScriptedSite, crawl: Crawl) -> None:
+def test_http_1_1_connection_is_reused(site: ScriptedSite, crawl: Crawl) -> None:
     for name in "xyz":
         site.on(f"/{name}", Reply(body=PAGE, keep=True))
     site.on("/robots.txt", Reply(404, keep=True))
@@ -76,7 +76,7 @@ def test_http_1_1_keeps_its_connection(site: ScriptedSite, crawl: Crawl) -> None
     assert len({seen.connection for seen in site.seen}) == 1
 
 
-def test_a_page_seen_before_is_asked_for_with_its_time(site: ScriptedSite, fetch_conf: Configuration) -> None:
+def test_known_page_is_requested_with_if_modified_since(site: ScriptedSite, fetch_conf: Configuration) -> None:
     site.on("/p", Reply(304, content_type=None))
     done: list[FetchItem] = []
     known = item(site.url("/p"), modified_time=1_600_000_000_000)
@@ -105,7 +105,9 @@ def test_a_page_seen_before_is_asked_for_with_its_time(site: ScriptedSite, fetch
         (999, Code.EXCEPTION, CrawlStatus.RETRY),
     ],
 )
-def test_status_codes(site: ScriptedSite, crawl: Crawl, status: int, code: Code, crawl_status: CrawlStatus) -> None:
+def test_status_codes_map_to_statuses(
+    site: ScriptedSite, crawl: Crawl, status: int, code: Code, crawl_status: CrawlStatus
+) -> None:
     site.on("/p", Reply(status, PAGE if status != 204 else b"", [("Location", "/other")]))
     page = crawl(site.url("/p"))
     assert page.protocol_status is not None
@@ -133,12 +135,14 @@ def deflate(data: bytes, bits: int) -> bytes:
         ("nonsense", PAGE, PAGE),
     ],
 )
-def test_content_encodings(site: ScriptedSite, crawl: Crawl, encoding: str, body: bytes, content: bytes) -> None:
+def test_content_encodings_are_decoded(
+    site: ScriptedSite, crawl: Crawl, encoding: str, body: bytes, content: bytes
+) -> None:
     site.on("/p", Reply(body=body, headers=[("Content-Encoding", encoding)]))
     assert crawl(site.url("/p")).content == content
 
 
-def test_a_broken_gzip_stream_gives_what_was_good(site: ScriptedSite, crawl: Crawl) -> None:
+def test_broken_gzip_keeps_decoded_part(site: ScriptedSite, crawl: Crawl) -> None:
     packed = gzip.compress(b"".join(b"%d," % n for n in range(5000)))
     site.on("/p", Reply(body=packed[:4000] + b"\xff" * 50 + packed[4050:], headers=[("Content-Encoding", "gzip")]))
     content = crawl(site.url("/p")).content
@@ -146,7 +150,7 @@ def test_a_broken_gzip_stream_gives_what_was_good(site: ScriptedSite, crawl: Cra
     assert content.startswith(b"0,1,2,")
 
 
-def test_a_bomb_ends_at_the_limit(site: ScriptedSite, crawl: Crawl) -> None:
+def test_decompression_bomb_stops_at_limit(site: ScriptedSite, crawl: Crawl) -> None:
     bomb = gzip.compress(b"\0" * 200_000_000, 9)
     site.on("/bomb", Reply(body=bomb, headers=[("Content-Encoding", "gzip")]))
     page = crawl(site.url("/bomb"), http_content_limit="100000")
@@ -155,12 +159,12 @@ def test_a_bomb_ends_at_the_limit(site: ScriptedSite, crawl: Crawl) -> None:
 
 
 @pytest.mark.parametrize(("limit", "kept"), [("10", 10), ("31", 31), ("32", 31), ("-1", 31), ("0", 0)])
-def test_content_limit(site: ScriptedSite, crawl: Crawl, limit: str, kept: int) -> None:
+def test_content_limit_truncates_body(site: ScriptedSite, crawl: Crawl, limit: str, kept: int) -> None:
     site.on("/p", Reply(body=PAGE))
     assert crawl(site.url("/p"), http_content_limit=limit).content == PAGE[:kept]
 
 
-def test_reading_stops_at_the_limit(site: ScriptedSite, crawl: Crawl) -> None:
+def test_reading_stops_at_content_limit(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/p", Reply(pieces=[b"x" * 1000] * 500, pause=0.01, length=False))
     page = crawl(site.url("/p"), http_content_limit="3000")
     assert page.content == b"x" * 3000
@@ -183,7 +187,7 @@ BROKEN = {
 }
 
 
-def test_broken_answers_end_with_a_status_and_the_others_go_on(site: ScriptedSite, crawl: Crawl) -> None:
+def test_broken_response_ends_with_status_and_others_continue(site: ScriptedSite, crawl: Crawl) -> None:
     for name, reply in BROKEN.items():
         site.on(f"/{name}", reply)
     site.on("/good", Reply(body=PAGE))
@@ -219,7 +223,7 @@ ACCEPTED = {
 }
 
 
-def test_odd_answers_are_accepted(site: ScriptedSite, crawl: Crawl) -> None:
+def test_odd_responses_are_accepted(site: ScriptedSite, crawl: Crawl) -> None:
     for name, (raw, _) in ACCEPTED.items():
         site.on(f"/{name}", Reply(raw=raw))
     crawl(*(site.url(f"/{name}") for name in ACCEPTED))
@@ -229,7 +233,7 @@ def test_odd_answers_are_accepted(site: ScriptedSite, crawl: Crawl) -> None:
     assert crawl.pages[site.url("/trailer")].headers["X-T"] == "1"
 
 
-def test_a_silent_server_times_out(site: ScriptedSite, crawl: Crawl) -> None:
+def test_silent_server_times_out(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/silent", Reply(hang=30))
     site.on("/stalls", Reply(pieces=[b"first", b"second"], pause=30))
     page = crawl(site.url("/silent"), site.url("/stalls", "a.test"), http_timeout="500")
@@ -237,7 +241,7 @@ def test_a_silent_server_times_out(site: ScriptedSite, crawl: Crawl) -> None:
     assert crawl.report.counters["exception_timeout"] == 2
 
 
-def test_a_slow_document_ends_with_its_time(site: ScriptedSite, crawl: Crawl) -> None:
+def test_slow_document_stops_at_time_limit(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/slow", Reply(pieces=[b"x"] * 1000, pause=0.1, length=False))
     page = crawl(site.url("/slow"), http_time_limit="1")
     assert page.status == CrawlStatus.FETCHED
@@ -245,13 +249,13 @@ def test_a_slow_document_ends_with_its_time(site: ScriptedSite, crawl: Crawl) ->
     assert 0 < len(page.content) < 1000
 
 
-def test_partial_documents_are_kept_when_wanted(site: ScriptedSite, crawl: Crawl) -> None:
+def test_partial_document_is_kept_when_configured(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/p", Reply(raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1f\r\nhello"))
     page = crawl(site.url("/p"), http_partial_truncated="true")
     assert (page.status, page.content) == (CrawlStatus.FETCHED, b"hello")
 
 
-def test_no_server_and_no_host(crawl: Crawl) -> None:
+def test_unreachable_server_and_unknown_host_have_status(crawl: Crawl) -> None:
     items = [
         item("http://127.0.0.1:1/x"),
         item("http://nosuch.invalid/"),
@@ -266,7 +270,7 @@ def test_no_server_and_no_host(crawl: Crawl) -> None:
 
 
 @pytest.mark.parametrize("rules", ["loopback", "127.0.0.0/8", "10.0.0.0/8, localhost"])
-def test_address_gate(site: ScriptedSite, crawl: Crawl, rules: str) -> None:
+def test_address_filter_blocks_excluded_addresses(site: ScriptedSite, crawl: Crawl, rules: str) -> None:
     site.on("/p", Reply(body=PAGE))
     page = crawl(site.url("/p", "a.test"), http_filter_ipaddress_exclude=rules)
     assert page.status == CrawlStatus.RETRY
@@ -274,18 +278,18 @@ def test_address_gate(site: ScriptedSite, crawl: Crawl, rules: str) -> None:
     assert site.seen == []  # neither the page nor robots.txt
 
 
-def test_address_gate_includes(site: ScriptedSite, crawl: Crawl) -> None:
+def test_address_filter_includes_override(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/p", Reply(body=PAGE))
     assert crawl(site.url("/p"), http_filter_ipaddress_include="127.0.0.1").status == CrawlStatus.FETCHED
     assert crawl(site.url("/p"), http_filter_ipaddress_include="192.0.2.0/24").status == CrawlStatus.RETRY
 
 
-def test_ip_address_is_stored_when_wanted(site: ScriptedSite, crawl: Crawl) -> None:
+def test_ip_address_is_stored_when_configured(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/p", Reply(body=PAGE))
     assert crawl(site.url("/p", "b.test"), store_ip_address="true").metadata[MetadataKey.IP] == b"127.0.0.1"
 
 
-def test_no_address_is_stored_without_a_connection(crawl: Crawl) -> None:
+def test_ip_address_is_not_stored_without_connection(crawl: Crawl) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         page = crawl(f"http://127.0.0.1:{closed.getsockname()[1]}/", store_ip_address="true")
@@ -293,26 +297,26 @@ def test_no_address_is_stored_without_a_connection(crawl: Crawl) -> None:
     assert MetadataKey.IP not in page.metadata
 
 
-def test_content_is_not_stored_when_not_wanted(site: ScriptedSite, crawl: Crawl) -> None:
+def test_content_is_not_stored_when_disabled(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/p", Reply(body=PAGE))
     page = crawl(site.url("/p"), fetcher_store_content="false")
     assert (page.content, page.content_type) == (b"", "text/html")
 
 
-def test_pages_are_parsed_when_wanted(site: ScriptedSite, crawl: Crawl) -> None:
+def test_pages_are_parsed_when_configured(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/p", Reply(body=b"<html><title>T</title><body>text</body></html>"))
     page = crawl(site.url("/p"), fetcher_parse="true")
     assert page.title == "T"
     assert page.markers[Mark.PARSE] == BATCH
 
 
-def test_no_agent_name_is_refused(conf: Configuration) -> None:
+def test_missing_agent_name_is_rejected(conf: Configuration) -> None:
     conf.set("http.agent.name", " ")
     with pytest.raises(ConfigurationError, match=r"^Fetcher: No agents listed in 'http.agent.name' property\."):
         Fetcher(conf)
 
 
-def test_robots_rules_and_crawl_delay(site: ScriptedSite, crawl: Crawl) -> None:
+def test_robots_rules_and_crawl_delay_are_applied(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/robots.txt", Reply(body=b"User-agent: probe\nDisallow: /no\nCrawl-delay: 0.4", content_type="text/plain"))
     names = ("/no", "/1", "/2", "/3")
     for name in names[1:]:
@@ -327,7 +331,7 @@ def test_robots_rules_and_crawl_delay(site: ScriptedSite, crawl: Crawl) -> None:
     assert all(later.began - earlier.ended >= 0.39 for earlier, later in pairwise(pages))
 
 
-def test_a_crawl_delay_is_no_shorter_than_the_minimum(site: ScriptedSite, crawl: Crawl) -> None:
+def test_crawl_delay_is_at_least_minimum(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/robots.txt", Reply(body=b"User-agent: *\nCrawl-delay: 0.01", content_type="text/plain"))
     site.on("/1", Reply(body=PAGE))
     site.on("/2", Reply(body=PAGE))
@@ -336,7 +340,7 @@ def test_a_crawl_delay_is_no_shorter_than_the_minimum(site: ScriptedSite, crawl:
     assert second.began - first.ended >= 0.39
 
 
-def test_cookies_of_a_host(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
+def test_cookies_of_host_are_kept(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
     cookies = tmp_path / "cookies.txt"
     cookies.write_text("# host, tab, cookie\na.test\tk=v; x=y\n", encoding="utf-8")
     crawl(site.url("/1", "a.test"), site.url("/2", "b.test"), http_agent_host_cookie_file=str(cookies))
@@ -355,7 +359,7 @@ def _fetch_in_a_process(url: str, count: int) -> int:
     return sum(1 for found in done if found.page.status == CrawlStatus.FETCHED)
 
 
-def test_several_processes_at_once(site: ScriptedSite) -> None:
+def test_several_processes_fetch_concurrently(site: ScriptedSite) -> None:
     for number in range(20):
         site.on(f"/{number}", Reply(body=PAGE))
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
@@ -363,13 +367,13 @@ def test_several_processes_at_once(site: ScriptedSite) -> None:
         assert [result.result(60) for result in results] == [20, 20]
 
 
-def test_too_long_a_crawl_delay_denies(site: ScriptedSite, crawl: Crawl) -> None:
+def test_crawl_delay_above_maximum_denies_page(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/robots.txt", Reply(body=b"User-agent: *\nCrawl-delay: 31", content_type="text/plain"))
     assert crawl(site.url("/p")).status == CrawlStatus.GONE
     assert crawl.report.counters["ROBOTS_DENIED_MAXCRAWLDELAY"] == 1
 
 
-def test_politeness_as_the_server_sees_it(site: ScriptedSite, crawl: Crawl) -> None:
+def test_server_observes_politeness(site: ScriptedSite, crawl: Crawl) -> None:
     urls = []
     for host in ("a.test", "b.test"):
         for number in range(4):
@@ -383,14 +387,14 @@ def test_politeness_as_the_server_sees_it(site: ScriptedSite, crawl: Crawl) -> N
     assert site.most_at_once <= 2
 
 
-def test_threads_per_queue_bound_the_requests_of_a_host(site: ScriptedSite, crawl: Crawl) -> None:
+def test_threads_per_queue_limits_concurrent_requests(site: ScriptedSite, crawl: Crawl) -> None:
     for number in range(12):
         site.on(f"/{number}", Reply(body=PAGE, hang=0.05))
     crawl(*(site.url(f"/{n}") for n in range(12)), threads=10, fetcher_threads_per_queue="3")
     assert site.most_at_once == 3
 
 
-def test_sitemaps_of_robots_txt_are_noted_on_the_home_page(site: ScriptedSite, crawl: Crawl) -> None:
+def test_sitemaps_of_robots_txt_are_stored_on_home_page(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/robots.txt", Reply(body=b"Sitemap: http://a.test/1.xml\nSitemap: http://a.test/2.xml\n"))
     site.on("/", Reply(body=PAGE))
     detecting = FetchOptions(threads=4, detect_sitemaps=True)
@@ -399,7 +403,7 @@ def test_sitemaps_of_robots_txt_are_noted_on_the_home_page(site: ScriptedSite, c
     assert dict(crawl.pages[site.url("/p")].sitemaps) == {}
 
 
-def test_redirects_of_the_next_round(site: ScriptedSite, crawl: Crawl) -> None:
+def test_redirects_are_queued_for_next_round(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/from", Reply(302, b"moved", [("Location", "/to")]))
     page = crawl(site.url("/from"))
     assert dict(page.outlinks) == {site.url("/to"): ""}
@@ -408,7 +412,7 @@ def test_redirects_of_the_next_round(site: ScriptedSite, crawl: Crawl) -> None:
     assert site.gets("/to") == 0
 
 
-def test_redirects_are_followed_at_once_when_wanted(site: ScriptedSite, fetch_conf: Configuration) -> None:
+def test_redirects_are_followed_when_configured(site: ScriptedSite, fetch_conf: Configuration) -> None:
     for number in range(4):
         site.on(f"/{number}", Reply(301, b"", [("Location", f"/{number + 1}")]))
     site.on("/loop", Reply(301, b"", [("Location", "/loop")]))
@@ -418,7 +422,7 @@ def test_redirects_are_followed_at_once_when_wanted(site: ScriptedSite, fetch_co
     done: dict[str, WebPage] = {}
     start = [item(site.url(path)) for path in ("/0", "/loop", "/a")]
     Fetcher(fetch_conf, log=lambda _: None).run(
-        iter(start), lambda found: done.update({found.url: found.page}), lookup=lambda _: None
+        iter(start), lambda found: done.update({found.url: found.page}), lookup_row=lambda _: None
     )
     assert sorted(url.rsplit("/", 1)[1] for url in done) == ["0", "1", "2", "a", "b", "loop"]
     assert done[site.url("/1")].markers[Mark.FETCH] == BATCH
@@ -427,9 +431,7 @@ def test_redirects_are_followed_at_once_when_wanted(site: ScriptedSite, fetch_co
     assert site.gets("/loop") == 1
 
 
-def test_targets_of_redirects_that_wait_are_fetched_however_full_the_queues_are(
-    site: ScriptedSite, fetch_conf: Configuration
-) -> None:
+def test_waiting_redirect_targets_are_fetched_with_full_queues(site: ScriptedSite, fetch_conf: Configuration) -> None:
     """They stand in no row that could be read again, so they are not put on disk with what waits behind."""
     names = [(site.url(f"/{number}", "a.test"), site.url(f"/{number}", "b.test")) for number in range(20)]
     for number, (_, target) in enumerate(names):
@@ -437,21 +439,21 @@ def test_targets_of_redirects_that_wait_are_fetched_however_full_the_queues_are(
         site.on(f"b.test/{number}", Reply(body=PAGE))
     others = [site.url(f"/{number}", "c.test") for number in range(40)]
     at_hand = {each.key: each for each in map(item, [source for source, _ in names] + others)}
-    rows = Rows(((key, each.url) for key, each in at_hand.items()), lambda keys: [at_hand[key] for key in keys])
+    rows = RowSource(((key, each.url) for key, each in at_hand.items()), lambda keys: [at_hand[key] for key in keys])
     for name, value in (("http.redirect.max", "1"), ("fetcher.queue.depth.multiplier", "5")):
         fetch_conf.set(name, value)
     fetch_conf.set("fetcher.queue.use.host.settings", "true")
     done: set[str] = set()
-    own = {"b.test": HostSettings(1, 150, 150), "c.test": HostSettings(1, 50, 50)}
-    fetcher = Fetcher(fetch_conf, 4, host_settings=own.get, log=lambda _: None)
-    report = fetcher.run(rows, lambda found: done.add(found.url), lookup=lambda _: None)
+    own = {"b.test": HostFetchSettings(1, 150, 150), "c.test": HostFetchSettings(1, 50, 50)}
+    fetcher = Fetcher(fetch_conf, 4, get_host_settings=own.get, log=lambda _: None)
+    report = fetcher.run(rows, lambda found: done.add(found.url), lookup_row=lambda _: None)
     assert {target for _, target in names} <= done
     assert len(done) == 80
     assert report.counters["TEMP_MOVED"] == 20
 
 
 @pytest.mark.parametrize("stopped", [True, False])
-def test_targets_of_redirects_that_come_after_a_limit_are_left_and_counted(
+def test_redirect_targets_beyond_limit_are_counted(
     site: ScriptedSite, fetch_conf: Configuration, monkeypatch: pytest.MonkeyPatch, stopped: bool
 ) -> None:
     """Of the run, which is too slow, or of their queue, which takes no more."""
@@ -464,41 +466,43 @@ def test_targets_of_redirects_that_come_after_a_limit_are_left_and_counted(
             states.append(self)
 
     def lookup(_: str) -> None:
-        states[0].stopped = stopped
+        states[0].is_stopped = stopped
 
-    monkeypatch.setattr("nutch2py.fetcher.run.FetchState", Noted)
+    monkeypatch.setattr("nutch2py.fetcher.engine.fetch_run.FetchState", Noted)
     for name, value in (("http.redirect.max", "2"), ("fetcher.max.pages.per.queue", "100" if stopped else "1")):
         fetch_conf.set(name, value)
-    report = Fetcher(fetch_conf, log=lambda _: None).run(iter([item(site.url("/a"))]), lambda _: None, lookup=lookup)
+    report = Fetcher(fetch_conf, log=lambda _: None).run(
+        iter([item(site.url("/a"))]), lambda _: None, lookup_row=lookup
+    )
     assert site.gets("/b") == 0
     assert report.counters["hitByThrougputThreshold" if stopped else "AboveMaxPagesInQueue"] == 1
 
 
-def test_a_redirect_beyond_the_maximum_is_dropped_when_wanted(site: ScriptedSite, fetch_conf: Configuration) -> None:
+def test_redirect_beyond_maximum_is_dropped_when_configured(site: ScriptedSite, fetch_conf: Configuration) -> None:
     for number in range(3):
         site.on(f"/{number}", Reply(301, b"", [("Location", f"/{number + 1}")]))
     conf = with_values(fetch_conf, {"http.redirect.max": "1", "http.redirect.max.exceeded.skip": "true"})
     done: dict[str, WebPage] = {}
     Fetcher(conf, log=lambda _: None).run(
-        iter([item(site.url("/0"))]), lambda found: done.update({found.url: found.page}), lookup=lambda _: None
+        iter([item(site.url("/0"))]), lambda found: done.update({found.url: found.page}), lookup_row=lambda _: None
     )
     assert dict(done[site.url("/0")].outlinks) == {site.url("/1"): ""}
     assert dict(done[site.url("/1")].outlinks) == {}
 
 
-def test_a_target_that_this_batch_holds_is_not_fetched_twice(site: ScriptedSite, fetch_conf: Configuration) -> None:
+def test_redirect_target_in_batch_is_fetched_once(site: ScriptedSite, fetch_conf: Configuration) -> None:
     site.on("/from", Reply(301, b"", [("Location", "/to")]))
     fetch_conf.set("http.redirect.max", "2")
     known = item(site.url("/to"))
     done: list[str] = []
     Fetcher(fetch_conf, log=lambda _: None).run(
-        iter([item(site.url("/from"))]), lambda found: done.append(found.url), lookup=lambda _: known.page
+        iter([item(site.url("/from"))]), lambda found: done.append(found.url), lookup_row=lambda _: known.page
     )
     assert done == [site.url("/from")]
     assert site.gets("/to") == 0
 
 
-def test_time_limit_leaves_the_rest_for_later(site: ScriptedSite, crawl: Crawl) -> None:
+def test_expired_time_limit_defers_remaining_urls(site: ScriptedSite, crawl: Crawl) -> None:
     crawl.report = Fetcher(crawl.conf, log=crawl.log.append).run(iter([]), crawl.sink)
     conf = crawl.conf.copy()
     conf.set("fetcher.timelimit.mins", "0")
@@ -508,10 +512,8 @@ def test_time_limit_leaves_the_rest_for_later(site: ScriptedSite, crawl: Crawl) 
     assert "QueueFeeder finished: total 0 records. Hit by time limit :7" in crawl.log
 
 
-def test_the_time_limit_ends_a_run_in_its_middle(
-    site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(monitor, "_INTERVAL", 0.1)
+def test_time_limit_ends_running_fetch(site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch_monitor, "_LOG_INTERVAL", 0.1)
     urls = [site.url(f"/{number}") for number in range(50)]
     for number in range(50):
         site.on(f"/{number}", Reply(body=PAGE, hang=0.1))
@@ -521,8 +523,10 @@ def test_the_time_limit_ends_a_run_in_its_middle(
     assert len(crawl.pages) == 50 - left
 
 
-def test_a_run_that_is_too_slow_is_stopped(site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(monitor, "_INTERVAL", 0.1)
+def test_throughput_below_threshold_ends_fetch(
+    site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch_monitor, "_LOG_INTERVAL", 0.1)
     for number in range(50):
         site.on(f"/{number}", Reply(body=PAGE, hang=0.1))
     values = {"pages": "100000", "sequence": "3", "check.after": "0"}
@@ -534,7 +538,7 @@ def test_a_run_that_is_too_slow_is_stopped(site: ScriptedSite, crawl: Crawl, mon
     assert "Dropped below threshold too many times in a row, killing!" in crawl.log
 
 
-def test_items_are_taken_as_the_queues_have_room(site: ScriptedSite, fetch_conf: Configuration) -> None:
+def test_items_are_taken_as_queues_have_room(site: ScriptedSite, fetch_conf: Configuration) -> None:
     fetch_conf.set("fetcher.queue.depth.multiplier", "2")
     taken, stored, most = 0, 0, 0
 
@@ -554,7 +558,7 @@ def test_items_are_taken_as_the_queues_have_room(site: ScriptedSite, fetch_conf:
     assert most < 300
 
 
-def test_an_error_of_the_sink_ends_the_fetch(site: ScriptedSite, fetch_conf: Configuration) -> None:
+def test_sink_error_ends_fetch(site: ScriptedSite, fetch_conf: Configuration) -> None:
     def sink(_: FetchItem) -> None:
         raise OSError("the table is gone")
 
@@ -562,7 +566,7 @@ def test_an_error_of_the_sink_ends_the_fetch(site: ScriptedSite, fetch_conf: Con
         Fetcher(fetch_conf, log=lambda _: None).run(map(item, [site.url(f"/{n}") for n in range(300)]), sink)
 
 
-def test_an_error_of_the_items_ends_the_fetch(site: ScriptedSite, fetch_conf: Configuration) -> None:
+def test_item_iterator_error_ends_fetch(site: ScriptedSite, fetch_conf: Configuration) -> None:
     def items() -> Iterator[FetchItem]:
         yield item(site.url("/1"))
         raise OSError("the scan broke")
@@ -571,7 +575,7 @@ def test_an_error_of_the_items_ends_the_fetch(site: ScriptedSite, fetch_conf: Co
         Fetcher(fetch_conf, log=lambda _: None).run(items(), lambda _: None)
 
 
-def test_robots_errors_put_the_visit_off_when_wanted(site: ScriptedSite, crawl: Crawl) -> None:
+def test_robots_error_defers_host_when_configured(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/robots.txt", Reply(503))
     crawl.report = Fetcher(
         with_values(
@@ -598,7 +602,7 @@ def with_values(conf: Configuration, values: dict[str, str]) -> Configuration:
 
 @pytest.mark.parametrize("handler", ["aiohttp", "httpx"])
 @pytest.mark.parametrize("way", ["true"], indirect=True)
-def test_scrapys_own_handlers(site: ScriptedSite, crawl: Crawl, handler: str) -> None:
+def test_scrapy_handlers_fetch_pages(site: ScriptedSite, crawl: Crawl, handler: str) -> None:
     site.on("/p", Reply(body=gzip.compress(PAGE), headers=[("Content-Encoding", "gzip")]))
     page = crawl(site.url("/p", "a.test"), "http://127.0.0.1:1/", fetcher_download_handler=handler)
     assert (page.status, page.content, page.headers["Content-Type"]) == (CrawlStatus.FETCHED, PAGE, "text/html")
@@ -607,7 +611,7 @@ def test_scrapys_own_handlers(site: ScriptedSite, crawl: Crawl, handler: str) ->
 
 @pytest.mark.parametrize("handler", ["aiohttp", "httpx"])
 @pytest.mark.parametrize("way", ["true"], indirect=True)
-def test_scrapys_own_handlers_pass_the_gate(site: ScriptedSite, crawl: Crawl, handler: str) -> None:
+def test_scrapy_handlers_apply_address_filter(site: ScriptedSite, crawl: Crawl, handler: str) -> None:
     site.on("/p", Reply(body=PAGE))
     conf = with_values(
         crawl.conf,
@@ -632,7 +636,7 @@ class Counting:
         return response
 
 
-def test_scrapys_middlewares(site: ScriptedSite, crawl: Crawl) -> None:
+def test_scrapy_middlewares_are_used(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/p", Reply(body=PAGE))
     Counting.urls.clear()
     page = crawl(site.url("/p"), fetcher_scrapy_middlewares=f"{Counting.__module__}.Counting")
@@ -640,7 +644,7 @@ def test_scrapys_middlewares(site: ScriptedSite, crawl: Crawl) -> None:
     assert Counting.urls == [site.url("/robots.txt"), site.url("/p")]
 
 
-def test_proxy(site: ScriptedSite, crawl: Crawl) -> None:
+def test_proxy_is_used(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("http://far.example/p", Reply(body=PAGE))
     values = {
         "http.proxy.host": "127.0.0.1",
@@ -658,21 +662,21 @@ def tls_site(tmp_path: Path) -> Iterator[ScriptedSite]:
         yield running
 
 
-def test_certificates_are_checked_when_wanted(tls_site: ScriptedSite, crawl: Crawl) -> None:
+def test_certificates_are_checked_when_configured(tls_site: ScriptedSite, crawl: Crawl) -> None:
     tls_site.on("/p", Reply(body=PAGE))
     assert crawl(tls_site.url("/p", "a.test"), http_tls_certificates_check="true").status == CrawlStatus.RETRY
     assert crawl.report.counters["exception_tls"] == 1
     assert crawl(tls_site.url("/p", "a.test")).content == PAGE
 
 
-def test_the_status_is_told(site: ScriptedSite, fetch_conf: Configuration) -> None:
+def test_fetch_status_is_reported(site: ScriptedSite, fetch_conf: Configuration) -> None:
     told: list[str] = []
     Fetcher(fetch_conf, 2, log=lambda _: None).run(iter([item(site.url("/x"))]), lambda _: None, told.append)
     assert told
     assert re.fullmatch(r"[\d.]+ pages/s, \d+ kB/s, 0 queues, 0 active, 0 s left", told[-1])
 
 
-def test_a_fetcher_runs_in_a_thread_too(site: ScriptedSite, crawl: Crawl) -> None:
+def test_fetcher_runs_in_thread(site: ScriptedSite, crawl: Crawl) -> None:
     from threading import Thread
 
     site.on("/p", Reply(body=PAGE))

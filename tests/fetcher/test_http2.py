@@ -16,7 +16,7 @@ import h2.events
 import pytest
 
 from nutch2py.errors import ConfigurationError
-from nutch2py.webpage import CrawlStatus
+from nutch2py.records.webpage import CrawlStatus
 from tests.fetcher.conftest import Crawl
 from tests.site.certificate import self_signed
 from tests.site.server import Reply, ScriptedSite
@@ -92,7 +92,7 @@ def http2(tmp_path: Path) -> Iterator[Http2Server]:
         yield server
 
 
-def test_libcurl_speaks_http2(http2: Http2Server, crawl: Crawl) -> None:
+def test_curl_uses_http2(http2: Http2Server, crawl: Crawl) -> None:
     urls = [http2.url(f"/{number}") for number in range(5)]
     crawl(*urls, http_useHttp2="true", threads=1)
     assert {(page.status, page.content) for page in crawl.pages.values()} == {(CrawlStatus.FETCHED, PAGE)}
@@ -101,7 +101,7 @@ def test_libcurl_speaks_http2(http2: Http2Server, crawl: Crawl) -> None:
     assert [path for _, path in http2.seen] == ["/robots.txt", *(f"/{number}" for number in range(5))]
 
 
-def test_limits_and_the_gate_hold_for_it(http2: Http2Server, crawl: Crawl) -> None:
+def test_http2_respects_limits_and_address_filter(http2: Http2Server, crawl: Crawl) -> None:
     page = crawl(http2.url("/p"), http_useHttp2="true", http_content_limit="1000")
     assert (page.status, page.content) == (CrawlStatus.FETCHED, PAGE[:1000])
     http2.seen.clear()
@@ -110,7 +110,7 @@ def test_limits_and_the_gate_hold_for_it(http2: Http2Server, crawl: Crawl) -> No
     assert http2.seen == []
 
 
-def test_a_server_without_http2_is_asked_by_http1(crawl: Crawl, tmp_path: Path) -> None:
+def test_server_without_http2_is_fetched_by_http1(crawl: Crawl, tmp_path: Path) -> None:
     with ScriptedSite(certificate=self_signed(tmp_path, "a.test")) as site:
         site.on("/p", Reply(body=b"words"))
         page = crawl(site.url("/p"), http_useHttp2="true")
@@ -118,7 +118,7 @@ def test_a_server_without_http2_is_asked_by_http1(crawl: Crawl, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("way", ["true"], indirect=True)
-def test_httpx_speaks_http2(http2: Http2Server, crawl: Crawl) -> None:
+def test_httpx_uses_http2(http2: Http2Server, crawl: Crawl) -> None:
     settings = {"fetcher_download_handler": "httpx", "fetcher_scrapy_settings": "HTTPX_HTTP2_ENABLED=true"}
     page = crawl(http2.url("/p"), **settings)
     assert (page.status, page.content, page.headers["X-H2"]) == (CrawlStatus.FETCHED, PAGE, "yes")
@@ -128,9 +128,7 @@ def test_httpx_speaks_http2(http2: Http2Server, crawl: Crawl) -> None:
 
 @pytest.mark.parametrize("way", ["true"], indirect=True)
 @pytest.mark.parametrize("handler", ["http2.H2DownloadHandler", "http11.HTTP11DownloadHandler"])
-def test_what_needs_a_twisted_reactor_is_refused_with_its_reason(
-    http2: Http2Server, crawl: Crawl, handler: str
-) -> None:
+def test_handler_requiring_twisted_reactor_is_rejected(http2: Http2Server, crawl: Crawl, handler: str) -> None:
     with pytest.raises(ConfigurationError, match=r"Twisted reactor.*http\.useHttp2"):
         crawl(http2.url("/p"), fetcher_download_handler=f"scrapy.core.downloader.handlers.{handler}")
     assert http2.seen == []

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.fetcher.answer import Answer
-from nutch2py.fetcher.backoff import retry_after
-from nutch2py.fetcher.fetcher import Fetcher, FetchItem
-from nutch2py.fetcher.queues import HostSettings
-from nutch2py.jobs.fetch import fetch
-from nutch2py.table import Query, open_store
+from nutch2py.conf.configuration import Configuration
+from nutch2py.fetcher.engine.backoff import parse_retry_after
+from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.protocols.fetch_response import FetchResponse
+from nutch2py.fetcher.queues.fetch_queues import HostFetchSettings
+from nutch2py.jobs.fetch.fetch_job import fetch
+from nutch2py.records.webpage import Mark, WebPage
+from nutch2py.table import TableQuery, open_store
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import Mark, WebPage
 from tests.conftest import MAP_SIZE
 from tests.fetcher.conftest import BATCH, Crawl, item
 from tests.site.server import Reply, ScriptedSite, Seen
@@ -90,14 +90,14 @@ def test_one_request_at_a_time_across_tasks(everywhere: ScriptedSite, tmp_path: 
         assert min(gaps(requests)) >= DELAY - SLACK, name
 
 
-def test_http_and_https_of_a_host_share_a_queue(site: ScriptedSite, crawl: Crawl) -> None:
+def test_http_and_https_share_host_queue(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/1", Reply(body=PAGE))
     crawl(site.url("/1"), site.url("/2").replace("http:", "https:"), site.url("/3"), fetcher_server_delay=str(DELAY))
     assert min(gaps(pages(site))) >= 2 * DELAY - SLACK  # the one of https, which the site does not speak, came between
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_retry_after_is_obeyed(site: ScriptedSite, crawl: Crawl, status: int) -> None:
+def test_retry_after_is_respected(site: ScriptedSite, crawl: Crawl, status: int) -> None:
     site.on("/busy", Reply(status, headers=[("Retry-After", "1")]))
     site.on("/next", Reply(body=PAGE))
     site.on("/other", Reply(body=PAGE))
@@ -107,7 +107,7 @@ def test_retry_after_is_obeyed(site: ScriptedSite, crawl: Crawl, status: int) ->
     assert seen["/other"].began < seen["/next"].began
 
 
-def test_too_long_a_retry_after_leaves_the_server_for_later(site: ScriptedSite, crawl: Crawl) -> None:
+def test_long_retry_after_defers_server(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/busy", Reply(503, headers=[("Retry-After", "3600")]))
     crawl(site.url("/busy"), *(site.url(f"/{number}") for number in range(5)))
     assert [seen.path for seen in pages(site)] == ["/busy"]
@@ -115,7 +115,7 @@ def test_too_long_a_retry_after_leaves_the_server_for_later(site: ScriptedSite, 
     assert crawl.report.counters["AboveMaxRetryAfter"] == 5
 
 
-def test_a_wait_beyond_the_time_limit_is_not_waited_for(site: ScriptedSite, crawl: Crawl) -> None:
+def test_wait_beyond_time_limit_ends_queue(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/busy", Reply(503, headers=[("Retry-After", "200")]))
     conf = crawl.conf.copy()
     conf.set("fetcher.timelimit.mins", "1")
@@ -143,12 +143,12 @@ NOW = 1_600_000_000.0
         (404, "120", None),
     ],
 )
-def test_values_of_retry_after(status: int, value: str, seconds: float | None) -> None:
-    answer = Answer("http://a.test/", status, [f"Retry-After: {value}\r\n".encode("latin-1")])
-    assert retry_after(answer, NOW) == seconds
+def test_retry_after_values_are_parsed(status: int, value: str, seconds: float | None) -> None:
+    answer = FetchResponse("http://a.test/", status, [f"Retry-After: {value}\r\n".encode("latin-1")])
+    assert parse_retry_after(answer, NOW) == seconds
 
 
-def test_failures_put_a_queue_off_longer_each_time(site: ScriptedSite, crawl: Crawl) -> None:
+def test_repeated_failures_increase_delay(site: ScriptedSite, crawl: Crawl) -> None:
     for number, reply in enumerate([500, 502, 503, 200, 500, 200]):
         site.on(f"/{number}", Reply(reply, body=PAGE))
     crawl(*(site.url(f"/{number}") for number in range(6)), fetcher_exceptions_per_queue_delay="0.2")
@@ -159,7 +159,7 @@ def test_failures_put_a_queue_off_longer_each_time(site: ScriptedSite, crawl: Cr
     assert found[4] < 1.6
 
 
-def test_what_is_no_failure_of_the_server_puts_nothing_off(site: ScriptedSite, crawl: Crawl) -> None:
+def test_client_errors_cause_no_delay(site: ScriptedSite, crawl: Crawl) -> None:
     for number, reply in enumerate([403, 404, 204, 200]):
         site.on(f"/{number}", Reply(reply, body=PAGE if reply != 204 else b""))
     began = time.monotonic()
@@ -168,7 +168,7 @@ def test_what_is_no_failure_of_the_server_puts_nothing_off(site: ScriptedSite, c
     assert time.monotonic() - began < 150
 
 
-def test_too_many_failures_leave_the_rest_for_later(site: ScriptedSite, crawl: Crawl) -> None:
+def test_too_many_failures_defer_remaining_urls(site: ScriptedSite, crawl: Crawl) -> None:
     for number in range(10):
         site.on(f"/{number}", Reply(500))
     crawl(*(site.url(f"/{n}") for n in range(10)), fetcher_max_exceptions_per_queue="3")
@@ -176,19 +176,19 @@ def test_too_many_failures_leave_the_rest_for_later(site: ScriptedSite, crawl: C
     assert crawl.report.counters["AboveExceptionThresholdInQueue"] == 7
 
 
-def test_pages_of_a_queue_have_a_limit(site: ScriptedSite, crawl: Crawl) -> None:
+def test_pages_per_queue_are_limited(site: ScriptedSite, crawl: Crawl) -> None:
     urls = [site.url(f"/{n}", host) for host in ("a.test", "b.test") for n in range(5)]
     crawl(*urls, fetcher_max_pages_per_queue="3")
     assert len(crawl.pages) == 6
     assert crawl.report.counters["AboveMaxPagesInQueue"] == 4
 
 
-def test_settings_of_hosts(site: ScriptedSite, fetch_conf: Configuration) -> None:
+def test_host_settings_are_applied(site: ScriptedSite, fetch_conf: Configuration) -> None:
     for host in ("a.test", "b.test"):
         for number in range(4):
             site.on(f"{host}/{number}", Reply(body=PAGE, hang=0.1))
     fetch_conf.set("fetcher.queue.use.host.settings", "true")
-    settings = {"a.test": HostSettings(crawl_delay=300), "b.test": HostSettings(threads=4)}
+    settings = {"a.test": HostFetchSettings(crawl_delay_ms=300), "b.test": HostFetchSettings(max_threads=4)}
     urls = [site.url(f"/{number}", host) for host in settings for number in range(4)]
     done: list[FetchItem] = []
     Fetcher(fetch_conf, 8, settings.get, lambda _: None).run(map(item, urls), done.append)
@@ -197,7 +197,7 @@ def test_settings_of_hosts(site: ScriptedSite, fetch_conf: Configuration) -> Non
     assert min(gaps([seen for seen in pages(site) if seen.host == "b.test"])) < 0
 
 
-def test_what_is_left_is_due_again(everywhere: ScriptedSite, conf: Configuration, tmp_path: Path) -> None:
+def test_deferred_rows_are_due_again(everywhere: ScriptedSite, conf: Configuration, tmp_path: Path) -> None:
     """The rows of a fetch that ran out of time have no fetch mark, and the next fetch of the batch takes them."""
     for name, value in {
         "http.filter.ipaddress.exclude": "",
@@ -217,7 +217,7 @@ def test_what_is_left_is_due_again(everywhere: ScriptedSite, conf: Configuration
     assert first.count("FetcherStatus", "HitByTimeLimit-Queues") == 3
 
     def fetched() -> int:
-        rows = store.scan(Query(frozenset({WebPage.markers})))
+        rows = store.scan(TableQuery(frozenset({WebPage.markers})))
         return sum(page.markers.get(Mark.FETCH) == BATCH for _, page in rows)
 
     assert fetched() == 1
@@ -229,10 +229,10 @@ def test_what_is_left_is_due_again(everywhere: ScriptedSite, conf: Configuration
     assert fetched() == 4
 
 
-def test_a_fetch_that_waits_politely_gives_signs_of_life(
+def test_politely_waiting_fetch_reports_progress(
     site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nutch2py.fetcher.monitor._LIVE", 0.01)
+    monkeypatch.setattr("nutch2py.fetcher.engine.fetch_monitor._STATUS_INTERVAL", 0.01)
     crawl.conf.set("fetcher.server.delay", "1.0")
     site.on("/1", Reply(body=PAGE))
     site.on("/2", Reply(body=PAGE))
@@ -243,10 +243,10 @@ def test_a_fetch_that_waits_politely_gives_signs_of_life(
     assert len(set(waiting)) < len(waiting)  # though there is nothing new to say
 
 
-def test_a_fetch_that_waits_for_its_table_alone_gives_none(
+def test_fetch_waiting_only_for_table_reports_no_progress(
     site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nutch2py.fetcher.monitor._LIVE", 0.01)
+    monkeypatch.setattr("nutch2py.fetcher.engine.fetch_monitor._STATUS_INTERVAL", 0.01)
     site.on("/1", Reply(body=PAGE))
     told: list[str] = []
     still = False

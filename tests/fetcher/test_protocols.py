@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.fetcher.fetcher import Fetcher, FetchItem
-from nutch2py.fetcher.ftp import entries_of
-from nutch2py.fetcher.handler import PycurlDownloadHandler
-from nutch2py.webpage import CrawlStatus, WebPage
-from nutch2py.webpage import ProtocolStatusCode as Code
+from nutch2py.conf.configuration import Configuration
+from nutch2py.fetcher.downloader.download_handler import PycurlDownloadHandler
+from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.protocols.ftp_listing import parse_ftp_listing
+from nutch2py.records.webpage import CrawlStatus, WebPage
+from nutch2py.records.webpage import ProtocolStatusCode as Code
 from tests.fetcher.conftest import item, loopback
 from tests.site.ftp import FtpSite
 
@@ -36,7 +36,7 @@ def code(page: WebPage) -> int:
     return page.protocol_status.code
 
 
-def test_a_file(local: Configuration, tmp_path: Path) -> None:
+def test_file_protocol_fetches_file(local: Configuration, tmp_path: Path) -> None:
     (tmp_path / "a b%.txt").write_bytes(b"hello")
     (page,) = fetched(local, f"file:{tmp_path}/a%20b%25.txt")
     assert (page.status, page.content, page.content_type) == (CrawlStatus.FETCHED, b"hello", "text/plain")
@@ -45,7 +45,7 @@ def test_a_file(local: Configuration, tmp_path: Path) -> None:
     assert headers["Last-Modified"].endswith("GMT")
 
 
-def test_a_file_is_cut_at_its_limit(local: Configuration, tmp_path: Path) -> None:
+def test_file_protocol_truncates_at_limit(local: Configuration, tmp_path: Path) -> None:
     (tmp_path / "big").write_bytes(b"x" * 200_000)
     local.set("http.content.limit", "10")
     assert len(fetched(local, f"file://{tmp_path}/big")[0].content or b"") == 65_536
@@ -53,7 +53,7 @@ def test_a_file_is_cut_at_its_limit(local: Configuration, tmp_path: Path) -> Non
     assert len(fetched(local, f"file://{tmp_path}/big")[0].content or b"") == 200_000
 
 
-def test_a_folder_is_a_page_of_links(local: Configuration, tmp_path: Path) -> None:
+def test_file_protocol_folder_is_page_of_links(local: Configuration, tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     (folder / "sub").mkdir(parents=True)
     for name in ("one.txt", "two & <three>.html", "x:y", "ü"):
@@ -74,7 +74,7 @@ def test_a_folder_is_a_page_of_links(local: Configuration, tmp_path: Path) -> No
     assert parent not in fetched(local, f"file:{folder}/")[0].outlinks
 
 
-def test_links_and_folders_without_slash_are_redirects(local: Configuration, tmp_path: Path) -> None:
+def test_file_protocol_symlink_and_folder_without_slash_redirect(local: Configuration, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "f").write_bytes(b"x")
     (tmp_path / "link").symlink_to("real")
@@ -85,13 +85,13 @@ def test_links_and_folders_without_slash_are_redirects(local: Configuration, tmp
     assert fetched(local, f"file:{tmp_path}/link/f")[0].content == b"x"
 
 
-def test_what_is_not_there_not_readable_or_no_file(local: Configuration, tmp_path: Path) -> None:
+def test_file_protocol_missing_unreadable_or_special_file_has_status(local: Configuration, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     pages = fetched(local, f"file:{tmp_path}/missing", f"file:{tmp_path}/pipe", f"file:{tmp_path}/a%00b")
     assert [code(page) for page in pages] == [Code.NOTFOUND, Code.EXCEPTION, Code.NOTFOUND]
 
 
-def test_a_file_that_has_not_changed(local: Configuration, tmp_path: Path) -> None:
+def test_file_protocol_unchanged_file_is_not_modified(local: Configuration, tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes(b"x")
     modified = int(path.stat().st_mtime) * 1000
@@ -102,7 +102,7 @@ def test_a_file_that_has_not_changed(local: Configuration, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("url", ["file:/etc/hostname", "ftp://a.test/x", "mailto:me@a.test"])
-def test_other_protocols_are_refused(fetch_conf: Configuration, url: str) -> None:
+def test_other_protocols_are_rejected(fetch_conf: Configuration, url: str) -> None:
     (page,) = fetched(fetch_conf, url)
     assert (page.status, page.content) == (CrawlStatus.RETRY, None)
     assert page.protocol_status is not None
@@ -123,7 +123,7 @@ def ftp() -> Iterator[FtpSite]:
         yield running
 
 
-def test_files_by_ftp(local: Configuration, ftp: FtpSite) -> None:
+def test_ftp_fetches_files(local: Configuration, ftp: FtpSite) -> None:
     text, big, missing, denied = fetched(local, *(ftp.url(path) for path in ("/a.txt", "/sub/big", "/missing", "/no")))
     assert (text.status, text.content, text.content_type) == (CrawlStatus.FETCHED, b"hello", "text/plain")
     assert len(big.content or b"") == 65_536
@@ -132,20 +132,20 @@ def test_files_by_ftp(local: Configuration, ftp: FtpSite) -> None:
     assert ftp.logins == {("anonymous", "anonymous@example.com")}
 
 
-def test_folders_by_ftp(local: Configuration, ftp: FtpSite) -> None:
+def test_ftp_fetches_folders(local: Configuration, ftp: FtpSite) -> None:
     local.set("fetcher.parse", "true")
     (root,) = fetched(local, ftp.url("/"))
     assert set(root.outlinks) == {ftp.url(path) for path in ("/robots.txt", "/a.txt", "/sub/", "/no")}
 
 
-def test_the_gate_holds_for_ftp_and_its_data_connections(local: Configuration, ftp: FtpSite) -> None:
+def test_ftp_control_and_data_connections_pass_address_filter(local: Configuration, ftp: FtpSite) -> None:
     local.set("http.filter.ipaddress.exclude", "loopback")
     (page,) = fetched(local, ftp.url("/a.txt"))
     assert page.status == CrawlStatus.RETRY
     assert ftp.logins == set()
 
 
-def test_listings() -> None:
+def test_ftp_listings_are_parsed() -> None:
     text = (
         "total 3\r\n"
         "drwxr-xr-x   2 ftp ftp     4096 Jan 01 12:00 .\r\n"
@@ -156,7 +156,7 @@ def test_listings() -> None:
         "01-02-2020  03:04PM                 12 dos.txt\r\n"
         "-rw-r--r--   1 ftp ftp       17 Jan 01  2020 ../evil\r\n"
     )
-    assert [(entry.name, entry.is_folder) for entry in entries_of(text)] == [
+    assert [(entry.name, entry.is_dir) for entry in parse_ftp_listing(text)] == [
         ("a folder", True),
         ("file.txt", False),
         ("link", False),
@@ -165,7 +165,7 @@ def test_listings() -> None:
     ]
 
 
-def test_why_nothing_can_be_asked_for_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unavailable_protocol_reports_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Scrapy leaves out a handler that does not begin, and only logs that it did not."""
 
     def fail(*_: object) -> None:

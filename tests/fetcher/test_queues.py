@@ -5,15 +5,15 @@ from multiprocessing import get_context
 
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.fetcher.backoff import Backoff
+from nutch2py.fetcher.engine.backoff import QueueBackoff
 from nutch2py.fetcher.fetch_state import FetchReport
-from nutch2py.fetcher.queue_keys import QueueKeys
-from nutch2py.fetcher.queues import FetchItem, FetchItemQueues, HostSettings
-from nutch2py.webpage import WebPage
+from nutch2py.fetcher.queues.fetch_queues import FetchItem, FetchItemQueues, HostFetchSettings
+from nutch2py.fetcher.queues.queue_ids import QueueIdResolver
+from nutch2py.records.webpage import WebPage
 from tests.growth import assert_linear
-from tests.memory import peak_megabytes
+from tests.process_memory import peak_megabytes
 
 
 class Clock:
@@ -42,7 +42,7 @@ def taken(queues: FetchItemQueues) -> list[str]:
     return found
 
 
-def test_one_page_of_a_queue_at_a_time_and_the_delay_runs_from_the_end(conf: Configuration) -> None:
+def test_one_page_at_a_time_and_delay_from_end(conf: Configuration) -> None:
     queues, clock = make(conf, fetcher_server_delay=5)
     add(queues, "a", "a1", "a2")
     first = queues.get()
@@ -52,12 +52,12 @@ def test_one_page_of_a_queue_at_a_time_and_the_delay_runs_from_the_end(conf: Con
     queues.finish(first)
     clock.now += 4.9
     assert queues.get() is None
-    assert queues.next_time() == 165.0
+    assert queues.next_ready_time() == 165.0
     clock.now += 0.2
     assert taken(queues) == ["a2"]
 
 
-def test_nothing_asked_of_the_server_needs_no_delay(conf: Configuration) -> None:
+def test_item_without_request_causes_no_delay(conf: Configuration) -> None:
     queues, _ = make(conf, fetcher_server_delay=5)
     add(queues, "a", "a1", "a2")
     first = queues.get()
@@ -66,7 +66,7 @@ def test_nothing_asked_of_the_server_needs_no_delay(conf: Configuration) -> None
     assert taken(queues) == ["a2"]
 
 
-def test_several_threads_in_a_queue_use_the_min_delay(conf: Configuration) -> None:
+def test_several_threads_use_min_delay(conf: Configuration) -> None:
     queues, clock = make(conf, fetcher_server_delay=50, fetcher_server_min_delay=2, fetcher_threads_per_queue=2)
     add(queues, "a", "a1", "a2", "a3", "a4")
     one, two = queues.get(), queues.get()
@@ -79,7 +79,7 @@ def test_several_threads_in_a_queue_use_the_min_delay(conf: Configuration) -> No
     assert taken(queues) == ["a3"]
 
 
-def test_a_queue_that_ran_empty_keeps_its_delay(conf: Configuration) -> None:
+def test_emptied_queue_keeps_delay(conf: Configuration) -> None:
     queues, clock = make(conf, fetcher_server_delay=5)
     add(queues, "a", "a1")
     first = queues.get()
@@ -93,7 +93,7 @@ def test_a_queue_that_ran_empty_keeps_its_delay(conf: Configuration) -> None:
     assert taken(queues) == ["a2"]
 
 
-def test_an_empty_queue_is_forgotten_after_its_delay(conf: Configuration) -> None:
+def test_empty_queue_is_removed_after_delay(conf: Configuration) -> None:
     queues, clock = make(conf, fetcher_server_delay=5)
     add(queues, "a", "a1")
     first = queues.get()
@@ -101,11 +101,11 @@ def test_an_empty_queue_is_forgotten_after_its_delay(conf: Configuration) -> Non
     queues.finish(first)
     clock.now += 6
     assert queues.get() is None
-    assert queues.next_time() is None
+    assert queues.next_ready_time() is None
     assert not queues._queues
 
 
-def test_queues_take_turns(conf: Configuration) -> None:
+def test_queues_are_served_round_robin(conf: Configuration) -> None:
     queues, clock = make(conf, fetcher_server_delay=0)
     add(queues, "a", "a1", "a2")
     add(queues, "b", "b1", "b2")
@@ -119,7 +119,7 @@ def test_queues_take_turns(conf: Configuration) -> None:
     assert order == ["a1", "b1", "a2", "b2"]
 
 
-def test_too_many_exceptions_close_a_queue(conf: Configuration) -> None:
+def test_too_many_exceptions_close_queue(conf: Configuration) -> None:
     queues, _ = make(conf, fetcher_server_delay=0, fetcher_max_exceptions_per_queue=2)
     add(queues, "a", "a1", "a2", "a3", "a4")
     first = queues.get()
@@ -132,7 +132,7 @@ def test_too_many_exceptions_close_a_queue(conf: Configuration) -> None:
     assert queues.get() is None
 
 
-def test_deferred_queue_waits_and_is_dropped_in_the_end(conf: Configuration) -> None:
+def test_deferred_queue_waits_and_is_dropped_at_end(conf: Configuration) -> None:
     queues, clock = make(conf, fetcher_server_delay=0)
     add(queues, "a", "a1", "a2")
     for _ in range(2):
@@ -148,14 +148,14 @@ def test_deferred_queue_waits_and_is_dropped_in_the_end(conf: Configuration) -> 
     assert queues.total_size == 0
 
 
-def test_host_settings(conf: Configuration) -> None:
+def test_host_settings_are_applied(conf: Configuration) -> None:
     queues = FetchItemQueues(conf, Clock())
-    queue = queues.queue("a", HostSettings(3, 1500, 250))
+    queue = queues.get_queue("a", HostFetchSettings(3, 1500, 250))
     assert (queue.max_threads, queue.crawl_delay, queue.min_crawl_delay) == (3, 1.5, 0.25)
-    assert queues.queue("b").max_threads == 1
+    assert queues.get_queue("b").max_threads == 1
 
 
-def test_the_time_of_an_item_does_not_grow_with_the_queues(conf: Configuration) -> None:
+def test_item_time_is_independent_of_queue_count(conf: Configuration) -> None:
     queues, _ = make(conf, fetcher_server_delay=1000)
     for number in range(20_000):
         add(queues, f"h{number}", f"{number}a", f"{number}b")
@@ -164,10 +164,10 @@ def test_the_time_of_an_item_does_not_grow_with_the_queues(conf: Configuration) 
         queues.finish(item)
         handled += 1
     assert handled == 20_000
-    assert len(queues._ready) == 20_000  # each queue stands in the heap once
+    assert len(queues._ready_heap) == 20_000  # each queue stands in the heap once
 
 
-def test_the_time_of_an_item_does_not_grow_with_those_of_its_queue(conf: Configuration) -> None:
+def test_item_time_is_independent_of_queue_length(conf: Configuration) -> None:
     def work(pages: list[FetchItem]) -> None:
         queues, _ = make(conf, fetcher_server_delay=0, fetcher_max_pages_per_queue=-1)
         for item in pages:
@@ -192,19 +192,19 @@ def test_the_time_of_an_item_does_not_grow_with_those_of_its_queue(conf: Configu
     ("mode", "expected"),
     [("byHost", "www.example.org"), ("byDomain", "example.org"), ("byIP", "127.0.0.9")],
 )
-def test_queue_of_a_url(conf: Configuration, tmp_path: object, mode: str, expected: str) -> None:
+def test_queue_key_of_url_depends_on_mode(conf: Configuration, tmp_path: object, mode: str, expected: str) -> None:
     hosts = f"{tmp_path}/hosts"
     with open(hosts, "w", encoding="utf-8") as out:  # noqa: PTH123
         out.write("127.0.0.9 www.example.org\n")
     conf.set("fetcher.queue.mode", mode)
     conf.set("http.hosts.file", hosts)
-    assert QueueKeys(conf).queue_id("http://WWW.example.org:8080/x") == expected
+    assert QueueIdResolver(conf).get_queue_id("http://WWW.example.org:8080/x") == expected
 
 
-def test_unknown_mode_is_refused(conf: Configuration) -> None:
+def test_unknown_mode_is_rejected(conf: Configuration) -> None:
     conf.set("fetcher.queue.mode", "byColour")
     with pytest.raises(ConfigurationError, match="byHost"):
-        QueueKeys(conf)
+        QueueIdResolver(conf)
 
 
 def _fill(number: int) -> tuple[int, int, float]:
@@ -225,7 +225,7 @@ def _fill(number: int) -> tuple[int, int, float]:
     return held, len(taken(queues)), peak_megabytes()
 
 
-def test_a_quarter_of_a_million_queues_that_hold_state() -> None:
+def test_quarter_million_stateful_queues_use_bounded_memory() -> None:
     number = 250_000
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         held, pages, memory = pool.submit(_fill, number).result(120)
@@ -234,11 +234,11 @@ def test_a_quarter_of_a_million_queues_that_hold_state() -> None:
     assert memory < 300
 
 
-def test_a_server_that_fails_or_is_slow_for_most_of_its_time_is_left(conf: Configuration) -> None:
+def test_mostly_failing_or_slow_server_is_dropped(conf: Configuration) -> None:
     queues, clock = make(conf, fetcher_server_delay=0)
     report = FetchReport()
     conf.set("fetcher.max.trouble.per.queue", "100")
-    backoff = Backoff(conf, queues, report, float("inf"))
+    backoff = QueueBackoff(conf, queues, report, float("inf"))
     add(queues, "bad", *(f"b{n}" for n in range(50)))
     add(queues, "good", *(f"g{n}" for n in range(50)))
     for number in range(40):
@@ -247,17 +247,17 @@ def test_a_server_that_fails_or_is_slow_for_most_of_its_time_is_left(conf: Confi
                 continue
             queues.finish(item)
             if item.queue_id == "bad" or number % 10 == 9:  # the good one is slow now and then
-                backoff.endure(item, 15.0)
+                backoff.add_slow_seconds(item, 15.0)
         clock.now += 16
     assert report.counters == {"AboveMaxTroubleInQueue": 50 - 7}
-    assert report.troubles.counts == report.counters
+    assert report.host_failures.counts == report.counters
     assert queues.add(FetchItem("b", "b", WebPage(), "bad")) == "AboveExceptionThresholdInQueue"
     assert len(taken(queues)) > 0
 
 
-def test_hosts_without_number_take_memory_with_a_bound(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nutch2py.fetcher.queues._MOST_IDLE", 100)
-    monkeypatch.setattr("nutch2py.fetcher.queues._MOST_COUNTED", 200)
+def test_unlimited_hosts_use_bounded_memory(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nutch2py.fetcher.queues.fetch_queues._MAX_IDLE_QUEUES", 100)
+    monkeypatch.setattr("nutch2py.fetcher.queues.fetch_queues._MAX_COUNTED_QUEUES", 200)
     queues, clock = make(
         conf, fetcher_server_delay=0, fetcher_max_exceptions_per_queue=2, fetcher_max_pages_per_queue=3
     )
@@ -269,15 +269,15 @@ def test_hosts_without_number_take_memory_with_a_bound(conf: Configuration, monk
             if item is not None:
                 queues.finish(item)
                 if item.queue_id != "large":
-                    queues.count_exception(item, server=number % 2 == 0)
+                    queues.count_exception(item, is_server_failure=number % 2 == 0)
         clock.now += 6
         queues.get()
     assert len(queues._queues) <= 110
-    assert len(queues._idle) <= 100
-    assert len(queues._pages) <= 200
+    assert len(queues._idle_queues) <= 100
+    assert len(queues._page_counts) <= 200
     assert [queues.add(FetchItem("l", "l", WebPage(), "large")) for _ in range(2)] == ["", "AboveMaxPagesInQueue"]
 
 
-def test_a_host_that_no_resolver_takes_has_no_queue(conf: Configuration) -> None:
+def test_unresolvable_host_has_no_queue(conf: Configuration) -> None:
     with pytest.raises(ValueError, match="a host of 400 characters"):
-        QueueKeys(conf).queue_id(f"http://{'a.' * 200}/")
+        QueueIdResolver(conf).get_queue_id(f"http://{'a.' * 200}/")

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.fetcher.auth import Logins
-from nutch2py.fetcher.fetcher import Fetcher, FetchItem
-from nutch2py.webpage import CrawlStatus, Mark
-from nutch2py.webpage import ProtocolStatusCode as Code
+from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.protocols.http_auth import CredentialStore
+from nutch2py.records.webpage import CrawlStatus, Mark
+from nutch2py.records.webpage import ProtocolStatusCode as Code
 from tests.fetcher.conftest import BATCH, Crawl, item
 from tests.site.server import Reply, ScriptedSite
 
 PAGE = b"<html><body>hello</body></html>"
 
 
-def test_an_etag_is_sent_back(site: ScriptedSite, fetch_conf: Configuration) -> None:
+def test_etag_is_sent_back(site: ScriptedSite, fetch_conf: Configuration) -> None:
     site.on("/p", Reply(304, headers=[("ETag", '"v1"')], content_type=None))
     known = item(site.url("/p"), status=CrawlStatus.FETCHED, headers={"ETag": '"v1"', "Last-Modified": "x"})
     done: list[FetchItem] = []
@@ -33,7 +33,7 @@ def test_an_etag_is_sent_back(site: ScriptedSite, fetch_conf: Configuration) -> 
 @pytest.mark.parametrize(
     ("status", "marked"), [(CrawlStatus.UNFETCHED, False), (CrawlStatus.RETRY, False), (CrawlStatus.FETCHED, True)]
 )
-def test_an_etag_is_not_sent_for_what_must_be_fetched(
+def test_etag_is_not_sent_for_forced_refetch(
     site: ScriptedSite, fetch_conf: Configuration, status: CrawlStatus, marked: bool
 ) -> None:
     """A forced refetch; and a fetch that is run again, whose 304 would keep the page from being parsed."""
@@ -45,7 +45,7 @@ def test_an_etag_is_not_sent_for_what_must_be_fetched(
     assert "if-none-match" not in site.seen[-1].headers
 
 
-def test_validators_are_not_sent_when_not_wanted(site: ScriptedSite, fetch_conf: Configuration) -> None:
+def test_validators_are_not_sent_when_disabled(site: ScriptedSite, fetch_conf: Configuration) -> None:
     site.on("/p", Reply(body=PAGE))
     fetch_conf.set("http.enable.if.modified.since.header", "false")
     known = item(site.url("/p"), status=2, headers={"ETag": '"v1"'}, modified_time=1_600_000_000_000)
@@ -53,7 +53,7 @@ def test_validators_are_not_sent_when_not_wanted(site: ScriptedSite, fetch_conf:
     assert not {"if-none-match", "if-modified-since"} & site.seen[-1].headers.keys()
 
 
-def test_a_modified_time_ahead_is_not_sent(site: ScriptedSite, fetch_conf: Configuration) -> None:
+def test_future_modified_time_is_not_sent(site: ScriptedSite, fetch_conf: Configuration) -> None:
     site.on("/p", Reply(body=PAGE))
     known = item(site.url("/p"), status=2, modified_time=4_102_444_800_000)
     Fetcher(fetch_conf, log=lambda _: None).run(iter([known]), lambda _: None)
@@ -70,7 +70,7 @@ BASIC = Reply(401, headers=[("WWW-Authenticate", 'Basic realm="r"')])
 DIGEST = Reply(401, headers=[("WWW-Authenticate", 'Digest realm="r", nonce="abc", qop="auth", algorithm=MD5')])
 
 
-def test_a_login_is_sent_when_it_is_asked_for(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
+def test_login_is_sent_on_challenge(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
     file = logins(
         tmp_path,
         f'<credentials username="u" password="p:w"><authscope host="127.0.0.1" port="{site.port}"/></credentials>',
@@ -89,7 +89,7 @@ def test_a_login_is_sent_when_it_is_asked_for(site: ScriptedSite, crawl: Crawl, 
     assert sent["/open"] == sent["/robots.txt"] == [None]
 
 
-def test_a_login_is_for_its_host_and_its_scheme(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
+def test_login_is_limited_to_host_and_scheme(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
     file = logins(
         tmp_path, '<credentials username="u" password="p"><authscope host="a.test" scheme="DIGEST"/></credentials>'
     )
@@ -101,15 +101,15 @@ def test_a_login_is_for_its_host_and_its_scheme(site: ScriptedSite, crawl: Crawl
     assert all("authorization" not in seen.headers for seen in site.seen)
 
 
-def test_which_login_counts(conf: Configuration, tmp_path: Path) -> None:
+def test_login_file_precedence_is_defined(conf: Configuration, tmp_path: Path) -> None:
     file = logins(
         tmp_path,
         '<credentials username="a" password="1"><authscope host="X.test" port="80"/><default/></credentials>'
         '<credentials username="b" password="2"><authscope host="x.test" port="-1" scheme="NTLM"/></credentials>',
     )
     conf.set("http.auth.file", file)
-    found = Logins.from_conf(conf)
-    of = {place: found.of(*place) for place in (("x.test", 80), ("x.test", 81), ("y.test", 80))}
+    found = CredentialStore.from_conf(conf)
+    of = {place: found.find(*place) for place in (("x.test", 80), ("x.test", 81), ("y.test", 80))}
     assert [(c.login, c.scheme) for c in of.values() if c] == [("a:1", ""), ("b:2", "ntlm"), ("a:1", "")]
 
 
@@ -120,20 +120,20 @@ def test_which_login_counts(conf: Configuration, tmp_path: Path) -> None:
         ('<credentials><default scheme="magic"/></credentials>', r"^http\.auth\.file: .* names the scheme 'magic'"),
     ],
 )
-def test_a_malformed_file_of_logins_is_refused(conf: Configuration, tmp_path: Path, text: str, message: str) -> None:
+def test_malformed_login_file_is_rejected(conf: Configuration, tmp_path: Path, text: str, message: str) -> None:
     conf.set("http.auth.file", logins(tmp_path, text))
     with pytest.raises(ConfigurationError, match=message):
-        Logins.from_conf(conf)
+        CredentialStore.from_conf(conf)
 
 
-def test_cookies_that_are_set_are_not_sent_back(site: ScriptedSite, crawl: Crawl) -> None:
+def test_received_cookies_are_not_sent_by_default(site: ScriptedSite, crawl: Crawl) -> None:
     for number in range(3):
         site.on(f"/{number}", Reply(body=PAGE, headers=[("Set-Cookie", "id=1; Path=/")]))
     crawl(*(site.url(f"/{number}") for number in range(3)))
     assert all("cookie" not in seen.headers for seen in site.seen)
 
 
-def test_agents_rotate(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
+def test_agents_are_rotated(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
     names = tmp_path / "agents.txt"
     names.write_text("One/1\nTwo/2\n", encoding="utf-8")
     urls = [site.url(f"/{number}") for number in range(40)]
@@ -141,14 +141,14 @@ def test_agents_rotate(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None
     assert {seen.headers["user-agent"] for seen in site.seen} == {"One/1", "Two/2"}
 
 
-def test_accept_headers_are_properties(site: ScriptedSite, crawl: Crawl) -> None:
+def test_accept_headers_follow_properties(site: ScriptedSite, crawl: Crawl) -> None:
     crawl(site.url("/"), http_accept="a/b", http_accept_language="de", http_accept_charset="")
     headers = site.seen[-1].headers
     assert (headers["accept"], headers["accept-language"]) == ("a/b", "de")
     assert "accept-charset" not in headers
 
 
-def test_international_host_names(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
+def test_international_host_is_requested_in_punycode(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
     names = tmp_path / "names"
     names.write_text("127.0.0.1 xn--bcher-kva.test\n", encoding="utf-8")
     site.on("/p", Reply(body=PAGE))
@@ -159,7 +159,7 @@ def test_international_host_names(site: ScriptedSite, crawl: Crawl, tmp_path: Pa
     assert {seen.host for seen in site.seen} == {"xn--bcher-kva.test"}
 
 
-def test_too_long_a_url_is_not_asked_for(site: ScriptedSite, crawl: Crawl) -> None:
+def test_overlong_url_is_not_requested(site: ScriptedSite, crawl: Crawl) -> None:
     url = site.url("/" + "x" * 200)
     page = crawl(url, site.url("/y"), http_url_limit="100")
     assert page.status == CrawlStatus.RETRY
@@ -168,7 +168,7 @@ def test_too_long_a_url_is_not_asked_for(site: ScriptedSite, crawl: Crawl) -> No
     assert len([seen for seen in site.seen if len(seen.path) > 100]) == 0
 
 
-def test_a_host_whose_robots_txt_is_silent_is_not_visited(site: ScriptedSite, crawl: Crawl) -> None:
+def test_host_with_silent_robots_txt_is_skipped(site: ScriptedSite, crawl: Crawl) -> None:
     """RFC 9309, 2.3.1.4: what cannot be read forbids; the row says so, and is tried again as any failure."""
     site.on("/robots.txt", Reply(hang=20))
     site.on("/p", Reply(body=PAGE))

@@ -17,10 +17,10 @@ from scrapy.http import Response, TextResponse
 from scrapy.settings import BaseSettings
 
 from nutch2py.errors import ConfigurationError
-from nutch2py.fetcher.carrier import Carrier
-from nutch2py.fetcher.http_settings import agent_string
-from nutch2py.reporting import Reporter, reporting_to
-from nutch2py.webpage import CrawlStatus
+from nutch2py.fetcher.downloader.transport_settings import TransportSettings
+from nutch2py.fetcher.protocols.http_settings import build_user_agent
+from nutch2py.records.webpage import CrawlStatus
+from nutch2py.support.reporting import Reporter, use_reporter
 from tests.fetcher.conftest import Crawl
 from tests.site.server import Reply, ScriptedSite
 
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.parametrize("way", ["true"], indirect=True)
 def warned(crawl: Crawl, *urls: str, **properties: str) -> str:
     """Fetch, and return what was warned of."""
     told: list[str] = []
-    with reporting_to(Reporter(warning=told.append)):
+    with use_reporter(Reporter(on_warning=told.append)):
         crawl(*urls, **properties)
     return "\n".join(told)
 
@@ -49,10 +49,10 @@ class AgentByHost:
             request.headers["User-Agent"] = "for-a"
 
 
-def test_a_user_agent_by_host(site: ScriptedSite, crawl: Crawl) -> None:
+def test_middleware_sets_user_agent_by_host(site: ScriptedSite, crawl: Crawl) -> None:
     crawl(site.url("/p", "a.test"), site.url("/p", "b.test"), fetcher_scrapy_middlewares=f"{HERE}.AgentByHost")
     sent = {seen.host.partition(":")[0]: seen.headers["user-agent"] for seen in site.seen if seen.path == "/p"}
-    assert sent == {"a.test": "for-a", "b.test": agent_string(crawl.conf)}
+    assert sent == {"a.test": "for-a", "b.test": build_user_agent(crawl.conf)}
 
 
 # proxies
@@ -71,7 +71,7 @@ class Rotation:
 
 @pytest.mark.parametrize("middleware", ["false", "true"])
 @pytest.mark.parametrize("handler", ["pycurl", "aiohttp"])
-def test_proxies_in_turn(
+def test_proxies_are_rotated(
     site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, handler: str, middleware: str
 ) -> None:
     if (handler, middleware) == ("aiohttp", "false"):
@@ -99,7 +99,7 @@ def test_proxies_in_turn(
     assert "the address gate sees addresses in URLs only" in told
 
 
-def test_the_environments_proxy_counts_when_asked_for(
+def test_environment_proxy_is_used_when_configured(
     site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{site.port}")
@@ -115,7 +115,7 @@ def test_the_environments_proxy_counts_when_asked_for(
     assert "the environment names a proxy" in told
 
 
-def test_a_proxy_is_not_asked_for_an_excluded_address(
+def test_proxy_is_not_asked_for_excluded_address(
     site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Rotation, "proxies", (f"http://127.0.0.1:{site.port}",))
@@ -127,7 +127,7 @@ def test_a_proxy_is_not_asked_for_an_excluded_address(
 # the cache
 
 
-def test_a_crawl_is_repeated_offline(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
+def test_http_cache_replays_crawl_offline(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
     import gzip
 
     site.on("/p", Reply(body=gzip.compress(PAGE), headers=[("Content-Encoding", "gzip"), ("X-A", "1"), ("X-A", "2")]))
@@ -180,7 +180,7 @@ class Login:
         return request.replace(dont_filter=True)
 
 
-def test_a_login_with_cookies(site: ScriptedSite, crawl: Crawl, caplog: pytest.LogCaptureFixture) -> None:
+def test_cookie_login_works(site: ScriptedSite, crawl: Crawl, caplog: pytest.LogCaptureFixture) -> None:
     site.on("/p", Reply(body=b"<form id=login></form>"), Reply(body=PAGE))
     site.on("/login", Reply(302, headers=[("Set-Cookie", "session=7; Path=/"), ("Location", "/")]))
     page = crawl(
@@ -197,7 +197,7 @@ def test_a_login_with_cookies(site: ScriptedSite, crawl: Crawl, caplog: pytest.L
     assert all(later.began - earlier.ended >= 0.25 for earlier, later in itertools.pairwise(asked))
 
 
-def test_robots_txt_holds_for_what_add_ons_ask_for(site: ScriptedSite, crawl: Crawl) -> None:
+def test_robots_txt_applies_to_addon_requests(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/robots.txt", Reply(body=b"User-agent: *\nDisallow: /login\n", content_type="text/plain"))
     site.on("/p", Reply(body=b"<form id=login></form>"))
     page = crawl(site.url("/p"), fetcher_scrapy_middlewares=f"{HERE}.Login=560")
@@ -218,7 +218,7 @@ class Follows:
         return request.replace(url=response.urljoin(target.decode()))
 
 
-def test_a_redirect_that_an_add_on_follows_is_a_redirect_of_the_row(site: ScriptedSite, crawl: Crawl) -> None:
+def test_redirect_followed_by_addon_is_stored_as_redirect(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/p", Reply(302, headers=[("Location", "/there")]))
     site.on("/there", Reply(body=PAGE))
     page = crawl(site.url("/p"), fetcher_scrapy_middlewares=f"{HERE}.Follows")
@@ -228,7 +228,7 @@ def test_a_redirect_that_an_add_on_follows_is_a_redirect_of_the_row(site: Script
 # tries
 
 
-def test_scrapys_retries_wait_for_the_queue(site: ScriptedSite, crawl: Crawl) -> None:
+def test_retry_middleware_waits_for_queue(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/p", Reply(500), Reply(reset=True), Reply(body=PAGE))
     page = crawl(site.url("/p"), fetcher_scrapy_settings="RETRY_ENABLED=true", fetcher_server_delay="0.3")
     assert (page.status, page.content) == (CrawlStatus.FETCHED, PAGE)
@@ -237,7 +237,7 @@ def test_scrapys_retries_wait_for_the_queue(site: ScriptedSite, crawl: Crawl) ->
     assert all(later.began - earlier.ended >= 0.25 for earlier, later in itertools.pairwise(tries))
 
 
-def test_without_them_the_schedule_tries_again(site: ScriptedSite, crawl: Crawl) -> None:
+def test_without_retry_middleware_schedule_retries(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/p", Reply(500), Reply(body=PAGE))
     assert crawl(site.url("/p")).status == CrawlStatus.RETRY
     assert site.gets("/p") == 1
@@ -275,7 +275,7 @@ class AddOn:
         settings.set("REDIRECT_ENABLED", True, "addon")
 
 
-def test_an_add_on_and_an_extension(site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_addon_and_extension_are_loaded(site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Counter, "opened", 0)
     site.on("/p", Reply(302, headers=[("Location", "/there")]))
     page = crawl(
@@ -288,7 +288,7 @@ def test_an_add_on_and_an_extension(site: ScriptedSite, crawl: Crawl, monkeypatc
     assert site.seen[-1].headers["user-agent"] == "for-a"
 
 
-def test_an_extension_that_ends_the_fetch(site: ScriptedSite, crawl: Crawl) -> None:
+def test_extension_ending_fetch_is_respected(site: ScriptedSite, crawl: Crawl) -> None:
     with pytest.raises(ConfigurationError, match="enough"):
         crawl(site.url("/p"), fetcher_scrapy_extensions=f"{HERE}.Ends")
 
@@ -314,7 +314,7 @@ DOWNLOADER_MIDDLEWARES = {{
     sys.modules.pop("some_project_settings", None)
 
 
-def test_the_settings_of_a_project(site: ScriptedSite, crawl: Crawl, module: str) -> None:
+def test_project_settings_are_loaded(site: ScriptedSite, crawl: Crawl, module: str) -> None:
     site.on("/robots.txt", Reply(body=b"User-agent: *\nDisallow: /no\n", content_type="text/plain"))
     site.on("/moved", Reply(302, headers=[("Location", "/p")]))
     urls = [site.url(path, "a.test") for path in ("/p", "/no", "/moved")]
@@ -340,10 +340,10 @@ def test_the_settings_of_a_project(site: ScriptedSite, crawl: Crawl, module: str
         ("fetcher.download.handler", "nowhere.Handler"),
     ],
 )
-def test_what_is_not_there_is_refused(crawl: Crawl, name: str, value: str) -> None:
+def test_missing_component_is_rejected(crawl: Crawl, name: str, value: str) -> None:
     crawl.conf.set(name, value)
     with pytest.raises(ConfigurationError, match=name.replace(".", r"\.")):
-        Carrier.from_conf(crawl.conf)
+        TransportSettings.from_conf(crawl.conf)
 
 
 # handlers
@@ -363,7 +363,7 @@ class OwnConnections:
         pass
 
 
-def test_a_handler_of_its_own_connections_is_told_of_and_names_are_judged(crawl: Crawl) -> None:
+def test_handler_with_own_connections_is_reported_and_names_checked(crawl: Crawl) -> None:
     OwnConnections.asked.clear()
     told = warned(
         crawl,
@@ -379,14 +379,14 @@ def test_a_handler_of_its_own_connections_is_told_of_and_names_are_judged(crawl:
 
 
 @pytest.mark.parametrize("handler", ["aiohttp", "httpx"])
-def test_a_body_past_the_limit_is_cut(site: ScriptedSite, crawl: Crawl, handler: str) -> None:
+def test_body_beyond_limit_is_truncated(site: ScriptedSite, crawl: Crawl, handler: str) -> None:
     site.on("/p", Reply(body=b"x" * 3_000_000))
     page = crawl(site.url("/p"), fetcher_download_handler=handler, http_content_limit="1000")
     assert (page.status, page.content) == (CrawlStatus.FETCHED, b"x" * 1000)
 
 
 @pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
-def test_a_foreign_package(site: ScriptedSite, crawl: Crawl) -> None:
+def test_third_party_addon_works(site: ScriptedSite, crawl: Crawl) -> None:
     """scrapy-zyte-smartproxy, from PyPI: its proxy is asked with its key, and our delay holds, which it takes away."""
     for path in ("/p", "/q"):
         site.on(f"http://far.example{path}", Reply(body=PAGE))

@@ -9,8 +9,8 @@ from itertools import repeat
 
 import pytest
 
-from nutch2py.fetcher.body import Body
 from nutch2py.fetcher.fetch_options import FetchOptions
+from nutch2py.fetcher.protocols.body_decoder import BodyDecoder
 from tests.fetcher.conftest import Crawl
 from tests.site.server import Reply, ScriptedSite
 
@@ -27,9 +27,7 @@ def until_asked(site: ScriptedSite, path: str, pieces: int) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize(("most", "waits"), [("200", False), ("0", True), ("1", True)])
-def test_a_request_that_takes_long_gives_its_thread_back(
-    site: ScriptedSite, crawl: Crawl, most: str, waits: bool
-) -> None:
+def test_long_request_releases_its_thread(site: ScriptedSite, crawl: Crawl, most: str, waits: bool) -> None:
     last = f"/{PAGES - 1}"
     for page in range(PAGES):
         site.on(f"/{page}", Reply(body=b"<p>words"))
@@ -48,11 +46,11 @@ def test_a_request_that_takes_long_gives_its_thread_back(
     assert {page.status for page in crawl.pages.values()} == {2}
 
 
-def test_a_body_in_tiny_pieces_takes_as_much_memory_as_its_bytes() -> None:
+def test_body_in_tiny_chunks_uses_memory_of_its_bytes() -> None:
     pieces = [bytes((n & 255, n >> 8 & 255)) for n in range(1 << 16)]
     tracemalloc.start()
     try:
-        body = Body("", 1 << 20)
+        body = BodyDecoder("", 1 << 20)
         for piece in pieces:
             body.feed(bytes(bytearray(piece)))  # one of its own each, as libcurl gives
         size, _ = tracemalloc.get_traced_memory()
@@ -62,12 +60,10 @@ def test_a_body_in_tiny_pieces_takes_as_much_memory_as_its_bytes() -> None:
     assert size < 2 * len(body.content())
 
 
-def test_the_time_limit_ends_requests_that_would_go_on(
-    site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_time_limit_ends_running_requests(site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page that drips is left due, and what came before is kept."""
-    monkeypatch.setattr("nutch2py.fetcher.monitor._LIVE", 0.05)
-    monkeypatch.setattr("nutch2py.fetcher.monitor._GRACE", 0.2)
+    monkeypatch.setattr("nutch2py.fetcher.engine.fetch_monitor._STATUS_INTERVAL", 0.05)
+    monkeypatch.setattr("nutch2py.fetcher.engine.fetch_monitor._GRACE_SECONDS", 0.2)
     site.on("/slow", Reply(length=False, pieces=repeat(b"x"), pause=0.05))
     site.on("/robots-drip", Reply(body=b"<p>words"))
     site.on("c.test/robots.txt", Reply(length=False, pieces=repeat(b"x"), pause=0.05))

@@ -11,11 +11,11 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.fetcher.fetcher import Fetcher, FetchItem
-from nutch2py.fetcher.warc import WarcFiles, check_folder
-from nutch2py.jobs.fetch import fetch
+from nutch2py.fetcher.output.warc import WarcFileWriter, check_warc_dir
+from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem
+from nutch2py.jobs.fetch.fetch_job import fetch
 from tests.fetcher.conftest import BATCH, Crawl, item
 from tests.site.server import Reply, ScriptedSite
 
@@ -39,7 +39,7 @@ def of(found: list[Any], kind: str, url: str) -> Any:
     return record
 
 
-def test_what_was_asked_and_answered(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
+def test_request_and_response_are_recorded(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
     site.on(
         "/p", Reply(body=gzip.compress(PAGE), headers=[("Content-Encoding", "gzip"), ("X-Two", "a"), ("X-Two", "b")])
     )
@@ -66,19 +66,19 @@ def test_what_was_asked_and_answered(site: ScriptedSite, crawl: Crawl, tmp_path:
     assert (gone[3].get_statuscode(), gone[4]) == ("410", b"gone")
 
 
-def test_each_fetch_of_a_process_has_files_of_its_own(
+def test_each_fetch_of_process_has_own_files(
     site: ScriptedSite, crawl: Crawl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also within a second, by objects that lie in the same place in memory one after the other."""
-    monkeypatch.setattr("nutch2py.fetcher.warc.id", lambda _: 7, raising=False)
-    monkeypatch.setattr("nutch2py.fetcher.warc.time.strftime", lambda *_: "20260101000000")
+    monkeypatch.setattr("nutch2py.fetcher.output.warc.id", lambda _: 7, raising=False)
+    monkeypatch.setattr("nutch2py.fetcher.output.warc.time.strftime", lambda *_: "20260101000000")
     site.on("/p", Reply(body=PAGE))
     for _ in range(3):
         crawl(site.url("/p"), fetcher_warc_dir=str(tmp_path))
     assert len([*tmp_path.glob("*.warc.gz")]) == 3
 
 
-def test_revisits(site: ScriptedSite, fetch_conf: Configuration, tmp_path: Path) -> None:
+def test_unchanged_page_is_revisit_record(site: ScriptedSite, fetch_conf: Configuration, tmp_path: Path) -> None:
     site.on("/same", Reply(body=PAGE))
     site.on("/copy", Reply(body=PAGE))
     site.on("/known", Reply(304, content_type=None))
@@ -96,20 +96,20 @@ def test_revisits(site: ScriptedSite, fetch_conf: Configuration, tmp_path: Path)
     assert unchanged[3].get_statuscode() == "304"
 
 
-def test_what_was_cut_says_so(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
+def test_truncated_response_is_marked(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
     site.on("/long", Reply(body=b"x" * 5000))
     crawl(site.url("/long"), http_content_limit="100", fetcher_warc_dir=str(tmp_path))
     _, _, warc, _, payload = of(records(tmp_path), "response", site.url("/long"))
     assert (warc["WARC-Truncated"], payload) == ("length", b"x" * 100)
 
 
-def test_odd_answers_are_written_too(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
+def test_odd_responses_are_recorded(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
     site.on("/odd", Reply(raw=b"HTTP/1.1 200 OK\r\nnonsense\r\nX: a\x01\r\nY: \xe9\r\n\r\n" + PAGE))
     crawl(site.url("/odd"), fetcher_warc_dir=str(tmp_path))
     assert of(records(tmp_path), "response", site.url("/odd"))[4] == PAGE
 
 
-def test_files_end_at_their_size_and_pass_the_checker(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
+def test_files_rotate_at_size_and_are_valid(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
     for number in range(6):
         site.on(f"/{number}", Reply(body=bytes(range(256)) * 100 + b"%d" % number))
     urls = [site.url(f"/{number}") for number in range(6)]
@@ -118,11 +118,11 @@ def test_files_end_at_their_size_and_pass_the_checker(site: ScriptedSite, crawl:
     assert len(files) == 6
     assert all(path.name.endswith(".warc.gz") for path in files)
     checker = Checker(type("Arguments", (), {"inputs": [str(path) for path in files], "verbose": False}))
-    checker.process_all()
+    checker.parse_rows()
     assert checker.exit_value == 0
 
 
-def test_other_protocols_are_resources(fetch_conf: Configuration, tmp_path: Path) -> None:
+def test_other_protocols_are_resource_records(fetch_conf: Configuration, tmp_path: Path) -> None:
     (tmp_path / "f.txt").write_bytes(b"hello")
     fetch_conf.set("plugin.includes", "protocol-file")
     fetch_conf.set("fetcher.warc.dir", str(tmp_path / "warc"))
@@ -132,14 +132,14 @@ def test_other_protocols_are_resources(fetch_conf: Configuration, tmp_path: Path
     assert of(records(tmp_path / "warc"), "resource", url)[4] == b"hello"
 
 
-def test_a_folder_that_cannot_be_written_ends_the_fetch(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
+def test_unwritable_folder_ends_fetch(site: ScriptedSite, crawl: Crawl, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     site.on("/p", Reply(body=PAGE))
     with pytest.raises(ConfigurationError, match="WARC files cannot be written"):
         crawl(site.url("/p"), fetcher_warc_dir=str(tmp_path / "file"))
 
 
-def test_a_folder_that_cannot_be_written_is_found_before_the_first_page(
+def test_unwritable_folder_is_detected_before_first_page(
     conf: Configuration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_bytes(b"")
@@ -155,12 +155,12 @@ def test_a_folder_that_cannot_be_written_is_found_before_the_first_page(
         conf.set("fetcher.warc.dir", str(tmp_path / folder))
         with pytest.raises(ConfigurationError, match=f"WARC files cannot be written into .*{reason}"):
             fetch(conf, "batch")  # which is not looked for before
-    check_folder(str(tmp_path / "can" / "be" / "made"))
+    check_warc_dir(str(tmp_path / "can" / "be" / "made"))
     assert not (tmp_path / "can").exists()
 
 
 def test_nothing_fetched_leaves_no_file(fetch_conf: Configuration, tmp_path: Path) -> None:
-    WarcFiles(fetch_conf, str(tmp_path / "warc")).close()
+    WarcFileWriter(fetch_conf, str(tmp_path / "warc")).close()
     assert not (tmp_path / "warc").exists()
 
 
@@ -181,7 +181,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_the_bytes_of_odd_headers_are_kept(site: ScriptedSite, crawl: Crawl, tmp_path: Path, name: str) -> None:
+def test_odd_header_bytes_are_preserved(site: ScriptedSite, crawl: Crawl, tmp_path: Path, name: str) -> None:
     status_line, line = ODD[name]
     head = status_line + b"\r\nContent-Type: text/html\r\n" + line + b"\r\n"
     site.on("/odd", Reply(raw=head + b"\r\n" + PAGE))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 
 Run = Callable[[bytes], object]
 

@@ -88,7 +88,7 @@ def _seed_lists() -> bytes:
 
 
 def _avro() -> tuple[bytes, ...]:
-    from nutch2py.cells import ParseStatus, ProtocolStatus, encode_parse_status, encode_protocol_status
+    from nutch2py.records.cells import ParseStatus, ProtocolStatus, encode_parse_status, encode_protocol_status
 
     return (encode_parse_status(ParseStatus(1, 0, ("a", "b"))), encode_protocol_status(ProtocolStatus(1, ("c",), 9)))
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from nutch2py.errors import ConfigurationError
-from tests.fuzz import asked
+from tests.fuzz import dns_answers
 from tests.fuzz.inputs import Run, conf, pieces, text
 from tests.fuzz.seeds import SEEDS
 from tests.parser.formats import samples as s
@@ -33,26 +33,32 @@ class Target(NamedTuple):
 
 
 def _url() -> Run:
-    from nutch2py.plugins import named
-    from nutch2py.url import idn, javaurl, keys, parts
-    from nutch2py.url.partition import URLPartitioner
-    from nutch2py.url.url_filters import URLFilters
-    from nutch2py.url.url_normalizers import URLNormalizers
+    from nutch2py.plugins.loading import create_named_plugin
+    from nutch2py.url import idn, java_url, keys, url_parts
+    from nutch2py.url.filters.url_filters import URLFilters
+    from nutch2py.url.normalizers.url_normalizers import URLNormalizers
+    from nutch2py.url.url_partitioner import URLPartitioner
 
     made = conf()
     names = ("ajax", "basic", "host", "pass", "protocol", "querystring", "regex", "slash")
-    normalizers = [named(made, "urlnormalizer", f"urlnormalizer-{name}") for name in names]
+    normalizers = [create_named_plugin(made, "urlnormalizer", f"urlnormalizer-{name}") for name in names]
     every, filters, partitioner = URLNormalizers(made, "outlink"), URLFilters(made), URLPartitioner(made)
 
     def run(data: bytes) -> None:
         first, second = (text(piece) for piece in pieces(data, 2))
-        for function in (idn.to_ascii, idn.to_unicode, parts.segments_of, keys.reverse_url, keys.unreverse_url):
+        for function in (
+            idn.url_to_ascii,
+            idn.url_to_unicode,
+            url_parts.segments_of,
+            keys.reverse_url,
+            keys.unreverse_url,
+        ):
             with contextlib.suppress(ValueError):
                 function(first)
         with contextlib.suppress(ValueError):
-            base = javaurl.parse_url(first)
+            base = java_url.parse_url(first)
             partitioner.key(first)
-            javaurl.parse_url(javaurl.resolve(base, second))
+            java_url.parse_url(java_url.resolve_url(base, second))
         for normalizer in normalizers:
             with contextlib.suppress(ValueError):
                 found = normalizer.normalize(first, "default")
@@ -70,40 +76,40 @@ def _url() -> Run:
 
 
 def _robots() -> Run:
-    from nutch2py.fetcher.robots_rules import RobotsLimits, parse_robots
-    from nutch2py.parser.robots_tag import robots_directives
+    from nutch2py.fetcher.robots.robots_rules import RobotsLimits, parse_robots
+    from nutch2py.parser.robots_tag import read_robots_directives
 
     def run(data: bytes) -> None:
         file, path = pieces(data, 2)
         rules = parse_robots(file, ("fuzz bot", "fuzz"), "http://h.test/robots.txt", RobotsLimits())
         url = "http://h.test/" + text(path)
-        rules.work(url)
-        rules.allowed(url)
-        robots_directives({"X-Robots-Tag": text(path)}, ["fuzz"])
+        rules.match_cost(url)
+        rules.is_allowed(url)
+        read_robots_directives({"X-Robots-Tag": text(path)}, ["fuzz"])
 
     return run
 
 
 def _sitemap() -> Run:
-    from nutch2py.parser.sitemap import parse_sitemap
-    from nutch2py.parser.sitemap_parsing import row_of
+    from nutch2py.parser.sitemap.sitemap_parser import parse_sitemap
+    from nutch2py.parser.sitemap.sitemap_row_parser import entry_to_row
 
     def run(data: bytes) -> None:
-        for entry in parse_sitemap(data, max_bytes=1 << 20, max_urls=1000, max_length=2000).entries:
-            row_of(entry).mutation()
+        for entry in parse_sitemap(data, max_bytes=1 << 20, max_urls=1000, max_url_length=2000).entries:
+            entry_to_row(entry).mutation()
 
     return run
 
 
 def _answer() -> Run:
-    from nutch2py.fetcher.answer import header_fields
-    from nutch2py.fetcher.ftp import ftp_listing
-    from nutch2py.fetcher.headers import canonical_headers
-    from nutch2py.fetcher.http_settings import HttpSettings
-    from nutch2py.fetcher.lenient import make_answer
-    from nutch2py.fetcher.queues import FetchItem
-    from nutch2py.fetcher.warc import WarcFiles
-    from nutch2py.webpage import WebPage
+    from nutch2py.fetcher.output.warc import WarcFileWriter
+    from nutch2py.fetcher.protocols.fetch_response import parse_header_lines
+    from nutch2py.fetcher.protocols.ftp_listing import render_ftp_listing
+    from nutch2py.fetcher.protocols.header_names import canonical_headers
+    from nutch2py.fetcher.protocols.http_settings import HttpSettings
+    from nutch2py.fetcher.protocols.lenient_http import build_response
+    from nutch2py.fetcher.queues.fetch_queues import FetchItem
+    from nutch2py.records.webpage import WebPage
 
     http = HttpSettings.from_conf(conf())
     folder = tempfile.mkdtemp(prefix="fuzz-warc-")
@@ -111,12 +117,12 @@ def _answer() -> Run:
 
     def run(data: bytes) -> None:
         nonlocal written
-        answer = make_answer(http, URL, data, 65536, "127.0.0.1", 1)
-        canonical_headers(header_fields(answer.lines))
-        ftp_listing("/d/", data, True)
+        answer = build_response(http, URL, data, 65536, "127.0.0.1", 1)
+        canonical_headers(parse_header_lines(answer.header_lines))
+        render_ftp_listing("/d/", data, True)
         if answer.failure is None and len(data) < 2000:
             status_line = data.partition(b"\n")[0]
-            files = WarcFiles(conf(), folder)
+            files = WarcFileWriter(conf(), folder)
             files.write(FetchItem("k", URL, WebPage()), dataclasses.replace(answer, status_line=status_line))
             files.close()
             written += 1
@@ -130,10 +136,10 @@ def _answer() -> Run:
 
 
 def _html() -> Run:
-    from nutch2py.parser.html_limits import HtmlLimits
-    from nutch2py.parser.nesting import nesting_depth
-    from nutch2py.parser.parsing import Parsing
-    from nutch2py.webpage import ParseStatusCode, WebPage
+    from nutch2py.parser.html.html_limits import HtmlLimits
+    from nutch2py.parser.html.nesting_depth import measure_nesting_depth
+    from nutch2py.parser.row_parser import RowParser
+    from nutch2py.records.webpage import ParseStatusCode, WebPage
 
     made = conf(
         plugin_includes="parse-(html|js|metatags)|headings|creativecommons|microformats-reltag|language-identifier|index-structured|"
@@ -142,7 +148,7 @@ def _html() -> Run:
         parser_html_max_attributes="50",
         parser_html_max_copies="1000",
     )
-    parsing = Parsing(made)
+    parsing = RowParser(made)
 
     def run(data: bytes) -> None:
         header, body = pieces(data, 2)
@@ -151,22 +157,22 @@ def _html() -> Run:
         page.headers = {"Content-Type": header.decode("latin-1"), "X-Robots-Tag": header.decode("latin-1")}
         parse = parsing.parse(URL, page)
         assert parse.major == ParseStatusCode.SUCCESS, parse.args
-        parsing.links.kept(URL, parse.outlinks)
+        parsing.outlink_filter.filter_outlinks(URL, parse.outlinks)
         page.mutation()
         html = text(body)
-        nesting_depth(html, 1000)
+        measure_nesting_depth(html, 1000)
         HtmlLimits(50, 1000, 50).apply(html)
 
     return run
 
 
 def _main_text() -> Run:
-    from nutch2py.parser.main_text import main_text, markdown
+    from nutch2py.parser.html.main_text import extract_main_text, extract_markdown
 
     def run(data: bytes) -> None:
         html = text(data)
-        main_text(html).encode("utf-8", "replace")
-        markdown(html, URL).encode("utf-8", "replace")
+        extract_main_text(html).encode("utf-8", "replace")
+        extract_markdown(html, URL).encode("utf-8", "replace")
 
     return run
 
@@ -174,28 +180,33 @@ def _main_text() -> Run:
 def _structured() -> Run:
     import orjson
 
-    from nutch2py.parser.dom import cut_scripts, parse_tree
-    from nutch2py.parser.filters.structured import valid
-    from nutch2py.parser.structured import LIMITS, structured_data
+    from nutch2py.parser.filters.structured_filter import to_valid_json
+    from nutch2py.parser.html.dom import parse_tree, remove_scripts
+    from nutch2py.parser.html.structured_data import STRUCTURED_DATA_LIMITS, extract_structured_data
 
     def run(data: bytes) -> None:
         html = text(data)
         tree = parse_tree(html)
-        cut_scripts(tree)
-        found = structured_data(tree, html, URL)
-        written = orjson.dumps(valid({kind: values for kind, values in found.items() if kind != "jsonld"}))
-        assert len(written) < 20 * LIMITS.kept
-        orjson.dumps(valid(found))
+        remove_scripts(tree)
+        found = extract_structured_data(tree, html, URL)
+        written = orjson.dumps(to_valid_json({kind: values for kind, values in found.items() if kind != "jsonld"}))
+        assert len(written) < 20 * STRUCTURED_DATA_LIMITS.kept_chars
+        orjson.dumps(to_valid_json(found))
 
     return run
 
 
 def _charset() -> Run:
-    from nutch2py.parser.charset import EncodingDetector, guess_text, header_charset, look_of
-    from nutch2py.parser.charset_names import decode, resolve_label
-    from nutch2py.parser.mime import content_type
-    from nutch2py.parser.prescan import sniff_label
-    from nutch2py.parser.xml_entities import settled
+    from nutch2py.parser.charset.encoding_detector import (
+        EncodingDetector,
+        decode_unlabeled,
+        guess_encoding,
+        header_charset,
+    )
+    from nutch2py.parser.charset.encoding_names import decode, resolve_label
+    from nutch2py.parser.charset.prescan import sniff_label
+    from nutch2py.parser.mime.mime_types import detect_content_type
+    from nutch2py.parser.xml_sanitizer import sanitize_xml
 
     made = conf()
     detector = EncodingDetector(made)
@@ -206,11 +217,11 @@ def _charset() -> Run:
         header_charset(told)
         resolve_label(told)
         sniff_label(body, resolve_label)
-        look_of(body, f"http://{told}/")
-        guess_text(body)
+        guess_encoding(body, f"http://{told}/")
+        decode_unlabeled(body)
         decode(body, detector.choose(body, "text/html", told, URL).name)
-        content_type(told, f"http://h.test/{told}", body, made)
-        settled(body, told).decode("utf-8")
+        detect_content_type(told, f"http://h.test/{told}", body, made)
+        sanitize_xml(body, told).decode("utf-8")
 
     return run
 
@@ -224,7 +235,7 @@ def _file(kind: str, build: Callable[[bytes], bytes] = bytes) -> Callable[[], Ru
     def make() -> Run:
         import importlib
 
-        from nutch2py.webpage import WebPage
+        from nutch2py.records.webpage import WebPage
 
         module, _, name = kind.partition(":")
         parser: Any = getattr(importlib.import_module(f"nutch2py.parser.{module}"), name)(
@@ -309,11 +320,11 @@ _MAKERS: dict[str, Callable[[], Run]] = {
     "excel": _file(_OLE, lambda data: s.compound({"Workbook": data})),
     "powerpoint": _file(_OLE, lambda data: s.compound({"PowerPoint Document": data})),
     "outlook": _file(_OLE, _outlook),
-    "cells": asked.cells,
-    "seeds": asked.seeds,
-    "configuration": asked.xml_conf,
-    "search": asked.search,
-    "server": asked.server,
+    "cells": dns_answers.cells,
+    "seeds": dns_answers.seeds,
+    "configuration": dns_answers.xml_conf,
+    "search": dns_answers.search,
+    "server": dns_answers.server,
 }
 _ANSWERS: dict[str, tuple[type[Exception], ...]] = {"sitemap": (ValueError,), "configuration": (ConfigurationError,)}
 TARGETS = {name: Target(make, SEEDS[name], _ANSWERS.get(name, ())) for name, make in _MAKERS.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fuzz.found import FOUND
+from tests.fuzz.regressions import FOUND
 from tests.fuzz.running import mutations, smaller, tried, tried_apart
 from tests.fuzz.targets import TARGETS, Target
 
@@ -14,14 +14,14 @@ SLOW = {"pdf": 60, "server": 60, "search": 40, "html": 100, "answer": 60}
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_target(name: str) -> None:
+def test_fuzz_target_survives_inputs(name: str) -> None:
     target = TARGETS[name]
     run = target.make()
     for data in (*FOUND.get(name, ()), *mutations(target, SLOW.get(name, INPUTS))):
         assert tried(run, target, data) == "", data
 
 
-def test_what_was_found_is_of_a_target() -> None:
+def test_findings_belong_to_a_target() -> None:
     assert set(FOUND) <= set(TARGETS)
 
 
@@ -34,7 +34,7 @@ def _fail(data: bytes) -> None:
         os._exit(7)
 
 
-def test_a_finding_is_told_and_made_smaller() -> None:
+def test_finding_is_reported_and_minimized() -> None:
     target = Target(lambda: _fail, (b"x",), (ValueError,))
     wrong = tried(_fail, target, b"xxabxx")
     assert wrong.startswith("KeyError at tests/fuzz/test_fuzz.py:")

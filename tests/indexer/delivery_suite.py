@@ -9,14 +9,14 @@ import threading
 
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError
 from nutch2py.indexer.index_writers import IndexWriters
-from nutch2py.jobs.clean import clean
-from nutch2py.jobs.index import index
-from nutch2py.search.search import search
-from nutch2py.table import Query, open_store
-from nutch2py.webpage import CrawlStatus, ParseStatusCode, WebPage
+from nutch2py.jobs.index.clean_job import clean
+from nutch2py.jobs.index.index_job import index
+from nutch2py.records.webpage import CrawlStatus, ParseStatusCode, WebPage
+from nutch2py.search.search_service import search
+from nutch2py.table import TableQuery, open_store
 from tests.indexer.pages import doc, page
 from tests.jobs.crawl import SETTINGS, rounds, site
 
@@ -61,7 +61,7 @@ def write(conf, *documents, deleted=()):
         for document_id in deleted:
             writers.delete(document_id)
         writers.commit()
-        return writers.refused
+        return writers.rejected
 
 
 def whole(numbers, score=2.0):
@@ -75,7 +75,7 @@ def set_scores(conf, scores, share=0.02):
     made = {page_doc(number).id: page_doc(number, pagerank=str(score)) for number, score in scores.items()}
     with IndexWriters(conf) as writers:
         named = {page_doc(number).id: score for number, score in scores.items()}
-        counts = writers.set_scores(named, share, lambda ids: [made[each] for each in ids])
+        counts = writers.update_scores(named, share, lambda ids: [made[each] for each in ids])
         writers.commit()
     return {name: count for name, count in counts.items() if count}
 
@@ -134,7 +134,7 @@ class DeliverySuite:
         """Write a mapping that copies the title to the date publishedDate; return the properties that name it."""
         raise NotImplementedError
 
-    def test_the_documents_of_a_crawl_arrive_and_those_of_pages_that_go_are_deleted(self, server, tmp_path, capsys):
+    def test_documents_arrive_and_gone_pages_are_deleted(self, server, tmp_path, capsys):
         conf = self.settings(server.url, **crawl_settings(tmp_path))
         with site() as root:
             (tmp_path / "seeds").write_text("".join(f"{root}/{number}\n" for number in range(12)))
@@ -142,7 +142,9 @@ class DeliverySuite:
         index(conf, "-all")
         parsed = {
             key
-            for key, row in open_store(conf, WebPage).scan(Query.of([WebPage.status, WebPage.parse_status]))
+            for key, row in open_store(conf, WebPage).scan(
+                TableQuery.for_fields([WebPage.status, WebPage.parse_status])
+            )
             if row.parse_status is not None
             and (row.parse_status.major, row.status) == (ParseStatusCode.SUCCESS, CrawlStatus.FETCHED)
             and row.parse_status.minor != ParseStatusCode.REDIRECT
@@ -160,7 +162,7 @@ class DeliverySuite:
         clean(conf)
         assert sorted(server.ids()) == sorted(parsed - {gone})
 
-    def test_several_tasks_write_at_once(self, server, tmp_path):
+    def test_several_tasks_write_concurrently(self, server, tmp_path):
         tasks = {"mapreduce.runner": "local", "mapreduce.job.maps": "4", self.batch_size: "7"}
         conf = self.settings(server.url, **crawl_settings(tmp_path), **tasks)
         keys = [f"org.example.h{number % 9}:http/{number}" for number in range(400)]
@@ -169,7 +171,7 @@ class DeliverySuite:
         assert sorted(server.ids()) == sorted(keys)
 
     @pytest.mark.parametrize("way", ["stop", "crash"])
-    def test_a_server_stopped_in_mid_index_and_started_again_loses_nothing_and_doubles_nothing(self, server, way):
+    def test_server_restart_during_index_loses_and_doubles_nothing(self, server, way):
         stopped = threading.Event()
         failures = []
 
@@ -217,7 +219,7 @@ class DeliverySuite:
             "é\u0301\u2028x",
         ],
     )
-    def test_ids_of_any_characters_are_replaced_found_and_deleted(self, server, path):
+    def test_ids_with_any_characters_are_replaced_found_and_deleted(self, server, path):
         key, other = f"org.example:http/{path}", f"org.example:http/{path}2"
         conf = self.settings(server.url)
         for title in ("first", "second"):
@@ -227,7 +229,7 @@ class DeliverySuite:
         write(conf, deleted=[key, "org.example:http/never"])
         assert server.ids() == [other]
 
-    def test_scores_reach_the_documents_that_are_there_and_no_others(self, server):
+    def test_scores_update_only_existing_documents(self, server):
         conf = self.settings(server.url)
         write(conf, *(page_doc(number, pagerank="1.0") for number in range(4)), page_doc(4))
         scores = {0: 1.01, 1: 4.0, 2: 0.25, 4: 2.0, 5: 3.0}
@@ -239,18 +241,18 @@ class DeliverySuite:
         assert shown == {"0": 1.0, "1": 4.0, "2": 0.25, "3": 1.0, "4": 2.0}
         assert set_scores(conf, scores) == {"same": 4, "absent": 1}
 
-    def test_a_score_of_a_document_that_goes_meanwhile_makes_none(self, server):
+    def test_score_of_document_deleted_meanwhile_creates_none(self, server):
         conf = self.settings(server.url)
         write(conf, page_doc(0, pagerank="1.0"), page_doc(1, pagerank="1.0"))
         with IndexWriters(conf) as writers:
-            assert writers.set_scores({page_doc(0).id: 2.0, page_doc(1).id: 2.0}, 0.0, whole({0, 1}))["same"] == 0
+            assert writers.update_scores({page_doc(0).id: 2.0, page_doc(1).id: 2.0}, 0.0, whole({0, 1}))["same"] == 0
             if self.scores_come == "alone":
                 write(conf, deleted=[page_doc(0).id])
             writers.commit()
         assert len(server.ids()) == (1 if self.scores_come == "alone" else 2)
         assert float(search(conf, "words").hits[-1].fields["pagerank"]) == 2.0
 
-    def test_a_document_that_is_refused_is_named_and_counted_and_the_others_go_in(self, server, capsys):
+    def test_rejected_document_is_named_and_others_are_written(self, server, capsys):
         documents = [page_doc(number, **({"tstamp": "soon"} if number in (3, 180) else {})) for number in range(300)]
         assert write(self.settings(server.url), *documents) == 2
         assert len(server.ids()) == 298
@@ -260,7 +262,7 @@ class DeliverySuite:
         assert self.complaint in said
         assert f"{self.name} refused 2 of 300 documents" in said
 
-    def test_a_refused_document_is_in_the_counts_of_the_job(self, server, tmp_path, capsys):
+    def test_rejected_document_is_counted(self, server, tmp_path, capsys):
         given = self.settings(server.url, **crawl_settings(tmp_path), **self.copy_title_to_date(tmp_path))
         conf = Configuration(given.raw(), [tmp_path, *given.folders])
         table_of(conf, "org.example:http/0", title="2026-01-01T00:00:00Z")
@@ -269,6 +271,6 @@ class DeliverySuite:
         assert "1 documents added, 0 deleted, 0 skipped, 1 refused by the index" in capsys.readouterr().out
         assert server.ids() == ["org.example:http/0"]
 
-    def test_a_server_that_refuses_every_document_ends_the_job(self, server):
+    def test_server_rejecting_every_document_ends_job(self, server):
         with pytest.raises(IndexingError, match=rf"refuses every document: .*{re.escape(self.complaint)}"):
             write(self.settings(server.url), *(page_doc(number, tstamp="soon") for number in range(80)))

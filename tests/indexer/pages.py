@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from nutch2py.cells import ParseStatus
-from nutch2py.document import NutchDocument
-from nutch2py.webpage import WebPage
+from nutch2py.records.cells import ParseStatus
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.webpage import WebPage
 
 
 def page(**values: Any) -> WebPage:

@@ -4,20 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutch2py import cells, document
-from nutch2py.document import NutchDocument, clean_text, java_float
-from nutch2py.indexer import dates
-from nutch2py.indexer.dates import parse_date, solr_date
+from nutch2py.indexer import document_dates
+from nutch2py.indexer.document_dates import format_solr_date, parse_date
+from nutch2py.records import cells, document
+from nutch2py.records.document import NutchDocument, clean_text, format_java_float
 
 
-@pytest.mark.parametrize("module", [document, dates])
-def test_examples_of_the_docstrings_hold(module):
+@pytest.mark.parametrize("module", [document, document_dates])
+def test_docstring_examples_hold(module):
     results = doctest.testmod(module)
     assert results.attempted > 0
     assert results.failed == 0
 
 
-def test_values_keep_the_order_in_which_they_were_added():
+def test_values_keep_insertion_order():
     doc = NutchDocument()
     doc.add("type", "text/html")
     doc.add("id", "x")
@@ -29,20 +29,20 @@ def test_values_keep_the_order_in_which_they_were_added():
     assert "type" not in doc
 
 
-def test_json_and_back_is_the_same_document():
+def test_json_round_trips_document():
     doc = NutchDocument({"id": ["x"], "anchor": ["a", "b"], "boost": ["0.5"]}, 0.5)
     assert doc.to_json() == {"id": "x", "anchor": ["a", "b"], "boost": "0.5"}
     assert NutchDocument.from_json(doc.to_json()) == doc
 
 
-def test_a_copy_is_changed_apart():
+def test_copy_changes_independently():
     doc = NutchDocument({"id": ["x"]})
     doc.copy().add("id", "y")
     assert doc.values("id") == ["x"]
 
 
 @given(st.text(st.characters(codec=None)))
-def test_cleaned_text_can_be_written_as_utf8_and_is_stable(text):
+def test_cleaned_text_is_valid_utf8_and_stable(text):
     cleaned = clean_text(text)
     assert "\x00" not in cleaned
     cleaned.encode("utf-8")
@@ -54,7 +54,7 @@ def is_forbidden(code):
     return control or 0xD800 <= code < 0xE000 or 0xFDD0 <= code < 0xFDF0 or code & 0xFFFE == 0xFFFE
 
 
-def test_every_character_is_kept_or_left_out_by_the_rule_alone_and_in_a_text():
+def test_character_cleaning_is_context_free():
     for plane in range(0, 0x110000, 0x1000):
         codes = range(plane, plane + 0x1000)
         kept = [chr(code) for code in codes if not is_forbidden(code)]
@@ -79,13 +79,13 @@ def test_every_character_is_kept_or_left_out_by_the_rule_alone_and_in_a_text():
         (2.0**0.5, "1.4142135"),
     ],
 )
-def test_floats_read_as_java_writes_them(value, expected):
-    assert java_float(value) == expected
+def test_floats_are_formatted_like_java(value, expected):
+    assert format_java_float(value) == expected
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
-def test_a_float_survives_its_text(value):
-    assert cells.float32(float(java_float(value))) == value
+def test_formatted_float_round_trips(value):
+    assert cells.float32(float(format_java_float(value))) == value
 
 
 @pytest.mark.parametrize(
@@ -103,12 +103,12 @@ def test_a_float_survives_its_text(value):
         "Nov 06 1994 03:49:37 EST",
     ],
 )
-def test_dates_are_read_in_the_forms_servers_send(text):
+def test_server_date_forms_are_parsed(text):
     assert parse_date(text) == 784111777000
 
 
 @pytest.mark.parametrize("text", ["", "this is not a valid date", "0", "Sun, 99 Nov 1994 08:49:37 GMT", "Z", "+9999"])
-def test_what_is_no_date_is_none(text):
+def test_invalid_date_returns_none(text):
     assert parse_date(text) is None
 
 
@@ -125,7 +125,7 @@ def test_http_date_cases(cases):
 
 
 @given(st.text(max_size=40))
-def test_no_text_breaks_the_reading_of_dates(text):
+def test_arbitrary_text_as_date_does_not_fail(text):
     parse_date(text)
 
 
@@ -138,5 +138,5 @@ def test_no_text_breaks_the_reading_of_dates(text):
         (-(2**63), "0001-01-01T00:00:00.000Z"),
     ],
 )
-def test_times_are_written_as_solr_wants_them(time, expected):
-    assert solr_date(time) == expected
+def test_times_are_formatted_for_solr(time, expected):
+    assert format_solr_date(time) == expected

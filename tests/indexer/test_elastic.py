@@ -5,16 +5,16 @@ from functools import partial
 
 import pytest
 
-from nutch2py.conf import Configuration, data_folder
+from nutch2py.conf.configuration import Configuration, data_dir
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.index_writers import IndexWriters
-from nutch2py.indexer.writers.elastic_writer import index_id
-from nutch2py.jobs.clean import clean
-from nutch2py.jobs.dedup import dedup
-from nutch2py.jobs.index import index
-from nutch2py.search.search import search
+from nutch2py.indexer.writers.elastic_writer import elastic_document_id
+from nutch2py.jobs.dedup_job import dedup
+from nutch2py.jobs.index.clean_job import clean
+from nutch2py.jobs.index.index_job import index
+from nutch2py.records.webpage import CrawlStatus, WebPage
+from nutch2py.search.search_service import search
 from nutch2py.table import open_store
-from nutch2py.webpage import CrawlStatus, WebPage
 from tests.backends.opensearch_server import guarded
 from tests.indexer.delivery_suite import (
     DeliverySuite,
@@ -58,7 +58,7 @@ class TestOpenSearch(DeliverySuite):
         return {}
 
 
-def test_duplicates_that_dedup_finds_are_taken_out_by_clean(opensearch, tmp_path):
+def test_dedup_duplicates_are_deleted_by_clean(opensearch, tmp_path):
     conf = settings(opensearch.url, **crawl_settings(tmp_path))
     keys = [f"org.example:http/{number}" for number in range(5)]
     table_of(conf, *keys[:3], signature=b"same", score=1.0)
@@ -71,25 +71,25 @@ def test_duplicates_that_dedup_finds_are_taken_out_by_clean(opensearch, tmp_path
     assert {*keys[3:]} < {*opensearch.ids()}
 
 
-def test_ids_of_more_than_512_bytes_are_cut_without_becoming_one(opensearch):
+def test_ids_over_512_bytes_are_shortened_uniquely(opensearch):
     conf = settings(opensearch.url)
     keys = [f"org.example:http/{'奥' * 300}{end}" for end in "ab"]
     write(conf, *(doc(key, title="T") for key in keys), *(doc(key, title="T") for key in keys))
     assert sorted(opensearch.ids()) == keys
     assert {len(hit["_id"].encode()) <= 512 for hit in opensearch.search()} == {True}
-    assert opensearch.document(index_id(keys[1]))["id"] == keys[1]
+    assert opensearch.document(elastic_document_id(keys[1]))["id"] == keys[1]
     write(conf, deleted=keys[:1])
     assert opensearch.ids() == keys[1:]
 
 
-def test_a_batch_that_a_server_has_not_the_memory_for_is_sent_in_parts(opensearch):
+def test_batch_too_large_for_server_is_split(opensearch):
     text = "long text " * 1_000_000  # it takes a tenth of its memory of 512 MB at once (indexing pressure, HTTP 429)
     documents = [page_doc(number, cache=text) for number in range(6)]
     assert write(settings(opensearch.url, elastic_max_bulk_size="900000000"), *documents) == 0
     assert len(opensearch.call("GET", "nutch/_search?_source=id")["hits"]["hits"]) == 6
 
 
-def test_an_index_is_made_with_types_for_what_nutch_sends(opensearch):
+def test_index_is_created_with_field_types(opensearch):
     conf = settings(opensearch.url)
     writers = IndexWriters(conf)
     writers.prepare()
@@ -123,7 +123,7 @@ def test_an_index_is_made_with_types_for_what_nutch_sends(opensearch):
     assert opensearch.ids("boost:*") == ["org.example:http/2"]
 
 
-def test_an_index_is_made_of_a_file_of_ones_own(opensearch, tmp_path):
+def test_index_is_created_from_own_mapping_file(opensearch, tmp_path):
     given = settings(opensearch.url, elastic_index_file="mine.json", elastic_index="mine")
     conf = Configuration(given.raw(), [tmp_path])
     with pytest.raises(ConfigurationError, match=r"mine\.json, which is not in the configuration folder"):
@@ -139,11 +139,11 @@ def test_an_index_is_made_of_a_file_of_ones_own(opensearch, tmp_path):
 
 
 def _definition():
-    return json.loads((data_folder("schema") / "elastic" / "index.json").read_text(encoding="utf-8"))
+    return json.loads((data_dir("schema") / "elastic" / "index.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("words", [True, False])
-def test_scores_are_a_partial_update_where_the_source_has_all_fields(opensearch, tmp_path, words):
+def test_scores_are_partial_updates_with_full_source(opensearch, tmp_path, words):
     """With our words in ``_source``, and without any."""
     definition, given = _definition(), {}
     if words:
@@ -158,7 +158,7 @@ def test_scores_are_a_partial_update_where_the_source_has_all_fields(opensearch,
     write(conf, *(page_doc(number, pagerank="1.0") for number in range(3)))
     with IndexWriters(conf) as writers:
         ids = {page_doc(number).id: 4.0 for number in (0, 1)} | {"org.example:http/never": 4.0}
-        assert writers.set_scores(ids, 0.02, lambda ids: []) == {"alone": 2, "absent": 1}
+        assert writers.update_scores(ids, 0.02, lambda ids: []) == {"alone": 2, "absent": 1}
         write(conf, deleted=[page_doc(1).id])
         writers.commit()
     if words:
@@ -172,11 +172,11 @@ def test_scores_are_a_partial_update_where_the_source_has_all_fields(opensearch,
         assert opensearch.ids("pagerank:4", index="minefalse") == [page_doc(0).id]
 
 
-def test_there_is_no_index_that_could_have_scores(opensearch):
+def test_missing_index_rejects_scores(opensearch):
     assert set_scores(settings(opensearch.url, elastic_index="never"), {1: 2.0}) == {"absent": 1}
 
 
-def test_an_index_that_does_not_fit_is_told_field_by_field_before_anything_is_sent(opensearch):
+def test_incompatible_index_is_reported_by_field_before_sending(opensearch):
     opensearch.call(
         "PUT",
         "old",
@@ -210,7 +210,7 @@ def test_an_index_that_does_not_fit_is_told_field_by_field_before_anything_is_se
     assert opensearch.ids(index="old") == []
 
 
-def test_an_index_that_is_there_keeps_its_fields_and_takes_new_ones_unless_it_is_strict(opensearch):
+def test_existing_index_is_extended_unless_strict(opensearch):
     opensearch.call("PUT", "old", {"mappings": {"properties": {"title": {"type": "keyword"}}}})
     write(settings(opensearch.url, elastic_index="old"), page_doc(1))
     assert (opensearch.fields("old")["title"]["type"], opensearch.ids(index="old")) == (
@@ -222,13 +222,13 @@ def test_an_index_that_is_there_keeps_its_fields_and_takes_new_ones_unless_it_is
         write(settings(opensearch.url, elastic_index="strict"), page_doc(1))
 
 
-def test_an_alias_is_written_to(opensearch):
+def test_alias_is_written_to(opensearch):
     opensearch.call("PUT", "nutch-1", {"aliases": {"nutch": {}}})
     write(settings(opensearch.url), page_doc(1))
     assert opensearch.ids(index="nutch-1") == ["org.example:http/1"]
 
 
-def test_a_block_on_the_index_ends_the_job_and_is_told(opensearch):
+def test_index_block_ends_job_with_reason(opensearch):
     conf = settings(opensearch.url)
     write(conf, page_doc(1))
     opensearch.call("PUT", "nutch/_settings", {"index.blocks.write": True})
@@ -236,12 +236,12 @@ def test_a_block_on_the_index_ends_the_job_and_is_told(opensearch):
         write(conf, page_doc(2))
 
 
-def test_a_name_that_no_index_can_have_is_told(opensearch):
+def test_invalid_index_name_is_reported(opensearch):
     with pytest.raises(IndexingError, match=r"refuses to make it, the index .*/Nutch: invalid_index_name_exception"):
         IndexWriters(settings(opensearch.url, elastic_index="Nutch")).prepare()
 
 
-def test_deletes_make_no_index(opensearch, tmp_path):
+def test_deletes_create_no_index(opensearch, tmp_path):
     conf = settings(opensearch.url, **crawl_settings(tmp_path))
     store = open_store(conf, WebPage)
     store.create()
@@ -251,12 +251,12 @@ def test_deletes_make_no_index(opensearch, tmp_path):
     assert opensearch.call("GET", "_alias") == {}
 
 
-def test_the_other_servers_of_a_cluster_are_asked_when_one_is_away(opensearch):
+def test_other_cluster_hosts_are_used_when_one_is_unavailable(opensearch):
     write(settings(f"127.0.0.1:9, {opensearch.url}"), page_doc(1))
     assert opensearch.ids() == ["org.example:http/1"]
 
 
-def test_a_login_over_tls_is_used_and_shown_nowhere(opensearch, tmp_path, capsys):
+def test_login_over_tls_is_used_and_hidden(opensearch, tmp_path, capsys):
     with guarded(opensearch.url, tmp_path, "nutch", "gehéim") as (url, certificate):
         with pytest.raises(IndexingError, match=r"certificate verify failed.*in elastic\.tls\.ca"):
             IndexWriters(settings(url)).prepare()
@@ -278,7 +278,7 @@ def test_a_login_over_tls_is_used_and_shown_nowhere(opensearch, tmp_path, capsys
     assert "use authentication (true)" in said.out
 
 
-def test_index_writers_xml_of_nutch_1_is_understood(opensearch, tmp_path):
+def test_index_writers_xml_of_nutch_1_is_read(opensearch, tmp_path):
     host, port = opensearch.url.removeprefix("http://").split(":")
     (tmp_path / "index-writers.xml").write_text(f"""<writers xmlns="http://lucene.apache.org/nutch">
       <writer id="indexer_elastic_1" class="org.apache.nutch.indexwriter.elastic.ElasticIndexWriter">
@@ -295,7 +295,7 @@ def test_index_writers_xml_of_nutch_1_is_understood(opensearch, tmp_path):
       </writer></writers>""")
     conf = Configuration(settings("", plugin_includes="indexer-elastic").raw(), [tmp_path])
     writers = IndexWriters(conf)
-    assert writers.names == ["indexer_elastic_1"]
+    assert writers.writer_ids == ["indexer_elastic_1"]
     writers.prepare()
     assert "documents sent at once (2)" in writers.describe()
     write(conf, *(page_doc(number) for number in range(5)))

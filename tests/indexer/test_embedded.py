@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.backends.index_folder import index_path
-from nutch2py.document import NutchDocument
+from nutch2py.backends.embedded_index.index_directory import index_path
 from nutch2py.errors import ConfigurationError, IndexingError
-from nutch2py.indexer.search_fields import Weights
+from nutch2py.indexer.search_fields import DocumentWeights
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
-from nutch2py.search.search import search
-from nutch2py.search.searcher import EmbeddedSearcher
+from nutch2py.records.document import NutchDocument
+from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
+from nutch2py.search.search_service import search
 from tests.indexer.pages import doc
 
 
@@ -32,7 +32,7 @@ def ids(conf, query, **options):
     return [hit.id for hit in search(conf, query, **options).hits]
 
 
-def test_a_document_is_found_by_words_of_each_of_its_fields(conf):
+def test_document_is_found_by_each_field(conf):
     put(
         conf,
         doc("a", title="Title", content="content", anchor="linked", url="http://host.org/path", host="host.org"),
@@ -42,7 +42,7 @@ def test_a_document_is_found_by_words_of_each_of_its_fields(conf):
         assert ids(conf, word) == ["a"], word
 
 
-def test_a_document_with_the_same_id_replaces_the_former(conf):
+def test_document_with_same_id_is_replaced(conf):
     put(conf, doc("a", content="old words"), doc("b", content="words"))
     put(conf, doc("a", content="new words"))
     assert ids(conf, "old") == []
@@ -52,13 +52,13 @@ def test_a_document_with_the_same_id_replaces_the_former(conf):
     assert EmbeddedSearcher(conf).count() == 2
 
 
-def test_a_deleted_document_is_gone_and_an_unknown_one_no_error(conf):
+def test_deleted_document_is_removed_and_unknown_ignored(conf):
     put(conf, doc("a", content="word"), doc("b", content="word"))
     put(conf, delete=["a", "never there"])
     assert ids(conf, "word") == ["b"]
 
 
-def test_the_last_of_add_and_delete_counts(conf):
+def test_last_of_add_and_delete_applies(conf):
     put(conf, doc("a", content="word"), doc("z", content="word"), delete=["a"])
     assert ids(conf, "word") == ["z"]
     writer = EmbeddedIndexWriter(conf)
@@ -69,7 +69,7 @@ def test_the_last_of_add_and_delete_counts(conf):
     assert ids(conf, "again") == ["z"]
 
 
-def test_nothing_is_seen_before_the_commit(conf):
+def test_nothing_is_visible_before_commit(conf):
     put(conf, doc("a", content="word"))
     writer = EmbeddedIndexWriter(conf)
     writer.open(conf, {})
@@ -79,18 +79,18 @@ def test_nothing_is_seen_before_the_commit(conf):
     assert sorted(ids(conf, "word")) == ["a", "b"]
 
 
-def test_a_searcher_sees_newer_commits_after_reload(conf):
+def test_searcher_sees_new_commits_after_reload(conf):
     put(conf, doc("a", content="word"))
     searcher = EmbeddedSearcher(conf)
     put(conf, doc("b", content="word"))
     assert searcher.count() == 1
     searcher.reload()
     assert searcher.count() == 2
-    assert searcher.get("b") == {"id": "b", "content": "word"}
-    assert searcher.get("c") is None
+    assert searcher.get_document("b") == {"id": "b", "content": "word"}
+    assert searcher.get_document("c") is None
 
 
-def test_full_batches_are_committed_on_the_way(conf):
+def test_full_batches_are_committed(conf):
     conf.set("index.embedded.batch", 3)
     writer = EmbeddedIndexWriter(conf)
     writer.open(conf, {})
@@ -101,7 +101,7 @@ def test_full_batches_are_committed_on_the_way(conf):
     assert EmbeddedSearcher(conf).count() == 8
 
 
-def test_every_field_comes_back_as_it_was_sent(conf):
+def test_every_field_round_trips(conf):
     sent = doc("a", title=["one", "two"], url="http://x/", meta_author="Jane Doe", boost="0.25", contentLength="12")
     put(conf, sent)
     assert search(conf, "one").hits[0].fields == sent.to_json()
@@ -131,7 +131,7 @@ def test_every_field_comes_back_as_it_was_sent(conf):
         ("url:http://example.org/a", ["a"]),
     ],
 )
-def test_terms_of_a_field(conf, query, found):
+def test_terms_of_field_are_listed(conf, query, found):
     put(
         conf,
         doc(
@@ -167,7 +167,7 @@ def test_terms_of_a_field(conf, query, found):
         ("part-two", []),
     ],
 )
-def test_operators(conf, query, found):
+def test_query_operators_work(conf, query, found):
     put(
         conf,
         doc("a", content="The quick brown fox"),
@@ -177,7 +177,7 @@ def test_operators(conf, query, found):
     assert sorted(ids(conf, query)) == found
 
 
-def test_words_can_be_joined_by_or(conf):
+def test_words_joined_by_or_match_either(conf):
     put(conf, doc("a", content="fox"), doc("b", content="bear"))
     assert ids(conf, "fox bear") == []
     conf.set("index.search.operator", "or")
@@ -188,7 +188,7 @@ def test_words_can_be_joined_by_or(conf):
     ("name", "value"),
     [("index.search.operator", "xor"), ("index.search.fields", "title^^2"), ("index.search.fields", "nofield^2")],
 )
-def test_wrong_search_properties_are_named(conf, name, value):
+def test_invalid_search_properties_are_named(conf, name, value):
     put(conf, doc("a", content="fox"))
     conf.set(name, value)
     with pytest.raises(ConfigurationError, match=name):
@@ -209,7 +209,7 @@ def test_wrong_search_properties_are_named(conf, name, value):
         ("ｎｕｔｃｈ", ["film"]),
     ],
 )
-def test_chinese_is_found_by_words_not_by_characters(conf, query, found):
+def test_chinese_is_matched_by_words(conf, query, found):
     put(
         conf,
         doc("games", content="北京奥运会今天在国家体育场开幕。"),
@@ -220,12 +220,12 @@ def test_chinese_is_found_by_words_not_by_characters(conf, query, found):
     assert sorted(ids(conf, query)) == found
 
 
-def test_a_phrase_does_not_cross_from_one_anchor_to_the_next(conf):
+def test_phrase_does_not_span_anchors(conf):
     put(conf, doc("a", anchor=["red", "green"]), doc("b", anchor=["red green"]))
     assert ids(conf, '"red green"') == ["b"]
 
 
-def test_boost_multiplies_relevance_and_pagerank_does_too(conf):
+def test_boost_and_pagerank_multiply_relevance(conf):
     conf.set("index.weight.fields", "boost,pagerank")
     conf.set("index.weight.power", 1)
     put(
@@ -246,7 +246,7 @@ def test_boost_multiplies_relevance_and_pagerank_does_too(conf):
     )
 
 
-def test_each_factor_may_have_a_power_of_its_own(conf):
+def test_each_factor_has_own_power(conf):
     conf.set("index.weight.fields", "boost^0, pagerank^0.5")
     put(conf, doc("a", content="word"), doc("b", content="word", boost="9.0", pagerank="4.0"))
     hits = search(conf, "word").hits
@@ -254,10 +254,10 @@ def test_each_factor_may_have_a_power_of_its_own(conf):
     assert hits[0].score / hits[1].score == pytest.approx(2.0)
     conf.set("index.weight.fields", "boost^much")
     with pytest.raises(ConfigurationError, match="write field"):
-        Weights(conf)
+        DocumentWeights(conf)
 
 
-def test_words_side_by_side_count_what_is_configured(conf):
+def test_proximity_uses_configured_weight(conf):
     put(conf, doc("apart", content="green green one tea tea"), doc("together", content="one and then the green tea"))
     conf.set("index.search.together", "0")
     assert ids(conf, "green tea") == ["apart", "together"]
@@ -265,12 +265,12 @@ def test_words_side_by_side_count_what_is_configured(conf):
     assert ids(conf, "green tea") == ["together", "apart"]
 
 
-def test_documents_of_the_same_weight_are_ordered_by_relevance(conf):
+def test_equal_weights_are_ordered_by_relevance(conf):
     put(conf, *(doc(f"{n}", content="word " * n + "filler " * (9 - n), boost="0.03") for n in (2, 5, 9)))
     assert ids(conf, "word") == ["9", "5", "2"]
 
 
-def test_a_word_in_the_title_counts_more_and_words_side_by_side_too(conf):
+def test_title_match_and_proximity_rank_higher(conf):
     put(
         conf,
         doc("body", content="crawler is a program"),
@@ -288,7 +288,7 @@ def test_order_is_exact_over_many_documents(conf):
     assert ids(conf, "word", start=298, rows=5) == ["001", "000"]
 
 
-def test_the_index_lies_beside_the_table(conf, tmp_path):
+def test_index_folder_is_next_to_table(conf, tmp_path):
     assert index_path(conf) == tmp_path / "crawldata" / "index"
     conf.set("storage.crawl.id", "c1")
     assert index_path(conf) == tmp_path / "crawldata" / "c1_index"
@@ -298,12 +298,12 @@ def test_the_index_lies_beside_the_table(conf, tmp_path):
     assert str(index_path(conf)) == "/elsewhere"
 
 
-def test_a_missing_index_says_what_to_run(conf):
+def test_missing_index_error_names_command(conf):
     with pytest.raises(IndexingError, match=r"there is no index in .*: run nutch2py index first"):
         search(conf, "word")
 
 
-def test_an_empty_index_says_what_to_run(conf):
+def test_empty_index_error_names_command(conf):
     EmbeddedIndexWriter(conf).prepare(conf, {}, False)
     with pytest.raises(IndexingError, match="is empty: run nutch2py index first"):
         search(conf, "word")
@@ -325,7 +325,7 @@ def outdate(conf, version):
         ({"analysis": "0"}, "another text analysis"),
     ],
 )
-def test_an_index_of_another_version_is_refused_and_rebuilt_when_asked(conf, version, reason):
+def test_index_of_other_version_is_rejected_and_rebuilt(conf, version, reason):
     put(conf, doc("a", content="word"))
     outdate(conf, version)
     for use in (lambda: search(conf, "word"), lambda: put(conf, doc("b"))):
@@ -336,13 +336,13 @@ def test_an_index_of_another_version_is_refused_and_rebuilt_when_asked(conf, ver
     assert ids(conf, "word") == ["b"]
 
 
-def test_a_current_index_is_kept_when_all_is_indexed_anew(conf):
+def test_current_index_is_kept_on_reindex(conf):
     put(conf, doc("a", content="word"))
     EmbeddedIndexWriter(conf).prepare(conf, {}, True)
     assert ids(conf, "word") == ["a"]
 
 
-def test_another_user_dictionary_asks_for_a_rebuild(conf, tmp_path):
+def test_changed_user_dictionary_requires_rebuild(conf, tmp_path):
     put(conf, doc("a", content="博鳌亚洲论坛"))
     (tmp_path / "words.txt").write_text("博鳌亚洲论坛\n", encoding="utf-8")
     conf.set("index.userdict.file", str(tmp_path / "words.txt"))
@@ -353,14 +353,14 @@ def test_another_user_dictionary_asks_for_a_rebuild(conf, tmp_path):
     assert ids(conf, "博鳌亚洲论坛") == ["a"]
 
 
-def test_a_damaged_index_is_named(conf):
+def test_damaged_index_is_named_in_error(conf):
     put(conf, doc("a", content="word"))
     (index_path(conf) / "meta.json").write_text("{")
     with pytest.raises(IndexingError, match="cannot open the index"):
         search(conf, "word")
 
 
-def test_a_document_without_id_is_refused(conf):
+def test_document_without_id_is_rejected(conf):
     with pytest.raises(IndexingError, match="has no field id"):
         put(conf, NutchDocument({"url": ["http://x/"]}))
 
@@ -399,13 +399,13 @@ def test_odd_documents_are_indexed_and_found(conf):
         *("word" * 20_000, "a " * 20_000),
     ],
 )
-def test_no_query_is_an_error(conf, query):
+def test_any_query_is_accepted(conf, query):
     put(conf, doc("a", content="some word"))
     result = search(conf, query)
     assert result.total == len(result.hits) <= 1
 
 
-def test_the_lock_is_free_again_after_a_failed_commit(conf):
+def test_lock_is_released_after_failed_commit(conf):
     writer = EmbeddedIndexWriter(conf)
     writer.open(conf, {})
     writer.write(doc("a", content="word"))
@@ -421,8 +421,8 @@ def test_the_lock_is_free_again_after_a_failed_commit(conf):
 
 READS = """
 import os, sys
-from nutch2py.conf import Configuration
-from nutch2py.search.searcher import EmbeddedSearcher
+from nutch2py.conf.configuration import Configuration
+from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
 conf = Configuration.load(overrides={"index.embedded.path": sys.argv[1]})
 EmbeddedSearcher(conf).search("words")  # all is loaded
 os.setgroups([])
@@ -437,7 +437,7 @@ print(searcher.search("words")[0])
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root becomes another user")
-def test_who_may_only_read_an_index_searches_it(conf, tmp_path):
+def test_read_only_user_can_search(conf, tmp_path):
     """As a server of another user does; what is committed meanwhile is seen by a reload, and nothing is left behind."""
     with tempfile.TemporaryDirectory() as place:
         Path(place).chmod(0o755)

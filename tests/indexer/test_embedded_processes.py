@@ -6,14 +6,14 @@ import time
 
 import pytest
 
-from nutch2py.backends.index_folder import IndexFolder
-from nutch2py.conf import Configuration
+from nutch2py.backends.embedded_index.index_directory import IndexDirectory
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError, LockedError
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
-from nutch2py.search.search import search
-from nutch2py.search.searcher import EmbeddedSearcher
+from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
+from nutch2py.search.search_service import search
+from tests.counted_kills import strike
 from tests.indexer.pages import doc
-from tests.kills import strike
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -34,7 +34,7 @@ def start(target, *arguments):
     return process
 
 
-def test_several_processes_write_at_once_and_others_search_meanwhile(conf):
+def test_concurrent_writers_and_searchers_work(conf):
     EmbeddedIndexWriter(conf).prepare(conf, {}, False)
     processes = [start(write_range, conf.raw(), first, first + 200, 50) for first in (0, 150, 300)]
     searcher = EmbeddedSearcher(conf)
@@ -63,7 +63,7 @@ def write_for_ever(properties, ready):
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.005, 0.02, 0.05])
-def test_a_killed_writer_leaves_whole_commits_and_no_lock(conf, delay):
+def test_killed_writer_leaves_whole_commits_and_no_lock(conf, delay):
     conf.set("index.lock.timeout", 20)
     ours, theirs = SPAWN.Pipe(duplex=False)
     process = start(write_for_ever, conf.raw(), theirs)
@@ -75,7 +75,7 @@ def test_a_killed_writer_leaves_whole_commits_and_no_lock(conf, delay):
 
     searcher = EmbeddedSearcher(conf)
     assert searcher.count() == 20
-    rounds = {searcher.get(str(number))["content"] for number in range(20)}
+    rounds = {searcher.get_document(str(number))["content"] for number in range(20)}
     assert len(rounds) == 1  # of one commit, the last that was reported or the one after it
     assert int(rounds.pop().removeprefix("word round")) in (committed[-1], committed[-1] + 1)
 
@@ -85,12 +85,12 @@ def test_a_killed_writer_leaves_whole_commits_and_no_lock(conf, delay):
 
 
 def hold_lock(properties, ready):
-    with IndexFolder.of(Configuration(properties)).lock():
+    with IndexDirectory.from_conf(Configuration(properties)).lock():
         ready.send(True)
         signal.pause()
 
 
-def test_a_writer_waits_for_the_lock_only_so_long(conf):
+def test_writer_waits_for_lock_up_to_timeout(conf):
     ours, theirs = SPAWN.Pipe(duplex=False)
     holder = start(hold_lock, conf.raw(), theirs)
     assert ours.recv()
@@ -105,8 +105,8 @@ def test_a_writer_waits_for_the_lock_only_so_long(conf):
     assert search(conf, "word").total == 1
 
 
-def test_a_writer_killed_while_it_makes_the_index_does_no_harm(conf):
-    folder = IndexFolder.of(conf)
+def test_writer_killed_during_creation_leaves_usable_index(conf):
+    folder = IndexDirectory.from_conf(conf)
     with folder.lock():
         pass
     (folder.path / "index.json").write_text('{"half')  # a folder with no meta.json holds no index

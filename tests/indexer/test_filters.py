@@ -1,14 +1,14 @@
 import pytest
 
-from nutch2py.conf import Configuration, data_folder
-from nutch2py.contracts import PageNotIndexable
-from nutch2py.document import NutchDocument
-from nutch2py.indexer.dates import solr_date
+from nutch2py.conf.configuration import Configuration, data_dir
+from nutch2py.indexer.document_dates import format_solr_date
 from nutch2py.indexer.filters.index_anchor import AnchorIndexingFilter
-from nutch2py.indexer.filters.index_basic import BasicIndexingFilter, fetch_time_of, host_of
-from nutch2py.indexer.filters.index_more import MoreIndexingFilter, parts_of
+from nutch2py.indexer.filters.index_basic import BasicIndexingFilter, indexed_host, page_fetch_time
+from nutch2py.indexer.filters.index_more import MoreIndexingFilter, split_mime_type
 from nutch2py.indexer.indexing_filters import IndexingFilters
-from nutch2py.webpage import Mark
+from nutch2py.interfaces import PageNotIndexableError
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.webpage import Mark
 from tests.indexer.pages import page
 
 NOW = 1_700_000_000_000
@@ -16,7 +16,7 @@ OURS = {"index-basic": BasicIndexingFilter, "index-more": MoreIndexingFilter, "i
 
 
 def settings(properties):
-    return Configuration({name: str(value) for name, value in properties.items()}, [data_folder("conf")])
+    return Configuration({name: str(value) for name, value in properties.items()}, [data_dir("conf")])
 
 
 def filtered(plugin, url="http://www.example.com/", conf=None, document=None, **values):
@@ -29,7 +29,7 @@ def filtered(plugin, url="http://www.example.com/", conf=None, document=None, **
 def run_case(case):
     given, args = case["input"], case["args"]
     if args.get("fn") == "getParts":
-        return {"parts": parts_of(given)} == {"parts": case["expect"]}
+        return {"parts": split_mime_type(given)} == {"parts": case["expect"]}
     document = NutchDocument()
     if given.get("doc.title"):
         document.add("title", given["doc.title"])
@@ -63,20 +63,20 @@ def run_case(case):
         elif name == "type":
             assert document.values("type") == expected
         elif name.endswith("_ms"):
-            assert document.get(name.removesuffix("_ms")) == solr_date(expected)
+            assert document.get(name.removesuffix("_ms")) == format_solr_date(expected)
         else:
             assert document.get(name.removesuffix("[0]")) == expected
     return True
 
 
-def test_cases_of_basic_anchor_and_more(cases):
+def test_basic_anchor_and_more_cases(cases):
     ours = [case for case in cases("indexing_filters") if case["args"]["filter"] in OURS]
     passed = sum(run_case(case) for case in ours)
     print(f"indexing_filters (basic, anchor, more): {passed}/{len(ours)}")
     assert passed == len(ours) == 13
 
 
-def test_basic_names_the_fields_as_applications_know_them():
+def test_basic_uses_standard_field_names():
     made = filtered(
         BasicIndexingFilter,
         "http://User@Example.COM:8080/a?b",
@@ -95,30 +95,30 @@ def test_basic_names_the_fields_as_applications_know_them():
     }
 
 
-def test_a_page_is_shown_by_the_url_that_represents_it():
+def test_page_url_is_its_representative_url():
     made = filtered(BasicIndexingFilter, "http://a.com/long", repr_url="http://b.org/")
     assert (made.get("url"), made.get("host")) == ("http://b.org/", "b.org")
 
 
 @pytest.mark.parametrize(("limit", "expected"), [("-1", "x" * 300), ("0", None), ("5", "xxxxx")])
-def test_title_is_cut_to_its_limit(limit, expected):
+def test_title_is_cut_to_limit(limit, expected):
     made = filtered(BasicIndexingFilter, conf={"indexer.max.title.length": limit}, title="x" * 300)
     assert made.get("title") == expected
 
 
-def test_caching_none_and_replacement_characters_are_left_out():
+def test_noarchive_cache_field_and_replacement_characters_are_dropped():
     made = filtered(BasicIndexingFilter, title="a\ufffdb", text="\ufffd", metadata={"caching.forbidden": b"none"})
     assert (made.get("title"), made.get("content"), made.get("cache")) == ("ab", "", None)
 
 
-def test_controls_and_surrogates_of_a_page_do_not_reach_the_index():
+def test_control_characters_and_surrogates_are_removed():
     made = filtered(BasicIndexingFilter, title="a\x00b", text="x\x08\ufdd0y\tz")
     assert (made.get("title"), made.get("content")) == ("ab", "xy\tz")
 
 
-def test_a_page_whose_url_is_none_is_not_indexable():
-    with pytest.raises(PageNotIndexable, match="not a URL"):
-        host_of("no url at all")
+def test_page_with_invalid_url_is_not_indexed():
+    with pytest.raises(PageNotIndexableError, match="not a URL"):
+        indexed_host("no url at all")
 
 
 INTERVAL = 2_592_000
@@ -133,19 +133,19 @@ INTERVAL = 2_592_000
         ({Mark.UPDATEDB: "1"}, NOW + 86_400_000, NOW),  # a failed refetch is tried again in a day
     ],
 )
-def test_tstamp_is_when_the_page_was_fetched(marks, fetch_time, due):
+def test_tstamp_is_fetch_time(marks, fetch_time, due):
     given = page(markers=marks, fetch_time=fetch_time, prev_fetch_time=due, fetch_interval=INTERVAL)
-    assert fetch_time_of(given) == NOW
+    assert page_fetch_time(given) == NOW
 
 
-def test_anchors_in_the_order_of_the_linking_urls_and_no_empty_one():
+def test_anchors_are_ordered_by_linking_url_without_empty():
     inlinks = {"http://c/": "Foo", "http://a/": "foo", "http://b/": ""}
     assert filtered(AnchorIndexingFilter, inlinks=inlinks).values("anchor") == ["foo", "Foo"]
     deduplicated = filtered(AnchorIndexingFilter, conf={"anchorIndexingFilter.deduplicate": "true"}, inlinks=inlinks)
     assert deduplicated.values("anchor") == ["foo"]
 
 
-def test_more_tells_what_the_headers_say():
+def test_more_reads_response_headers():
     made = filtered(
         MoreIndexingFilter,
         headers={"last-modified": "Sun, 06 Nov 1994 08:49:37 GMT", "Content-Length": " 12 "},
@@ -159,13 +159,13 @@ def test_more_tells_what_the_headers_say():
     }
 
 
-def test_a_last_modified_that_is_no_date_is_warned_of_and_left_out(capsys):
+def test_invalid_last_modified_logs_warning_and_is_dropped(capsys):
     made = filtered(MoreIndexingFilter, headers={"Last-Modified": "yesterday"}, fetch_time=NOW)
-    assert (made.get("lastModified"), made.get("date")) == (None, solr_date(NOW))
+    assert (made.get("lastModified"), made.get("date")) == (None, format_solr_date(NOW))
     assert "'yesterday' is not a date" in capsys.readouterr().err
 
 
-def test_types_are_mapped_when_that_is_wanted(tmp_path):
+def test_types_are_mapped_when_configured(tmp_path):
     (tmp_path / "contenttype-mapping.txt").write_text("# ours\nweb page\ttext/html\tapplication/xhtml+xml\n")
     conf = settings({"moreIndexingFilter.mapMimeTypes": "true"})
     conf.folders.insert(0, tmp_path)
@@ -184,23 +184,23 @@ def test_types_are_mapped_when_that_is_wanted(tmp_path):
         ("inline", None),
     ],
 )
-def test_a_page_without_title_is_called_by_its_file_name(header, title):
+def test_page_without_title_uses_file_name(header, title):
     assert filtered(MoreIndexingFilter, headers={"Content-Disposition": header}).get("title") == title
 
 
 @pytest.mark.parametrize(("content_type", "expected"), [("", None), ("text", None), ("A/B;x", "a/b"), ("a/b/c", None)])
-def test_content_types_that_are_none_give_no_type(content_type, expected):
-    assert MoreIndexingFilter(settings({})).type_of(content_type, "http://x/y.html") == expected
+def test_invalid_content_type_gives_no_type(content_type, expected):
+    assert MoreIndexingFilter(settings({})).canonical_type(content_type, "http://x/y.html") == expected
 
 
-def test_a_type_is_canonical_and_guessed_from_the_url_when_there_is_none():
+def test_type_is_canonical_or_guessed_from_url():
     more = MoreIndexingFilter(settings({}))
-    assert more.type_of("application/x-pdf", "") == "application/pdf"
-    assert more.type_of(None, "http://x/y.pdf?q") == "application/pdf"
-    assert more.type_of(None, "http://x/y") == "application/octet-stream"
+    assert more.canonical_type("application/x-pdf", "") == "application/pdf"
+    assert more.canonical_type(None, "http://x/y.pdf?q") == "application/pdf"
+    assert more.canonical_type(None, "http://x/y") == "application/octet-stream"
 
 
-def test_filters_run_in_the_order_asked_for(conf):
+def test_filters_run_in_configured_order(conf):
     conf.set("plugin.includes", "index-(basic|anchor|more)")
     conf.set("indexingfilter.order", "index-more org.apache.nutch.indexer.basic.BasicIndexingFilter")
     filters = IndexingFilters(conf)
@@ -222,7 +222,7 @@ class Unreachable:
         raise AssertionError("ran after the document was dropped")
 
 
-def test_a_dropped_document_is_shown_to_no_further_filter(conf):
+def test_dropped_document_skips_later_filters(conf):
     filters = IndexingFilters(conf)
     filters.filters = [Dropping(), Unreachable()]
     assert filters.filter(NutchDocument(), "http://a/", page()) is None

@@ -2,8 +2,7 @@
 
 import pytest
 
-from nutch2py.conf import Configuration, data_folder
-from nutch2py.document import NutchDocument
+from nutch2py.conf.configuration import Configuration, data_dir
 from nutch2py.errors import ConfigurationError
 from nutch2py.indexer.filters.index_creativecommons import CCIndexingFilter
 from nutch2py.indexer.filters.index_feed import FeedIndexingFilter
@@ -12,16 +11,17 @@ from nutch2py.indexer.filters.index_html import HtmlIndexingFilter
 from nutch2py.indexer.filters.index_links import LinksIndexingFilter
 from nutch2py.indexer.filters.index_metadata import MetadataIndexer, URLMetaIndexingFilter
 from nutch2py.indexer.filters.index_mimetype import MimeTypeIndexingFilter
-from nutch2py.indexer.filters.index_pagerank import MEAN_ROW, PageRankIndexingFilter
+from nutch2py.indexer.filters.index_pagerank import MEAN_RANK_ROW, PageRankIndexingFilter
 from nutch2py.indexer.filters.index_replace import ReplaceIndexer
 from nutch2py.indexer.filters.index_static import StaticFieldIndexer
-from nutch2py.indexer.filters.index_subcollection import Subcollection, SubcollectionIndexingFilter, lines_of
+from nutch2py.indexer.filters.index_subcollection import Subcollection, SubcollectionIndexingFilter, split_lines
 from nutch2py.indexer.filters.index_tld import TLDIndexingFilter
 from nutch2py.indexer.indexing_filters import IndexingFilters
-from nutch2py.parser.parsing import Parsing
+from nutch2py.parser.row_parser import RowParser
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.webpage import DerivedRow
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import BatchEntry
 from tests.indexer.pages import page
 
 URL = "http://www.example.com/"
@@ -29,14 +29,14 @@ URL = "http://www.example.com/"
 
 def settings(properties=(), *folders):
     given = {name: str(value).lower() if isinstance(value, bool) else value for name, value in dict(properties).items()}
-    return Configuration(given, [*folders, data_folder("conf")])
+    return Configuration(given, [*folders, data_dir("conf")])
 
 
 def filtered(plugin, conf=(), url=URL, document=None, folders=(), **values):
     return plugin(settings(conf, *folders)).filter(document or NutchDocument(), url, page(**values))
 
 
-def test_cases_of_links_static_and_mimetype(cases, tmp_path):
+def test_links_static_and_mimetype_cases(cases, tmp_path):
     ours = [c for c in cases("indexing_filters") if c["args"]["filter"] in ("index-links", "index-static")]
     types = [c for c in cases("indexing_filters") if c["args"]["filter"] == "mimetype-filter"]
     for case in ours:
@@ -60,7 +60,7 @@ def test_cases_of_links_static_and_mimetype(cases, tmp_path):
     assert len(ours) + len(types) == 17
 
 
-def test_cases_of_replace(cases):
+def test_replace_cases(cases):
     found = cases("index_replace")
     for case in found:
         conf = {**case["args"]["conf"], "index.replace.regexp": case["args"]["index.replace.regexp"]}
@@ -69,7 +69,7 @@ def test_cases_of_replace(cases):
         url = "http://localhost/testIndexReplace.html"
         row = page(content=case["input"].encode(), content_type="text/html", base_url=url)
         configuration = settings(conf)
-        assert Parsing(configuration).process(reverse_url(url), row).label == "success"
+        assert RowParser(configuration).parse_row(reverse_url(url), row).label == "success"
         document = IndexingFilters(configuration).filter(NutchDocument(), url, row)
         for name, expected in case["expect"].items():
             assert document.values(name) == [expected], case["args"]
@@ -89,7 +89,7 @@ NOT_PUBLIC = {
 }
 
 
-def test_cases_of_tld(cases):
+def test_tld_cases(cases):
     found = cases("tld_indexing")
     passed = 0
     for case in found:
@@ -100,18 +100,20 @@ def test_cases_of_tld(cases):
     assert passed == len(found) - len(NOT_PUBLIC)
 
 
-def test_cases_of_subcollection(cases):
+def test_subcollection_cases(cases):
     found = cases("subcollection")
     for case in found:
         args = case["args"]
-        collection = Subcollection(args.get("name", "x"), lines_of(args["whitelist"]), lines_of(args["blacklist"]))
+        collection = Subcollection(
+            args.get("name", "x"), split_lines(args["whitelist"]), split_lines(args["blacklist"])
+        )
         assert collection.filter(case["input"]) == case["expect"]
     print(f"subcollection: {len(found)}/{len(found)}")
     assert len(found) == 6
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1/", "http://localhost/", "http://[::1]/"])
-def test_no_tld_of_an_address(url):
+def test_tld_of_ip_address_is_missing(url):
     assert filtered(TLDIndexingFilter, url=url).fields == {}
 
 
@@ -123,7 +125,7 @@ COLLECTIONS = """<subcollections>
 </subcollections>"""
 
 
-def test_subcollections_of_the_file_and_of_the_page(tmp_path):
+def test_subcollections_of_file_and_page_are_set(tmp_path):
     (tmp_path / "subcollections.xml").write_text(COLLECTIONS)
     url, fold = "http://example.com/Manual/1", {"subcollection.case.insensitive": "true"}
     plugin = SubcollectionIndexingFilter
@@ -134,13 +136,13 @@ def test_subcollections_of_the_file_and_of_the_page(tmp_path):
     assert filtered(plugin, {}, url).fields == {}
 
 
-def test_a_file_of_subcollections_that_is_no_xml(tmp_path):
+def test_invalid_subcollections_xml_is_rejected(tmp_path):
     (tmp_path / "subcollections.xml").write_text("<subcollections>")
     with pytest.raises(ConfigurationError, match=r"subcollections\.xml"):
         filtered(SubcollectionIndexingFilter, folders=[tmp_path])
 
 
-def test_metadata_by_the_names_of_both_lines_of_nutch():
+def test_metadata_accepts_names_of_both_nutch_lines():
     row = {
         "metadata": {"meta_description": b"D", "meta_keywords": b"a\tb", "seed": b" s ", "tags": b"x;y; ;z"},
         "headers": {"server": "nginx"},
@@ -158,12 +160,12 @@ def test_metadata_by_the_names_of_both_lines_of_nutch():
     }
 
 
-def test_urlmeta_takes_what_the_seed_file_said():
+def test_urlmeta_copies_seed_metadata():
     row = {"metadata": {"region": b"north", "other": b"x"}}
     assert filtered(URLMetaIndexingFilter, {"urlmeta.tags": "region,none"}, **row).fields == {"region": ["north"]}
 
 
-def test_replace_by_host_then_by_url_and_in_order():
+def test_replace_applies_by_host_then_url_in_order():
     document = NutchDocument()
     for name, value in (("host", "www.example.com"), ("url", URL), ("title", "One | Site"), ("cat", "a"), ("cat", "b")):
         document.add(name, value)
@@ -177,13 +179,13 @@ def test_replace_by_host_then_by_url_and_in_order():
     assert (made.values("title"), made.values("cat"), made.values("kind")) == (["Two"], ["a", "b"], ["xa", "b"])
 
 
-def test_replace_warns_of_lines_that_are_wrong(capsys):
+def test_replace_warns_of_invalid_lines(capsys):
     rules = "title=/(/x/\ntitle=/a/b/z\ntitle=/abcd\nhostmatch=(\ntitle=/a/b/\n"
     ReplaceIndexer(settings({"index.replace.regexp": rules}))
     assert capsys.readouterr().err.count("is left out") == 4
 
 
-def test_html_is_decoded_by_its_charset_and_left_out_when_caching_is_forbidden():
+def test_html_is_decoded_and_dropped_when_noarchive():
     content = "<p>中文".encode("gb18030")
     row = {"content": content, "content_type": "text/html"}
     made = filtered(HtmlIndexingFilter, **row, metadata={"CharEncodingForConversion": b"gb18030"})
@@ -196,7 +198,7 @@ def test_html_is_decoded_by_its_charset_and_left_out_when_caching_is_forbidden()
     assert odd.fields == {"rawcontent": ["x"]}
 
 
-def test_feed_fields():
+def test_feed_fields_are_set():
     row = {"metadata": {"author": b"A\tB", "tag": b"t", "feed": b"http://f/", "published": b"1700000000000",
                         "updated": b"Tue, 14 Nov 2023 22:13:21 GMT"}}  # fmt: skip
     assert filtered(FeedIndexingFilter, **row).fields == {
@@ -213,10 +215,10 @@ def test_feed_fields():
 def parsed(html, includes, conf=()):
     properties = {"plugin.includes": f"parse-html|{includes}", "http.agent.name": "t", **dict(conf)}
     row = page(content=html.encode(), content_type="text/html", base_url=URL)
-    return row, Parsing(settings(properties)).process(reverse_url(URL), row)
+    return row, RowParser(settings(properties)).parse_row(reverse_url(URL), row)
 
 
-def test_headings_from_the_page_to_the_document():
+def test_headings_are_copied_to_document():
     html = "<h1> One\n <b>two</b></h1><h2>a</h2><h2></h2><h2>b</h2>"
     row, _ = parsed(html, "headings", {"headings.multivalued": "true"})
     made = HeadingsIndexingFilter(settings()).filter(NutchDocument(), URL, row)
@@ -245,26 +247,26 @@ TWO_LICENCES = """<a href="//creativecommons.org/licenses/by/1.0/">x</a>
         ('<a href="http://creativecommons.org/licenses/">x</a><a href="http://x.org/licenses/by/">y</a>', []),
     ],
 )  # fmt: skip
-def test_licences_from_the_page_to_the_document(html, expected):
+def test_licences_are_copied_to_document(html, expected):
     row, outcome = parsed(html, "creativecommons")
     assert outcome.label == "success"
     assert CCIndexingFilter(settings()).filter(NutchDocument(), URL, row).values("cc") == expected
 
 
-def test_a_page_without_licence_can_be_refused():
+def test_page_without_licence_is_dropped_when_configured():
     _, outcome = parsed("<p>none", "creativecommons", {"creativecommons.exclude.unlicensed": "true"})
     assert outcome.label == "failed"
 
 
-def test_pagerank_is_scaled_by_the_mean_of_the_last_run(conf):
+def test_pagerank_is_scaled_by_mean_of_last_run(conf):
     plugin = PageRankIndexingFilter(conf)
     assert plugin.filter(NutchDocument(), URL, page(page_rank=0.5)).fields == {"pagerank": ["0.5"]}
     assert plugin.filter(NutchDocument(), URL, page()).fields == {}
-    store = open_store(conf, BatchEntry)
+    store = open_store(conf, DerivedRow)
     store.create()
-    entry = BatchEntry()
+    entry = DerivedRow()
     entry.data = b"0.25"
     with store.batch() as batch:
-        batch.put(MEAN_ROW, entry)
+        batch.put(MEAN_RANK_ROW, entry)
     plugin = PageRankIndexingFilter(conf)
     assert plugin.filter(NutchDocument(), URL, page(page_rank=0.5)).fields == {"pagerank": ["2.0"]}

@@ -1,10 +1,10 @@
 """The recorded crawl, indexed and searched."""
 
-from nutch2py.indexer.building import DocumentBuilder, IndexAction
+from nutch2py.indexer.document_builder import DocumentBuilder, IndexAction
 from nutch2py.indexer.index_writers import IndexWriters
-from nutch2py.search.search import search
-from nutch2py.search.searcher import EmbeddedSearcher
-from nutch2py.webpage import WebPage
+from nutch2py.records.webpage import WebPage
+from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
+from nutch2py.search.search_service import search
 from tests.indexer.pages import recorded_rows
 
 
@@ -12,14 +12,14 @@ def ids(conf, query):
     return {hit.id for hit in search(conf, query, rows=100).hits}
 
 
-def test_a_crawl_by_nutch_is_indexed_and_found(conf, recording):
+def test_recorded_nutch_crawl_is_indexed_and_found(conf, recording):
     builder = DocumentBuilder(conf)
     writers = IndexWriters(conf)
     writers.prepare()
     added = 0
     with writers:
         for key, cells in recorded_rows(recording):
-            action, document = builder.decide(key, WebPage(cells, builder.fields))
+            action, document = builder.decide_action(key, WebPage(cells, builder.fields))
             if action is IndexAction.DELETE:
                 writers.delete(key)
             elif document is not None:
@@ -35,5 +35,5 @@ def test_a_crawl_by_nutch_is_indexed_and_found(conf, recording):
     assert ids(conf, '"page 40"') >= {"test.interop.a:http/p40.html"}
     assert ids(conf, "type:text/html -type:text/html") == set()
     first = search(conf, "page").hits[0]
-    assert first.title.marks
-    assert first.snippet.marks
+    assert first.title.highlights
+    assert first.snippet.highlights

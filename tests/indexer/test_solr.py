@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.backends.solr_schema import SolrSchema
+from nutch2py.backends.servers.solr_schema import SolrSchema
 from nutch2py.cli import main
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.indexer.writers.solr_writer import SolrIndexWriter
-from nutch2py.jobs.clean import clean
-from nutch2py.jobs.index import index
-from nutch2py.jobs.solrdedup import solrdedup
-from nutch2py.search.search import search
-from nutch2py.search.search_backends import SolrBackend
+from nutch2py.jobs.index.clean_job import clean
+from nutch2py.jobs.index.index_job import index
+from nutch2py.jobs.index.solrdedup import solrdedup
+from nutch2py.records.webpage import CrawlStatus, WebPage
+from nutch2py.search.search_backends import SolrHandlerBackend
+from nutch2py.search.search_service import search
 from nutch2py.table import open_store
-from nutch2py.webpage import CrawlStatus, WebPage
 from tests.indexer.delivery_suite import (
     DeliverySuite,
     crawl_settings,
@@ -52,7 +52,7 @@ class TestSolr(DeliverySuite):
         return solr
 
     def title(self, server, document_id):
-        (title,) = SolrBackend(settings(server.url)).get(document_id)["title"]
+        (title,) = SolrHandlerBackend(settings(server.url)).get_document(document_id)["title"]
         return title
 
     def check_crawl(self, server, keys, host):
@@ -71,7 +71,7 @@ class TestSolr(DeliverySuite):
         return {"solr.mapping.file": "map.xml"}
 
 
-def test_a_delete_waits_for_a_commit(solr, tmp_path):
+def test_deletes_wait_for_commit(solr, tmp_path):
     conf = settings(solr.url, **crawl_settings(tmp_path))
     keys = [f"org.example:http/{number}" for number in range(2)]
     table_of(conf, *keys)
@@ -83,7 +83,7 @@ def test_a_delete_waits_for_a_commit(solr, tmp_path):
     assert solr.ids() == keys[1:]
 
 
-def test_solrindex_and_solrdedup_and_solrclean_take_the_address_as_nutch_2_does(solr, tmp_path, capsys):
+def test_solrindex_solrdedup_and_solrclean_accept_address(solr, tmp_path, capsys):
     table = f"storage.data.store=embedded:{tmp_path / 'crawldata'}"
     conf = Configuration.load(overrides=dict([table.split("=", 1)]))
     for number, score in enumerate((1.0, 4.0, 2.0)):
@@ -105,7 +105,7 @@ def test_solrindex_and_solrdedup_and_solrclean_take_the_address_as_nutch_2_does(
     assert main(["solrdedup", *options]) == 1
 
 
-def test_solrdedup_keeps_the_highest_boost_then_the_newest_then_the_shortest_id(solr):
+def test_solrdedup_keeps_highest_boost_newest_shortest_id(solr):
     same, old, new = "d" * 32, "2025-01-01T00:00:00Z", "2025-06-01T00:00:00Z"
     conf = settings(solr.url)
     write(
@@ -122,7 +122,7 @@ def test_solrdedup_keeps_the_highest_boost_then_the_newest_then_the_shortest_id(
     assert sorted(solr.ids()) == [f"org.example:http/{number}" for number in (3, 4, 5, 6)]
 
 
-def test_long_and_unknown_fields_cost_no_document(solr):
+def test_long_and_unknown_fields_lose_no_document(solr):
     long = "x" * 40_000
     write(
         settings(solr.url),
@@ -135,12 +135,12 @@ def test_long_and_unknown_fields_cost_no_document(solr):
     assert (len(found["cache"]), len(found["rawcontent"]), found["invented"]) == (40_000, 40_000, ["a", "b"])
 
 
-def test_a_boost_that_is_no_number_is_left_out(solr):
+def test_non_numeric_boost_is_dropped(solr):
     write(settings(solr.url), page_doc(1, boost="NaN"), page_doc(2, boost="Infinity"), page_doc(3))
     assert solr.ids("boost:[* TO *]") == ["org.example:http/3"]
 
 
-def test_documents_are_searchable_without_a_commit_when_solr_commit_within_says_so(solr):
+def test_commit_within_makes_documents_searchable(solr):
     conf = settings(solr.url, solr_commit_within="100", solr_commit_index="false")
     write(conf, page_doc(1))
     waited = threading.Event()
@@ -151,7 +151,7 @@ def test_documents_are_searchable_without_a_commit_when_solr_commit_within_says_
     assert solr.count() == 1
 
 
-def test_a_schema_that_does_not_fit_is_told_field_by_field_before_anything_is_sent(solr):
+def test_incompatible_schema_is_reported_by_field_before_sending(solr):
     def change(schema):
         schema = re.sub(r'<field name="(digest|batchId)".*\n', "", schema)
         schema = schema.replace('<dynamicField name="*" type="unknown" multiValued="true"/>', "")
@@ -184,7 +184,7 @@ def test_a_schema_that_does_not_fit_is_told_field_by_field_before_anything_is_se
 _SINGLE_ANCHOR = '<field name="anchor" type="text_general"/>'
 
 
-def test_fields_can_be_renamed_for_a_collection_that_has_other_names(solr, tmp_path):
+def test_fields_can_be_renamed_by_mapping(solr, tmp_path):
     (tmp_path / "solrindex-mapping.xml").write_text(
         '<mapping><fields><field source="content" dest="h1"/>'
         '<copyField source="title" dest="h2,h3"/></fields></mapping>'
@@ -200,7 +200,7 @@ def _documents(solr):
     return {each["id"]: each["[docid]"] for each in solr.select("*:*", fl="id,[docid]")["response"]["docs"]}
 
 
-def test_scores_are_set_in_place(solr):
+def test_scores_are_updated_in_place(solr):
     """Words that are not stored are found still, and no document was made anew."""
     conf = settings(solr.url)
     write(conf, *(page_doc(number, pagerank="1.0") for number in range(5)))
@@ -213,13 +213,13 @@ def test_scores_are_set_in_place(solr):
 
 
 @pytest.mark.parametrize("weights", ["pagerank,contentLength", "pagerank^0.2,boost^0.1"])
-def test_scores_that_are_in_an_indexed_field_too_come_with_their_documents(solr, weights):
+def test_scores_in_indexed_field_resend_documents(solr, weights):
     conf = settings(solr.url, index_weight_fields=weights)
     write(conf, *(page_doc(number, pagerank="1.0") for number in range(2)))
     assert set_scores(conf, {0: 2.0}) == {"whole" if "Length" in weights else "alone": 1}
 
 
-def test_scores_are_refused_by_a_field_that_takes_no_number(solr, tmp_path):
+def test_non_numeric_score_field_is_rejected(solr, tmp_path):
     (tmp_path / "solrindex-mapping.xml").write_text(
         '<mapping><fields><field source="pagerank" dest="meta_rank"/></fields></mapping>'
     )
@@ -230,7 +230,7 @@ def test_scores_are_refused_by_a_field_that_takes_no_number(solr, tmp_path):
         set_scores(conf, {1: 2.0})
 
 
-def test_a_collection_without_column_for_scores_takes_the_documents():
+def test_collection_without_score_column_resends_documents():
     version = {"name": "_version_", "type": "long", "indexed": False, "stored": False}
     column = {"name": "pagerank", "type": "float", "indexed": False, "stored": False}
     kinds = [{"name": "float", "class": "solr.FloatPointField", "docValues": True}]
@@ -238,7 +238,7 @@ def test_a_collection_without_column_for_scores_takes_the_documents():
 
     def sets(field, **more):
         schema = {"version": 1.6, "fields": [version, field], "fieldTypes": kinds, "copyFields": [], **more}
-        return SolrSchema({"schema": schema}).sets_in_place("pagerank")
+        return SolrSchema({"schema": schema}).supports_in_place_update("pagerank")
 
     assert sets(column)
     assert not sets({**column, "stored": True})
@@ -251,14 +251,14 @@ def test_a_collection_without_column_for_scores_takes_the_documents():
     assert sets(column, version=1.7, fieldTypes=[{"name": each["name"], "class": each["class"]} for each in kinds])
 
 
-def test_a_collection_that_is_not_there_is_told(solr):
+def test_missing_collection_is_reported(solr):
     with pytest.raises(
         IndexingError, match=r"there is no Solr collection at .*/solr/nothing: correct solr\.server\.url"
     ):
         IndexWriters(settings(solr.url.removesuffix("nutch") + "nothing")).prepare()
 
 
-def test_several_addresses_all_get_every_document_or_stand_for_one_another(solr):
+def test_several_addresses_are_copies_or_replicas(solr):
     other = solr.core("other")
     dead = "http://127.0.0.1:9/solr/nutch"
     try:
@@ -274,7 +274,7 @@ def test_several_addresses_all_get_every_document_or_stand_for_one_another(solr)
         solr.unload("other")
 
 
-def test_a_solr_cloud_is_written_to_by_the_name_of_its_collection(solr):
+def test_solr_cloud_is_written_by_collection_name(solr):
     address = solr.start_cloud()
     cloud = {"solr_server_type": "cloud", "solr_collection": "nutch"}
     write(settings(address.removesuffix("/nutch"), **cloud), page_doc(1, title="北京奥运会"), page_doc(2))
@@ -289,7 +289,7 @@ def test_a_solr_cloud_is_written_to_by_the_name_of_its_collection(solr):
     }
 
 
-def test_solr_can_ask_for_a_password(solr):
+def test_solr_password_is_used(solr):
     salt = b"some salt"
     twice = hashlib.sha256(hashlib.sha256(salt + b"geheim").digest()).digest()
     credentials = f"{base64.b64encode(twice).decode()} {base64.b64encode(salt).decode()}"
@@ -330,11 +330,11 @@ def test_solr_can_ask_for_a_password(solr):
         solr.start()
 
 
-def test_the_writer_is_enabled_by_an_address_alone_and_demands_one_otherwise():
-    assert IndexWriters(Configuration({"plugin.includes": "x", "solr.server.url": "http://h/solr/c"})).names == [
+def test_writer_is_enabled_by_address_and_requires_one():
+    assert IndexWriters(Configuration({"plugin.includes": "x", "solr.server.url": "http://h/solr/c"})).writer_ids == [
         "indexer-solr"
     ]
     with pytest.raises(ConfigurationError, match="Missing SOLR URL"):
         IndexWriters(Configuration({"plugin.includes": "indexer-solr"})).prepare()
     excluded = {"plugin.includes": "x", "plugin.excludes": "indexer-solr", "solr.server.url": "http://h/solr/c"}
-    assert IndexWriters(Configuration(excluded)).names == []
+    assert IndexWriters(Configuration(excluded)).writer_ids == []

@@ -8,11 +8,11 @@ from urllib.parse import quote
 
 import pytest
 
-from nutch2py.backends.solr_client import SolrClient
+from nutch2py.backends.servers.solr_client import SolrClient
 from nutch2py.cli import main
-from nutch2py.jobs.dedup import dedup
-from nutch2py.jobs.index import index
-from nutch2py.search.search import search
+from nutch2py.jobs.dedup_job import dedup
+from nutch2py.jobs.index.index_job import index
+from nutch2py.search.search_service import search
 from tests.indexer.delivery_suite import crawl_settings, table_of
 from tests.indexer.test_solr import settings
 from tests.jobs.crawl import rounds
@@ -90,7 +90,7 @@ def options(conf, *names):
     return [word for name in names for word in ("-D", f"{name}={conf.get(name)}")]
 
 
-def test_solr_has_what_readdb_counts_as_parsed_less_what_is_excluded(crawled, solr_server, capsys):
+def test_solr_documents_equal_parsed_minus_excluded(crawled, solr_server, capsys):
     conf, _ = crawled
     assert main(["readdb", "-stats", *options(conf, "storage.data.store")]) == 0
     lines = dict(line.rsplit(":\t", 1) for line in capsys.readouterr().out.splitlines() if ":\t" in line)
@@ -102,7 +102,7 @@ def test_solr_has_what_readdb_counts_as_parsed_less_what_is_excluded(crawled, so
     assert {url.rpartition("/")[2] for url in urls} == {"", "original", *PAGES}
 
 
-def test_facets_and_highlights_are_those_of_the_crawl(crawled, solr_server):
+def test_facets_and_highlights_match_crawl(crawled, solr_server):
     found = solr_server.select("奥运会", handler="nutch")
     assert found["response"]["numFound"] == 2
     facets = found["facet_counts"]["facet_fields"]
@@ -117,7 +117,7 @@ def test_facets_and_highlights_are_those_of_the_crawl(crawled, solr_server):
 @pytest.mark.parametrize(
     "query", [*QUERIES, "论坛 OR 奥地利", "host:127.0.0.1 lang:zh", "title:火箭 -卫星", '"今晚有季后赛"']
 )
-def test_a_crawl_is_searched_alike_in_both_indexes(crawled, query):
+def test_solr_and_embedded_search_agree(crawled, query):
     conf, _ = crawled
     found = {}
     for backend in ("embedded", "solr"):
@@ -129,7 +129,7 @@ def test_a_crawl_is_searched_alike_in_both_indexes(crawled, query):
         assert found["embedded"][0] == found["solr"][0] == QUERIES[query]
 
 
-def test_the_command_evaluate_measures_solr(crawled, tmp_path, capsys):
+def test_evaluate_command_measures_solr(crawled, tmp_path, capsys):
     conf, root = crawled
     (tmp_path / "queries").write_text("\n".join(QUERIES), encoding="utf-8")
     judged = [(query, name, 1, 1) for query, name in QUERIES.items()]
@@ -146,7 +146,7 @@ def test_the_command_evaluate_measures_solr(crawled, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("backend", ["embedded", "solr"])
-def test_the_command_search_pages_counts_facets_and_explains(crawled, capsys, backend):
+def test_search_command_pages_facets_and_explains_solr(crawled, capsys, backend):
     conf, _ = crawled
     settings = options(conf, "storage.data.store", "solr.server.url")
     command = ["search", "论坛 OR 奥运会", *(["-solr"] if backend == "solr" else []), *settings]
@@ -175,7 +175,7 @@ def test_the_command_search_pages_counts_facets_and_explains(crawled, capsys, ba
 
 
 @pytest.mark.parametrize("runner", ["inline", "local"])
-def test_what_solr_refuses_is_told_by_the_job(solr, tmp_path, capfd, runner):
+def test_documents_rejected_by_solr_are_reported(solr, tmp_path, capfd, runner):
     conf = settings(solr.url, **crawl_settings(tmp_path))
     conf.set("mapreduce.runner", runner)
     conf.set("index.static", "publishedDate:soon")
@@ -190,7 +190,7 @@ def test_what_solr_refuses_is_told_by_the_job(solr, tmp_path, capfd, runner):
 
 
 @pytest.mark.parametrize("way", ["stop", "crash"])
-def test_a_job_outlasts_a_solr_that_stops_in_its_middle(solr, tmp_path, monkeypatch, capfd, way):
+def test_job_survives_solr_restart(solr, tmp_path, monkeypatch, capfd, way):
     conf = settings(solr.url, **crawl_settings(tmp_path))
     conf.set("solr.commit.size", "40")
     keys = [f"org.example:http/{quote(f'奥{number}')}" for number in range(1000)]

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.backends.index_lock import exclusive
-from nutch2py.conf import Configuration, data_folder
-from nutch2py.document import NutchDocument
+from nutch2py.backends.index_lock import exclusive_lock
+from nutch2py.conf.configuration import Configuration, data_dir
 from nutch2py.errors import ConfigurationError, IndexingError, LockedError
 from nutch2py.indexer.field_mapping import FieldMapping
 from nutch2py.indexer.index_writers import IndexWriters
-from nutch2py.indexer.writers.appendfile import AppendFile
+from nutch2py.indexer.writers.append_file import AppendFile
 from nutch2py.indexer.writers.csv_writer import CSVIndexWriter
 from nutch2py.indexer.writers.dummy_writer import DummyIndexWriter
 from nutch2py.indexer.writers.jsonl_writer import JSONLinesIndexWriter
+from nutch2py.records.document import NutchDocument
+from tests.counted_kills import strike
 from tests.indexer.pages import doc
-from tests.kills import strike
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -47,12 +47,12 @@ def test_csv_cases(cases, tmp_path):
     assert passed == len(listed) > 0
 
 
-def test_csv_has_one_header_and_no_more_values_than_wanted(tmp_path):
+def test_csv_has_one_header_and_limited_values(tmp_path):
     written_csv(tmp_path, [[("id", "1"), ("title", "a"), ("title", "b"), ("title", "c")]], maxfieldvalues="2")
     assert written_csv(tmp_path, [[("id", "2")]]) == b'id,title,content\r\n1,"a|b",\r\n2,,\r\n'
 
 
-def test_csv_takes_its_parameters_from_properties_too(tmp_path):
+def test_csv_parameters_are_read_from_properties(tmp_path):
     conf = Configuration({"indexer-csv.fields": "id", "indexer-csv.outpath": str(tmp_path)})
     writer = CSVIndexWriter(conf)
     writer.prepare(conf, {}, False)
@@ -65,7 +65,7 @@ def test_csv_takes_its_parameters_from_properties_too(tmp_path):
 
 
 @pytest.mark.parametrize(("reindex", "rows"), [(False, b"1,,\r\n2,,\r\n"), (True, b"2,,\r\n")])
-def test_csv_is_kept_from_job_to_job_but_not_when_all_is_indexed_anew(tmp_path, reindex, rows):
+def test_csv_is_appended_by_jobs_and_replaced_by_reindex(tmp_path, reindex, rows):
     written_csv(tmp_path, [[("id", "1")]])
     conf = Configuration({})
     CSVIndexWriter(conf).prepare(conf, {"outpath": str(tmp_path)}, reindex)
@@ -73,12 +73,12 @@ def test_csv_is_kept_from_job_to_job_but_not_when_all_is_indexed_anew(tmp_path, 
 
 
 @pytest.mark.parametrize("parameters", [{"charset": "klingon"}, {"maxfieldlength": "many"}, {"header": "perhaps"}])
-def test_wrong_csv_parameters_are_named(tmp_path, parameters):
+def test_invalid_csv_parameters_are_named(tmp_path, parameters):
     with pytest.raises(ConfigurationError, match=next(iter(parameters))):
         written_csv(tmp_path, [], **parameters)
 
 
-def test_jsonl_is_a_log_of_documents_and_deletes(tmp_path):
+def test_jsonl_logs_documents_and_deletes(tmp_path):
     conf = Configuration({"indexer-jsonl.path": str(tmp_path / "sub" / "out.jsonl")})
     writer = JSONLinesIndexWriter(conf)
     writer.open(conf, {})
@@ -94,7 +94,7 @@ def test_jsonl_is_a_log_of_documents_and_deletes(tmp_path):
     ]
 
 
-def test_jsonl_is_kept_from_job_to_job_but_not_when_all_is_indexed_anew(tmp_path):
+def test_jsonl_is_appended_by_jobs_and_replaced_by_reindex(tmp_path):
     path = tmp_path / "out.jsonl"
     conf = Configuration({"indexer-jsonl.path": str(path)})
     for reindex, lines in [(False, 1), (False, 2), (True, 1)]:
@@ -106,7 +106,7 @@ def test_jsonl_is_kept_from_job_to_job_but_not_when_all_is_indexed_anew(tmp_path
         assert len(path.read_bytes().splitlines()) == lines
 
 
-def test_dummy_notes_what_it_is_told(tmp_path):
+def test_dummy_writes_received_actions(tmp_path):
     path = tmp_path / "dummy.txt"
     conf = Configuration({})
     writer = DummyIndexWriter(conf)
@@ -119,7 +119,7 @@ def test_dummy_notes_what_it_is_told(tmp_path):
     assert path.read_text() == "add\t1\nupdate\t2\ndelete\t3\ncommit\n"
 
 
-def test_half_a_record_of_a_killed_writer_is_cut_off(tmp_path):
+def test_partial_record_of_killed_writer_is_truncated(tmp_path):
     file = AppendFile(tmp_path / "out", 1)
     file.append(b"one\n", b"head\n")
     with (tmp_path / "out").open("ab") as killed:
@@ -128,7 +128,7 @@ def test_half_a_record_of_a_killed_writer_is_cut_off(tmp_path):
     assert (tmp_path / "out").read_bytes() == b"head\none\ntwo\n"
 
 
-def test_a_file_that_was_there_before_is_kept(tmp_path):
+def test_existing_foreign_file_is_kept(tmp_path):
     (tmp_path / "out").write_bytes(b"old\n")
     AppendFile(tmp_path / "out", 1).append(b"new\n", b"head\n")
     assert (tmp_path / "out").read_bytes() == b"old\nnew\n"
@@ -155,12 +155,12 @@ def test_several_processes_append_whole_batches(tmp_path):
 
 
 def hold(path, ready):
-    with exclusive(path, 1, "the file"):
+    with exclusive_lock(path, 1, "the file"):
         ready.send(True)
         signal.pause()
 
 
-def test_a_lock_is_waited_for_only_so_long_and_dies_with_its_holder(tmp_path):
+def test_file_lock_times_out_and_ends_with_holder(tmp_path):
     path = tmp_path / "lock"
     ours, theirs = SPAWN.Pipe()
     holder = SPAWN.Process(target=hold, args=(path, theirs))
@@ -168,35 +168,35 @@ def test_a_lock_is_waited_for_only_so_long_and_dies_with_its_holder(tmp_path):
     assert ours.recv()
     with (
         pytest.raises(LockedError, match=r"the file has been locked .* raise index\.lock\.timeout"),
-        exclusive(path, 0.05, "the file"),
+        exclusive_lock(path, 0.05, "the file"),
     ):
         pass
     assert strike(holder)
-    with exclusive(path, 5, "the file"):
+    with exclusive_lock(path, 5, "the file"):
         pass
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+def test_unwritable_folder_is_named_in_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(IndexingError, match="cannot write"):
         AppendFile(tmp_path / "file" / "out", 1).append(b"x")
 
 
-def test_a_mapping_copies_then_renames_then_removes():
+def test_mapping_copies_then_renames_then_removes():
     mapping = FieldMapping({"title": ["title", "search"]}, {"search": "all"}, frozenset({"boost"}))
     given = doc("1", title=["a", "b"], boost="1.0")
     assert mapping.apply(given).fields == {"id": ["1"], "title": ["a", "b"], "all": ["a", "b"]}
     assert given.values("boost") == ["1.0"]
 
 
-def test_nutch_2s_solr_mapping_is_understood():
+def test_solr_mapping_of_nutch_2_is_read():
     from xml.etree import ElementTree as ET
 
     root = ET.fromstring(
         '<mapping><fields><field dest="body" source="content"/><field dest="title" source="title"/>'
         '<copyField source="url" dest="text"/></fields><uniqueKey>url</uniqueKey></mapping>'
     )
-    mapping, key = FieldMapping.of_solr_mapping(root)
+    mapping, key = FieldMapping.from_solr_mapping_xml(root)
     assert (dict(mapping.rename), dict(mapping.copy), key) == ({"content": "body"}, {"url": ["text"]}, "url")
 
 
@@ -226,7 +226,7 @@ def two_writers(tmp_path, conf):
 
 def test_writers_of_index_writers_xml_run_together(two_writers, tmp_path):
     writers = IndexWriters(two_writers)
-    assert writers.names == ["first", "csv_1"]
+    assert writers.writer_ids == ["first", "csv_1"]
     writers.prepare()
     with writers:
         writers.write(doc("1", title="t"))
@@ -236,14 +236,14 @@ def test_writers_of_index_writers_xml_run_together(two_writers, tmp_path):
     assert (tmp_path / "first.txt").read_text() == "add\t1\ncommit\n"
 
 
-def test_an_enabled_writer_that_the_file_does_not_name_runs_too(two_writers):
+def test_enabled_writer_missing_in_file_runs(two_writers):
     two_writers.set("plugin.includes", "indexer-(dummy|csv|jsonl)")
-    assert IndexWriters(two_writers).names == ["first", "csv_1", "indexer-jsonl"]
+    assert IndexWriters(two_writers).writer_ids == ["first", "csv_1", "indexer-jsonl"]
 
 
-def test_without_a_file_every_enabled_writer_runs(conf):
+def test_without_file_every_enabled_writer_runs(conf):
     conf.set("plugin.includes", "indexer-(dummy|embedded)")
-    assert IndexWriters(conf).names == ["indexer-dummy", "indexer-embedded"]
+    assert IndexWriters(conf).writer_ids == ["indexer-dummy", "indexer-embedded"]
     path = Path.cwd() / "dummy-index.txt"
     assert IndexWriters(conf).describe().startswith(f"Active IndexWriters :\nDummyIndexWriter\n\tpath : {path}\n")
 
@@ -264,21 +264,21 @@ SOLR, ELASTIC = "http://127.0.0.1:9/solr/nutch", "127.0.0.1:9"
         ({"solr.server.url": SOLR, "plugin.includes": "protocol-http|index-basic"}, ["indexer-solr"]),
     ],
 )
-def test_plugin_includes_chooses_the_writers_then_addresses_then_there_is_the_embedded_index(conf, settings, names):
+def test_plugin_includes_then_addresses_then_embedded_select_writer(conf, settings, names):
     for name, value in settings.items():
         conf.set(name, value)
-    assert sorted(IndexWriters(conf).names) == names
+    assert sorted(IndexWriters(conf).writer_ids) == names
 
 
-def test_index_writers_xml_sets_up_what_an_address_chooses_and_chooses_nothing_itself(tmp_path, conf):
+def test_index_writers_xml_configures_and_does_not_select(tmp_path, conf):
     (tmp_path / "index-writers.xml").write_text(INDEX_WRITERS.format(folder=tmp_path), encoding="utf-8")
     conf.folders.insert(0, tmp_path)
-    assert IndexWriters(conf).names == ["indexer-embedded"]
+    assert IndexWriters(conf).writer_ids == ["indexer-embedded"]
     conf.set("solr.server.url", SOLR)
-    assert IndexWriters(conf).names == ["indexer-solr"]
+    assert IndexWriters(conf).writer_ids == ["indexer-solr"]
 
 
-def test_an_address_that_plugin_includes_leaves_unused_is_warned_of(tmp_path, conf, capsys):
+def test_unused_address_logs_warning(tmp_path, conf, capsys):
     conf.set("indexer-jsonl.path", str(tmp_path / "out.jsonl"))
     conf.set("plugin.includes", "indexer-jsonl")
     conf.set("elastic.host", ELASTIC)
@@ -289,12 +289,12 @@ def test_an_address_that_plugin_includes_leaves_unused_is_warned_of(tmp_path, co
     assert capsys.readouterr().err == ""
 
 
-def test_no_writer_at_all_is_said(conf):
+def test_no_writer_is_reported(conf):
     conf.set("plugin.excludes", "indexer-embedded")
     assert IndexWriters(conf).describe() == "No IndexWriters activated - check your configuration\n"
 
 
-def test_a_broken_index_writers_xml_is_named(tmp_path, conf):
+def test_broken_index_writers_xml_is_named_in_error(tmp_path, conf):
     (tmp_path / "index-writers.xml").write_text("<writers>")
     conf.folders.insert(0, tmp_path)
     with pytest.raises(ConfigurationError, match=r"cannot read index-writers\.xml"):
@@ -311,10 +311,10 @@ def test_every_writer_is_closed_when_one_fails(two_writers, tmp_path):
     assert (tmp_path / "nutch.csv").read_bytes() == b"id,name\r\n1,t\r\n"
 
 
-def test_the_shipped_template_names_every_writer_of_its_own(tmp_path, conf):
-    template = (data_folder("conf") / "index-writers.xml.template").read_text(encoding="utf-8")
+def test_shipped_template_names_every_writer(tmp_path, conf):
+    template = (data_dir("conf") / "index-writers.xml.template").read_text(encoding="utf-8")
     (tmp_path / "index-writers.xml").write_text(template, encoding="utf-8")
     conf.folders.insert(0, tmp_path)
     conf.set("plugin.includes", "indexer-.*")
     names = ("embedded", "solr", "elastic", "csv", "jsonl", "dummy")
-    assert IndexWriters(conf).names == [f"indexer_{name}_1" for name in names]
+    assert IndexWriters(conf).writer_ids == [f"indexer_{name}_1" for name in names]

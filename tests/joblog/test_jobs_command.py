@@ -9,10 +9,10 @@ import pytest
 
 from nutch2py import Crawl
 from nutch2py.cli import main
-from nutch2py.joblog.entry import JobState
+from nutch2py.joblog.job_entry import JobState
 
 
-def test_it_prints_the_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_jobs_command_prints_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     where = ["-D", f"storage.data.store=embedded:{tmp_path / 'crawldata'}"]
     (tmp_path / "seeds").write_text("http://127.0.0.1:9/\n")
     for words, code in (

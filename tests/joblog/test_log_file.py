@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py import log_file
 from nutch2py.cli import main
+from nutch2py.support import log_file
 
 SECRET = "s3cret-of-solr"
 
 
-def test_each_line_has_its_head(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_line_has_timestamp_and_level(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "log"
     (tmp_path / "seeds").write_text("http://127.0.0.1:9/\nno url\n")
     where = ["-D", f"storage.data.store=embedded:{tmp_path / 'crawldata'}", "-D", f"solr.auth.password={SECRET}"]
@@ -37,25 +37,25 @@ def test_each_line_has_its_head(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert told[-1]["level"] == "ERROR"
     assert told[-1]["message"].startswith("there is no batch none-********")
     assert SECRET not in file.read_text()
-    assert log_file.PLACE not in os.environ
+    assert log_file.LOG_FILE_VARIABLE not in os.environ
     assert main(["version", "--log-file", str(tmp_path)]) == 255
 
 
-def test_tasks_in_processes_of_their_own(tmp_path: Path) -> None:
+def test_task_processes_write_to_log_file(tmp_path: Path) -> None:
     """What a plug-in logs by Python's logging in a task of local comes to the file, with job and batch, masked."""
     file = tmp_path / "log"
     code = (
         "import logging\\n"
-        "from nutch2py import log_file\\n"
+        "from nutch2py.support import log_file\\n"
         f"log_file.listen(['{SECRET}'])\\n"
         f"logging.getLogger('loud').warning('with the {SECRET}')\\n"
         "logging.getLogger('loud').info('not this')\\n"
     ).replace("\\n", "\n")
     log_file.open_log(file, "json")
     try:
-        with log_file.working("fetch", "b"):
+        with log_file.log_job_context("fetch", "b"):
             subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
-        log_file.note("INFO", "afterwards\n\n")
+        log_file.write_log_lines("INFO", "afterwards\n\n")
         logging.getLogger("of.this.process").error("an error")
     finally:
         log_file.close_log()
@@ -65,13 +65,11 @@ def test_tasks_in_processes_of_their_own(tmp_path: Path) -> None:
         ["INFO", "", "", "afterwards"],
         ["ERROR", "", "", "of.this.process: an error"],
     ]
-    log_file.note("INFO", "nowhere")
+    log_file.write_log_lines("INFO", "nowhere")
     assert len(file.read_text().splitlines()) == 3
 
 
-def test_a_quiet_command_prints_what_was_asked_for_and_warnings(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_quiet_command_prints_result_and_warnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "seeds").write_text("http://127.0.0.1:9/\nno url\n")
     where = ["-D", f"storage.data.store=embedded:{tmp_path / 'crawldata'}", "-D", "http.filter.ipaddress.exclude="]
     file = tmp_path / "log"
@@ -86,7 +84,7 @@ def test_a_quiet_command_prints_what_was_asked_for_and_warnings(
     assert "there is no batch none" in capsys.readouterr().err
 
 
-def test_a_verbose_command_prints_what_is_logged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verbose_command_prints_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "seeds").write_text("http://127.0.0.1:9/\n")
     where = ["-D", f"storage.data.store=embedded:{tmp_path / 'crawldata'}", "-D", f"solr.auth.password={SECRET}"]
     level = logging.getLogger().level

@@ -16,10 +16,10 @@ import pytest
 import yaml
 
 from nutch2py import Crawl
-from nutch2py.fetcher.distribution import MORE, SUM, TIMES, Distribution
-from nutch2py.joblog.entry import JobEntry, JobState
-from nutch2py.joblog.figures import Figures, Spread
-from nutch2py.joblog.metrics import exposition
+from nutch2py.fetcher.stats.fetch_histogram import OVERFLOW_BUCKET, SUM_KEY, TIME_BOUNDS_MS, FetchHistogram
+from nutch2py.joblog.crawl_metrics import render_exposition
+from nutch2py.joblog.job_entry import JobEntry, JobState
+from nutch2py.joblog.table_stats import ScoreSummary, TableStats
 from tests.conftest import ROOT
 from tests.jobs.crawl import properties, seeds, site
 
@@ -28,13 +28,13 @@ ENTRY = JobEntry("0000000000009-000001", "fetch", "c", "b", JobState.FINISHED, 1
 
 
 class Told:
-    def __init__(self, *entries: JobEntry, figures: Figures | None = None) -> None:
+    def __init__(self, *entries: JobEntry, figures: TableStats | None = None) -> None:
         self._entries, self._figures = [*entries], figures
 
     def jobs(self, limit: int = 100) -> list[JobEntry]:
         return self._entries[:limit]
 
-    def figures(self) -> Figures | None:
+    def figures(self) -> TableStats | None:
         return self._figures
 
 
@@ -60,17 +60,19 @@ def families(text: str) -> set[str]:
     return set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
 
 
-def test_what_is_told_of_jobs() -> None:
-    spread = Distribution(TIMES)
+def test_job_metrics_are_exported() -> None:
+    spread = FetchHistogram(TIME_BOUNDS_MS)
     for value in (5, 10, 11, 99_999):
         spread.add(value)
-    assert spread.counts == {"10": 2, "30": 1, MORE: 1, SUM: 100_025}
+    assert spread.counts == {"10": 2, "30": 1, OVERFLOW_BUCKET: 1, SUM_KEY: 100_025}
     counters = {"FetcherStatus": {'a "quoted"\\\nname': 3}, "fetch_time_ms": dict(spread.counts)}
-    done = replace(ENTRY, counters=counters, cpu_ms=1500, peak_bytes=1 << 20, done=7)
-    running = replace(ENTRY, id="0000000000010-000001", state=JobState.RUNNING, ended=None, exit_code=None, expected=9)
-    killed = replace(ENTRY, job="parse", state=JobState.KILLED, ended=None, exit_code=None)
-    figures = Figures(1000, 5, {"status_fetched": 5}, score=Spread(0.0, 0.5, 1.0), due=2)
-    told = samples(exposition(Told(running, done, killed, figures=figures)))
+    done = replace(ENTRY, counters=counters, cpu_ms=1500, peak_bytes=1 << 20, rows=7)
+    running = replace(
+        ENTRY, id="0000000000010-000001", state=JobState.RUNNING, finish_time=None, exit_code=None, expected=9
+    )
+    killed = replace(ENTRY, job="parse", state=JobState.KILLED, finish_time=None, exit_code=None)
+    figures = TableStats(1000, 5, {"status_fetched": 5}, score=ScoreSummary(0.0, 0.5, 1.0), due=2)
+    told = samples(render_exposition(Told(running, done, killed, figures=figures)))
     assert told['nutch2py_job_last_duration_seconds{crawl="c",job="fetch"}'] == 2.5
     assert told['nutch2py_job_last_exit_code{crawl="c",job="parse"}'] == -1
     assert told['nutch2py_job_running_rows_expected{crawl="c",job="fetch",batch="b",id="0000000000010-000001"}'] == 9
@@ -81,7 +83,7 @@ def test_what_is_told_of_jobs() -> None:
     assert told['nutch2py_fetch_answer_seconds_sum{crawl="c"}'] == pytest.approx(100.025)
     assert told['nutch2py_table_rows_due{crawl="c"}'] == 2
     assert told['nutch2py_table_score{crawl="c",of="mean"}'] == 0.5
-    assert exposition(Told()) == ""
+    assert render_exposition(Told()) == ""
 
 
 @contextmanager
@@ -109,7 +111,7 @@ def gateway() -> Iterator[tuple[str, list[tuple[str, str]]]]:
         server.server_close()
 
 
-def test_rules_dashboard_and_page_name_what_a_crawl_gives_out(tmp_path: Path) -> None:
+def test_rules_dashboard_and_page_use_exported_metric_names(tmp_path: Path) -> None:
     settings = {**properties(), "metrics.file": str(tmp_path / "${storage.crawl.id}.prom")}
     with site() as url, gateway() as (address, put), Crawl(f"embedded:{tmp_path}", settings, crawl_id="c") as crawl:
         crawl.inject(seeds(url))
@@ -124,9 +126,9 @@ def test_rules_dashboard_and_page_name_what_a_crawl_gives_out(tmp_path: Path) ->
         assert samples(text)['nutch2py_job_last_rows{crawl="c",job="parse"}'] == 20
         fetched = samples(text)['nutch2py_fetch_answer_seconds_count{crawl="c"}']
         assert fetched == samples(text)['nutch2py_fetch_answer_bytes_bucket{crawl="c",le="+Inf"}'] > 15
-        assert families(exposition(crawl)) == families(text)
-    at_work = Told(replace(ENTRY, state=JobState.RUNNING, ended=None, expected=9))
-    given = families(text) | families(exposition(at_work))
+        assert families(render_exposition(crawl)) == families(text)
+    at_work = Told(replace(ENTRY, state=JobState.RUNNING, finish_time=None, expected=9))
+    given = families(text) | families(render_exposition(at_work))
     page = (ROOT / "docs" / "watching.md").read_text()
     assert set(re.findall(r"^\| `(nutch2py_\w+)` \|", page, re.MULTILINE)) == given
     folder = ROOT / "docs" / "monitoring"
@@ -138,7 +140,7 @@ def test_rules_dashboard_and_page_name_what_a_crawl_gives_out(tmp_path: Path) ->
     assert len(json.loads(dashboard)["panels"]) == 10
 
 
-def test_what_cannot_be_given_out_is_a_warning(tmp_path: Path) -> None:
+def test_failed_export_logs_warning(tmp_path: Path) -> None:
     warnings: list[str] = []
     settings = {
         **properties(),

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from nutch2py import Crawl
-from nutch2py.conf import Configuration
-from nutch2py.joblog.kept import FIGURES, PARTS, keep_part, kept_overview
-from nutch2py.joblog.overview import MOST_EDGES, MOST_HOSTS, Edge, Histogram, HostFigures, Overview
-from nutch2py.jobs.overview import OverviewPart, keep_overview
-from nutch2py.jobs.spreads import BOUNDS, Spreads, histogram
+from nutch2py.conf.configuration import Configuration
+from nutch2py.joblog.crawl_overview import MAX_EDGES, MAX_HOSTS, Histogram, HostEdge, HostSummary, Overview
+from nutch2py.joblog.stored_overview import OVERVIEW_PREFIX, TABLE_STATS_KEY, load_overview, store_overview_part
+from nutch2py.jobs.hostdb.overview_builder import HostOverviewBuilder, save_host_overview
+from nutch2py.jobs.stats.histograms import HISTOGRAM_BOUNDS, HistogramCollector, make_histogram
+from nutch2py.records.webpage import CrawlStatus, DerivedRow, Mark, WebPage
 from nutch2py.table import open_store
-from nutch2py.webpage import BatchEntry, CrawlStatus, Mark, WebPage
 from tests.jobs.crawl import properties
 
 
@@ -29,7 +29,7 @@ def _page(url: str, status: int, score: float, links: tuple[str, ...] = ()) -> t
 
 
 @pytest.mark.parametrize("runner", ["inline", "local"])
-def test_what_jobs_have_seen(tmp_path: Path, runner: str) -> None:
+def test_overview_contains_counts_of_jobs(tmp_path: Path, runner: str) -> None:
     settings = {**properties(runner), "mapreduce.job.reduces": "2"}
     with Crawl(f"embedded:{tmp_path / 'crawldata'}", settings) as crawl:
         crawl.inject(["http://a.example/", "http://b.example/"])
@@ -44,17 +44,17 @@ def test_what_jobs_have_seen(tmp_path: Path, runner: str) -> None:
         crawl.updatehostdb()
         seen = crawl.overview()
         assert seen is not None
-        assert (seen.all_hosts, seen.edges, "depth" in seen.histograms) == (2, (), False)
+        assert (seen.host_count, seen.edges, "depth" in seen.histograms) == (2, (), False)
         assert seen.hosts == (
-            HostFigures("a.example", 3, 1, 1, {"null": 1, "status_fetched": 1, "status_gone": 1}),
-            HostFigures("b.example", 2, 0, 1, {"null": 1, "status_retry": 1}),
+            HostSummary("a.example", 3, 1, 1, {"null": 1, "status_fetched": 1, "status_gone": 1}),
+            HostSummary("b.example", 2, 0, 1, {"null": 1, "status_retry": 1}),
         )
         assert seen.histograms["score"] == Histogram((0.3, 1.0), (1, 4))
         assert sum(seen.histograms["interval"].counts) == 5
         crawl.updatehostdb(links=True)
         seen = crawl.overview()
         assert seen is not None
-        assert seen.edges == (Edge("a.example", "b.example", 2),)
+        assert seen.edges == (HostEdge("a.example", "b.example", 2),)
         assert [(each.inlinks, each.outlinks) for each in seen.hosts] == [(0, 2), (0, 0)]  # inlinks are not noted yet
         assert seen.histograms["depth"] == Histogram((0.0, 1.0, 2.0), (3, 1, 1))
         assert "pagerank" not in seen.histograms
@@ -64,59 +64,59 @@ def test_what_jobs_have_seen(tmp_path: Path, runner: str) -> None:
         assert sum(ranked.histograms["pagerank"].counts) > 0
         assert (ranked.hosts, ranked.edges) == (seen.hosts, seen.edges)
         crawl.stats(exact=True)
-        figures = crawl.jobs(limit=1)[0].figures
+        figures = crawl.jobs(limit=1)[0].table_stats
         assert figures is not None
         assert (figures.rows, figures.due) == (5, None)
         crawl.due_index(drop=True)  # as in HBase, which keeps no figures
-        assert crawl.figures() == figures
+        assert crawl.table_stats() == figures
 
 
-def test_it_is_bounded(tmp_path: Path) -> None:
+def test_overview_size_is_bounded(tmp_path: Path) -> None:
     conf = Configuration.load(overrides={"storage.data.store": f"embedded:{tmp_path}"})
-    parts = [OverviewPart(links=True), OverviewPart(links=True)]
-    for number in range(2 * MOST_HOSTS):
+    parts = [HostOverviewBuilder(counts_links=True), HostOverviewBuilder(counts_links=True)]
+    for number in range(2 * MAX_HOSTS):
         links = Counter({f"t{to}.example": number + to for to in range(60)})
-        parts[number % 2].add(f"h{number:03d}.example", Counter({2: number + 1}), Counter(), links)
-    keep_overview(conf, True, [part.to_json() for part in parts])
-    store = open_store(conf, BatchEntry)
-    seen = kept_overview(store)
+        parts[number % 2].add_host(f"h{number:03d}.example", Counter({2: number + 1}), Counter(), links)
+    save_host_overview(conf, True, [part.to_json() for part in parts])
+    store = open_store(conf, DerivedRow)
+    seen = load_overview(store)
     assert seen is not None
-    assert (len(seen.hosts), len(seen.edges), seen.all_hosts) == (MOST_HOSTS, MOST_EDGES, 2 * MOST_HOSTS)
-    assert [each.rows for each in seen.hosts] == [*range(2 * MOST_HOSTS, MOST_HOSTS, -1)]
-    everything = sorted((n + to for n in range(2 * MOST_HOSTS) for to in range(60)), reverse=True)
-    assert [each.links for each in seen.edges] == everything[:MOST_EDGES]
-    row = store.get(f"{PARTS}hosts")
+    assert (len(seen.hosts), len(seen.edges), seen.host_count) == (MAX_HOSTS, MAX_EDGES, 2 * MAX_HOSTS)
+    assert [each.rows for each in seen.hosts] == [*range(2 * MAX_HOSTS, MAX_HOSTS, -1)]
+    everything = sorted((n + to for n in range(2 * MAX_HOSTS) for to in range(60)), reverse=True)
+    assert [each.links for each in seen.edges] == everything[:MAX_EDGES]
+    row = store.get(f"{OVERVIEW_PREFIX}hosts")
     assert row is not None
     assert len(row.data or b"") < 50_000
 
 
-def test_bytes_of_another_program(tmp_path: Path) -> None:
+def test_foreign_bytes_are_ignored(tmp_path: Path) -> None:
     conf = Configuration.load(overrides={"storage.data.store": f"embedded:{tmp_path}"})
-    for record in (WebPage, BatchEntry):
+    for record in (WebPage, DerivedRow):
         open_store(conf, record).create()
-    store = open_store(conf, BatchEntry)
-    keep_part(store, "hosts", Overview(5, all_hosts=1))
+    store = open_store(conf, DerivedRow)
+    store_overview_part(store, "hosts", Overview(5, host_count=1))
     with store.batch() as batch:
-        for key in (f"{PARTS}links", f"{PARTS}\U0001f577", FIGURES):
-            row = BatchEntry()
+        for key in (f"{OVERVIEW_PREFIX}links", f"{OVERVIEW_PREFIX}\U0001f577", TABLE_STATS_KEY):
+            row = DerivedRow()
             row.data = b'{"made": "today"}'
             batch.put(key, row)
-    assert kept_overview(store) == Overview(5)
+    assert load_overview(store) == Overview(5)
     with Crawl(conf, {"storage.embedded.due.index": False}) as crawl:
-        assert crawl.figures() is None
+        assert crawl.table_stats() is None
 
 
-def test_buckets() -> None:
-    spreads = Spreads(depth=True)
+def test_histogram_buckets_have_expected_bounds() -> None:
+    spreads = HistogramCollector(with_depth=True)
     for score, depth in ((-1.0, "-3"), (float("nan"), "x"), (1e30, "9" * 30), (0.0, ""), (1e-6, "7")):
         page = WebPage()
         page.score, page.markers = score, {Mark.DISTANCE: depth}
         spreads.add(page)
     told = spreads.to_json()
-    other = Spreads()
+    other = HistogramCollector()
     other.merge(told)
-    assert other.histograms()["score"].counts[0] == 3
-    assert sum(other.histograms()["score"].counts) == 5
-    assert sum(other.histograms()["depth"].counts) == 2
-    assert histogram((0.0, 1.0), {}) == Histogram((0.0,), (0,))
-    assert all([*bounds] == sorted(set(bounds)) for bounds in BOUNDS.values())
+    assert other.make_histograms()["score"].counts[0] == 3
+    assert sum(other.make_histograms()["score"].counts) == 5
+    assert sum(other.make_histograms()["depth"].counts) == 2
+    assert make_histogram((0.0, 1.0), {}) == Histogram((0.0,), (0,))
+    assert all([*bounds] == sorted(set(bounds)) for bounds in HISTOGRAM_BOUNDS.values())

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.jobs.batchlist import BatchLists
-from nutch2py.jobs.generate import generate
-from nutch2py.jobs.inject import inject
-from nutch2py.jobs.updatedb import updatedb
-from nutch2py.mapreduce.held import LOCKS, decode_row
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.batches.batch_lists import BatchListStore
+from nutch2py.jobs.generate.generate_job import generate
+from nutch2py.jobs.inject.inject_job import inject
+from nutch2py.jobs.updatedb.updatedb_job import updatedb
+from nutch2py.mapreduce.lock_check import LOCKS_KEY, decode_lock_row
+from nutch2py.records.webpage import DerivedRow, Mark, WebPage
 from nutch2py.table import clock, open_store
-from nutch2py.table.store import RowCells
+from nutch2py.table.data_store import RowCells
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import BatchEntry, Mark, WebPage
 
 HOUR = 3_600_000
 URL = "http://a.example/"
@@ -36,8 +36,8 @@ class Machine:
 
 def told_clock(conf: Configuration) -> int:
     """Return the newest time that the table tells."""
-    row = BatchLists(conf).store.get(LOCKS, {BatchEntry.data})
-    return decode_row(row.data if row is not None else None).clock
+    row = BatchListStore(conf).store.get(LOCKS_KEY, {DerivedRow.data})
+    return decode_lock_row(row.data if row is not None else None).clock
 
 
 def marks(conf: Configuration) -> dict[str, str]:

@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from nutch2py.conf import Configuration
-from nutch2py.table import Query, open_store
+from nutch2py.conf.configuration import Configuration
+from nutch2py.records.webpage import Mark, ParseStatusCode, ProtocolStatusCode, WebPage
+from nutch2py.table import TableQuery, open_store
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import Mark, ParseStatusCode, ProtocolStatusCode, WebPage
 from tests.processes import HEEDING, alive
 
 _SAMPLE = 0.2  # seconds
@@ -152,7 +152,7 @@ class Commands:
         fields = frozenset({WebPage.protocol_status, WebPage.parse_status, WebPage.markers})
         names = {reverse_url(url): url for url in urls}
         found = {}
-        for key, row in open_store(conf, WebPage).scan(Query(fields)):
+        for key, row in open_store(conf, WebPage).scan(TableQuery(fields)):
             if key in names:
                 found[names[key]] = _ending(row)
         return found

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import orjson
 
-from nutch2py.cells import decode_int, decode_long, encode_long
-from nutch2py.conf import Configuration
-from nutch2py.jobs.batchlist import BatchLists, State, put_entry
-from nutch2py.table import MarkCondition, Query, open_store
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchState, put_list_entry
+from nutch2py.records.cells import decode_int, decode_long, encode_long
+from nutch2py.records.webpage import Mark, WebPage
+from nutch2py.table import MarkCondition, TableQuery, open_store
 from nutch2py.table.dump import export_table, import_table
-from nutch2py.webpage import Mark, WebPage
 from tests.parser.test_recording import left_out
 
 Row = dict[str, list[object]]
@@ -187,11 +187,11 @@ def not_of_tika(round_number: int) -> Callable[[Dump], None]:
 
 def make_list(conf: Configuration, batch: str) -> None:
     """Make the batch list that a GeneratorJob of this project would have made."""
-    lists = BatchLists(conf)
-    lists.set_state(batch, State.GENERATING)
-    marked = Query(frozenset({WebPage.markers}), mark=MarkCondition(Mark.GENERATE, batch))
+    lists = BatchListStore(conf)
+    lists.set_state(batch, BatchState.GENERATING)
+    marked = TableQuery(frozenset({WebPage.markers}), mark=MarkCondition(Mark.GENERATE, batch))
     keys = [key for key, _ in open_store(conf, WebPage).scan(marked)]
     with lists.store.batch() as writes:
         for order, key in enumerate(keys):
-            put_entry(writes, batch, "00000", order, key)
-    lists.set_state(batch, State.GENERATED, len(keys))
+            put_list_entry(writes, batch, "00000", order, key)
+    lists.set_state(batch, BatchState.GENERATED, len(keys))

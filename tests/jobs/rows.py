@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from nutch2py.conf import Configuration
-from nutch2py.jobs.batchlist import BatchLists
-from nutch2py.record import Field
-from nutch2py.table import Query, open_store, prefix_range
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.batches.batch_lists import BatchListStore
+from nutch2py.records.record import Field
+from nutch2py.records.webpage import DerivedRow, Mark, WebPage
+from nutch2py.table import TableQuery, open_store, prefix_range
 from nutch2py.url.keys import reverse_url, unreverse_url
-from nutch2py.webpage import BatchEntry, Mark, WebPage
 
 
 def put(conf: Configuration, rows: Mapping[str, Mapping[str, Any]]) -> None:
@@ -29,7 +29,7 @@ def put(conf: Configuration, rows: Mapping[str, Mapping[str, Any]]) -> None:
 
 def pages(conf: Configuration, fields: Iterable[Field[Any]] | None = None) -> dict[str, WebPage]:
     """Return every row by URL."""
-    query = Query(None) if fields is None else Query.of(fields)
+    query = TableQuery(None) if fields is None else TableQuery.for_fields(fields)
     return {unreverse_url(key): page for key, page in open_store(conf, WebPage).scan(query)}
 
 
@@ -42,7 +42,7 @@ def marked(conf: Configuration, mark: Mark, value: str | None = None) -> set[str
 def fetchlist(conf: Configuration, batch_id: str) -> dict[str, list[str]]:
     """Return the URLs of a batch list by partition, in their order."""
     lists: dict[str, list[str]] = {}
-    entries = BatchLists(conf).store.scan(Query(frozenset({BatchEntry.key}), prefix_range(f"l/{batch_id}/")))
+    entries = BatchListStore(conf).store.scan(TableQuery(frozenset({DerivedRow.key}), prefix_range(f"l/{batch_id}/")))
     for name, entry in entries:
         assert entry.key is not None
         lists.setdefault(name.split("/")[2], []).append(unreverse_url(entry.key))

@@ -16,15 +16,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from nutch2py.backends.index_folder import IndexFolder
-from nutch2py.conf import Configuration
-from nutch2py.jobs.batchlist import BatchLists
-from nutch2py.search.searcher import EmbeddedSearcher
+from nutch2py.backends.embedded_index.index_directory import IndexDirectory
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.batches.batch_lists import BatchListStore
+from nutch2py.records.webpage import DerivedRow, WebPage
+from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
 from nutch2py.table import open_store
 from nutch2py.table.dump import copy_table
-from nutch2py.webpage import BatchEntry, WebPage
+from tests.counted_kills import Kills
 from tests.jobs import crawl
-from tests.kills import Kills
 from tests.processes import wait_until
 
 BATCH = "test-2"
@@ -46,12 +46,12 @@ _number = itertools.count()
 def state(conf: Configuration) -> State:
     """Return all that a job may leave: the cells of the table, the notes of links that are gone, the documents."""
     table = crawl.table(conf)
-    lists = BatchLists(conf)
-    notes = {f"links gone {key}": urls for key, urls in lists.dropped(lists.dropped_range("-all"))}
+    lists = BatchListStore(conf)
+    notes = {f"links gone {key}": urls for key, urls in lists.iter_dropped_links(lists.dropped_links_range("-all"))}
     documents: State = {}
-    if (IndexFolder.of(conf).path / "index.json").exists():
+    if (IndexDirectory.from_conf(conf).path / "index.json").exists():
         searcher = EmbeddedSearcher(conf)
-        documents = {f"document {key}": searcher.get(key) for key in table}
+        documents = {f"document {key}": searcher.get_document(key) for key in table}
         assert searcher.count() == sum(document is not None for document in documents.values())
     return {**table, **notes, **documents}
 
@@ -186,7 +186,7 @@ def on_hbase(stage: Crawl, hbase: Any, folder: Path) -> Crawl:
     }
     folder.mkdir(exist_ok=True)
     copy = Crawl(folder / "work", stage.seeds, **settings)
-    for record in (WebPage, BatchEntry):
+    for record in (WebPage, DerivedRow):
         source, target = open_store(stage.conf, record), open_store(copy.conf, record)
         target.create()
         if source.exists():

@@ -11,29 +11,29 @@ from typing import Any
 
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import UnknownBatchError
-from nutch2py.jobs import works
-from nutch2py.jobs.batch_report import age_text, open_batches
-from nutch2py.jobs.batchlist import BatchLists, State
-from nutch2py.jobs.beginning import begin
-from nutch2py.jobs.fetch import fetch
-from nutch2py.jobs.generate import generate
-from nutch2py.jobs.index import index
-from nutch2py.jobs.inject import inject
-from nutch2py.jobs.locks import holding
-from nutch2py.jobs.parse import parse
-from nutch2py.jobs.readdb import print_batches
-from nutch2py.jobs.updatedb import updatedb
-from nutch2py.mapreduce.held import HOLDING
-from nutch2py.table import Query, open_store
-from nutch2py.webpage import Mark, WebPage
+from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchState
+from nutch2py.jobs.fetch.fetch_job import fetch
+from nutch2py.jobs.generate.generate_job import generate
+from nutch2py.jobs.index.index_job import index
+from nutch2py.jobs.inject.inject_job import inject
+from nutch2py.jobs.job_context import open_job
+from nutch2py.jobs.locking import lock_scopes
+from nutch2py.jobs.locking.job_lock import hold_job_lock
+from nutch2py.jobs.monitoring.batch_report import format_age, list_open_batches
+from nutch2py.jobs.parse_job import parse
+from nutch2py.jobs.readdb.readdb_commands import print_batches
+from nutch2py.jobs.updatedb.updatedb_job import updatedb
+from nutch2py.mapreduce.lock_check import CURRENT_LOCK_TOKEN
+from nutch2py.records.webpage import Mark, WebPage
+from nutch2py.table import TableQuery, open_store
 from tests.jobs import crawl
-from tests.jobs.beside import A, B, make_batch
+from tests.jobs.concurrent_commands import A, B, make_batch
 
 
 class TestBatches:
-    def test_states_after_every_job_with_all(self, conf: Configuration, tmp_path: Any) -> None:
+    def test_states_after_every_job_on_all_are_reported(self, conf: Configuration, tmp_path: Any) -> None:
         with crawl.site() as url:
             for name, value in crawl.SETTINGS.items():
                 conf.set(name, value)
@@ -52,14 +52,14 @@ class TestBatches:
             assert self.states(conf) == []
 
     def states(self, conf: Configuration) -> list[tuple[str, str, int, int | None]]:
-        return [(batch.batch_id, batch.state, batch.count, batch.done) for batch in open_batches(conf)]
+        return [(batch.batch_id, batch.state, batch.count, batch.done) for batch in list_open_batches(conf)]
 
-    def test_a_part_that_is_done_and_who_is_at_work(
+    def test_partial_batch_and_running_job_are_reported(
         self, conf: Configuration, capsys: pytest.CaptureFixture[str]
     ) -> None:
         make_batch(conf, A, "http://a.example/", "http://a.example/2", "http://a.example/3")
         make_batch(conf, "c d/3", "http://a.example/2", **{Mark.FETCH: "c d/3"})
-        with begin(conf, works.FETCH, batch_id=A):
+        with open_job(conf, lock_scopes.FETCH, batch_id=A):
             print_batches(conf)
             plain = capsys.readouterr().out.splitlines()
             print_batches(conf, as_json=True)
@@ -73,35 +73,33 @@ class TestBatches:
         assert (told[0]["done"], told[0]["count"], told[1]["state"]) == (2, 3, "fetched")
         assert told[0]["at_work"][0].startswith("fetch on ")
 
-    def test_a_generate_that_died_is_interrupted_and_one_at_work_is_not(self, conf: Configuration) -> None:
+    def test_dead_generate_is_interrupted_and_running_is_not(self, conf: Configuration) -> None:
         open_store(conf, WebPage).create()
-        BatchLists(conf).set_state(A, State.GENERATING)
+        BatchListStore(conf).set_state(A, BatchState.GENERATING)
         assert self.states(conf) == [(A, "interrupted", 0, None)]
-        with begin(conf, works.GENERATE, batch_id=A):
+        with open_job(conf, lock_scopes.GENERATE, batch_id=A):
             assert self.states(conf) == [(A, "generating", 0, None)]
 
-    def test_ages(self) -> None:
-        assert [age_text(seconds) for seconds in (7, 907, 7_261, 273_600)] == ["0m7s", "15m7s", "2h1m", "3d4h"]
+    def test_ages_are_reported(self) -> None:
+        assert [format_age(seconds) for seconds in (7, 907, 7_261, 273_600)] == ["0m7s", "15m7s", "2h1m", "3d4h"]
 
-    def test_index_all_leaves_a_batch_alone_at_which_another_job_works(
-        self, conf: Configuration, tmp_path: Any
-    ) -> None:
+    def test_index_all_skips_batch_locked_by_other_job(self, conf: Configuration, tmp_path: Any) -> None:
         conf.set("index.embedded.path", str(tmp_path / "index"))
         make_batch(conf, A, "http://a.example/")
         make_batch(conf, B, "http://b.example/")
         for batch in (A, B):
-            BatchLists(conf).set_state(batch, State.UPDATED, 1)
-        with holding(conf, BatchLists(conf), works.UPDATEDB.on(B)):
-            token = HOLDING.set("")
+            BatchListStore(conf).set_state(batch, BatchState.UPDATED, 1)
+        with hold_job_lock(conf, BatchListStore(conf), lock_scopes.UPDATEDB.for_batch(B)):
+            token = CURRENT_LOCK_TOKEN.set("")
             index(conf, "-all")
-            HOLDING.reset(token)
-        assert [state.batch_id for state in BatchLists(conf).states()] == [B]
+            CURRENT_LOCK_TOKEN.reset(token)
+        assert [state.batch_id for state in BatchListStore(conf).list_records()] == [B]
 
 
 def by_the_rows(conf: Configuration) -> dict[str, tuple[str, int]]:
     """Return of each batch what was done last with any of its rows, and with how many, by the marks of all rows."""
     counts: dict[str, Counter[str]] = {}
-    for _, page in open_store(conf, WebPage).scan(Query(frozenset({WebPage.markers}))):
+    for _, page in open_store(conf, WebPage).scan(TableQuery(frozenset({WebPage.markers}))):
         batch = page.markers.get(Mark.GENERATE)
         if batch is not None:
             done = counts.setdefault(batch, Counter())
@@ -113,7 +111,7 @@ def by_the_rows(conf: Configuration) -> dict[str, tuple[str, int]]:
 
 
 @pytest.mark.parametrize("seed", [2, 3])
-def test_states_are_those_of_the_rows_after_jobs_in_any_order(conf: Configuration, tmp_path: Any, seed: int) -> None:
+def test_batch_states_match_rows_after_any_job_order(conf: Configuration, tmp_path: Any, seed: int) -> None:
     """With ids and -all, in the right order and not; a batch without open rows is updated, until it is indexed."""
     chance = random.Random(seed)
     for name, value in {**crawl.SETTINGS, "index.embedded.path": str(tmp_path / "index")}.items():
@@ -133,11 +131,11 @@ def test_states_are_those_of_the_rows_after_jobs_in_any_order(conf: Configuratio
             else:
                 with suppress(UnknownBatchError):
                     job(conf, batch)
-            expected, reports = by_the_rows(conf), {report.batch_id: report for report in open_batches(conf)}
-            told = {name: (each.state, each.done) for name, each in reports.items() if each.state != State.UPDATED}
+            expected, reports = by_the_rows(conf), {report.batch_id: report for report in list_open_batches(conf)}
+            told = {name: (each.state, each.done) for name, each in reports.items() if each.state != BatchState.UPDATED}
             assert told == expected, f"step {step}: {job.__name__} {batch}"
             for each in reports.values():
                 assert (each.at_work, each.batch_id in made) == ((), True)
-                assert each.state != State.UPDATED or each.done == each.count > 0
+                assert each.state != BatchState.UPDATED or each.done == each.count > 0
             seen.update(each.state for each in reports.values())
     assert seen.keys() >= {"generated", "fetched", "parsed", "updated"}

@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from nutch2py.cells import ParseStatus
 from nutch2py.cli import main
-from nutch2py.conf import Configuration
-from nutch2py.jobs.clean import clean
-from nutch2py.jobs.dedup import mark
-from nutch2py.jobs.index import index
-from nutch2py.search.search import search
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.dedup_job import mark_duplicate
+from nutch2py.jobs.index.clean_job import clean
+from nutch2py.jobs.index.index_job import index
+from nutch2py.records.cells import ParseStatus
+from nutch2py.records.webpage import CrawlStatus, Mark, ParseStatusCode, WebPage
+from nutch2py.search.search_service import search
 from nutch2py.table import open_store
-from nutch2py.webpage import CrawlStatus, Mark, ParseStatusCode, WebPage
 from tests.jobs.test_dedup import fill, options, page
 
 REDIRECT = ParseStatus(ParseStatusCode.SUCCESS, ParseStatusCode.REDIRECT)
@@ -53,8 +53,8 @@ def table(conf):
         },
     )
     with open_store(conf, WebPage).batch() as batch:
-        mark(batch, "org.a:http/duplicate", b"1".hex(), "org.a:http/good")
-        mark(batch, "org.a:http/was-duplicate", b"old".hex(), "org.a:http/good")
+        mark_duplicate(batch, "org.a:http/duplicate", b"1".hex(), "org.a:http/good")
+        mark_duplicate(batch, "org.a:http/was-duplicate", b"old".hex(), "org.a:http/good")
     return conf
 
 
@@ -76,7 +76,7 @@ def deleted(conf, tmp_path, **more):
     return result, [json.loads(line)["delete"] for line in (tmp_path / "index").read_text().splitlines()]
 
 
-def test_documents_of_pages_gone_redirected_duplicate_or_noindex_are_deleted_from_every_index(table, tmp_path, capsys):
+def test_gone_redirected_duplicate_and_noindex_documents_are_deleted(table, tmp_path, capsys):
     result, ids = deleted(table, tmp_path)
     assert sorted(ids) == sorted(DELETED)
     notes = (tmp_path / "notes").read_text().splitlines()
@@ -88,20 +88,20 @@ def test_documents_of_pages_gone_redirected_duplicate_or_noindex_are_deleted_fro
     assert said.endswith("CleaningJob: deleted a total of 8 documents\nCleaningJob: done\n")
 
 
-def test_noindex_can_be_let_be(table, tmp_path):
+def test_noindex_documents_can_be_kept(table, tmp_path):
     _, ids = deleted(table, tmp_path, indexer_delete_robots_noindex="false")
     assert set(ids) == DELETED - {"org.a:http/robots", "org.a:http/tagged", "org.a:http/emptied"}
 
 
 @pytest.mark.parametrize(("words", "committed"), [([], True), (["-noCommit"], False)])
-def test_the_commit_can_be_left_to_others(table, tmp_path, words, committed):
+def test_commit_can_be_disabled(table, tmp_path, words, committed):
     given = ["plugin.includes=indexer-dummy", f"indexer-dummy.path={tmp_path / 'notes'}", "indexer-dummy.delete=true"]
     assert main(["clean", *options(table), *(f"-D{each}" for each in given), *words]) == 0
     notes = (tmp_path / "notes").read_text().splitlines()
     assert ("commit" in notes, len([note for note in notes if note.startswith("delete")])) == (committed, 8)
 
 
-def test_a_table_without_such_pages_leaves_the_index_alone(conf, tmp_path):
+def test_table_without_such_pages_leaves_index_unchanged(conf, tmp_path):
     fill(conf, {"org.a:http/good": page(b"1")})
     conf.set("plugin.includes", "indexer-dummy")
     conf.set("indexer-dummy.path", str(tmp_path / "notes"))
@@ -109,7 +109,7 @@ def test_a_table_without_such_pages_leaves_the_index_alone(conf, tmp_path):
     assert not (tmp_path / "notes").exists()
 
 
-def test_what_was_deleted_is_found_no_more(conf, tmp_path):
+def test_deleted_documents_are_not_found(conf, tmp_path):
     conf.set("plugin.includes", "index-basic|indexer-embedded")
     conf.set("index.embedded.path", str(tmp_path / "index"))
     rows = {f"org.a:http/{number}": page(bytes([number]), text="words to find") for number in range(3)}

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import InputError, UsageError
-from nutch2py.jobs.tables import _split_keys, create_table
+from nutch2py.jobs.table_admin.table_maintenance import _split_keys, create_table
+from nutch2py.records.webpage import WebPage
 from nutch2py.table import open_store
-from nutch2py.webpage import WebPage
 from tests.jobs import recorded
 
 
-def test_seeds_are_cut_into_parts_of_like_size(conf: Configuration, tmp_path: Path) -> None:
+def test_seeds_are_split_into_equal_parts(conf: Configuration, tmp_path: Path) -> None:
     file = tmp_path / "seeds.txt"
     file.write_text(
         "".join(f"http://h{number:02d}.example.com/\tkey=value\n" for number in range(12)) + "not a url://\n"
@@ -25,7 +25,7 @@ def test_seeds_are_cut_into_parts_of_like_size(conf: Configuration, tmp_path: Pa
         _split_keys(conf, 40, str(file), None, None)
 
 
-def test_keys_of_a_file_may_be_urls(conf: Configuration, tmp_path: Path) -> None:
+def test_split_keys_may_be_urls(conf: Configuration, tmp_path: Path) -> None:
     file = tmp_path / "keys.txt"
     file.write_text("http://b.example.com/\ncom.example.a:http/\n\n")
     assert _split_keys(conf, 1, None, None, str(file)) == ["com.example.a:http/", "com.example.b:http/"]
@@ -33,7 +33,7 @@ def test_keys_of_a_file_may_be_urls(conf: Configuration, tmp_path: Path) -> None
         _split_keys(conf, 1, None, None, str(tmp_path / "none"))
 
 
-def test_another_store_is_a_sample(conf: Configuration, recording: Path) -> None:
+def test_other_store_is_used_as_sample(conf: Configuration, recording: Path) -> None:
     recorded.load(conf, recording / "dumps" / "round4-updatedb.jsonl.gz")
     keys = _split_keys(conf, 5, None, conf.get("storage.data.store"), None)
     rows = sorted(recorded.read(recording / "dumps" / "round4-updatedb.jsonl.gz"))
@@ -42,7 +42,9 @@ def test_another_store_is_a_sample(conf: Configuration, recording: Path) -> None
     assert max(sizes) < 2 * min(sizes)
 
 
-def test_a_store_without_regions(conf: Configuration, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_store_without_regions_is_reported(
+    conf: Configuration, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert create_table(conf, 1, None, None, None) == 0
     assert open_store(conf, WebPage).exists()
     assert "1 region\n" in capsys.readouterr().out

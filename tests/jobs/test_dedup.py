@@ -5,14 +5,14 @@ import random
 
 import pytest
 
-from nutch2py.cells import ParseStatus
 from nutch2py.cli import main
 from nutch2py.errors import ConfigurationError
-from nutch2py.jobs.dedup import Candidate, dedup, loser
-from nutch2py.jobs.index import index
-from nutch2py.parser.simhash import bands, distance, simhash
+from nutch2py.jobs.dedup_job import DuplicateCandidate, dedup, pick_duplicate
+from nutch2py.jobs.index.index_job import index
+from nutch2py.parser.signatures.simhash import hamming_distance, simhash, split_bands
+from nutch2py.records.cells import ParseStatus
+from nutch2py.records.webpage import CrawlStatus, Mark, MetadataKey, WebPage
 from nutch2py.table import open_store
-from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, WebPage
 
 DAY = 86_400_000
 
@@ -40,36 +40,36 @@ def marks(conf):
     fields = {WebPage.metadata}
     rows = open_store(conf, WebPage)
     found = {}
-    from nutch2py.table import Query
+    from nutch2py.table import TableQuery
 
-    for key, row in rows.scan(Query(frozenset(fields))):
+    for key, row in rows.scan(TableQuery(frozenset(fields))):
         mark = row.metadata.get(MetadataKey.DUPLICATE)
         if mark is not None:
             found[key] = mark.decode().partition(" ")[2]
     return found
 
 
-def test_the_cases_of_nutch_1(cases):
+def test_nutch_1_cases_are_reproduced(cases):
     given = cases("dedup")
     passed = 0
     for case in given:
         order = case["args"]["compareOrder"].split(",")
         if case["args"].get("fn") == "getDuplicate":
-            one, other = (Candidate(url, 1.0, 0) for url in case["input"])
-            worse = loser(one, other, order)
+            one, other = (DuplicateCandidate(url, 1.0, 0) for url in case["input"])
+            worse = pick_duplicate(one, other, order)
             passed += (worse and worse.url) == case["expect"]["duplicate"]
         else:
             # the words are those of a comment in Nutch's test; in its table the "earlier" page was fetched later
             times = {"earlier": 1534945981316, "later": 1534945979532}
-            pages = [Candidate(each["url"], 1.0, times[each["fetched"]]) for each in case["input"]]
-            worse = loser(*pages, order)
+            pages = [DuplicateCandidate(each["url"], 1.0, times[each["fetched"]]) for each in case["input"]]
+            worse = pick_duplicate(*pages, order)
             status = {each.url: "db_duplicate" if each == worse else "db_fetched" for each in pages}
             passed += status == case["expect"]
     print(f"dedup: {passed}/{len(given)}")
     assert passed == len(given)
 
 
-def test_of_equal_pages_the_best_score_then_the_newest_then_the_shortest_url_stays(conf):
+def test_best_score_then_newest_then_shortest_url_is_kept(conf):
     fill(
         conf,
         {
@@ -94,7 +94,7 @@ def test_of_equal_pages_the_best_score_then_the_newest_then_the_shortest_url_sta
     assert result.count("DeduplicationJob", "duplicates") == 4
 
 
-def test_pages_that_are_gone_redirected_unparsed_or_without_a_signature_take_no_part(conf):
+def test_gone_redirected_unparsed_and_unsigned_pages_are_ignored(conf):
     fill(
         conf,
         {
@@ -115,7 +115,7 @@ def test_pages_that_are_gone_redirected_unparsed_or_without_a_signature_take_no_
     ("mode", "marked"),
     [("none", {"b.x", "b.y", "d"}), ("host", set()), ("domain", {"b.y"})],
 )
-def test_pages_are_compared_within_hosts_or_domains_when_that_is_asked_for(conf, mode, marked):
+def test_group_option_compares_within_host_or_domain(conf, mode, marked):
     keys = {"a": "com.one.www:http/", "b.x": "org.two.x:http/", "b.y": "org.two.y:http/", "d": "net.three:http/"}
     fill(conf, {key: page(b"1", score=9.0 - at) for at, key in enumerate(keys.values())})
     conf.set("deduplication.group.mode", mode)
@@ -123,7 +123,7 @@ def test_pages_are_compared_within_hosts_or_domains_when_that_is_asked_for(conf,
     assert set(marks(conf)) == {keys[name] for name in marked}
 
 
-def test_a_mark_goes_when_the_better_page_goes_and_is_void_when_the_page_changes(conf):
+def test_duplicate_mark_is_removed_when_original_or_page_changes(conf):
     fill(conf, {"org.a:http/": page(b"1", score=2.0), "org.b:http/": page(b"1")})
     dedup(conf)
     assert marks(conf) == {"org.b:http/": "org.a:http/"}
@@ -134,7 +134,7 @@ def test_a_mark_goes_when_the_better_page_goes_and_is_void_when_the_page_changes
     assert marks(conf) == {}
 
 
-def test_documents_of_duplicates_leave_the_index_and_come_back_when_the_page_changes(conf, tmp_path):
+def test_duplicates_leave_index_and_return_when_page_changes(conf, tmp_path):
     conf.set("plugin.includes", "index-basic|indexer-jsonl")
     conf.set("indexer-jsonl.path", str(tmp_path / "index"))
 
@@ -175,7 +175,7 @@ def edited(seed, changes):
     return " ".join(words)
 
 
-def test_near_duplicates_are_marked_when_that_is_asked_for(conf):
+def test_near_duplicates_are_marked_when_configured(conf):
     other = " ".join(f"different{number * 7 % 900}" for number in range(900))
     rows = {
         "org.a:http/best": page(b"1", score=5.0, text=edited(1, 0)),
@@ -190,7 +190,7 @@ def test_near_duplicates_are_marked_when_that_is_asked_for(conf):
     conf.set("deduplication.simhash.threshold", "6")
     dedup(conf)
     assert marks(conf) == {"org.a:http/equal": "org.a:http/near"}
-    result = dedup(conf, near=True)
+    result = dedup(conf, include_near_duplicates=True)
     assert marks(conf) == {
         "org.a:http/equal": "org.a:http/near",
         "org.a:http/near": "org.a:http/best",
@@ -201,13 +201,13 @@ def test_near_duplicates_are_marked_when_that_is_asked_for(conf):
     assert marks(conf) == {"org.a:http/equal": "org.a:http/near"}
 
 
-def test_every_runner_marks_the_same(conf):
+def test_every_runner_marks_same_rows(conf):
     rows = {
         f"org.h{number}:http/": page(bytes([number % 7]), score=number % 5, text=edited(number % 3, 2))
         for number in range(40)
     }
     fill(conf, rows)
-    dedup(conf, near=True)
+    dedup(conf, include_near_duplicates=True)
     inline = marks(conf)
     assert len(inline) > 33
     for key in list(inline):
@@ -217,7 +217,7 @@ def test_every_runner_marks_the_same(conf):
     conf.set("mapreduce.runner", "local")
     conf.set("mapreduce.job.maps", "2")
     conf.set("mapreduce.job.reduces", "2")
-    dedup(conf, near=True)
+    dedup(conf, include_near_duplicates=True)
     assert marks(conf) == inline
 
 
@@ -230,25 +230,25 @@ def test_every_runner_marks_the_same(conf):
         (["-threshold", "x"], "deduplication.simhash.threshold is 'x'"),
     ],
 )
-def test_settings_that_are_not_known_are_told(conf, capsys, words, message):
+def test_unknown_settings_are_reported(conf, capsys, words, message):
     assert main(["dedup", *options(conf), *words]) == ConfigurationError.exit_code
     assert message in capsys.readouterr().err
 
 
-def test_hashes_that_are_near_share_a_band():
+def test_near_simhashes_share_a_band():
     chance = random.Random(7)
     for _ in range(500):
         value, threshold = chance.getrandbits(64), chance.randrange(8)
         other = value
         for bit in chance.sample(range(64), threshold):
             other ^= 1 << bit
-        assert distance(value, other) == threshold
-        pairs = zip(bands(value, threshold + 1), bands(other, threshold + 1), strict=True)
+        assert hamming_distance(value, other) == threshold
+        pairs = zip(split_bands(value, threshold + 1), split_bands(other, threshold + 1), strict=True)
         assert any(one == two for one, two in pairs)
 
 
-def test_simhash_follows_what_a_text_says():
+def test_simhash_depends_on_text():
     original = simhash(WORDS)
-    assert distance(original, simhash([*WORDS, "more"])) <= 3
-    assert distance(original, simhash(WORDS[::-1])) > 15
+    assert hamming_distance(original, simhash([*WORDS, "more"])) <= 3
+    assert hamming_distance(original, simhash(WORDS[::-1])) > 15
     assert len({simhash(WORDS[:count]) for count in range(5)}) == 5

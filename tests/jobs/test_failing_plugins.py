@@ -10,25 +10,25 @@ from typing import Any
 
 import pytest
 
-from nutch2py import plugins
-from nutch2py.cells import decode_float
 from nutch2py.cli import main
-from nutch2py.conf import Configuration
-from nutch2py.contracts import EXTENSION_POINTS
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError, PluginFailuresError
-from nutch2py.jobs.fetch import fetch
-from nutch2py.jobs.generate import generate
-from nutch2py.jobs.index import index
-from nutch2py.jobs.inject import inject
-from nutch2py.jobs.parse import parse
-from nutch2py.jobs.updatedb import updatedb
+from nutch2py.interfaces import EXTENSION_POINTS
+from nutch2py.jobs.fetch.fetch_job import fetch
+from nutch2py.jobs.generate.generate_job import generate
+from nutch2py.jobs.index.index_job import index
+from nutch2py.jobs.inject.inject_job import inject
+from nutch2py.jobs.parse_job import parse
+from nutch2py.jobs.updatedb.updatedb_job import updatedb
 from nutch2py.mapreduce.driver import JobResult
-from nutch2py.plugin_guard import FAILURES
-from nutch2py.reporting import Reporter, reporting_to
-from nutch2py.search.search import search
-from nutch2py.table import Query, open_store
+from nutch2py.plugins import loading
+from nutch2py.plugins.plugin_failures import PLUGIN_FAILURES_GROUP
+from nutch2py.records.cells import decode_float
+from nutch2py.records.webpage import CrawlStatus, Mark, MetadataKey, WebPage
+from nutch2py.search.search_service import search
+from nutch2py.support.reporting import Reporter, use_reporter
+from nutch2py.table import TableQuery, open_store
 from nutch2py.url.keys import reverse_url, unreverse_url
-from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, WebPage
 from tests.jobs.crawl import SETTINGS
 from tests.jobs.crawl import table as all_cells
 from tests.small_http import Answering
@@ -37,9 +37,9 @@ BATCH = "test-1"
 MODULE = '''
 from hashlib import md5
 
-from nutch2py import contracts
-from nutch2py.schedule.default import DefaultFetchSchedule
-from nutch2py.webpage import WebPage
+from nutch2py import interfaces
+from nutch2py.schedule.default_fetch_schedule import DefaultFetchSchedule
+from nutch2py.records.webpage import WebPage
 
 
 class Fails:
@@ -57,29 +57,29 @@ class Fails:
             raise RuntimeError("no\\ngood")
 
 
-class Filter(Fails, contracts.URLFilter):
+class Filter(Fails, interfaces.URLFilter):
     def filter(self, url):
         self.meet("filter", url)
         return url
 
 
-class Normalizer(Fails, contracts.URLNormalizer):
+class Normalizer(Fails, interfaces.URLNormalizer):
     def normalize(self, url, scope):
         self.meet(f"normalize {scope}", url)
         return url
 
 
-class PlainParser(Fails, contracts.Parser):
+class PlainParser(Fails, interfaces.Parser):
     content_types = "application/x-plain"
     fields = frozenset({WebPage.content, WebPage.metadata})
 
     def parse(self, url, page):
         page.metadata["half"] = b"done"
         self.meet("parse", url)
-        return contracts.Parse("plankton text", "title", ())
+        return interfaces.Parse("plankton text", "title", ())
 
 
-class Look(Fails, contracts.ParseFilter):
+class Look(Fails, interfaces.ParseFilter):
     fields = frozenset({WebPage.metadata})
 
     def filter(self, url, page, parse, document):
@@ -88,7 +88,7 @@ class Look(Fails, contracts.ParseFilter):
         return parse
 
 
-class Digest(Fails, contracts.Signature):
+class Digest(Fails, interfaces.Signature):
     fields = frozenset({WebPage.text})
 
     def calculate(self, url, page):
@@ -96,7 +96,7 @@ class Digest(Fails, contracts.Signature):
         return md5((page.text or "").encode()).digest()
 
 
-class Scoring(Fails, contracts.ScoringFilter):
+class Scoring(Fails, interfaces.ScoringFilter):
     fields = frozenset({WebPage.score})
     minded = set()
 
@@ -148,13 +148,13 @@ class Schedule(Fails, DefaultFetchSchedule):
         return super().set_fetch_schedule(url, page, *args)
 
 
-class Documents(Fails, contracts.IndexingFilter):
+class Documents(Fails, interfaces.IndexingFilter):
     def filter(self, document, url, page):
         self.meet("filter", url)
         return document
 
 
-class Writer(Fails, contracts.IndexWriter):
+class Writer(Fails, interfaces.IndexWriter):
     def open(self, conf, parameters):
         pass
 
@@ -229,9 +229,9 @@ def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     (info / "entry_points.txt").write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(folder)
     monkeypatch.setenv("PYTHONPATH", str(folder))
-    plugins.registered.cache_clear()
+    loading.installed_plugins.cache_clear()
     yield
-    plugins.registered.cache_clear()
+    loading.installed_plugins.cache_clear()
 
 
 @pytest.fixture
@@ -263,7 +263,7 @@ class Crawl:
     def run(self, *names: str) -> JobResult:
         """Run jobs; return the result of the last."""
         found: Any = None
-        with reporting_to(Reporter(line=self.lines.append, warning=self.lines.append)):
+        with use_reporter(Reporter(on_line=self.lines.append, on_warning=self.lines.append)):
             for name in names:
                 found = self.jobs[name]()
         assert found is None or isinstance(found, JobResult)
@@ -336,7 +336,7 @@ def without_scores(cells: dict[str, dict[str, bytes]]) -> dict[str, dict[str, by
 
 
 @pytest.mark.parametrize(("member", "job", "page"), CASES)
-def test_the_page_is_named_and_tried_again_and_the_others_are_as_ever(
+def test_failing_page_is_named_retried_and_others_unaffected(
     conf: Configuration, site: str, crawl: Crawl, member: str, job: str, page: str
 ) -> None:
     expected = undisturbed(crawl, conf, job)
@@ -347,7 +347,7 @@ def test_the_page_is_named_and_tried_again_and_the_others_are_as_ever(
     result = crawl.run(job)
     cls = member.partition(".")[0]
     plugin = next(f"test-{point}" for point, name in POINTS.items() if name == cls)
-    assert set(result.group(FAILURES)) == {plugin}
+    assert set(result.group(PLUGIN_FAILURES_GROUP)) == {plugin}
     told = [
         line for line in crawl.lines if line.startswith(f"plug-in {plugin} failed on {site}/{page}: RuntimeError: ")
     ]
@@ -370,7 +370,7 @@ def test_the_page_is_named_and_tried_again_and_the_others_are_as_ever(
             assert all_cells(conf) == expected
 
 
-def test_a_page_that_failed_in_generate_is_chosen_by_the_next(conf: Configuration, site: str, crawl: Crawl) -> None:
+def test_page_failing_in_generate_is_chosen_next_time(conf: Configuration, site: str, crawl: Crawl) -> None:
     crawl.run("inject")
     crawl.fails("Scoring.generator_sort_value")
     crawl.run("generate")
@@ -379,7 +379,7 @@ def test_a_page_that_failed_in_generate_is_chosen_by_the_next(conf: Configuratio
     assert generate(conf, batch_id="test-2").urls == 2
 
 
-def test_a_redirect_whose_target_fails_is_fetched_again(conf: Configuration, site: str, crawl: Crawl) -> None:
+def test_redirect_with_failing_target_is_refetched(conf: Configuration, site: str, crawl: Crawl) -> None:
     conf.set("http.redirect.max", 2)
     crawl.run("inject", "generate")
     crawl.fails("Normalizer.normalize fetcher")
@@ -390,12 +390,12 @@ def test_a_redirect_whose_target_fails_is_fetched_again(conf: Configuration, sit
     assert moved.protocol_status is not None
     reason = f"test-urlnormalizer: RuntimeError: no good, at {site}/badtarget"
     assert moved.protocol_status.args == (reason,)
-    assert result.group(FAILURES) == {"test-urlnormalizer": 1}
+    assert result.group(PLUGIN_FAILURES_GROUP) == {"test-urlnormalizer": 1}
 
 
 @pytest.mark.parametrize("with_fetch", [True, False])
 @pytest.mark.parametrize(("member", "page"), [("Look.filter", "bad"), ("PlainParser.parse", "badplain")])
-def test_a_page_whose_parse_failed_has_the_reason_and_nothing_else(
+def test_page_with_failed_parse_has_reason_only(
     conf: Configuration, site: str, crawl: Crawl, member: str, page: str, with_fetch: bool
 ) -> None:
     conf.set("fetcher.parse", with_fetch)
@@ -409,13 +409,13 @@ def test_a_page_whose_parse_failed_has_the_reason_and_nothing_else(
     assert (found.title, found.text, found.signature) == (None, None, None)
     assert "half" not in found.metadata
     assert Mark.PARSE not in found.markers
-    assert result.group(FAILURES) == {plugin: 1}
+    assert result.group(PLUGIN_FAILURES_GROUP) == {plugin: 1}
 
 
 @pytest.mark.parametrize("member", ["Scoring.update_score", "Schedule.set_fetch_schedule", "Scoring.distribute again"])
-def test_updatedb_neither_loses_nor_doubles_cash(conf: Configuration, site: str, crawl: Crawl, member: str) -> None:
+def test_updatedb_with_failing_plugin_keeps_cash(conf: Configuration, site: str, crawl: Crawl, member: str) -> None:
     def cash() -> float:
-        rows = open_store(conf, WebPage).scan(Query.of({WebPage.metadata}))
+        rows = open_store(conf, WebPage).scan(TableQuery.for_fields({WebPage.metadata}))
         return sum(decode_float(page.metadata.get(MetadataKey.CASH) or bytes(4)) for _, page in rows)
 
     crawl.until("parse")
@@ -432,22 +432,20 @@ def test_updatedb_neither_loses_nor_doubles_cash(conf: Configuration, site: str,
     assert cash() == pytest.approx(before - lost)
 
 
-def test_a_scoring_filter_that_minds_having_nobody_to_give_to_is_not_asked_that(
-    conf: Configuration, site: str, crawl: Crawl
-) -> None:
+def test_scoring_filter_rejecting_empty_links_is_not_called(conf: Configuration, site: str, crawl: Crawl) -> None:
     """Such as one that divides by the number of links: the map side asks it for pages that have some."""
     expected = undisturbed(crawl, conf, "updatedb")
     crawl.until("parse")
     crawl.fails("Scoring.distribute nothing")
     result = crawl.run("updatedb")
-    assert result.group(FAILURES) == {"test-scoringfilter": 1}  # the plain page, which has none
+    assert result.group(PLUGIN_FAILURES_GROUP) == {"test-scoringfilter": 1}  # the plain page, which has none
     found = all_cells(conf)
     of_bad = [key for key in expected if unreverse_url(key).endswith("/bad")]
     assert len(of_bad) == 1
     assert [found[key] for key in of_bad] == [expected[key] for key in of_bad]
 
 
-def test_index_leaves_the_page_for_the_next_time(conf: Configuration, site: str, crawl: Crawl) -> None:
+def test_index_with_failing_plugin_leaves_page_for_next_run(conf: Configuration, site: str, crawl: Crawl) -> None:
     crawl.fails("Documents.filter")
     result = crawl.until("index")
     assert result.group("IndexerStatus")["failed"] == 2
@@ -464,7 +462,7 @@ def many(conf: Configuration, tmp_path: Path, bad: int, good: int) -> Callable[[
     return lambda: inject(conf, str(seeds))
 
 
-def test_a_share_over_the_limit_ends_the_job(conf: Configuration, tmp_path: Path) -> None:
+def test_failures_over_share_end_job(conf: Configuration, tmp_path: Path) -> None:
     conf.set("plugin.failures.minimum", "20")
     job = many(conf, tmp_path, 30, 20)
     with pytest.raises(PluginFailuresError, match=r"plug-in test-scoringfilter failed on .* of \d+ pages") as caught:
@@ -473,36 +471,36 @@ def test_a_share_over_the_limit_ends_the_job(conf: Configuration, tmp_path: Path
     assert caught.value.exit_code == 7
 
 
-def test_a_share_up_to_the_limit_does_not(conf: Configuration, tmp_path: Path) -> None:
+def test_failures_up_to_share_do_not_end_job(conf: Configuration, tmp_path: Path) -> None:
     conf.set("plugin.failures.minimum", "20")
-    assert many(conf, tmp_path, 25, 26)().group(FAILURES) == {"test-scoringfilter": 25}
+    assert many(conf, tmp_path, 25, 26)().group(PLUGIN_FAILURES_GROUP) == {"test-scoringfilter": 25}
     conf.set("plugin.failures.share", "0.4")
     with pytest.raises(PluginFailuresError):
         many(conf, tmp_path, 25, 26)()
 
 
-def test_fewer_than_the_minimum_never_do(conf: Configuration, tmp_path: Path) -> None:
-    assert many(conf, tmp_path, 30, 0)().group(FAILURES) == {"test-scoringfilter": 30}
+def test_failures_below_minimum_do_not_end_job(conf: Configuration, tmp_path: Path) -> None:
+    assert many(conf, tmp_path, 30, 0)().group(PLUGIN_FAILURES_GROUP) == {"test-scoringfilter": 30}
 
 
-def test_ten_are_named(conf: Configuration, tmp_path: Path) -> None:
+def test_first_ten_failures_are_named(conf: Configuration, tmp_path: Path) -> None:
     lines: list[str] = []
-    with reporting_to(Reporter(line=lines.append)):
+    with use_reporter(Reporter(on_line=lines.append)):
         many(conf, tmp_path, 30, 0)()
     named = [line for line in lines if line.startswith("plug-in test-scoringfilter failed on")]
     assert len(named) == 10
     assert named[-1].endswith("(no further ones are named)")
 
 
-def test_a_task_is_not_ended_by_the_first_host_and_not_only_at_its_end(conf: Configuration, tmp_path: Path) -> None:
+def test_failure_limit_is_checked_during_task_after_first_host(conf: Configuration, tmp_path: Path) -> None:
     conf.set("plugin.failures.minimum", "3")
-    assert many(conf, tmp_path, 10, 15)().group(FAILURES) == {"test-scoringfilter": 10}
+    assert many(conf, tmp_path, 10, 15)().group(PLUGIN_FAILURES_GROUP) == {"test-scoringfilter": 10}
     with pytest.raises(PluginFailuresError, match=r"of (3\d|4\d) pages"):
         many(conf, tmp_path, 900, 0)()
 
 
 @pytest.mark.parametrize("minimum", ["18", "1"])  # over in the sum of two tasks alone, and in one of them
-def test_the_exit_code_is_7_with_tasks_in_other_processes_too(
+def test_exit_code_is_7_with_process_tasks(
     conf: Configuration, tmp_path: Path, capsys: pytest.CaptureFixture[str], minimum: str
 ) -> None:
     many(conf, tmp_path, 20, 4)
@@ -516,14 +514,14 @@ def test_the_exit_code_is_7_with_tasks_in_other_processes_too(
     assert "first: plug-in test-scoringfilter failed on http://h" in told
 
 
-def test_a_plugin_that_cannot_be_made_is_named(conf: Configuration, crawl: Crawl) -> None:
+def test_plugin_failing_in_constructor_is_named(conf: Configuration, crawl: Crawl) -> None:
     crawl.fails("Scoring.__init__")
     with pytest.raises(ConfigurationError, match=r"plug-in test-scoringfilter .* cannot be made: KeyError"):
         crawl.run("inject")
 
 
 @pytest.mark.parametrize("member", ["write", "commit"])
-def test_a_writer_that_fails_ends_the_job_by_name(conf: Configuration, crawl: Crawl, member: str) -> None:
+def test_failing_index_writer_ends_job_by_name(conf: Configuration, crawl: Crawl, member: str) -> None:
     crawl.until("updatedb")
     conf.set("plugin.includes", f"{INCLUDES}|test-indexwriter".replace("|indexer-embedded", ""))
     crawl.fails(f"Writer.{member}")
@@ -531,7 +529,7 @@ def test_a_writer_that_fails_ends_the_job_by_name(conf: Configuration, crawl: Cr
         crawl.run("index")
 
 
-def test_the_cases_name_every_member_that_jobs_call() -> None:
+def test_cases_cover_every_member_called_by_jobs() -> None:
     """Every member of a contract that takes a page or a URL fails in a case above, but those that do not decide."""
     named = {member.partition(" ")[0] for member, _, _ in CASES}
     called = {

@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.cells import encode_text
 from nutch2py.cli import main
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.jobs.batchlist import BatchLists
-from nutch2py.jobs.fetch import HostTable, fetch
-from nutch2py.jobs.generate import generate
-from nutch2py.jobs.hostdb import hostinject
-from nutch2py.jobs.index import index
-from nutch2py.jobs.inject import inject
-from nutch2py.jobs.parse import parse
-from nutch2py.jobs.updatedb import updatedb
-from nutch2py.search.search import search
-from nutch2py.table import Query, open_store
+from nutch2py.jobs.batches.batch_lists import BatchListStore
+from nutch2py.jobs.fetch.fetch_job import HostSettingsReader, fetch
+from nutch2py.jobs.generate.generate_job import generate
+from nutch2py.jobs.hostdb.hostdb_jobs import hostinject
+from nutch2py.jobs.index.index_job import index
+from nutch2py.jobs.inject.inject_job import inject
+from nutch2py.jobs.parse_job import parse
+from nutch2py.jobs.updatedb.updatedb_job import updatedb
+from nutch2py.records.cells import encode_text
+from nutch2py.records.webpage import INJECTED_SITEMAP, CrawlStatus, Host, Mark, WebPage
+from nutch2py.search.search_service import search
+from nutch2py.table import TableQuery, open_store
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import INJECTED_SITEMAP, CrawlStatus, Host, Mark, WebPage
 from tests.site.server import Reply, ScriptedSite
 
 PAGE = b"<html><body>hello</body></html>"
@@ -42,10 +42,10 @@ def seeds(folder: Path, *lines: str) -> str:
 
 
 def rows(conf: Configuration) -> dict[str, WebPage]:
-    return dict(open_store(conf, WebPage).scan(Query()))
+    return dict(open_store(conf, WebPage).scan(TableQuery()))
 
 
-def test_sitemaps_of_robots_txt_are_noted(site: ScriptedSite, crawl: Configuration, tmp_path: Path) -> None:
+def test_sitemaps_of_robots_txt_are_stored(site: ScriptedSite, crawl: Configuration, tmp_path: Path) -> None:
     site.on(
         "/robots.txt",
         Reply(body=b"User-agent: *\nAllow: /\nSitemap: http://s.test/1.xml\nSITEMAP: http://s.test/2.xml"),
@@ -57,8 +57,8 @@ def test_sitemaps_of_robots_txt_are_noted(site: ScriptedSite, crawl: Configurati
     fetch(crawl, "b-1", detect_sitemaps=True)
     found = rows(crawl)
     home, other = found[reverse_url(site.url("/"))], found[reverse_url(site.url("/p"))]
-    assert dict(home.sitemaps.decoded()) == {"http://s.test/1.xml": "", "http://s.test/2.xml": ""}
-    assert dict(other.sitemaps.decoded()) == {}
+    assert dict(home.sitemaps.decoded_items()) == {"http://s.test/1.xml": "", "http://s.test/2.xml": ""}
+    assert dict(other.sitemaps.decoded_items()) == {}
 
 
 def test_sitemaps_are_fetched_and_parsed(site: ScriptedSite, crawl: Configuration, tmp_path: Path) -> None:
@@ -87,16 +87,16 @@ def test_sitemaps_are_fetched_and_parsed(site: ScriptedSite, crawl: Configuratio
     assert len(found) == 2002
 
 
-def test_settings_of_the_host_table(site: ScriptedSite, crawl: Configuration, tmp_path: Path) -> None:
+def test_host_table_settings_are_applied(site: ScriptedSite, crawl: Configuration, tmp_path: Path) -> None:
     path = tmp_path / "hosts.tsv"
     path.write_text("127.0.0.1\tq_mt=4\tq_cd=250\nhalf.test\tq_mcd=7\n", encoding="utf-8")
     hostinject(crawl, str(path))
-    table = HostTable(crawl)
+    table = HostSettingsReader(crawl)
     first, half = table("127.0.0.1"), table("half.test")
     assert first is not None
-    assert (first.threads, first.crawl_delay, first.min_crawl_delay) == (4, 250, None)
+    assert (first.max_threads, first.crawl_delay_ms, first.min_crawl_delay_ms) == (4, 250, None)
     assert half is not None
-    assert (half.threads, half.min_crawl_delay) == (None, 7)
+    assert (half.max_threads, half.min_crawl_delay_ms) == (None, 7)
     assert table("unknown.test") is None
     for number in range(4):
         site.on(f"/{number}", Reply(body=PAGE, hang=0.3))
@@ -107,7 +107,7 @@ def test_settings_of_the_host_table(site: ScriptedSite, crawl: Configuration, tm
     assert site.most_at_once == 4
 
 
-def test_a_malformed_setting_is_left_out(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+def test_malformed_host_setting_is_ignored(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
     store = open_store(crawl, Host)
     store.create()
     record = Host({}, frozenset())
@@ -115,24 +115,24 @@ def test_a_malformed_setting_is_left_out(crawl: Configuration, capsys: pytest.Ca
     record.metadata["q_cd"] = encode_text("5")
     with store.batch() as batch:
         batch.put("test.x", record)
-    found = HostTable(crawl)("x.test")
+    found = HostSettingsReader(crawl)("x.test")
     assert found is not None
-    assert (found.threads, found.crawl_delay) == (None, 5)
+    assert (found.max_threads, found.crawl_delay_ms) == (None, 5)
     assert "q_mt of x.test is b'many'" in capsys.readouterr().err
 
 
-def test_warc_files(site: ScriptedSite, crawl: Configuration, tmp_path: Path) -> None:
+def test_warc_files_are_written(site: ScriptedSite, crawl: Configuration, tmp_path: Path) -> None:
     site.on("/p", Reply(body=PAGE))
     inject(crawl, seeds(tmp_path, site.url("/p")))
     generate(crawl, batch_id="b-1")
-    values = {name: value for name, value in crawl.raw().items() if name.startswith(("http.", "storage."))}
+    values = {name: value for name, value in crawl.raw_properties().items() if name.startswith(("http.", "storage."))}
     options = [part for name, value in values.items() for part in ("-D", f"{name}={value}")]
     assert main(["fetch", "b-1", "-warc", str(tmp_path / "warc"), *options]) == 0
     (path,) = (tmp_path / "warc").glob("*.warc.gz")
     assert b"WARC/1.1" in gzip.decompress(path.read_bytes())
 
 
-def test_tasks_on_other_machines_write_no_warc_files(crawl: Configuration, tmp_path: Path) -> None:
+def test_remote_tasks_write_no_warc_files(crawl: Configuration, tmp_path: Path) -> None:
     inject(crawl, seeds(tmp_path, "http://a.test/"))
     generate(crawl, batch_id="b-1")
     crawl.set("mapreduce.runner", "hadoop")
@@ -140,7 +140,7 @@ def test_tasks_on_other_machines_write_no_warc_files(crawl: Configuration, tmp_p
         fetch(crawl, "b-1", warc=str(tmp_path / "warc"))
 
 
-def test_counters_of_the_job(site: ScriptedSite, crawl: Configuration, tmp_path: Path) -> None:
+def test_fetch_counters_are_reported(site: ScriptedSite, crawl: Configuration, tmp_path: Path) -> None:
     site.on("/p", Reply(body=PAGE))
     site.on("/q", Reply(500))
     inject(crawl, seeds(tmp_path, site.url("/p"), site.url("/q"), site.url("/r")))
@@ -151,9 +151,7 @@ def test_counters_of_the_job(site: ScriptedSite, crawl: Configuration, tmp_path:
     assert counts["bytes_downloaded"] == len(PAGE) + len(b"not here")
 
 
-def test_the_target_of_a_redirect_stays_in_the_batch_that_has_it(
-    site: ScriptedSite, crawl: Configuration, tmp_path: Path
-) -> None:
+def test_redirect_target_stays_in_its_batch(site: ScriptedSite, crawl: Configuration, tmp_path: Path) -> None:
     """It is fetched once, with its own batch; the redirect leads to it, and to what is free."""
     crawl.set("http.redirect.max", "3")
     site.on("/from", Reply(301, headers=[("Location", "/taken")]))
@@ -178,7 +176,7 @@ def test_the_target_of_a_redirect_stays_in_the_batch_that_has_it(
 
 @pytest.mark.parametrize("target", ["mailto:x@y", "/now?filtered", "/page", "http://[", ""])
 @pytest.mark.parametrize("parsing", ["false", "true"])
-def test_a_page_with_links_that_redirects_to_nowhere_keeps_them(
+def test_page_redirecting_nowhere_keeps_its_links(
     site: ScriptedSite, crawl: Configuration, tmp_path: Path, target: str, parsing: str
 ) -> None:
     crawl.set("fetcher.parse", parsing)
@@ -197,7 +195,7 @@ def test_a_page_with_links_that_redirects_to_nowhere_keeps_them(
 
 
 @pytest.mark.parametrize("parsing", ["false", "true"])
-def test_targets_of_redirects_go_through_the_jobs_with_the_batch(
+def test_redirect_targets_pass_all_jobs_with_batch(
     site: ScriptedSite, crawl: Configuration, tmp_path: Path, parsing: str
 ) -> None:
     crawl.set("http.redirect.max", "3")
@@ -208,8 +206,8 @@ def test_targets_of_redirects_go_through_the_jobs_with_the_batch(
     inject(crawl, seeds(tmp_path, site.url("/from")))
     generate(crawl, batch_id="b")
     fetch(crawl, "b")
-    lists = BatchLists(crawl)
-    assert lists.complete("b")
+    lists = BatchListStore(crawl)
+    assert lists.is_complete("b")
     if parsing == "false":
         parse(crawl, "b")
     updatedb(crawl, "b")
@@ -222,4 +220,4 @@ def test_targets_of_redirects_go_through_the_jobs_with_the_batch(
     stranded = [key for key, row in found.items() if row.markers.get(Mark.GENERATE) or row.markers.get(Mark.FETCH)]
     assert stranded == []
     assert [hit.url for hit in search(crawl, "arrived").hits] == [site.url("/to")]
-    assert lists.states() == []
+    assert lists.list_records() == []

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.jobs.fetch import fetch
-from nutch2py.jobs.generate import generate
-from nutch2py.jobs.inject import inject
-from nutch2py.jobs.parse import parse
-from nutch2py.jobs.updatedb import updatedb
-from nutch2py.table import KeyRange, Query, open_store
-from nutch2py.webpage import Mark, WebPage
+from nutch2py.jobs.fetch.fetch_job import fetch
+from nutch2py.jobs.generate.generate_job import generate
+from nutch2py.jobs.inject.inject_job import inject
+from nutch2py.jobs.parse_job import parse
+from nutch2py.jobs.updatedb.updatedb_job import updatedb
+from nutch2py.records.webpage import Mark, WebPage
+from nutch2py.table import KeyRange, TableQuery, open_store
 from tests.conftest import MAP_SIZE
 from tests.jobs import crawl
 from tests.jobs.rows import marked, pages
@@ -116,7 +116,7 @@ def _table(case: Case, crawled: Crawl) -> bool:
             read = store.get(f"key-{number}-{row}", {WebPage.title})
             assert read is not None
             assert read.title == page.title
-        own = Query(frozenset({WebPage.title}), KeyRange(f"key-{number}-", f"key-{number}."))
+        own = TableQuery(frozenset({WebPage.title}), KeyRange(f"key-{number}-", f"key-{number}."))
         return sum(1 for _ in store.scan(own))
 
     threads = case["args"]["threads"]
@@ -135,7 +135,7 @@ RUNS: dict[str, Callable[[Case, Crawl], bool]] = {
 }
 
 
-def test_cases(cases: Callable[[str], list[Case]], site: ScriptedSite, tmp_path: Path) -> None:
+def test_fetcher_storage_public_cases(cases: Callable[[str], list[Case]], site: ScriptedSite, tmp_path: Path) -> None:
     """Every case; of the first, that the delay between two fetches is kept is left to the tests of the queues."""
     table, failed = cases("fetcher_storage"), []
     for case in table:

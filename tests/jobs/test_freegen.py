@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from nutch2py.cli import main
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import InputError, UsageError
-from nutch2py.jobs.batch_report import open_batches
-from nutch2py.jobs.freegen import freegen
-from nutch2py.jobs.generate import generate
+from nutch2py.jobs.generate.freegen_job import freegen
+from nutch2py.jobs.generate.generate_job import generate
+from nutch2py.jobs.monitoring.batch_report import list_open_batches
+from nutch2py.records.webpage import Mark, WebPage
 from nutch2py.table import open_store
 from nutch2py.table.clock import now_ms
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import Mark, WebPage
 from tests.jobs.rows import put
 
 
@@ -38,7 +38,7 @@ def old_row(conf: Configuration) -> None:
 
 
 @pytest.mark.parametrize("runner", ["inline", "local"])
-def test_rows_that_are_not_due_and_rows_that_are_made(conf: Configuration, seeds: str, runner: str) -> None:
+def test_freegen_adds_undue_and_new_rows(conf: Configuration, seeds: str, runner: str) -> None:
     conf.set("mapreduce.runner", runner)
     conf.set("generate.max.count", 1)
     old_row(conf)
@@ -48,16 +48,16 @@ def test_rows_that_are_not_due_and_rows_that_are_made(conf: Configuration, seeds
     assert row(conf, "http://old.test/").fetch_interval == 7
     assert row(conf, "http://new.test/?a=b").markers[Mark.GENERATE] == "named"
     assert Mark.GENERATE not in row(conf, "http://new.test/map.xml").markers
-    assert [(batch.batch_id, batch.count) for batch in open_batches(conf)] == [("named", 2)]
+    assert [(batch.batch_id, batch.count) for batch in list_open_batches(conf)] == [("named", 2)]
 
 
-def test_made_again_it_is_left_as_it_is(conf: Configuration, seeds: str) -> None:
+def test_repeated_freegen_changes_nothing(conf: Configuration, seeds: str) -> None:
     old_row(conf)
     assert freegen(conf, seeds, batch_id="named").urls == 2
     assert freegen(conf, seeds, batch_id="named").urls == 2
 
 
-def test_rows_of_an_open_batch_stay_in_it(conf: Configuration, seeds: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_of_open_batch_keep_it(conf: Configuration, seeds: str, capsys: pytest.CaptureFixture[str]) -> None:
     put(conf, {"http://old.test/": {"status": 1, "fetch_time": 1, "fetch_interval": 7}})
     assert generate(conf, batch_id="first").urls == 1
     made = freegen(conf, seeds, batch_id="named")
@@ -66,7 +66,7 @@ def test_rows_of_an_open_batch_stay_in_it(conf: Configuration, seeds: str, capsy
     assert "1 URLs are in batches that are open" in capsys.readouterr().out
 
 
-def test_filters_see_the_urls_when_they_are_asked(conf: Configuration, seeds: str) -> None:
+def test_filters_are_applied_when_requested(conf: Configuration, seeds: str) -> None:
     conf.set("plugin.includes.add", "urlfilter-prefix")
     rules = Path(seeds).with_name("prefixes.txt")
     rules.write_text("http://old.test/\n", encoding="utf-8")
@@ -75,7 +75,7 @@ def test_filters_see_the_urls_when_they_are_asked(conf: Configuration, seeds: st
     assert freegen(conf, seeds, batch_id="two").urls == 1  # the other one, which the filter refuses
 
 
-def test_words_that_are_wrong_make_nothing(conf: Configuration, tmp_path: Path) -> None:
+def test_invalid_arguments_create_nothing(conf: Configuration, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
         freegen(conf, str(tmp_path / "nothing"))
     with pytest.raises(UsageError):
@@ -83,7 +83,7 @@ def test_words_that_are_wrong_make_nothing(conf: Configuration, tmp_path: Path) 
     assert not open_store(conf, WebPage).exists()
 
 
-def test_the_command(conf: Configuration, seeds: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_freegen_command_works(conf: Configuration, seeds: str, capsys: pytest.CaptureFixture[str]) -> None:
     store, size = conf.get("storage.data.store", ""), conf.get("storage.embedded.map.size", "")
     words = ["freegen", seeds, "-D", f"storage.data.store={store}", "-D", f"storage.embedded.map.size={size}"]
     for more, code in (["-filter"], 0), ([], 0), ([], 1):  # the shipped filter refuses the "?"

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import pytest
 
 from nutch2py.cli import main
-from nutch2py.conf import Configuration
-from nutch2py.webpage import Mark
+from nutch2py.conf.configuration import Configuration
+from nutch2py.records.webpage import Mark
 from tests.failing_disk import failing_disk, library
 from tests.jobs import crawl
 from tests.jobs.stages import BATCH, Crawl, State, state
@@ -107,9 +107,9 @@ def run(work: Path, case: Case, crawled: Crawl, disk: dict[str, str]) -> tuple[i
     return done.returncode, done.stderr
 
 
-def test_a_task_that_cannot_even_say_why_has_its_disk_tried(site: Site, tmp_path: Path) -> None:
+def test_task_unable_to_report_has_disk_checked(site: Site, tmp_path: Path) -> None:
     assert site.disk is not None
-    words = f"from pathlib import Path; from nutch2py.disk import try_disk; print(try_disk(Path({str(tmp_path)!r})))"
+    words = f"from pathlib import Path; from nutch2py.support.atomic_files import probe_disk; print(probe_disk(Path({str(tmp_path)!r})))"
     command = [sys.executable, "-c", words]
     for disk, told in (({}, "None"), (failing_disk(site.disk, errno.ENOSPC, "/.tried-"), "no space is left for ")):
         done = subprocess.run(command, env={**os.environ, **disk}, capture_output=True, text=True, check=True)
@@ -122,7 +122,7 @@ def test_a_task_that_cannot_even_say_why_has_its_disk_tried(site: Site, tmp_path
     [(name, errno.ENOSPC) for name in CASES]
     + [(name, number) for name in ("index", "exporttable") for number in SPACE if number != errno.ENOSPC],
 )
-def test_a_disk_that_takes_nothing_more(site: Site, tmp_path: Path, name: str, number: int) -> None:
+def test_full_disk_ends_job_with_reason(site: Site, tmp_path: Path, name: str, number: int) -> None:
     case = CASES[name]
     job = case.words.split()[0]
     shutil.copytree(site.folder / f"before-{job}", tmp_path / "crawl")

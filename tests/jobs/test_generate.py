@@ -16,22 +16,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.jobs.batch_writing import spread
-from nutch2py.jobs.batchlist import BatchLists, State
-from nutch2py.jobs.fetch import fetch
-from nutch2py.jobs.generate import generate
-from nutch2py.jobs.inject import inject
-from nutch2py.jobs.selection import Entry, Selection, entry_text, url_and_moved
-from nutch2py.jobs.updatedb import updatedb
+from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchState
+from nutch2py.jobs.fetch.fetch_job import fetch
+from nutch2py.jobs.generate.batch_writer_job import interleave_hosts
+from nutch2py.jobs.generate.generate_job import generate
+from nutch2py.jobs.generate.top_n import CandidateEntry, TopNSelector, format_entry, get_url_and_moved_marks
+from nutch2py.jobs.inject.inject_job import inject
+from nutch2py.jobs.updatedb.updatedb_job import updatedb
 from nutch2py.mapreduce.driver import JobResult
-from nutch2py.mapreduce.parameters import ALL
-from nutch2py.mapreduce.protocol import descending
+from nutch2py.mapreduce.job_parameters import ALL
+from nutch2py.mapreduce.mrjob_protocols import descending_sort_key
+from nutch2py.records.webpage import Mark
 from nutch2py.table.embedded.embedded_batch import EmbeddedBatch
-from nutch2py.url.partition import URLPartitioner
-from nutch2py.url.parts import domain_of, host_of
-from nutch2py.webpage import Mark
+from nutch2py.url.url_partitioner import URLPartitioner
+from nutch2py.url.url_parts import domain_of, host_of
 from tests.jobs.rows import fetchlist, marked, pages, put
 
 DAY = 86_400_000
@@ -65,7 +65,7 @@ class TestTheSixRequirements:
         put(conf, skewed(40, 200))
         return conf
 
-    def test_all_urls_of_a_host_are_in_one_partition(self, conf: Configuration) -> None:
+    def test_all_urls_of_host_are_in_one_partition(self, conf: Configuration) -> None:
         chosen(conf)
         where: dict[str | None, set[str]] = {}
         for partition, urls in fetchlist(conf, "b").items():
@@ -74,7 +74,7 @@ class TestTheSixRequirements:
         assert len(where) == 40
         assert {len(partitions) for partitions in where.values()} == {1}
 
-    def test_urls_of_a_host_are_spread_over_its_partition(self, conf: Configuration) -> None:
+    def test_urls_of_host_are_spread_over_partition(self, conf: Configuration) -> None:
         chosen(conf)
         urls = next(urls for urls in fetchlist(conf, "b").values() if any("//h0." in url for url in urls))
         places = [place for place, url in enumerate(urls) if host_of(url) == "h0.example"]
@@ -84,11 +84,11 @@ class TestTheSixRequirements:
         assert max(gaps) <= 2 * even + 2
         assert max(gaps) > 1
 
-    def test_at_most_so_many_of_a_host(self, conf: Configuration) -> None:
+    def test_max_count_limits_urls_per_host(self, conf: Configuration) -> None:
         counts = Counter(map(host_of, chosen(conf)))
         assert max(counts.values()) == counts["h0.example"] == 20
 
-    def test_the_highest_scores_of_a_host_and_the_highest_of_all(self, conf: Configuration) -> None:
+    def test_highest_scores_are_chosen_per_host_and_overall(self, conf: Configuration) -> None:
         rows = pages(conf)
         of_first = sorted((page.score for url, page in rows.items() if host_of(url) == "h0.example"), reverse=True)
         found = chosen(conf, top_n=50)
@@ -98,17 +98,17 @@ class TestTheSixRequirements:
         left = [page.score for url, page in rows.items() if url not in found and host_of(url) != "h0.example"]
         assert max(left) <= min(rows[url].score for url in found)
 
-    def test_at_most_so_many_in_all(self, conf: Configuration) -> None:
+    def test_top_n_limits_batch(self, conf: Configuration) -> None:
         assert len(chosen(conf, top_n=50)) == 50
 
-    def test_as_many_partitions_as_fetch_tasks(self, conf: Configuration) -> None:
+    def test_partitions_equal_fetch_tasks(self, conf: Configuration) -> None:
         chosen(conf)
         assert sorted(fetchlist(conf, "b")) == ["00000", "00001", "00002"]
 
 
 @pytest.mark.parametrize("maps", ["1", "2", "7"])
 @pytest.mark.parametrize("cap", ["-1", "5"])
-def test_top_n_is_exact_and_does_not_depend_on_the_tasks(conf: Configuration, maps: str, cap: str) -> None:
+def test_top_n_is_exact_for_any_number_of_tasks(conf: Configuration, maps: str, cap: str) -> None:
     """Nutch gives each reducer topN / reducers, and comes up short when hosts are of different size."""
     rows = skewed(30, 3000)
     put(conf, rows)
@@ -126,7 +126,7 @@ def test_top_n_is_exact_and_does_not_depend_on_the_tasks(conf: Configuration, ma
 
 
 @pytest.mark.parametrize("maps", ["1", "2"])
-def test_urls_that_normalize_to_the_same_take_one_place_of_top_n(conf: Configuration, maps: str) -> None:
+def test_urls_normalizing_to_same_count_once_in_top_n(conf: Configuration, maps: str) -> None:
     conf.set("mapreduce.job.maps", maps)
     good = {f"http://a.example/x/../p{number}.html": {"score": 9.0} for number in range(10)}
     good |= {f"http://a.example/y/../p{number}.html": {"score": 8.0} for number in range(10)}
@@ -141,7 +141,7 @@ Numbers = st.tuples(st.integers(1, 60), st.integers(-1, 4), st.integers(1, 5), s
 
 @settings(max_examples=40, deadline=None)
 @given(Numbers)
-def test_the_bounded_selection_is_sort_and_cut(numbers: tuple[int, int, int, int]) -> None:
+def test_bounded_selection_equals_sort_and_cut(numbers: tuple[int, int, int, int]) -> None:
     """Also when it is made of those of several map tasks, and what is below its worst score is not offered."""
     limit, cap, tasks, seed = numbers
     chance = random.Random(seed)
@@ -150,39 +150,39 @@ def test_the_bounded_selection_is_sort_and_cut(numbers: tuple[int, int, int, int
         score, group = chance.choice((0.0, 0.5, 1.0, 2.0)) + chance.randrange(3), f"g{chance.randrange(1 + seed % 7)}"
         own, moved = f"http://{group}/{number:05d}", seed % 2 and chance.random() < 0.2
         target = (f"http://{group}/{number % 50:05d}", "{}") if moved else ()
-        entries.append(Entry(entry_text(descending(score), own, *target), group))
-    plain: list[Entry] = []
+        entries.append(CandidateEntry(format_entry(descending_sort_key(score), own, *target), group))
+    plain: list[CandidateEntry] = []
     counts: Counter[str] = Counter()
     seen: set[str] = set()
     for entry in sorted(entries):
-        url, _ = url_and_moved(entry.text)
+        url, _ = get_url_and_moved_marks(entry.text)
         if url in seen:
             continue
         seen.add(url)
         counts[entry.group] += 1
         if cap <= 0 or counts[entry.group] <= cap:
             plain.append(entry)
-    whole = Selection(limit, cap)
+    whole = TopNSelector(limit, cap)
     for task in range(tasks):
-        part = Selection(limit, cap)
+        part = TopNSelector(limit, cap)
         for entry in entries[task::tasks]:
             if not (part.worst_score and entry.text[:16] > part.worst_score):
                 part.add(entry)
-        for entry in part.best():
+        for entry in part.get_best():
             whole.add(entry)
-    assert whole.best() == plain[:limit]
+    assert whole.get_best() == plain[:limit]
 
 
 @given(st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, 30), min_size=1))
-def test_spread_loses_nothing_and_keeps_the_order_of_each_host(sizes: dict[str, int]) -> None:
+def test_spread_keeps_all_urls_and_host_order(sizes: dict[str, int]) -> None:
     hosts = {name: [(f"{name}{number:03d}", "") for number in range(size)] for name, size in sizes.items()}
-    order = spread(hosts)
+    order = interleave_hosts(hosts)
     assert sorted(order) == sorted(url for urls in hosts.values() for url in urls)
     for name, urls in hosts.items():
         assert [url for url in order if url[0][0] == name] == urls
 
 
-def test_hosts_whose_hashes_collide_lose_nothing(conf: Configuration) -> None:
+def test_hosts_with_colliding_hashes_lose_nothing(conf: Configuration) -> None:
     first, second = "plumless.example", "buckeroo.example"
     assert crc32(first.encode()) == crc32(second.encode())
     rows = {f"http://{host}/{number}": {"score": 1.0} for host in (first, second) for number in range(50)}
@@ -209,22 +209,20 @@ class TestWhichHostsMeet:
     def groups(conf: Configuration, batch: str) -> set[frozenset[str]]:
         return {frozenset(urls) for urls in fetchlist(conf, batch).values()}
 
-    def test_others_in_each_batch(self, conf: Configuration) -> None:
+    def test_hosts_are_grouped_differently_in_each_batch(self, conf: Configuration) -> None:
         now = int(time.time() * 1000)
         assert chosen(conf, "one", now=now) == chosen(conf, "two", now=now + 8 * DAY) == set(self.ROWS)
         assert len(self.groups(conf, "one")) == len(self.groups(conf, "two")) == 2
         assert self.groups(conf, "one") != self.groups(conf, "two")
 
-    def test_the_same_when_a_batch_is_taken_up_again(self, conf: Configuration) -> None:
+    def test_resumed_batch_groups_hosts_equally(self, conf: Configuration) -> None:
         chosen(conf, "one")
         before = fetchlist(conf, "one")
-        BatchLists(conf).set_state("one", State.GENERATING)
+        BatchListStore(conf).set_state("one", BatchState.GENERATING)
         assert chosen(conf, "one") == set(self.ROWS)
         assert fetchlist(conf, "one") == before
 
-    def test_a_fetch_cuts_the_batch_as_its_list_is_cut(
-        self, conf: Configuration, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_fetch_splits_batch_like_its_list(self, conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
         chosen(conf, "one")
         seeds = []
 
@@ -232,7 +230,7 @@ class TestWhichHostsMeet:
             seeds.append(arguments[3].partition_seed)
             return JobResult({})
 
-        monkeypatch.setattr("nutch2py.jobs.fetch.run_job", run_job)
+        monkeypatch.setattr("nutch2py.jobs.fetch.fetch_job.run_job", run_job)
         conf.set("http.agent.name", "probe")
         for batch in ("one", "one", ALL, ALL):
             fetch(conf, batch)
@@ -244,7 +242,7 @@ class TestWhichHostsMeet:
 
 
 @pytest.mark.parametrize("job", ["inject", "generate", "updatedb"])
-def test_contradictions_of_the_schedule_are_named_before_a_job_begins(
+def test_contradictory_schedule_settings_are_rejected_before_start(
     conf: Configuration, tmp_path: Path, job: str
 ) -> None:
     (tmp_path / "seeds.txt").write_text("http://b.example/\n")
@@ -260,43 +258,43 @@ def test_contradictions_of_the_schedule_are_named_before_a_job_begins(
     with pytest.raises(ConfigurationError, match=r"sync_delta_rate is 1\.5: write a number from 0 to 1"):
         jobs[job]()
     assert pages(conf).keys() == {"http://a.example/"}
-    state = BatchLists(conf).state("before")
-    assert (state is not None and state.state, BatchLists(conf).state("b")) == (State.GENERATED, None)
+    state = BatchListStore(conf).get_record("before")
+    assert (state is not None and state.state, BatchListStore(conf).get_record("b")) == (BatchState.GENERATED, None)
 
 
 class TestMarks:
     URL = "http://a.example/"
 
-    def test_a_marked_row_waits_for_its_updatedb(self, conf: Configuration) -> None:
+    def test_marked_row_waits_for_updatedb(self, conf: Configuration) -> None:
         put(conf, {self.URL: {"marks": {Mark.GENERATE: f"{NOW // 1000}-1"}}, "http://b.example/": {}})
         assert chosen(conf) == {"http://b.example/"}
 
-    def test_a_mark_older_than_crawl_gen_delay_is_of_a_batch_that_died(self, conf: Configuration) -> None:
+    def test_mark_older_than_delay_is_of_dead_batch(self, conf: Configuration) -> None:
         put(conf, {self.URL: {"marks": {Mark.GENERATE: f"{(NOW - 8 * DAY) // 1000}-1"}}})
         assert chosen(conf) == {self.URL}
 
-    def test_the_delay_can_be_set(self, conf: Configuration) -> None:
+    def test_mark_delay_is_configurable(self, conf: Configuration) -> None:
         put(conf, {self.URL: {"marks": {Mark.GENERATE: f"{(NOW - 8 * DAY) // 1000}-1"}}})
         conf.set("crawl.gen.delay", 9 * DAY)
         assert chosen(conf) == set()
         conf.set("crawl.gen.delay", 7 * DAY)
         assert chosen(conf) == {self.URL}
 
-    def test_a_batch_whose_id_does_not_tell_its_age_counts_from_when_it_is_first_met(self, conf: Configuration) -> None:
+    def test_batch_id_without_time_ages_from_first_sight(self, conf: Configuration) -> None:
         put(conf, {self.URL: {"marks": {Mark.GENERATE: "monday"}}})
         now = int(time.time() * 1000)
         assert chosen(conf, now=now) == set()
         assert chosen(conf, now=now + 6 * DAY) == set()
         assert chosen(conf, now=now + 8 * DAY) == {self.URL}
 
-    def test_a_batch_of_ours_that_died(self, conf: Configuration) -> None:
+    def test_dead_own_batch_is_released(self, conf: Configuration) -> None:
         put(conf, {self.URL: {}})
         now = int(time.time() * 1000)
         assert chosen(conf, "one", now=now) == {self.URL}
         assert chosen(conf, "two", now=now + 6 * DAY) == set()
         assert chosen(conf, "three", now=now + 8 * DAY) == {self.URL}
 
-    def test_the_row_tells_its_batch(self, conf: Configuration) -> None:
+    def test_row_stores_its_batch_id(self, conf: Configuration) -> None:
         put(conf, {self.URL: {"marks": {Mark.DISTANCE: "3"}}})
         chosen(conf, "one")
         page = pages(conf)[self.URL]
@@ -305,30 +303,28 @@ class TestMarks:
 
 
 class TestABatchIdTwice:
-    def test_the_same_command_again_adds_nothing(self, conf: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_repeated_command_adds_nothing(self, conf: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
         put(conf, {f"http://a.example/{number}": {} for number in range(10)})
         first = chosen(conf, top_n=4)
         assert chosen(conf, top_n=4) == first
         assert "batch b is there already, not updated yet: nothing was added to it" in capsys.readouterr().out
 
-    def test_an_interrupted_one_is_made_anew(self, conf: Configuration) -> None:
+    def test_interrupted_batch_is_regenerated(self, conf: Configuration) -> None:
         """Of what is due by then: what the interrupted run had marked, and is not chosen now, is free again."""
         put(conf, {f"http://a.example/{number}": {"score": float(number)} for number in range(10)})
         assert chosen(conf, top_n=4) == {f"http://a.example/{number}" for number in (6, 7, 8, 9)}
-        BatchLists(conf).set_state("b", State.GENERATING)
+        BatchListStore(conf).set_state("b", BatchState.GENERATING)
         put(conf, {f"http://a.example/{number}": {"score": 100.0} for number in (0, 1)})
         best = {f"http://a.example/{number}" for number in (0, 1, 8, 9)}
         assert chosen(conf, top_n=4) == best
         assert marked(conf, Mark.GENERATE, "b") == best
         assert chosen(conf, "c", top_n=2) == {"http://a.example/6", "http://a.example/7"}
 
-    def test_one_interrupted_again_while_it_is_made_anew(
-        self, conf: Configuration, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_batch_interrupted_twice_is_regenerated(self, conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
         rows = {f"http://a.example/{number}" for number in range(10)}
         put(conf, {url: {} for url in rows})
         first = chosen(conf, top_n=4)
-        BatchLists(conf).set_state("b", State.GENERATING)
+        BatchListStore(conf).set_state("b", BatchState.GENERATING)
         conf.set("joblog.keep", "0")  # whose writes are none of generate's
         conf.set("gora.buffer.write.limit", "1")
         write, writes = EmbeddedBatch._write, 0
@@ -352,71 +348,71 @@ class TestABatchIdTwice:
         monkeypatch.undo()
         assert chosen(conf, top_n=4) == first
         assert marked(conf, Mark.GENERATE, "b") == first
-        assert BatchLists(conf).complete("b")
+        assert BatchListStore(conf).is_complete("b")
 
-    def test_what_was_fetched_of_an_interrupted_one_stays_in_it(self, conf: Configuration) -> None:
+    def test_fetched_rows_of_interrupted_batch_stay(self, conf: Configuration) -> None:
         put(conf, {f"http://a.example/{number}": {"score": float(number)} for number in range(4)})
         chosen(conf, top_n=2)
-        BatchLists(conf).set_state("b", State.GENERATING)
+        BatchListStore(conf).set_state("b", BatchState.GENERATING)
         put(conf, {"http://a.example/3": {"marks": {Mark.GENERATE: "b", Mark.FETCH: "b"}}})
         assert tuple(generate(conf, batch_id="b", top_n=2, now=NOW)) == ("b", 2)
         assert marked(conf, Mark.GENERATE, "b") == {f"http://a.example/{number}" for number in (1, 2, 3)}
-        assert not BatchLists(conf).complete("b")
+        assert not BatchListStore(conf).is_complete("b")
 
-    def test_one_that_nutch_2_made_is_added_to_and_found_by_its_marks(self, conf: Configuration) -> None:
+    def test_nutch_2_batch_is_extended_and_found_by_marks(self, conf: Configuration) -> None:
         put(conf, {"http://a.example/": {"marks": {Mark.GENERATE: "b"}}, "http://b.example/": {}})
         assert tuple(generate(conf, batch_id="b", now=NOW)) == ("b", 1)
         assert marked(conf, Mark.GENERATE, "b") == {"http://a.example/", "http://b.example/"}
-        assert not BatchLists(conf).complete("b")
+        assert not BatchListStore(conf).is_complete("b")
 
-    def test_one_of_which_nothing_was_due_leaves_nothing(self, conf: Configuration) -> None:
+    def test_batch_without_due_rows_leaves_nothing(self, conf: Configuration) -> None:
         put(conf, {"http://a.example/": {"fetch_time": NOW + DAY}})
         assert tuple(generate(conf, batch_id="b", now=NOW)) == ("b", 0)
-        assert BatchLists(conf).states() == []
+        assert BatchListStore(conf).list_records() == []
 
 
 class TestLimits:
-    def test_what_is_not_due_waits_and_add_days_moves_the_clock(self, conf: Configuration) -> None:
+    def test_undue_rows_wait_and_add_days_shifts_clock(self, conf: Configuration) -> None:
         put(conf, {f"http://a.example/{day}": {"fetch_time": NOW + day * DAY} for day in range(5)})
         assert chosen(conf, "b0") == {"http://a.example/0"}
         assert chosen(conf, "b1", add_days=1) == {"http://a.example/1"}
         assert chosen(conf, "b2", add_days=2.5) == {"http://a.example/2"}
 
-    def test_a_page_due_beyond_the_longest_interval_is_due_now(self, conf: Configuration) -> None:
+    def test_row_due_beyond_maximum_interval_is_due_now(self, conf: Configuration) -> None:
         put(conf, {"http://a.example/": {"fetch_time": NOW + 91 * DAY}, "http://b.example/": {"fetch_time": NOW + DAY}})
         assert chosen(conf) == {"http://a.example/"}
 
-    def test_distance(self, conf: Configuration) -> None:
+    def test_max_distance_excludes_deeper_pages(self, conf: Configuration) -> None:
         put(conf, {f"http://a.example/{far}": {"marks": {Mark.DISTANCE: str(far)}} for far in range(4)})
         put(conf, {"http://a.example/seed": {}})
         conf.set("generate.max.distance", "1")
         assert chosen(conf) == {f"http://a.example/{name}" for name in ("0", "1", "seed")}
 
-    def test_score(self, conf: Configuration) -> None:
+    def test_min_score_is_compared_with_sort_value(self, conf: Configuration) -> None:
         """It is compared with what the scoring filters make of the score: OPIC squares it, as in Nutch 2."""
         put(conf, {f"http://a.example/{score}": {"score": score} for score in (0.0, 0.25, 0.75, 2.0)})
         conf.set("generate.min.score", "0.5")
         assert chosen(conf) == {"http://a.example/0.75", "http://a.example/2.0"}
 
-    def test_by_domain(self, conf: Configuration) -> None:
+    def test_count_mode_domain_limits_domains(self, conf: Configuration) -> None:
         put(conf, {f"http://{name}.{domain}/": {} for name in "abc" for domain in ("one.co.uk", "two.co.uk")})
         conf.set("generate.max.count", "2")
         conf.set("generate.count.mode", "domain")
         assert Counter(map(domain_of, chosen(conf))) == {"one.co.uk": 2, "two.co.uk": 2}
 
-    def test_an_unknown_mode_is_host(self, conf: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_unknown_count_mode_is_host(self, conf: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
         put(conf, {f"http://{name}.one.example/{number}": {} for name in "ab" for number in range(3)})
         conf.set("generate.max.count", "2")
         conf.set("generate.count.mode", "planet")
         assert len(chosen(conf)) == 4
         assert "Unknown generator.max.count mode 'planet', using mode=host" in capsys.readouterr().err
 
-    def test_a_cap_of_0_is_a_mistake(self, conf: Configuration) -> None:
+    def test_max_count_zero_is_rejected(self, conf: Configuration) -> None:
         conf.set("generate.max.count", "0")
         with pytest.raises(ConfigurationError, match=r"generate\.max\.count is 0.*-1 for no limit"):
             generate(conf)
 
-    def test_sitemaps_and_pages_are_apart(self, conf: Configuration) -> None:
+    def test_sitemap_and_page_batches_are_separate(self, conf: Configuration) -> None:
         put(
             conf,
             {"http://a.example/s": {"marks": {Mark.INJECT: "s"}}, "http://a.example/p": {"marks": {Mark.INJECT: "y"}}},
@@ -426,24 +422,24 @@ class TestLimits:
 
 
 class TestFiltersAndNormalizers:
-    def test_filters_decide_unless_told_otherwise(self, conf: Configuration) -> None:
+    def test_filters_apply_unless_disabled(self, conf: Configuration) -> None:
         put(conf, {"http://a.example/": {}, "http://a.example/b.gif": {}})
         assert chosen(conf, "one") == {"http://a.example/"}
         assert chosen(conf, "two", filter_urls=False) == {"http://a.example/b.gif"}
 
-    def test_a_url_that_normalizes_to_another_marks_that_row(self, conf: Configuration) -> None:
+    def test_url_normalizing_to_other_url_marks_that_row(self, conf: Configuration) -> None:
         put(conf, {"http://a.example/x/../y": {"marks": {Mark.DISTANCE: "2"}}})
         assert chosen(conf) == {"http://a.example/y"}
         assert pages(conf)["http://a.example/y"].markers[Mark.DISTANCE] == "2"
 
-    def test_no_norm(self, conf: Configuration) -> None:
+    def test_no_norm_skips_normalization(self, conf: Configuration) -> None:
         put(conf, {"http://a.example/x/../y": {}})
         assert chosen(conf, normalize=False) == {"http://a.example/x/../y"}
 
-    def test_keys_that_are_none_are_passed_over(self, conf: Configuration) -> None:
+    def test_invalid_keys_are_skipped(self, conf: Configuration) -> None:
         put(conf, {"http://a.example/": {}})
+        from nutch2py.records.webpage import WebPage
         from nutch2py.table import open_store
-        from nutch2py.webpage import WebPage
 
         page = WebPage()
         page.score = 5.0
@@ -469,7 +465,7 @@ def _setting(conf: Configuration, case: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def test_cases(cases: Cases, tmp_path_factory: pytest.TempPathFactory, conf: Configuration) -> None:
+def test_generator_public_cases(cases: Cases, tmp_path_factory: pytest.TempPathFactory, conf: Configuration) -> None:
     """Every case of generator.json; none is excepted."""
     failed = []
     table = cases("generator")

@@ -12,11 +12,11 @@ from typing import Any
 import happybase
 import pytest
 
+from nutch2py.records.webpage import WebPage
 from nutch2py.table import open_store
-from nutch2py.webpage import WebPage
+from tests.counted_kills import Kills
 from tests.jobs import crawl
 from tests.jobs.stages import JOBS, Stages, make_stages, on_hbase, state
-from tests.kills import Kills
 from tests.table import strict
 
 
@@ -26,7 +26,7 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stages]:
         yield make_stages(site, tmp_path_factory.mktemp("hbase"))
 
 
-def test_every_job_as_on_the_embedded_table(before: Stages, hbase: Any, tmp_path: Path) -> None:
+def test_every_job_on_hbase_equals_embedded(before: Stages, hbase: Any, tmp_path: Path) -> None:
     for job, words in JOBS.items():
         stage, expected = before(job)
         copy = on_hbase(stage, hbase, tmp_path / job)
@@ -34,7 +34,7 @@ def test_every_job_as_on_the_embedded_table(before: Stages, hbase: Any, tmp_path
         assert state(copy.conf) == expected, job
 
 
-def test_a_crawl_is_in_the_format_of_nutch(before: Stages, hbase: Any, tmp_path: Path) -> None:
+def test_hbase_crawl_has_nutch_format(before: Stages, hbase: Any, tmp_path: Path) -> None:
     """A table written wholly here, read with happybase alone by a decoder of the format."""
     stage, _ = before("inject")
     copy = on_hbase(stage, hbase, tmp_path / "whole")
@@ -52,7 +52,9 @@ def test_a_crawl_is_in_the_format_of_nutch(before: Stages, hbase: Any, tmp_path:
 
 @pytest.mark.parametrize("part", ["gateway", "master"])
 @pytest.mark.parametrize("job", JOBS)
-def test_a_server_dies_in_the_middle(job: str, part: str, before: Stages, hbase: Any, tmp_path: Path) -> None:
+def test_killed_hbase_server_during_job_is_recovered(
+    job: str, part: str, before: Stages, hbase: Any, tmp_path: Path
+) -> None:
     stage, expected = before(job)
     whole = on_hbase(stage, hbase, tmp_path / "undisturbed").run(JOBS[job])
     with Kills(f"{part} under {job}", least=0.2) as kills:

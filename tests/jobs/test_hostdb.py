@@ -6,32 +6,33 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.joblog.stored import read_entries
-from nutch2py.jobs.hostdb import hostinject, readhostdb, updatehostdb
+from nutch2py.conf.configuration import Configuration
+from nutch2py.joblog.job_log_store import read_entries
+from nutch2py.jobs.hostdb.hostdb_jobs import hostinject, readhostdb, updatehostdb
+from nutch2py.records.webpage import DerivedRow, Host
 from nutch2py.table import open_store
-from nutch2py.webpage import BatchEntry, Host
 from tests.jobs import recorded
 
 
 def hosts(conf: Configuration) -> dict[str, tuple[dict[str, bytes], dict[str, str], dict[str, str]]]:
     """Return metadata, inlinks and outlinks by row key."""
-    found = open_store(conf, Host).scan(recorded.Query())
+    found = open_store(conf, Host).scan(recorded.TableQuery())
     return {
-        key: (dict(h.metadata.decoded()), dict(h.inlinks.decoded()), dict(h.outlinks.decoded())) for key, h in found
+        key: (dict(h.metadata.decoded_items()), dict(h.inlinks.decoded_items()), dict(h.outlinks.decoded_items()))
+        for key, h in found
     }
 
 
-def test_inject_names_settings_and_keeps_others(conf: Configuration, tmp_path: Path) -> None:
+def test_injected_host_settings_are_set_and_others_kept(conf: Configuration, tmp_path: Path) -> None:
     file = tmp_path / "hosts.txt"
     file.write_text("a.example.com\tq_mt=2\tq_cd = 500\thalf\n# note\n\nhttps://b.example.com:8080/x\tq_mcd=7\n")
     hostinject(conf, str(file))
     file.write_text("a.example.com\tq_mt=3\n")
     result = hostinject(conf, str(file))
     assert result.count("hostinject", "hosts_injected") == 1
-    open_store(conf, BatchEntry).create()  # a crawl has begun: from now on it is logged
+    open_store(conf, DerivedRow).create()  # a crawl has begun: from now on it is logged
     hostinject(conf, str(file))
-    (entry,) = read_entries(open_store(conf, BatchEntry), 10)
+    (entry,) = read_entries(open_store(conf, DerivedRow), 10)
     assert (entry.job, entry.state, entry.counters) == ("hostinject", "finished", {"hostinject": {"hosts_injected": 1}})
     assert hosts(conf) == {
         "com.example.a": ({"q_mt": b"3", "q_cd": b"500"}, {}, {}),
@@ -39,14 +40,14 @@ def test_inject_names_settings_and_keeps_others(conf: Configuration, tmp_path: P
     }
 
 
-def test_counts_equal_an_independent_count(conf: Configuration, recording: Path, tmp_path: Path) -> None:
+def test_host_counts_equal_independent_count(conf: Configuration, recording: Path, tmp_path: Path) -> None:
     path = recording / "dumps" / "round4-updatedb.jsonl.gz"
     recorded.load(conf, path)
     settings = tmp_path / "hosts.txt"
     settings.write_text("a.interop.test\tq_mt=2\n")
     hostinject(conf, str(settings))
     conf.set("mapreduce.job.maps", 4)
-    updatehostdb(conf, links=True)
+    updatehostdb(conf, count_links=True)
     found = hosts(conf)
     rows: dict[str, list[recorded.Row]] = {}
     for key, row in recorded.read(path).items():
@@ -62,15 +63,15 @@ def test_counts_equal_an_independent_count(conf: Configuration, recording: Path,
     assert found["test.interop.a"][0]["q_mt"] == b"2"
 
 
-def test_counting_without_links_leaves_links_alone(conf: Configuration, recording: Path) -> None:
+def test_counting_without_links_keeps_links(conf: Configuration, recording: Path) -> None:
     recorded.load(conf, recording / "dumps" / "round1-updatedb.jsonl.gz")
-    updatehostdb(conf, links=True)
+    updatehostdb(conf, count_links=True)
     before = hosts(conf)
-    updatehostdb(conf, links=False)
+    updatehostdb(conf, count_links=False)
     assert hosts(conf) == before
 
 
-def test_read_one_and_all(conf: Configuration, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_readhostdb_shows_one_and_all(conf: Configuration, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert readhostdb(conf, "a.example.com") == 1
     file = tmp_path / "hosts.txt"
     file.write_text("a.example.com\tq_mt=2\nb.example.com\tq_mt=4\n")

@@ -69,12 +69,12 @@ def warc_targets(folder: Path) -> set[str]:
     return found
 
 
-def test_tricks_have_names_of_their_own_and_there_are_many() -> None:
+def test_hostile_tricks_have_unique_names() -> None:
     assert len({trick.name for trick in TRICKS}) == len(TRICKS) > 300
     assert all(trick.what for trick in TRICKS)
 
 
-def test_every_trick_ends_as_a_status_and_honest_pages_are_indexed(server: HostileServer, tmp_path: Path) -> None:
+def test_every_trick_ends_with_status_and_honest_pages_are_indexed(server: HostileServer, tmp_path: Path) -> None:
     commands = Commands(tmp_path / "pages", HASTY)
     pages = [server.url(trick) for trick in server.tricks if not trick.sitemap]
     with web() as served:
@@ -88,7 +88,7 @@ def test_every_trick_ends_as_a_status_and_honest_pages_are_indexed(server: Hosti
     assert commands.megabytes < MEMORY
 
 
-def test_every_sitemap_ends_as_a_status(server: HostileServer, tmp_path: Path) -> None:
+def test_every_hostile_sitemap_ends_with_status(server: HostileServer, tmp_path: Path) -> None:
     commands = Commands(tmp_path / "sitemaps", HASTY)
     seeds = [line for line in server.seeds() if line.endswith("-sitemap")]
     commands.round(seeds, sitemaps=True)
@@ -97,7 +97,7 @@ def test_every_sitemap_ends_as_a_status(server: HostileServer, tmp_path: Path) -
     assert commands.megabytes < MEMORY
 
 
-def test_honest_hosts_take_no_longer_beside_hostile_ones(server: HostileServer, tmp_path: Path) -> None:
+def test_hostile_hosts_do_not_slow_honest_ones(server: HostileServer, tmp_path: Path) -> None:
     """The defaults, ten threads among them, but that nobody is waited for longer than a minute.
 
     A fetch takes the time that politeness asks for; all other jobs are measured by the processor, whatever else runs.

@@ -9,18 +9,18 @@ import pytest
 
 from nutch2py import SCORES, Crawl
 from nutch2py.cli import main
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError, LockedError
-from nutch2py.indexer.filters.index_pagerank import MEAN_ROW
+from nutch2py.indexer.filters.index_pagerank import MEAN_RANK_ROW
 from nutch2py.indexer.index_writers import IndexWriters
-from nutch2py.jobs.batchlist import BatchLists
-from nutch2py.jobs.index import index
-from nutch2py.jobs.locks import holding
-from nutch2py.jobs.works import PAGERANK
-from nutch2py.mapreduce.parameters import REINDEX
-from nutch2py.search.searcher import EmbeddedSearcher
+from nutch2py.jobs.batches.batch_lists import BatchListStore
+from nutch2py.jobs.index.index_job import index
+from nutch2py.jobs.locking.job_lock import hold_job_lock
+from nutch2py.jobs.locking.lock_scopes import PAGERANK
+from nutch2py.mapreduce.job_parameters import REINDEX
+from nutch2py.records.webpage import CrawlStatus, DerivedRow, Mark, WebPage
+from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
 from nutch2py.table import open_store
-from nutch2py.webpage import BatchEntry, CrawlStatus, Mark, WebPage
 from tests.indexer.pages import page
 
 PAGES = 12
@@ -51,10 +51,10 @@ def rank(conf: Configuration, ranks: dict[int, float], mean: float = 1.0) -> Non
             changed = WebPage({}, frozenset())
             changed.page_rank = value
             batch.put(key(number), changed)
-    entry = BatchEntry()
+    entry = DerivedRow()
     entry.data = repr(mean).encode()
-    with BatchLists(conf).store.batch() as batch:
-        batch.put(MEAN_ROW, entry)
+    with BatchListStore(conf).store.batch() as batch:
+        batch.put(MEAN_RANK_ROW, entry)
 
 
 def documents(conf: Configuration) -> list[tuple[float, dict[str, object]]]:
@@ -63,7 +63,7 @@ def documents(conf: Configuration) -> list[tuple[float, dict[str, object]]]:
 
 
 @pytest.mark.parametrize("runner", ["inline", "local"])
-def test_scores_are_those_of_a_reindex(conf: Configuration, runner: str, tmp_path: Path) -> None:
+def test_index_scores_equal_reindex(conf: Configuration, runner: str, tmp_path: Path) -> None:
     conf.set("mapreduce.runner", runner)
     rank(conf, {number: 0.6 + number / 4 for number in range(PAGES)}, mean=2.0)
     before = documents(conf)
@@ -75,7 +75,7 @@ def test_scores_are_those_of_a_reindex(conf: Configuration, runner: str, tmp_pat
     assert dict(index(conf, SCORES).group("IndexerStatus")) == {"scores_kept": PAGES}
 
 
-def test_what_is_not_in_the_index_is_counted_and_not_made(conf: Configuration) -> None:
+def test_missing_documents_are_counted_and_not_created(conf: Configuration) -> None:
     rank(conf, dict.fromkeys(range(PAGES), 3.0))
     with IndexWriters(conf) as writers:
         writers.delete(key(4))
@@ -91,7 +91,7 @@ def test_what_is_not_in_the_index_is_counted_and_not_made(conf: Configuration) -
     assert len(documents(conf)) == PAGES - 1
 
 
-def test_the_line_at_the_end_and_the_exit_code(conf: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+def test_summary_line_and_exit_code_are_reported(conf: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
     rank(conf, {0: 3.0, 1: 9000.0})
     words = ["-D", f"storage.data.store={conf.get('storage.data.store')}"]
     assert main(["index", "-scores", *words]) == 0
@@ -104,13 +104,13 @@ def test_the_line_at_the_end_and_the_exit_code(conf: Configuration, capsys: pyte
     assert main(["index", "-scores", *words, "-D", "index.scores.share=much"]) == 2
 
 
-def test_without_the_filter_that_makes_the_field_it_is_refused(conf: Configuration) -> None:
+def test_missing_score_filter_is_rejected(conf: Configuration) -> None:
     conf.set("plugin.includes", "index-basic")
     with pytest.raises(ConfigurationError, match="add index-pagerank"):
         index(conf, SCORES)
 
 
-def test_a_mapping_that_touches_the_field_is_refused(conf: Configuration, tmp_path: Path) -> None:
+def test_mapping_of_score_field_is_rejected(conf: Configuration, tmp_path: Path) -> None:
     (tmp_path / "index-writers.xml").write_text(
         '<writers><writer id="w" class="indexer-embedded"><parameters/>'
         '<mapping><copy/><rename><field source="pagerank" dest="rank"/></rename><remove/></mapping></writer></writers>'
@@ -120,12 +120,16 @@ def test_a_mapping_that_touches_the_field_is_refused(conf: Configuration, tmp_pa
         index(conf, SCORES)
 
 
-def test_not_while_ranks_are_written(conf: Configuration) -> None:
-    with holding(conf, BatchLists(conf), PAGERANK), ThreadPoolExecutor() as others, pytest.raises(LockedError):
+def test_index_scores_during_pagerank_is_rejected(conf: Configuration) -> None:
+    with (
+        hold_job_lock(conf, BatchListStore(conf), PAGERANK),
+        ThreadPoolExecutor() as others,
+        pytest.raises(LockedError),
+    ):
         others.submit(index, conf, SCORES).result()
 
 
-def test_from_python(conf: Configuration) -> None:
+def test_index_scores_works_from_python(conf: Configuration) -> None:
     rank(conf, {0: 3.0})
     with Crawl(conf) as crawl:
         assert crawl.index(SCORES).count("IndexerStatus", "scores_changed") == 1

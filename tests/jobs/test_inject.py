@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutch2py.cells import decode_float
 from nutch2py.cli import main
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import InputError
-from nutch2py.jobs.inject import inject
-from nutch2py.jobs.seeds import Seed, parse_seed_line, seed_files
-from nutch2py.mapreduce import splits
-from nutch2py.webpage import Mark, MetadataKey, WebPage
+from nutch2py.jobs.inject.inject_job import inject
+from nutch2py.jobs.inject.seeds import Seed, find_seed_files, parse_seed_line
+from nutch2py.mapreduce import input_splits
+from nutch2py.records.cells import decode_float
+from nutch2py.records.webpage import Mark, MetadataKey, WebPage
 from tests.jobs.rows import pages, put
 
 Inject = Callable[..., dict[str, WebPage]]
@@ -74,7 +74,7 @@ class TestLines:
             ),
         ],
     )
-    def test_forms(self, line: str, seeds: list[Seed]) -> None:
+    def test_seed_line_forms_are_parsed(self, line: str, seeds: list[Seed]) -> None:
         assert parse_seed_line(line) == seeds
 
     @pytest.mark.parametrize("number", ["", "much", "1,5", "0x10", "12 000", "--1", "1_0"])
@@ -83,79 +83,77 @@ class TestLines:
         assert parse_seed_line(f"http://a/\tnutch.fetchInterval.fixed={number}") == [Seed("http://a/")]
 
     @pytest.mark.parametrize("number", ["60.5", "60s"])
-    def test_an_interval_is_a_whole_number(self, number: str) -> None:
+    def test_interval_must_be_whole_number(self, number: str) -> None:
         assert parse_seed_line(f"http://a/\tnutch.fetchInterval={number}") == [Seed("http://a/")]
 
     @pytest.mark.parametrize("number", ["inf", "-inf", "nan", "1e400", "99999999999"])
-    def test_numbers_that_no_cell_can_hold_are_ignored(self, injected: Inject, number: str) -> None:
+    def test_out_of_range_numbers_are_ignored(self, injected: Inject, number: str) -> None:
         rows = injected(f"http://a.example/\tnutch.fetchInterval={number}\tnutch.score={number}", "http://b.example/")
         assert rows["http://a.example/"].fetch_interval == rows["http://b.example/"].fetch_interval == 2592000
         assert rows["http://a.example/"].score == (99999997952.0 if number.isdigit() else 1.0)
 
     @given(st.text())
-    def test_any_line_can_be_read(self, line: str) -> None:
+    def test_arbitrary_line_is_parsed(self, line: str) -> None:
         assert all(isinstance(seed, Seed) for seed in parse_seed_line(line))
 
 
 class TestFiles:
-    def test_folders_are_read_recursively_hidden_files_left_out(self, conf: Configuration, tmp_path: Path) -> None:
+    def test_folders_are_read_recursively_without_hidden_files(self, conf: Configuration, tmp_path: Path) -> None:
         top = tmp_path / "seeds"
         for name in ("b.txt", "a/1", "a/deep/er/2", ".hidden", "_SUCCESS"):
             (top / name).parent.mkdir(parents=True, exist_ok=True)
             (top / name).write_text(f"http://{name.replace('/', '-').strip('._').lower()}.example/\n")
-        assert [str(file.relative_to(top)) for file in seed_files(top)] == ["a/1", "a/deep/er/2", "b.txt"]
+        assert [str(file.relative_to(top)) for file in find_seed_files(top)] == ["a/1", "a/deep/er/2", "b.txt"]
         inject(conf, str(top))
         assert set(pages(conf)) == {"http://a-1.example/", "http://a-deep-er-2.example/", "http://b.txt.example/"}
 
-    def test_a_single_file(self, tmp_path: Path) -> None:
+    def test_single_file_is_read(self, tmp_path: Path) -> None:
         file = tmp_path / ".seeds"
         file.touch()
-        assert seed_files(file) == [file]
+        assert find_seed_files(file) == [file]
 
-    def test_what_is_wrong_is_said(self, tmp_path: Path) -> None:
+    def test_invalid_path_is_reported(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match=r"none does not exist: name a file of URLs, one a line, or a folder"):
-            seed_files(tmp_path / "none")
+            find_seed_files(tmp_path / "none")
         with pytest.raises(InputError, match=r"no seed files to inject found in .*: put a file there"):
-            seed_files(tmp_path)
+            find_seed_files(tmp_path)
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-    def test_a_folder_and_a_file_that_may_not_be_read(self, tmp_path: Path) -> None:
+    def test_unreadable_folder_and_file_are_reported(self, tmp_path: Path) -> None:
         file = tmp_path / "seeds" / "a"
         file.parent.mkdir()
         file.touch()
         file.chmod(0)
         with pytest.raises(InputError, match=r"cannot read .*a: permission denied: check its permissions"):
-            seed_files(tmp_path)
+            find_seed_files(tmp_path)
         file.parent.chmod(0)
         try:
             with pytest.raises(InputError, match=r"cannot read .*seeds: .*check its permissions"):
-                seed_files(tmp_path)
+                find_seed_files(tmp_path)
         finally:
             file.parent.chmod(0o700)
 
-    def test_a_missing_folder_leaves_no_table(self, conf: Configuration, tmp_path: Path) -> None:
+    def test_missing_folder_creates_no_table(self, conf: Configuration, tmp_path: Path) -> None:
         from nutch2py.table import open_store
 
         with pytest.raises(InputError):
             inject(conf, str(tmp_path / "none"))
         assert not open_store(conf, WebPage).exists()
 
-    def test_a_byte_order_mark_is_no_part_of_the_url(self, injected: Inject) -> None:
+    def test_byte_order_mark_is_removed(self, injected: Inject) -> None:
         assert set(injected("http://a.example/", "http://b.example/", encoding="utf-8-sig")) == {
             "http://a.example/",
             "http://b.example/",
         }
 
-    def test_bytes_that_are_no_utf_8_do_no_harm(self, conf: Configuration, tmp_path: Path) -> None:
+    def test_invalid_utf_8_is_tolerated(self, conf: Configuration, tmp_path: Path) -> None:
         file = tmp_path / "seeds.txt"
         file.write_bytes(b"http://a.example/\tk=caf\xe9\nhttp://b.example/\r\nhttp://c.example/")
         inject(conf, str(file))
         assert set(pages(conf)) == {"http://a.example/", "http://b.example/", "http://c.example/"}
 
     @pytest.mark.parametrize("maps", ["1", "3", "16"])
-    def test_the_last_of_repeated_seeds_wins_wherever_the_lines_are(
-        self, conf: Configuration, tmp_path: Path, maps: str
-    ) -> None:
+    def test_last_repeated_seed_wins_across_files(self, conf: Configuration, tmp_path: Path, maps: str) -> None:
         conf.set("mapreduce.job.maps", maps)
         padding = "".join(f"http://pad.example/{number:040d}\n" for number in range(6000))
         folder = tmp_path / "seeds"
@@ -174,7 +172,7 @@ class TestFiles:
 class TestRows:
     URL = "http://a.example/"
 
-    def test_a_new_row(self, injected: Inject) -> None:
+    def test_new_row_has_seed_values(self, injected: Inject) -> None:
         page = injected(f"{self.URL}\tnutch.score=2\tnutch.fetchInterval=60\tk=v")[self.URL]
         assert (page.score, page.fetch_interval, metadata(page)) == (2.0, 60, {"k": "v"})
         assert decode_float(page.metadata[MetadataKey.CASH]) == 2.0
@@ -182,16 +180,16 @@ class TestRows:
         assert page.status == 0
         assert page.fetch_time > 1_700_000_000_000
 
-    def test_defaults(self, injected: Inject) -> None:
+    def test_new_row_has_defaults(self, injected: Inject) -> None:
         page = injected(self.URL, db_score_injected="3", db_fetch_interval_default="77")[self.URL]
         assert (page.score, page.fetch_interval) == (3.0, 77)
 
-    def test_a_fixed_interval_is_kept_as_metadata(self, injected: Inject) -> None:
+    def test_fixed_interval_is_stored_as_metadata(self, injected: Inject) -> None:
         page = injected(f"{self.URL}\tnutch.fetchInterval.fixed=60")[self.URL]
         assert page.fetch_interval == 60
         assert list(metadata(page).values()) == ["60"]
 
-    def test_sitemaps(self, injected: Inject) -> None:
+    def test_sitemap_seeds_are_marked(self, injected: Inject) -> None:
         rows = injected("http://a.example\tsitemaps: /s1.xml /s2.xml", "http://b.example/s.xml\t-sitemap")
         kinds = {url: page.markers[Mark.INJECT] for url, page in rows.items()}
         assert kinds == {
@@ -208,10 +206,10 @@ class TestRows:
         assert "total number of urls rejected by filters: 3" in out
         assert "total number of urls injected after normalization and filtering: 1" in out
 
-    def test_faults_are_named_with_file_and_line(
+    def test_faults_are_reported_with_file_and_line(
         self, conf: Configuration, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(splits, "_MIN_PIECE", 40)
+        monkeypatch.setattr(input_splits, "_MIN_SPLIT_BYTES", 40)
         conf.set("mapreduce.job.maps", "4")
         file = tmp_path / "seeds.txt"
         lines = [b"http://a.example/", b"# none", b"http://b.example/\tnutch.score=abc\tnutch.fetchInterval=1h\tword",
@@ -230,26 +228,26 @@ class TestRows:
         assert "total number of faults in seed lines, whose URLs are injected: 5" in out
         assert "total number of urls rejected by filters: 3" in out
 
-    def test_a_row_that_exists_is_left_alone(self, conf: Configuration, injected: Inject) -> None:
+    def test_existing_row_is_unchanged(self, conf: Configuration, injected: Inject) -> None:
         put(conf, {self.URL: {"score": 9.0, "fetch_time": 5, "status": 2, "marks": {Mark.UPDATEDB: "b"}}})
         page = injected(f"{self.URL}\tnutch.score=2\tk=v")[self.URL]
         assert (page.score, page.fetch_time, page.status, metadata(page)) == (9.0, 5, 2, {})
         assert dict(page.markers) == {Mark.UPDATEDB: "b"}
 
-    def test_update_sets_what_the_line_gives(self, conf: Configuration, injected: Inject) -> None:
+    def test_update_sets_given_values(self, conf: Configuration, injected: Inject) -> None:
         put(conf, {self.URL: {"score": 9.0, "fetch_time": 5, "metadata": {"old": b"1", "k": b"0"}}})
         page = injected(f"{self.URL}\tnutch.fetchInterval=60\tk=v", db_injector_update="true")[self.URL]
         assert (page.score, page.fetch_time, page.fetch_interval) == (9.0, 5, 60)
         assert metadata(page) == {"old": "1", "k": "v"}
 
-    def test_overwrite_sets_the_row_up_anew(self, conf: Configuration, injected: Inject) -> None:
+    def test_overwrite_resets_row(self, conf: Configuration, injected: Inject) -> None:
         put(conf, {self.URL: {"score": 9.0, "fetch_time": 5, "marks": {Mark.GENERATE: "b"}, "metadata": {"old": b"1"}}})
         page = injected(f"{self.URL}\tk=v", db_injector_overwrite="true")[self.URL]
         assert (page.score, metadata(page)) == (1.0, {"k": "v"})
         assert dict(page.markers) == {Mark.DISTANCE: "0", Mark.INJECT: "y"}
         assert page.fetch_time > 5
 
-    def test_counters(self, conf: Configuration, tmp_path: Path) -> None:
+    def test_counters_are_reported(self, conf: Configuration, tmp_path: Path) -> None:
         file = tmp_path / "seeds.txt"
         file.write_text("http://a.example/\nhttp://a.example/\nhttp://b.example/\nhttp://c.example/x.gif\n# none\n")
         assert inject(conf, str(file)).counters["injector"] == {"urls_injected": 3, "urls_filtered": 1, "urls_new": 2}
@@ -260,7 +258,9 @@ class TestRows:
         }
 
 
-def test_cases(cases: Callable[[str], list[dict[str, Any]]], tmp_path: Path, conf: Configuration) -> None:
+def test_injector_public_cases(
+    cases: Callable[[str], list[dict[str, Any]]], tmp_path: Path, conf: Configuration
+) -> None:
     """Every case of injector.json; none is excepted."""
     table, failed = cases("injector"), []
     for number, case in enumerate(table):
@@ -298,7 +298,7 @@ def _holds(rows: dict[str, WebPage], case: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("command", ["inject", "freegen", "hostinject"])
-def test_an_empty_word_is_not_the_current_folder(
+def test_empty_path_is_not_current_folder(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """``inject "$SEEDS"`` of a script without ``SEEDS`` would take whatever lies there for seeds."""

@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 
 from nutch2py.cli import main
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.crawl import Crawl
-from nutch2py.joblog.entry import JobEntry, JobState
-from nutch2py.joblog.kept import keep_figures, kept_figures
-from nutch2py.joblog.stored import PREFIX, Stored, encode, key_of
-from nutch2py.jobs import works
-from nutch2py.jobs.last_stats import last_stats, stats_of
-from nutch2py.jobs.snapshot import figures_of
-from nutch2py.jobs.works import FIGURES, Work
+from nutch2py.joblog.job_entry import JobEntry, JobState
+from nutch2py.joblog.job_log_store import KEY_PREFIX, StoredJobEntry, encode_entry, entry_key
+from nutch2py.joblog.stored_overview import load_table_stats, store_table_stats
+from nutch2py.jobs.locking import lock_scopes
+from nutch2py.jobs.locking.lock_scopes import STATS_CHANGING_JOBS, LockScope
+from nutch2py.jobs.readdb.last_stats import get_last_stats, to_stats_collector
+from nutch2py.jobs.stats.stats_snapshot import to_table_stats
+from nutch2py.records.webpage import DerivedRow, WebPage
 from nutch2py.table import DataStore, open_store, prefix_range
 from nutch2py.table.clock import now_ms
-from nutch2py.webpage import BatchEntry, WebPage
 from tests.conftest import MAP_SIZE
 from tests.jobs import recorded
 
@@ -31,7 +31,7 @@ from tests.jobs import recorded
 def crawl(conf: Configuration, recording: Path) -> Configuration:
     """A recorded table with which no figures are kept, as in HBase."""
     recorded.load(conf, recording / "dumps" / "round2-updatedb.jsonl.gz")
-    open_store(conf, BatchEntry).create()
+    open_store(conf, DerivedRow).create()
     without_figures(conf)
     return conf
 
@@ -46,8 +46,8 @@ def run(conf: Configuration, *words: str) -> int:
 
 
 def put_entry(conf: Configuration, entry: JobEntry) -> None:
-    with open_store(conf, BatchEntry).batch() as batch:
-        batch.put(key_of(entry.id), encode(Stored(entry=entry, token="gone", machine="elsewhere")))
+    with open_store(conf, DerivedRow).batch() as batch:
+        batch.put(entry_key(entry.id), encode_entry(StoredJobEntry(entry=entry, token="gone", machine="elsewhere")))
 
 
 def entry(job: str, begun: int, ended: int | None, state: JobState = JobState.FINISHED) -> JobEntry:
@@ -55,12 +55,12 @@ def entry(job: str, begun: int, ended: int | None, state: JobState = JobState.FI
     return JobEntry(number, job, "", "", state, begun, ended, ended or begun, "elsewhere", 1, "nobody")
 
 
-def test_nothing_was_counted_yet(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_count_is_reported(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(crawl, "readdb", "-stats", "-last") == 4
     assert "readdb -stats without -last counts them" in capsys.readouterr().err
 
 
-def test_the_lines_are_those_that_were_counted(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+def test_last_stats_print_counted_lines(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(crawl, "readdb", "-stats") == 0
     counted = capsys.readouterr().out.splitlines()
     assert run(crawl, "readdb", "-stats", "-last") == 0
@@ -71,7 +71,7 @@ def test_the_lines_are_those_that_were_counted(crawl: Configuration, capsys: pyt
     assert last[:at] + last[at + 1 :] == counted[:at] + counted[at + 1 :]
 
 
-def test_a_job_that_came_after_is_named_and_its_rows_are_not_counted(
+def test_later_job_is_named_and_not_counted(
     crawl: Configuration, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(crawl, "readdb", "-stats") == 0
@@ -89,99 +89,97 @@ def test_a_job_that_came_after_is_named_and_its_rows_are_not_counted(
             assert ["since", "inject", "1"] in [*csv.reader(io.StringIO(out))]
     assert run(crawl, "readdb", "-stats") == 0
     assert "TOTAL urls:\t462\n" in capsys.readouterr().out
-    assert last_stats(crawl, open_store(crawl, WebPage)).since == {}
+    assert get_last_stats(crawl, open_store(crawl, WebPage)).jobs_since == {}
 
 
-def test_what_was_at_work_while_it_was_counted_is_named(crawl: Configuration) -> None:
-    store, log = open_store(crawl, WebPage), open_store(crawl, BatchEntry)
+def test_job_running_during_count_is_named(crawl: Configuration) -> None:
+    store, log = open_store(crawl, WebPage), open_store(crawl, DerivedRow)
     assert run(crawl, "readdb", "-stats") == 0
-    figures = kept_figures(log)
+    figures = load_table_stats(log)
     assert figures is not None
-    at, hour = figures.made, 3_600_000
+    at, hour = figures.counted_at, 3_600_000
     put_entry(crawl, entry("inject", at - 3 * hour, at - hour))  # it had ended
     put_entry(crawl, entry("generate", at + 1, at + 2))  # changes nothing that is counted
     put_entry(crawl, entry("updatedb", at - hour, at + 5))
-    put_entry(crawl, replace(entry("fetch", at - 2 * hour, None, JobState.RUNNING), seen=at - hour))
-    put_entry(crawl, replace(entry("parse", at - 2 * hour, None, JobState.RUNNING), seen=at - 10))
-    since = last_stats(crawl, store).since
+    put_entry(crawl, replace(entry("fetch", at - 2 * hour, None, JobState.RUNNING), last_seen=at - hour))
+    put_entry(crawl, replace(entry("parse", at - 2 * hour, None, JobState.RUNNING), last_seen=at - 10))
+    since = get_last_stats(crawl, store).jobs_since
     assert since == {"parse (killed)": 1, "updatedb": 1}
 
 
-def test_a_log_that_does_not_go_back_so_far_cannot_tell(
+def test_truncated_job_log_is_reported(
     crawl: Configuration, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Few entries are kept, or none, or some have become unreadable: that there was no job is not what it says."""
-    store, log = open_store(crawl, WebPage), open_store(crawl, BatchEntry)
+    store, log = open_store(crawl, WebPage), open_store(crawl, DerivedRow)
     seeds = tmp_path / "seeds.txt"
     seeds.write_text("http://new.test/\n")
     assert run(crawl, "readdb", "-stats") == 0
     assert run(crawl, "inject", str(seeds)) == 0
     assert run(crawl, "generate", "-D", "joblog.keep=1") == 0  # of which no figure tells
-    told = last_stats(crawl, store)
-    assert told.since is None
-    assert told.told(now_ms()).endswith("; what has been at work since is not known (joblog.keep)")
+    told = get_last_stats(crawl, store)
+    assert told.jobs_since is None
+    assert told.describe_source(now_ms()).endswith("; what has been at work since is not known (joblog.keep)")
     capsys.readouterr()
     assert run(crawl, "readdb", "-stats", "-last", "-json") == 0
     assert json.loads(capsys.readouterr().out)["since"] is None
     assert run(crawl, "readdb", "-stats", "-last", "-csv") == 0
     assert "since" not in capsys.readouterr().out
     assert run(crawl, "readdb", "-stats", "-D", "joblog.keep=0") == 0
-    assert last_stats(crawl, store).since is None
+    assert get_last_stats(crawl, store).jobs_since is None
     assert run(crawl, "readdb", "-stats") == 0
-    assert last_stats(crawl, store).since == {}
-    (counting,) = (key for key in log.keys(prefix_range(PREFIX)) if entry_named("readdb", log, key))
+    assert get_last_stats(crawl, store).jobs_since == {}
+    (counting,) = (key for key in log.keys(prefix_range(KEY_PREFIX)) if entry_named("readdb", log, key))
     with log.batch() as batch:
-        row = BatchEntry()
+        row = DerivedRow()
         row.data = b"damaged"
         batch.put(counting, row)
-    assert last_stats(crawl, store).since is None
+    assert get_last_stats(crawl, store).jobs_since is None
 
 
-def entry_named(job: str, log: DataStore[BatchEntry], key: str) -> bool:
-    row = log.get(key, {BatchEntry.data})
+def entry_named(job: str, log: DataStore[DerivedRow], key: str) -> bool:
+    row = log.get(key, {DerivedRow.data})
     return row is not None and json.loads(row.data or b"{}")["entry"]["job"] == job
 
 
-def test_a_clock_that_was_set_back_hides_no_job(crawl: Configuration, tmp_path: Path) -> None:
-    store, log = open_store(crawl, WebPage), open_store(crawl, BatchEntry)
+def test_clock_set_back_hides_no_job(crawl: Configuration, tmp_path: Path) -> None:
+    store, log = open_store(crawl, WebPage), open_store(crawl, DerivedRow)
     assert run(crawl, "readdb", "-stats") == 0
-    figures = kept_figures(log)
+    figures = load_table_stats(log)
     assert figures is not None
     hour = 3_600_000
-    later = entry("inject", figures.made + 1, None)  # the log's own numbers go on
-    put_entry(crawl, replace(later, begun=figures.made - hour, ended=figures.made - hour + 5))
-    put_entry(crawl, entry("updatedb", figures.made - hour, figures.made - hour + 5))  # before
-    assert last_stats(crawl, store).since == {"inject": 1}
+    later = entry("inject", figures.counted_at + 1, None)  # the log's own numbers go on
+    put_entry(crawl, replace(later, start_time=figures.counted_at - hour, finish_time=figures.counted_at - hour + 5))
+    put_entry(crawl, entry("updatedb", figures.counted_at - hour, figures.counted_at - hour + 5))  # before
+    assert get_last_stats(crawl, store).jobs_since == {"inject": 1}
 
 
-def test_a_count_that_is_killed_when_its_figures_are_kept_is_found_in_the_log(
-    crawl: Configuration, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store, log = open_store(crawl, WebPage), open_store(crawl, BatchEntry)
+def test_count_killed_while_storing_is_found_in_log(crawl: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, log = open_store(crawl, WebPage), open_store(crawl, DerivedRow)
     assert run(crawl, "readdb", "-stats", "-D", "joblog.keep=0") == 0
-    figures = kept_figures(log)
+    figures = load_table_stats(log)
     assert figures is not None
-    put_entry(crawl, replace(entry("readdb", figures.made - 5, None, JobState.RUNNING), seen=figures.made))
-    put_entry(crawl, entry("inject", figures.made + 5, figures.made + 6))
-    assert last_stats(crawl, store).since == {"inject": 1}
+    put_entry(
+        crawl, replace(entry("readdb", figures.counted_at - 5, None, JobState.RUNNING), last_seen=figures.counted_at)
+    )
+    put_entry(crawl, entry("inject", figures.counted_at + 5, figures.counted_at + 6))
+    assert get_last_stats(crawl, store).jobs_since == {"inject": 1}
 
 
-def test_a_count_that_is_killed_leaves_the_last_one(crawl: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_count_keeps_previous_one(crawl: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(crawl, "readdb", "-stats") == 0
-    before = kept_figures(open_store(crawl, BatchEntry))
+    before = load_table_stats(open_store(crawl, DerivedRow))
 
     def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("nutch2py.jobs.readdb.run_job", killed)
+    monkeypatch.setattr("nutch2py.jobs.readdb.readdb_commands.run_job", killed)
     with pytest.raises(KeyboardInterrupt), Crawl(crawl) as jobs:
         jobs.stats(exact=True)
-    assert kept_figures(open_store(crawl, BatchEntry)) == before
+    assert load_table_stats(open_store(crawl, DerivedRow)) == before
 
 
-def test_kept_figures_are_the_last_ones(
-    conf: Configuration, recording: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_stored_figures_are_latest(conf: Configuration, recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recorded.load(conf, recording / "dumps" / "round2-updatedb.jsonl.gz")
     outs = []
     for words in ([], ["-last"]):
@@ -192,32 +190,42 @@ def test_kept_figures_are_the_last_ones(
 
 
 @pytest.mark.parametrize("words", [["-exact"], ["-sort"], ["-by", "host"], ["-quantiles"]])
-def test_what_reads_rows_is_refused(conf: Configuration, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_reading_rows_are_rejected(
+    conf: Configuration, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(conf, "readdb", "-stats", "-last", *words) == 255
     assert "-last reads no row" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("dump", ["round1-inject", "round2-updatedb", "round4-updatedb"])
-def test_figures_that_were_kept_give_the_same_lines(conf: Configuration, recording: Path, dump: str) -> None:
+def test_stored_figures_print_same_lines(conf: Configuration, recording: Path, dump: str) -> None:
     recorded.load(conf, recording / "dumps" / f"{dump}.jsonl.gz")
     with Crawl(conf) as jobs:
         counted = jobs.stats(exact=True)
-    keep_figures(open_store(conf, BatchEntry), figures_of(counted, 5))
-    found = kept_figures(open_store(conf, BatchEntry))
+    store_table_stats(open_store(conf, DerivedRow), to_table_stats(counted, 5))
+    found = load_table_stats(open_store(conf, DerivedRow))
     assert found is not None
-    assert stats_of(found).lines() == counted.lines()
+    assert to_stats_collector(found).format_lines() == counted.format_lines()
 
 
-def test_by_host_in_one_pass_with_all_else(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stats_by_host_need_one_pass(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(crawl, "readdb", "-stats", "-sort", "-by", "host", "-quantiles", "-json") == 0
     told = json.loads(capsys.readouterr().out)
     assert sum(sum(by.values()) for by in told["hosts"].values()) == 461
     assert sum(each["rows"] for each in told["by"]["host"]["greatest"]) == 461
     with Crawl(crawl) as jobs:
         assert [each.job for each in jobs.jobs()] == ["readdb"]
-        assert jobs.jobs()[0].done == 461
+        assert jobs.jobs()[0].rows == 461
 
 
-def test_each_kind_of_work_either_changes_figures_or_does_not() -> None:
-    every = {each.name for each in vars(works).values() if isinstance(each, Work)}
-    assert every - FIGURES == {"generate", "index", "clean", "dedup", "updatehostdb", "dueindex", "a reader"}
+def test_every_job_kind_is_classified_by_effect_on_figures() -> None:
+    every = {each.name for each in vars(lock_scopes).values() if isinstance(each, LockScope)}
+    assert every - STATS_CHANGING_JOBS == {
+        "generate",
+        "index",
+        "clean",
+        "dedup",
+        "updatehostdb",
+        "dueindex",
+        "a reader",
+    }

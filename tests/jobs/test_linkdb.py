@@ -7,8 +7,8 @@ import json
 import pytest
 
 from nutch2py.cli import main
-from nutch2py.conf import Configuration
-from nutch2py.jobs.linkdb import most_linked, print_inlinks
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.tools.link_db_reader import find_most_linked, print_inlinks
 from tests.jobs.rows import put
 
 LINKS = {
@@ -25,7 +25,7 @@ def crawled(conf: Configuration) -> Configuration:
     return conf
 
 
-def test_who_links_to_a_page(crawled: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inlinks_of_page_are_listed(crawled: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
     assert print_inlinks(crawled, "http://a.test/") == 0
     assert capsys.readouterr().out.splitlines() == [
         "fromUrl: http://b.test/ anchor: to a",
@@ -36,20 +36,20 @@ def test_who_links_to_a_page(crawled: Configuration, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("url", ["http://d.test/", "http://nobody.test/"])
-def test_nobody_links_there(crawled: Configuration, capsys: pytest.CaptureFixture[str], url: str) -> None:
+def test_page_without_inlinks_is_reported(crawled: Configuration, capsys: pytest.CaptureFixture[str], url: str) -> None:
     assert print_inlinks(crawled, url) == 1
     assert capsys.readouterr().out == f"{url} - no link information.\n"
 
 
 @pytest.mark.parametrize("runner", ["inline", "local"])
-def test_what_is_linked_to_most(crawled: Configuration, runner: str) -> None:
+def test_most_linked_pages_are_listed(crawled: Configuration, runner: str) -> None:
     crawled.set("mapreduce.runner", runner)
     best = [("http://c.test/", 5), ("http://a.test/", 2), ("http://b.test/", 1)]
-    assert most_linked(crawled, 2) == best[:2]
-    assert most_linked(crawled, 100) == best
+    assert find_most_linked(crawled, 2) == best[:2]
+    assert find_most_linked(crawled, 100) == best
 
 
-def test_what_is_no_url_is_refused(crawled: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_url_is_rejected(crawled: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
     store = crawled.get("storage.data.store", "")
     size = crawled.get("storage.embedded.map.size", "")
     options = ["-D", f"storage.data.store={store}", "-D", f"storage.embedded.map.size={size}"]

@@ -14,33 +14,33 @@ import pytest
 from msgspec.structs import replace
 
 from nutch2py.cli import main
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import LockedError, LockLostError, StoreError, UsageError
-from nutch2py.jobs import works
-from nutch2py.jobs.batchlist import BatchLists
-from nutch2py.jobs.lock_report import held_locks, unlock
-from nutch2py.jobs.locks import holding
-from nutch2py.jobs.tables import copy_to
-from nutch2py.mapreduce.held import LOCKS, SIGHTINGS, Holder, encode_holders
+from nutch2py.jobs.batches.batch_lists import BatchListStore
+from nutch2py.jobs.locking import lock_scopes
+from nutch2py.jobs.locking.job_lock import hold_job_lock
+from nutch2py.jobs.monitoring.lock_report import list_locks, unlock
+from nutch2py.jobs.table_admin.table_maintenance import copy_to_store
+from nutch2py.mapreduce.lock_check import LAST_SEEN, LOCKS_KEY, LockHolder, encode_holders
+from nutch2py.records.webpage import DerivedRow, WebPage
 from nutch2py.table import open_store
-from nutch2py.webpage import BatchEntry, WebPage
-from tests.jobs.beside import A, B, holders
+from tests.jobs.concurrent_commands import A, B, holders
 from tests.jobs.rows import put
 
 
 @pytest.fixture
-def lists(conf: Configuration) -> BatchLists:
+def lists(conf: Configuration) -> BatchListStore:
     put(conf, {"http://a.test/": {}})
-    lists = BatchLists(conf)
+    lists = BatchListStore(conf)
     lists.store.create()
     return lists
 
 
-def leave(conf: Configuration, lists: BatchLists, **changes: object) -> Holder:
+def leave(conf: Configuration, lists: BatchListStore, **changes: object) -> LockHolder:
     """Leave the lock of a job that died beside those that there are."""
     before = holders(lists)
     set_holders(lists, [])
-    with holding(conf, lists, works.FETCH.on(B)):
+    with hold_job_lock(conf, lists, lock_scopes.FETCH.for_batch(B)):
         holder = next(each for each in holders(lists) if each.batch == B)
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
@@ -49,9 +49,9 @@ def leave(conf: Configuration, lists: BatchLists, **changes: object) -> Holder:
     return holder
 
 
-def set_holders(lists: BatchLists, wanted: list[Holder]) -> None:
-    data = lists.jobs_and_states()[0]
-    assert lists.store.compare_and_set(LOCKS, BatchEntry.data, data, encode_holders(wanted))
+def set_holders(lists: BatchListStore, wanted: list[LockHolder]) -> None:
+    data = lists.read_lock_row_and_records()[0]
+    assert lists.store.compare_and_set(LOCKS_KEY, DerivedRow.data, data, encode_holders(wanted))
 
 
 def run(conf: Configuration, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
@@ -61,12 +61,14 @@ def run(conf: Configuration, capsys: pytest.CaptureFixture[str], *words: str) ->
     return code, told.out + told.err
 
 
-def test_who_holds_what(conf: Configuration, lists: BatchLists, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lock_holders_are_listed(
+    conf: Configuration, lists: BatchListStore, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(conf, capsys, "readdb", "-locks") == (0, "")
-    with holding(conf, lists, works.PARSE.on(A)) as held:
+    with hold_job_lock(conf, lists, lock_scopes.PARSE.for_batch(A)) as held:
         dead = leave(conf, lists)
         leave(conf, lists, token="far", host="elsewhere")
-        first, second, third = held_locks(conf)
+        first, second, third = list_locks(conf)
         assert (first.id, first.job, first.batch, first.pid, first.alive) == (held.token, "parse", A, os.getpid(), True)
         assert first.alone == (f"batch {A}",)
         assert first.since + 60_000 <= first.until
@@ -82,67 +84,67 @@ def test_who_holds_what(conf: Configuration, lists: BatchLists, capsys: pytest.C
         assert set(told[0]) == {"id", "job", "batch", "host", "pid", "since", "until", "alive", "alone"}
 
 
-def test_the_dead_lose_their_locks_and_the_living_do_not(
-    conf: Configuration, lists: BatchLists, capsys: pytest.CaptureFixture[str]
+def test_locks_of_dead_holders_are_freed(
+    conf: Configuration, lists: BatchListStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with holding(conf, lists, works.PARSE.on(A)) as held:
+    with hold_job_lock(conf, lists, lock_scopes.PARSE.for_batch(A)) as held:
         dead = leave(conf, lists)
         silent = leave(conf, lists, token="far", host="elsewhere", lease=0.2)
         assert [lock.id for lock in unlock(conf, dead.token)] == [dead.token]
         code, told = run(conf, capsys, "unlock", "-all")
         assert (code, f"process {os.getpid()}) is alive and keeps its lock" in told) == (6, True), told
         assert [holder.token for holder in holders(lists)] == [held.token] != [silent.token]
-        held.check()
+        held.check_held()
         assert run(conf, capsys, "unlock", held.token, "-force")[0] == 0
         assert holders(lists) == []
-        SIGHTINGS.pop(held.token)  # a sixth of its lease later
+        LAST_SEEN.pop(held.token)  # a sixth of its lease later
         with pytest.raises(LockLostError):
-            held.check()
+            held.check_held()
 
 
-def test_one_elsewhere_is_watched_for_a_sign_of_life(conf: Configuration, lists: BatchLists) -> None:
+def test_remote_holder_is_observed_for_heartbeat(conf: Configuration, lists: BatchListStore) -> None:
     far = leave(conf, lists, host="elsewhere", lease=30.0)
-    timer = threading.Timer(0.3, lambda: set_holders(lists, [replace(far, beat=far.beat + 1)]))
+    timer = threading.Timer(0.3, lambda: set_holders(lists, [replace(far, heartbeat=far.heartbeat + 1)]))
     timer.start()
     with pytest.raises(LockedError, match="fetch on elsewhere"):
-        unlock(conf, every=True)
+        unlock(conf, all_locks=True)
     timer.join()
     assert [lock.id for lock in unlock(conf, far.token, force=True)] == [far.token]
 
 
-def test_what_is_not_there_is_not_freed(conf: Configuration, lists: BatchLists) -> None:
-    assert unlock(conf, every=True) == []
+def test_missing_lock_is_not_freed(conf: Configuration, lists: BatchListStore) -> None:
+    assert unlock(conf, all_locks=True) == []
     for arguments in ({}, {"lock_id": "x", "every": True}, {"lock_id": "x"}):
         with pytest.raises(UsageError, match="readdb -locks"):
             unlock(conf, **arguments)
     conf.set("storage.crawl.id", "none")
-    for job in (held_locks, lambda conf: unlock(conf, every=True)):
+    for job in (list_locks, lambda conf: unlock(conf, all_locks=True)):
         with pytest.raises(StoreError, match="there is no table none_webpage"):
             job(conf)
-    assert not BatchLists(conf).store.exists()
+    assert not BatchListStore(conf).store.exists()
 
 
-def test_a_copy_has_its_target_alone(conf: Configuration, lists: BatchLists, tmp_path: Path) -> None:
+def test_copy_has_exclusive_target(conf: Configuration, lists: BatchListStore, tmp_path: Path) -> None:
     there = conf.copy()
     there.set("storage.data.store", f"embedded:{tmp_path / 'there'}")
-    assert copy_to(conf, f"embedded:{tmp_path / 'there'}") == 1
+    assert copy_to_store(conf, f"embedded:{tmp_path / 'there'}") == 1
     with (
         ThreadPoolExecutor() as others,
-        holding(there, BatchLists(there), works.INJECT),
+        hold_job_lock(there, BatchListStore(there), lock_scopes.INJECT),
         pytest.raises(LockedError, match="copytable cannot run"),
     ):
-        others.submit(copy_to, conf, f"embedded:{tmp_path / 'there'}").result()
-    with holding(conf, lists, works.INJECT):  # of its source it only reads
-        assert copy_to(conf, f"embedded:{tmp_path / 'there'}") == 1
-    assert holders(BatchLists(there)) == []
+        others.submit(copy_to_store, conf, f"embedded:{tmp_path / 'there'}").result()
+    with hold_job_lock(conf, lists, lock_scopes.INJECT):  # of its source it only reads
+        assert copy_to_store(conf, f"embedded:{tmp_path / 'there'}") == 1
+    assert holders(BatchListStore(there)) == []
 
 
-def test_a_table_is_not_copied_to_itself(conf: Configuration, lists: BatchLists, tmp_path: Path) -> None:
+def test_copy_to_itself_is_rejected(conf: Configuration, lists: BatchListStore, tmp_path: Path) -> None:
     folder = Path(str(conf.get("storage.data.store")).partition(":")[2])
     (tmp_path / "link").symlink_to(folder)
     before = list(open_store(conf, WebPage).scan_cells())
     for target in (folder, tmp_path / "link", folder / ".." / folder.name):
         with pytest.raises(UsageError, match="holds webpage itself"):
-            copy_to(conf, f"embedded:{target}")
+            copy_to_store(conf, f"embedded:{target}")
     assert list(open_store(conf, WebPage).scan_cells()) == before
     assert holders(lists) == []

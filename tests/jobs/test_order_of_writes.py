@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from nutch2py.cells import ParseStatus
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError
 from nutch2py.indexer.index_writers import IndexWriters
-from nutch2py.jobs.batchlist import BatchLists
-from nutch2py.jobs.beginning import recover
-from nutch2py.jobs.fetch import fetch
-from nutch2py.jobs.generate import generate
-from nutch2py.jobs.index import index
-from nutch2py.jobs.parse import parse
-from nutch2py.jobs.updatedb import updatedb
-from nutch2py.table import Query, WriteBatch, open_store
+from nutch2py.jobs.batches.batch_lists import BatchListStore
+from nutch2py.jobs.fetch.fetch_job import fetch
+from nutch2py.jobs.generate.generate_job import generate
+from nutch2py.jobs.index.index_job import index
+from nutch2py.jobs.job_context import finish_interrupted_updates
+from nutch2py.jobs.parse_job import parse
+from nutch2py.jobs.updatedb.updatedb_job import updatedb
+from nutch2py.records.cells import ParseStatus
+from nutch2py.records.webpage import CrawlStatus, Mark, WebPage
+from nutch2py.table import TableQuery, WriteBatch, open_store
 from nutch2py.table.embedded.embedded_batch import EmbeddedBatch
 from nutch2py.url.keys import unreverse_url
-from nutch2py.webpage import CrawlStatus, Mark, WebPage
 from tests.jobs.rows import marked, pages, put
 from tests.site.server import Reply, ScriptedSite
 
@@ -50,9 +50,7 @@ def updated(number: int) -> dict[str, Any]:
     }
 
 
-def test_no_row_says_that_it_is_in_the_index_before_the_index_has_committed(
-    small: Configuration, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_indexed_mark_is_written_after_index_commit(small: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
     small.set("storage.buffer.write.bytes", "1000000")
     small.set("gora.buffer.write.limit", "2")
     put(small, {f"http://a.test/{number}": updated(number) for number in range(9)})
@@ -73,7 +71,7 @@ def test_no_row_says_that_it_is_in_the_index_before_the_index_has_committed(
 
 
 @pytest.mark.parametrize(("answer", "parsing"), [("moved", "false"), ("changed", "true"), ("changed", "false")])
-def test_a_link_that_is_gone_is_noted_before_its_page_has_lost_it(
+def test_removed_link_is_noted_before_page_loses_it(
     small: Configuration, site: ScriptedSite, monkeypatch: pytest.MonkeyPatch, answer: str, parsing: str
 ) -> None:
     """Killed at any write of a page, the inlink of the link that was lost is dropped all the same."""
@@ -95,7 +93,7 @@ def test_a_link_that_is_gone_is_noted_before_its_page_has_lost_it(
     def die_after_the_second(batch: WriteBatch) -> None:
         if len(writes) == 2:
             raise Killed  # a process that is dead writes nothing more
-        pending = batch.pending()
+        pending = batch.has_pending()
         flush(batch)
         if pending and isinstance(batch, EmbeddedBatch) and batch.schema == WebPage.SCHEMA:
             writes.append(batch)
@@ -107,7 +105,10 @@ def test_a_link_that_is_gone_is_noted_before_its_page_has_lost_it(
         job(small, "b")
     monkeypatch.undo()
     without = {url for url, page in pages(small).items() if url in urls and target not in page.outlinks}
-    noted = {unreverse_url(key) for key, _ in BatchLists(small).dropped(BatchLists(small).dropped_range("b"))}
+    noted = {
+        unreverse_url(key)
+        for key, _ in BatchListStore(small).iter_dropped_links(BatchListStore(small).dropped_links_range("b"))
+    }
     assert without
     assert without <= noted
     fetch(small, "b", resume=True)
@@ -118,13 +119,13 @@ def test_a_link_that_is_gone_is_noted_before_its_page_has_lost_it(
 
 
 @pytest.mark.parametrize("batch_id", ["b", "-all"])
-def test_an_update_that_leaves_anything_is_finished_by_the_next_job(
+def test_interrupted_update_is_finished_by_next_job(
     small: Configuration, monkeypatch: pytest.MonkeyPatch, batch_id: str
 ) -> None:
     """Killed at any write, also of those with which it tidies up: what is left of it stands for a later update."""
     small.set("joblog.keep", "0")  # whose writes are none of the update's
     small.set("storage.buffer.write.bytes", "1000000")  # what tidies up writes by itself all the same
-    lists = BatchLists(small)
+    lists = BatchListStore(small)
     write = EmbeddedBatch._write
     count, last, committed = 0, False, 0
     while not last:
@@ -134,7 +135,7 @@ def test_an_update_that_leaves_anything_is_finished_by_the_next_job(
         put(small, {f"http://a.test/{number}": {"fetch_time": 1} for number in range(2)})
         generate(small, batch_id="b")
         with lists.store.batch() as batch:
-            lists.put_dropped(batch, "b", "test.a:http/0", ["http://a.test/1"])
+            lists.put_dropped_links(batch, "b", "test.a:http/0", ["http://a.test/1"])
 
         def die(batch: EmbeddedBatch, count: int = count) -> None:
             nonlocal writes, last
@@ -148,11 +149,11 @@ def test_an_update_that_leaves_anything_is_finished_by_the_next_job(
         with suppress(Killed):
             updatedb(small, batch_id)
         monkeypatch.setattr(EmbeddedBatch, "_write", write)
-        if [state.state for state in lists.states()] == ["generated"]:
+        if [state.state for state in lists.list_records()] == ["generated"]:
             continue  # before the commit point: nothing has happened
         committed += 1
-        recover(small)
-        assert [(state.batch_id, state.state) for state in lists.states()] == [("b", "updated")], f"write {count}"
-        rest = [key for key, _ in lists.store.scan(Query(None)) if key.startswith(("u/", "j/"))]
+        finish_interrupted_updates(small)
+        assert [(state.batch_id, state.state) for state in lists.list_records()] == [("b", "updated")], f"write {count}"
+        rest = [key for key, _ in lists.store.scan(TableQuery(None)) if key.startswith(("u/", "j/"))]
         assert rest == [], f"write {count}"
     assert committed > 3

@@ -9,17 +9,17 @@ import pytest
 
 from nutch2py.cli import main
 from nutch2py.errors import StoreError
-from nutch2py.indexer.filters.index_pagerank import MEAN_ROW
-from nutch2py.joblog.stored import PREFIX
-from nutch2py.jobs import pagerank_blocks
-from nutch2py.jobs.batchlist import BatchLists
-from nutch2py.jobs.pagerank import pagerank
-from nutch2py.jobs.pagerank_links import LinkRules, PageLinks
-from nutch2py.jobs.pagerank_memory import MemoryGraph, TooLargeError
-from nutch2py.mapreduce.held import LOCKS
-from nutch2py.table import Query, open_store
-from nutch2py.url.keys import host_of_key, reverse_url
-from nutch2py.webpage import CrawlStatus, WebPage
+from nutch2py.indexer.filters.index_pagerank import MEAN_RANK_ROW
+from nutch2py.joblog.job_log_store import KEY_PREFIX
+from nutch2py.jobs.batches.batch_lists import BatchListStore
+from nutch2py.jobs.pagerank import graph_blocks
+from nutch2py.jobs.pagerank.graph_links import GraphLinkRules, PageLinks
+from nutch2py.jobs.pagerank.pagerank_job import pagerank
+from nutch2py.jobs.pagerank.pagerank_memory import GraphTooLargeError, MemoryGraph
+from nutch2py.mapreduce.lock_check import LOCKS_KEY
+from nutch2py.records.webpage import CrawlStatus, WebPage
+from nutch2py.table import TableQuery, open_store
+from nutch2py.url.keys import reverse_url, reversed_host_of_key
 
 
 def make_table(conf, pages):
@@ -40,7 +40,7 @@ def make_table(conf, pages):
 
 def ranks_of(conf):
     store = open_store(conf, WebPage)
-    return {key: page.page_rank for key, page in store.scan(Query())}
+    return {key: page.page_rank for key, page in store.scan(TableQuery())}
 
 
 def random_web(count, seed=3):
@@ -79,10 +79,10 @@ def without_navigation(links, share):
     """What is left of key -> links, the rule of docs/jobs/pagerank.md word by word."""
     counts, linking, seen, left = Counter(), Counter(), set(), {}
     for key, found in links.items():
-        linking[host_of_key(key)] += any(found)
-        counts.update((host_of_key(key), target) for kind in found for target in kind)
+        linking[reversed_host_of_key(key)] += any(found)
+        counts.update((reversed_host_of_key(key), target) for kind in found for target in kind)
     for key in sorted(links):
-        host, (internal, external) = host_of_key(key), links[key]
+        host, (internal, external) = reversed_host_of_key(key), links[key]
         over = {t for t in (*internal, *external) if counts[host, t] > max(3, math.floor(share * linking[host]))}
         left[key] = PageLinks(
             [t for t in internal if t not in over],
@@ -94,15 +94,15 @@ def without_navigation(links, share):
 
 def by_hand(conf, pages, iterations, base, weight, spread=False):
     """The formula, page by page; weight: internal -> number."""
-    rules = LinkRules(conf)
+    rules = GraphLinkRules(conf)
     nodes = {}
     for url, (status, links) in pages.items():
         page = WebPage()
         page.status = status
         page.outlinks = dict.fromkeys(links, "")
         if rules.is_page(page):
-            nodes[reverse_url(url)] = rules.links(reverse_url(url), page)
-    nodes = without_navigation(nodes, rules.navigation)
+            nodes[reverse_url(url)] = rules.select_links(reverse_url(url), page)
+    nodes = without_navigation(nodes, rules.navigation_share)
     links = {
         key: [(t, True) for t in found.internal if t in nodes] + [(t, False) for t in found.external if t in nodes]
         for key, found in nodes.items()
@@ -125,7 +125,7 @@ def close(found, expected):
 
 @pytest.mark.parametrize("method", ["memory", "mapreduce"])
 @pytest.mark.parametrize("site", ["host", "domain"])
-def test_ranks_are_those_of_the_formula(conf, method, site):
+def test_ranks_match_formula(conf, method, site):
     conf.set("pagerank.method", method)
     conf.set("pagerank.site", site)
     conf.set("pagerank.external.weight", 0.7)
@@ -140,11 +140,11 @@ def test_ranks_are_those_of_the_formula(conf, method, site):
 @pytest.mark.parametrize(
     ("share", "held", "pages"), [(0, 40, 16), (0.02, 1000, 64), (0.3, 40, 64), (0.3, 10_000, 1000), (0.8, 1000, 16)]
 )
-def test_navigation_does_not_count(conf, monkeypatch, method, share, held, pages):
+def test_navigation_links_are_ignored(conf, monkeypatch, method, share, held, pages):
     """Sites lie in several blocks, and in several pieces that a task holds, and in several tasks."""
-    monkeypatch.setattr(pagerank_blocks, "LINKS_HELD", held)
-    monkeypatch.setattr(pagerank_blocks, "PAGES_PER_BLOCK", pages)
-    monkeypatch.setattr("nutch2py.jobs.pagerank_memory._CHUNK", held)
+    monkeypatch.setattr(graph_blocks, "MAX_HELD_LINKS", held)
+    monkeypatch.setattr(graph_blocks, "PAGES_PER_BLOCK", pages)
+    monkeypatch.setattr("nutch2py.jobs.pagerank.pagerank_memory._LINKS_PER_CHUNK", held)
     conf.set("pagerank.method", method)
     conf.set("pagerank.navigation.share", share)
     conf.set("pagerank.site", "domain" if share == 0.02 else "host")
@@ -173,13 +173,13 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_mapreduce_equals_memory(conf, monkeypatch, options):
+def test_mapreduce_ranks_equal_in_memory_ranks(conf, monkeypatch, options):
     for name, value in options.items():
         conf.set(name, value)
-    monkeypatch.setattr(pagerank_blocks, "PAGES_PER_BLOCK", 64)  # several of all there is
-    monkeypatch.setattr(pagerank_blocks, "LINKS_HELD", 100)
-    monkeypatch.setattr("nutch2py.jobs.pagerank_graph._KEY_CHARACTERS", 1200)
-    monkeypatch.setattr("nutch2py.jobs.pagerank_mapreduce._VECTORS_HELD", 2)
+    monkeypatch.setattr(graph_blocks, "PAGES_PER_BLOCK", 64)  # several of all there is
+    monkeypatch.setattr(graph_blocks, "MAX_HELD_LINKS", 100)
+    monkeypatch.setattr("nutch2py.jobs.pagerank.link_graph_job._MAX_KEY_CHARACTERS", 1200)
+    monkeypatch.setattr("nutch2py.jobs.pagerank.pagerank_mapreduce._MAX_HELD_VECTORS", 2)
     make_table(conf, random_web(300, seed=5) | web_with_navigation(300, seed=5))
     in_memory = pagerank(conf)
     expected = ranks_of(conf)
@@ -194,11 +194,11 @@ def test_mapreduce_equals_memory(conf, monkeypatch, options):
     assert max(abs(found[key] - expected[key]) for key in expected) < 1e-6
     assert by_jobs.change == pytest.approx(in_memory.change, abs=1e-9)
     assert by_jobs.mean == pytest.approx(in_memory.mean, abs=1e-9)
-    left = [key for key, _ in BatchLists(conf).store.scan(Query()) if not key.startswith(PREFIX)]
-    assert left == ["m/overview/ranks", MEAN_ROW, LOCKS]  # nothing is left of the blocks
+    left = [key for key, _ in BatchListStore(conf).store.scan(TableQuery()) if not key.startswith(KEY_PREFIX)]
+    assert left == ["m/overview/ranks", MEAN_RANK_ROW, LOCKS_KEY]  # nothing is left of the blocks
 
 
-def test_what_is_a_page_and_what_a_link(conf):
+def test_pages_and_links_are_selected(conf):
     make_table(
         conf,
         {
@@ -215,7 +215,7 @@ def test_what_is_a_page_and_what_a_link(conf):
     assert found["org.a:http/1"] == pytest.approx(0.15 + 0.85 * 0.01 * 0.15)
 
 
-def test_a_page_that_went_loses_its_rank(conf):
+def test_removed_page_loses_rank(conf):
     for method in ("memory", "mapreduce"):
         conf.set("pagerank.method", method)
         store = make_table(conf, {"http://a.org/": (CrawlStatus.FETCHED, ["http://b.org/"]),
@@ -230,21 +230,21 @@ def test_a_page_that_went_loses_its_rank(conf):
         assert ranks_of(conf)["org.b:http/"] == 0.0
 
 
-def test_a_second_run_changes_nothing(conf):
+def test_second_run_changes_nothing(conf):
     make_table(conf, random_web(50))
     assert pagerank(conf).written > 0
     assert pagerank(conf).written == 0
 
 
-def test_a_killed_run_leaves_nothing_that_disturbs_the_next(conf, monkeypatch):
+def test_killed_run_does_not_affect_next(conf, monkeypatch):
     conf.set("pagerank.method", "mapreduce")
     pages = random_web(80)
     make_table(conf, pages)
     with monkeypatch.context() as patch:
-        patch.setattr("nutch2py.jobs.pagerank_mapreduce.MapReduceRanks.write", lambda self: 1 / 0)
+        patch.setattr("nutch2py.jobs.pagerank.pagerank_mapreduce.MapReducePageRank.write_ranks", lambda self: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             pagerank(conf)
-    assert list(BatchLists(conf).store.scan(Query()))
+    assert list(BatchListStore(conf).store.scan(TableQuery()))
     del pages[next(iter(pages))]
     open_store(conf, WebPage).drop()
     make_table(conf, pages)
@@ -252,7 +252,7 @@ def test_a_killed_run_leaves_nothing_that_disturbs_the_next(conf, monkeypatch):
     assert close(ranks_of(conf), by_hand(conf, pages, 20, 0.15, {True: 0.01, False: 0.99}))
 
 
-def test_a_graph_too_large_for_memory_goes_to_mapreduce(conf, capsys):
+def test_graph_exceeding_memory_uses_mapreduce(conf, capsys):
     conf.set("pagerank.memory.limit", 1)
     pages = {f"http://a.org/{n}": (CrawlStatus.FETCHED, [f"http://a.org/{(n + k) % 3000}" for k in range(1, 16)])
              for n in range(3000)}  # fmt: skip
@@ -265,16 +265,16 @@ def test_a_graph_too_large_for_memory_goes_to_mapreduce(conf, capsys):
         pagerank(conf)
 
 
-def test_two_pages_of_one_hash_are_not_confounded():
+def test_pages_with_same_hash_are_distinguished():
     graph = MemoryGraph(10**9)
     rules_links = ([], [])
-    graph.add("a", rules_links)
-    graph.add("a", rules_links)
-    with pytest.raises(TooLargeError):
+    graph.add_page("a", rules_links)
+    graph.add_page("a", rules_links)
+    with pytest.raises(GraphTooLargeError):
         graph.build()
 
 
-def test_linkrank_takes_its_own_properties(conf):
+def test_linkrank_uses_own_properties(conf):
     conf.set("pagerank.model", "linkrank")
     conf.set("pagerank.update.score", True)
     make_table(
@@ -292,7 +292,7 @@ def test_linkrank_takes_its_own_properties(conf):
     assert store.get("org.x:http/1").score == store.get("org.x:http/1").page_rank > store.get("org.a:http/").score
 
 
-def test_the_command_and_readdb(conf, tmp_path, capsys):
+def test_pagerank_command_and_readdb_show_ranks(conf, tmp_path, capsys):
     make_table(conf, {"http://a.org/": (CrawlStatus.FETCHED, ["http://b.org/"]),
                       "http://b.org/": (CrawlStatus.FETCHED, ["http://a.org/"])})  # fmt: skip
     options = ["-D", f"storage.data.store={conf.get('storage.data.store')}", "-D", "storage.embedded.map.size=1g"]
@@ -303,12 +303,12 @@ def test_the_command_and_readdb(conf, tmp_path, capsys):
     assert "pageRank:\t1.0\n" in capsys.readouterr().out
 
 
-def test_no_table(conf):
+def test_missing_table_is_rejected(conf):
     with pytest.raises(StoreError, match="inject seeds first"):
         pagerank(conf)
 
 
-def test_ranks_stay_finite_for_a_page_of_many_links(conf):
+def test_page_with_many_links_has_finite_rank(conf):
     pages = {f"http://h{n}.org/": (CrawlStatus.FETCHED, ["http://hub.org/"]) for n in range(2000)}
     pages["http://hub.org/"] = (CrawlStatus.FETCHED, list(pages))
     make_table(conf, pages)

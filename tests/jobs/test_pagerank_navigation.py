@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from nutch2py.jobs import pagerank_blocks
-from nutch2py.jobs.pagerank import pagerank
-from nutch2py.jobs.pagerank_sites import COUNTS, OpenSite, OpenSites, write_counts
+from nutch2py.jobs.pagerank import graph_blocks
+from nutch2py.jobs.pagerank.pagerank_job import pagerank
+from nutch2py.jobs.pagerank.site_navigation import COUNTS_KIND, OpenSite, OpenSiteCounter, encode_site_counts
+from nutch2py.records.webpage import CrawlStatus, WebPage
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import CrawlStatus, WebPage
 from tests.jobs.test_pagerank import close, make_table, ranks_of
 
 MANY = 20_000
@@ -37,12 +37,12 @@ def linked(conf, pages):
     return both_ways(conf, lambda: make_table(conf, {url: (CrawlStatus.FETCHED, to) for url, to in pages.items()}))
 
 
-def test_sites_of_few_pages_have_no_navigation(conf):
+def test_small_site_has_no_navigation(conf):
     pages = {f"http://h{n}.org/{m}": ["http://c.org/"] for n in range(4) for m in range(n)} | {"http://c.org/": []}
     assert linked(conf, pages)[0] == (7, 6)
 
 
-def test_a_footer_on_every_page_is_one_voice_and_a_menu_none(conf):
+def test_footer_counts_once_and_menu_not_at_all(conf):
     urls = [f"http://a.org/{n}" for n in range(40)]
     pages = {url: [urls[0], "http://b.org/"] for url in urls} | {"http://b.org/": [], "http://z.org/": [urls[0]]}
     (_, count), ranks = linked(conf, pages)
@@ -50,20 +50,20 @@ def test_a_footer_on_every_page_is_one_voice_and_a_menu_none(conf):
     assert ranks["org.b:http/"] > ranks["org.a:http/1"]
 
 
-def test_links_that_differ_on_every_page_are_no_footer(conf):
+def test_links_differing_per_page_are_not_navigation(conf):
     pages = {f"http://a.org/{n}": [f"http://b.org/{n}"] for n in range(40)}
     pages |= {f"http://b.org/{n}": [f"http://b.org/{n}"] for n in range(40)}  # and a page's link to itself is none
     assert linked(conf, pages)[0] == (80, 40)
 
 
-def test_a_page_that_was_not_fetched_does_not_make_the_site_larger(conf):
+def test_unfetched_page_does_not_enlarge_site(conf):
     pages = {f"http://a.org/{n:03d}": (CrawlStatus.FETCHED, ["http://b.org/"]) for n in range(8)}
     pages |= {f"http://a.org/{n:03d}": (CrawlStatus.UNFETCHED, []) for n in range(100, 400)}
     pages["http://b.org/"] = (CrawlStatus.FETCHED, [])
     assert both_ways(conf, lambda: make_table(conf, pages))[0] == (309, 1)
 
 
-def test_thousands_of_links_with_endless_texts_to_one_page(conf):
+def test_many_links_with_long_texts_are_bounded(conf):
     def write():
         store = make_table(conf, {f"http://a.org/{n}": (CrawlStatus.FETCHED, ["http://b.org/x"]) for n in range(5)})
         page = WebPage()
@@ -78,14 +78,14 @@ def test_thousands_of_links_with_endless_texts_to_one_page(conf):
     assert both_ways(conf, write)[0] == (7, 1)
 
 
-def test_a_page_that_links_to_thousands_of_a_site(conf):
+def test_page_linking_to_thousands_is_counted(conf):
     urls = [f"http://b.org/{n}" for n in range(MANY // 10)]
     pages = {url: [] for url in urls} | {f"http://a.org/{n}": urls for n in range(4)}
     assert linked(conf, pages)[0] == (len(urls) + 4, len(urls))
 
 
-def test_rows_whose_key_has_no_host(conf, monkeypatch):
-    monkeypatch.setattr(pagerank_blocks, "PAGES_PER_BLOCK", 5)
+def test_rows_without_host_are_accepted(conf, monkeypatch):
+    monkeypatch.setattr(graph_blocks, "PAGES_PER_BLOCK", 5)
     keys = [
         "nothing",
         ":",
@@ -111,13 +111,13 @@ def test_rows_whose_key_has_no_host(conf, monkeypatch):
     both_ways(conf, write)
 
 
-def test_counts_of_a_site_are_added_up_in_the_order_of_its_pages():
+def test_site_counts_are_summed_in_page_order():
     hashes = np.arange(10, 20, dtype=np.uint64)
-    sites = OpenSites(lambda found: (found.astype(np.int64) - 10, (found >= 10) & (found < 20)), 0.3)
+    sites = OpenSiteCounter(lambda found: (found.astype(np.int64) - 10, (found >= 10) & (found < 20)), 0.3)
 
     def record(name, first, block, linking, targets, counts, numbers):
         some = np.array(targets, dtype=np.uint64)
-        return write_counts(
+        return encode_site_counts(
             OpenSite(name * 16, first, 0, 0, linking), block, some, np.array(counts), np.array(numbers, dtype=np.uint16)
         )
 
@@ -126,20 +126,22 @@ def test_counts_of_a_site_are_added_up_in_the_order_of_its_pages():
         record("a", "01", "first", 6, [12, 13], [3, 1], [5, 6]),
         record("b", "01", "third", 50, [10, 11], [15, 16], [1, 2]),
     ]
-    assert all(each.startswith(COUNTS) for each in records)
+    assert all(each.startswith(COUNTS_KIND) for each in records)
     for each in sorted(records):
-        sites.add(each)
-    sites.finish()
+        sites.add_record(each)
+    sites.finish_site()
     places, numbers = hashes.astype(np.int64) - 10, np.full(10, 5, dtype=np.uint16)
-    out = sites.left_out("a" * 16, "first", places, numbers, once=False)
+    out = sites.mask_navigation("a" * 16, "first", places, numbers, once=False)
     assert np.flatnonzero(out).tolist() == [2]  # 4 of 10 pages, in two parts
-    assert not sites.left_out("a" * 16, "first", places, numbers, once=True).any()  # page 5 of this block is the first
-    assert sites.left_out("a" * 16, "second", places, numbers, once=True)[2]
-    assert np.flatnonzero(sites.left_out("b" * 16, "third", places, numbers, once=True)).tolist() == [1]
-    assert not sites.left_out("c" * 16, "third", places, numbers, once=True).any()
+    assert not sites.mask_navigation(
+        "a" * 16, "first", places, numbers, once=True
+    ).any()  # page 5 of this block is the first
+    assert sites.mask_navigation("a" * 16, "second", places, numbers, once=True)[2]
+    assert np.flatnonzero(sites.mask_navigation("b" * 16, "third", places, numbers, once=True)).tolist() == [1]
+    assert not sites.mask_navigation("c" * 16, "third", places, numbers, once=True).any()
 
 
-def test_a_page_without_links_and_one_with_nothing_but_navigation_lose_the_same(conf):
+def test_page_with_only_navigation_equals_page_without_links(conf):
     urls = [f"http://a.org/{n}" for n in range(10)]
     conf.set("pagerank.dangling", "spread")
     (_, count), ranks = linked(conf, {url: [urls[0], urls[1]] for url in urls})

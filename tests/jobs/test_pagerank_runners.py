@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.jobs.pagerank import pagerank
-from nutch2py.table import Query, open_store
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.pagerank.pagerank_job import pagerank
+from nutch2py.records.webpage import WebPage
+from nutch2py.table import TableQuery, open_store
 from nutch2py.table.dump import copy_table
-from nutch2py.webpage import WebPage
 from tests.jobs.test_pagerank import make_table, ranks_of, web_with_navigation
 from tests.services import needs_spark
 
@@ -27,7 +27,7 @@ def ranks_in_memory(conf: Configuration, iterations: int) -> dict[str, float]:
     ranks = ranks_of(conf)
     store = open_store(conf, WebPage)
     with store.batch() as batch:
-        for key, page in store.scan(Query(frozenset({WebPage.page_rank, WebPage.fetch_interval}))):
+        for key, page in store.scan(TableQuery(frozenset({WebPage.page_rank, WebPage.fetch_interval}))):
             page.page_rank = 0.0
             batch.put(key, page)
     assert not any(ranks_of(conf).values())
@@ -46,12 +46,12 @@ def equal_by_mapreduce(conf: Configuration, runner: dict[str, str], expected: di
 
 
 @pytest.mark.parametrize(("runner", "iterations"), [("inline", 20), ("local", 2)])
-def test_on_this_machine(conf: Configuration, runner: str, iterations: int) -> None:
+def test_pagerank_inline_and_local_give_same_ranks(conf: Configuration, runner: str, iterations: int) -> None:
     equal_by_mapreduce(conf, {"mapreduce.runner": runner}, ranks_in_memory(conf, iterations))
 
 
 @needs_spark
-def test_on_spark(conf: Configuration) -> None:
+def test_pagerank_on_spark_gives_same_ranks(conf: Configuration) -> None:
     expected = ranks_in_memory(conf, 2)
     equal_by_mapreduce(conf, {"mapreduce.runner": "spark", "mapreduce.spark.master": "local[2]"}, expected)
 
@@ -68,7 +68,7 @@ def on_hbase(conf: Configuration, hbase: Any, crawl_id: str) -> Configuration:
 
 
 @pytest.mark.parametrize(("runner", "iterations"), [("inline", 20), ("local", 2)])
-def test_on_a_table_in_hbase(conf: Configuration, hbase: Any, runner: str, iterations: int) -> None:
+def test_pagerank_on_hbase_gives_same_ranks(conf: Configuration, hbase: Any, runner: str, iterations: int) -> None:
     expected = ranks_in_memory(conf, iterations)
     copy = on_hbase(conf, hbase, f"rank{runner}")
     equal_by_mapreduce(copy, {"mapreduce.runner": runner}, expected)

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.jobs.generate import generate
-from nutch2py.jobs.parse import parse
-from nutch2py.parser.bounded_parsing import BoundedParsing, ParsedRow
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.generate.generate_job import generate
+from nutch2py.jobs.parse_job import parse
+from nutch2py.parser.worker.parse_worker_client import ParsedRow, ParseWorkerClient
+from nutch2py.records.webpage import CrawlStatus, Mark, WebPage
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import CrawlStatus, Mark, WebPage
+from tests.counted_kills import strike
 from tests.jobs.rows import marked, pages, put
-from tests.kills import strike
 from tests.processes import alive, commands, wait_until
 
 BATCH = "1600000000-1"
@@ -35,7 +35,7 @@ def fetched(content: bytes, content_type: str, **marks: str) -> dict[str, object
     }  # fmt: skip
 
 
-def test_one_batch_holds_all_formats_and_a_broken_page_stops_none(conf: Configuration) -> None:
+def test_batch_of_all_formats_survives_broken_page(conf: Configuration) -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr("word/document.xml", "<d><p><t>words</t></p></d>")
@@ -55,7 +55,7 @@ def test_one_batch_holds_all_formats_and_a_broken_page_stops_none(conf: Configur
     assert marked(conf, Mark.PARSE) == texts.keys() - {"http://h.test/c.pdf"}  # not that of a parse before
 
 
-def test_pages_that_a_sitemap_lists_are_generated(conf: Configuration) -> None:
+def test_sitemap_pages_are_generated(conf: Configuration) -> None:
     body = "".join(f"<url><loc>http://h.test/{name}</loc></url>" for name in ("new", "seed", "known"))
     put(conf, {
         "http://h.test/map.xml": fetched(f"<urlset>{body}</urlset>".encode(), "application/xml", **{Mark.INJECT: "s"}),
@@ -73,7 +73,7 @@ def test_pages_that_a_sitemap_lists_are_generated(conf: Configuration) -> None:
 WORST = b"<p " + b" ".join(b"b%d" % number for number in range(200_000)) + b">"  # minutes in C, without the limits
 
 
-def test_a_page_that_takes_too_long_gets_a_status_and_the_job_goes_on(conf: Configuration) -> None:
+def test_slow_page_gets_timeout_status_and_job_continues(conf: Configuration) -> None:
     conf.set("parser.timeout", 1)
     conf.set("parser.html.max.attributes", 0)
     urls = [f"http://h.test/{number}.html" for number in range(40)]
@@ -91,16 +91,14 @@ def test_a_page_that_takes_too_long_gets_a_status_and_the_job_goes_on(conf: Conf
         assert status == ((2, 200, ("more than 1 s (parser.timeout)",)) if ended else (1, 0, ()))
 
 
-def test_a_page_that_was_not_fetched_is_not_given_to_the_process_that_parses(
-    conf: Configuration, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unfetched_page_is_not_sent_to_worker(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[str] = []
-    process_all = BoundedParsing.process_all
+    process_all = ParseWorkerClient.parse_rows
 
-    def noted(parsing: BoundedParsing, rows: Iterable[tuple[str, WebPage]]) -> Iterator[ParsedRow]:
+    def noted(parsing: ParseWorkerClient, rows: Iterable[tuple[str, WebPage]]) -> Iterator[ParsedRow]:
         return process_all(parsing, ((given.append(key) or (key, page)) for key, page in rows))
 
-    monkeypatch.setattr(BoundedParsing, "process_all", noted)  # killed, it would be blamed on the page
+    monkeypatch.setattr(ParseWorkerClient, "parse_rows", noted)  # killed, it would be blamed on the page
     gone = fetched(b"", "text/html") | {"status": CrawlStatus.GONE}
     put(conf, {"http://h.test/a": fetched(b"x", "text/html"), "http://h.test/b": gone})
     assert parse(conf, BATCH).counters["ParserStatus"] == {"success": 1, "notfetched": 1}
@@ -109,7 +107,7 @@ def test_a_page_that_was_not_fetched_is_not_given_to_the_process_that_parses(
 
 
 @pytest.mark.parametrize("runner", ["inline", "local"])
-def test_the_job_ends_at_once_in_the_middle_of_the_worst_page(conf: Configuration, tmp_path: Path, runner: str) -> None:
+def test_termination_during_worst_page_ends_job_at_once(conf: Configuration, tmp_path: Path, runner: str) -> None:
     conf.set("parser.html.max.attributes", 0)
     put(conf, {"http://h.test/worst.html": fetched(WORST, "text/html")})
     settings = {

@@ -9,11 +9,11 @@ from types import ModuleType
 
 import pytest
 
-from nutch2py import plugins as found
 from nutch2py.cli import main
-from nutch2py.conf import Configuration
-from nutch2py.contracts import EXTENSION_POINTS
-from nutch2py.jobs.plugin_list import plugins
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import EXTENSION_POINTS
+from nutch2py.plugins import loading as found
+from nutch2py.plugins.plugin_list import list_plugins
 
 
 class Told:
@@ -39,17 +39,17 @@ def told_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
     module.Told, Told.__module__ = Told, "told_plugin"  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "told_plugin", module)
     entry = EntryPoint("urlfilter-told", "told_plugin:Told", "nutch2py.urlfilter")
-    real = found.registered
+    real = found.installed_plugins
 
     def registered(point: str) -> dict[str, EntryPoint]:
         return {**real(point), **({entry.name: entry} if point == "urlfilter" else {})}
 
-    monkeypatch.setattr(found, "registered", registered)
-    monkeypatch.setattr("nutch2py.jobs.plugin_list.registered", registered)
+    monkeypatch.setattr(found, "installed_plugins", registered)
+    monkeypatch.setattr("nutch2py.plugins.plugin_list.installed_plugins", registered)
 
 
-def test_all_points_have_theirs(conf: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
-    listed = plugins(conf)
+def test_every_extension_point_lists_plugins(conf: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+    listed = list_plugins(conf)
     assert {each.point for each in listed} == {*EXTENSION_POINTS}
     runs = {each.id: each.runs for each in listed}
     assert runs["urlfilter-regex"]
@@ -58,7 +58,7 @@ def test_all_points_have_theirs(conf: Configuration, capsys: pytest.CaptureFixtu
     assert len(capsys.readouterr().out.splitlines()) == len(listed)
 
 
-def test_one_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+def test_single_extension_point_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plugin", "urlfilter-regex"]) == 0
     first, *rest = capsys.readouterr().out.splitlines()
     assert first.startswith("urlfilter\turlfilter-regex\truns\tnutch2py.url.")
@@ -71,7 +71,7 @@ def test_one_of_them(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.usefixtures("told_plugin")
 @pytest.mark.parametrize("name", ["Told", "told_plugin.Told"])
-def test_a_class_of_one_is_run(capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_plugin_main_is_run(capsys: pytest.CaptureFixture[str], name: str) -> None:
     assert main(["plugin", "urlfilter-told", name]) == 0
     assert main(["plugin", "urlfilter-told", name, "a", "b"]) == 2
     assert main(["org.apache.nutch.plugin.PluginRepository", "urlfilter-told", name, "--", "-x"]) == 1
@@ -83,6 +83,6 @@ def test_a_class_of_one_is_run(capsys: pytest.CaptureFixture[str], name: str) ->
     ("name", "told"),
     [("Other", "has no Other"), ("no_such.module.Class", "cannot be imported"), ("filter", "has no filter")],
 )
-def test_a_class_that_is_not_there(capsys: pytest.CaptureFixture[str], name: str, told: str) -> None:
+def test_missing_plugin_class_is_reported(capsys: pytest.CaptureFixture[str], name: str, told: str) -> None:
     assert main(["plugin", "urlfilter-told", name]) == 255
     assert told in capsys.readouterr().err

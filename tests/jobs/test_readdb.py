@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from nutch2py.cli import main
-from nutch2py.conf import Configuration
-from nutch2py.jobs.batchlist import BatchLists, State
-from nutch2py.table import Query, open_store
-from nutch2py.webpage import WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchState
+from nutch2py.records.webpage import WebPage
+from nutch2py.table import TableQuery, open_store
 from tests.conftest import MAP_SIZE
 from tests.jobs import recorded
 
@@ -37,7 +37,7 @@ def run(conf: Configuration, *words: str) -> int:
     )
 
 
-def test_stats(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stats_are_printed(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(crawl, "readdb", "-stats") == 0
     out = capsys.readouterr().out
     assert "TOTAL urls:\t461\n" in out
@@ -45,7 +45,7 @@ def test_stats(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out == out
 
 
-def test_url(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+def test_url_option_prints_row(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(crawl, "readdb", "-url", "http://a.interop.test/p01.html", "-links") == 0
     out = capsys.readouterr().out
     assert out.startswith("key:\thttp://a.interop.test/p01.html\n")
@@ -60,7 +60,7 @@ def test_url(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
     assert "neither a URL nor a row key" in capsys.readouterr().err
 
 
-def test_stats_as_json(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stats_as_json_are_printed(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
     told = []
     for words in (["-sort"], ["-exact"], []):
         assert run(crawl, "readdb", "-stats", "-json", *words) == 0
@@ -75,7 +75,7 @@ def test_stats_as_json(crawl: Configuration, capsys: pytest.CaptureFixture[str])
     assert hosts["a.interop.test"]["status_fetched"] > 0
 
 
-def test_dump_of_matching_rows(crawl: Configuration, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dump_filters_rows_by_regex(crawl: Configuration, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "dump"
     assert run(crawl, "readdb", "-dump", str(folder), "-regex", r"http://a\.interop\.test/p0.*", "-text") == 0
     text = "".join(path.read_text() for path in sorted(folder.glob("part-*")))
@@ -88,20 +88,22 @@ def test_dump_of_matching_rows(crawl: Configuration, tmp_path: Path, capsys: pyt
     assert "exists already" in capsys.readouterr().err
 
 
-def test_batches(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
-    BatchLists(crawl).set_state("one two/3", State.GENERATED, 7)
+def test_batches_are_listed(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+    BatchListStore(crawl).set_state("one two/3", BatchState.GENERATED, 7)
     assert run(crawl, "readdb", "-batches") == 0
     name, state, _, count, *_ = capsys.readouterr().out.rstrip("\n").split("\t")
     assert (name, state, count) == ("one two/3", "generated", "7")
 
 
-def test_no_table(conf: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_table_is_rejected(conf: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(conf, "readdb", "-stats") == 4
     assert "inject seeds first" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
-def test_export_import_copy(crawl: Configuration, recording: Path, tmp_path: Path, name: str) -> None:
+def test_export_import_copy_keep_cells_and_timestamps(
+    crawl: Configuration, recording: Path, tmp_path: Path, name: str
+) -> None:
     """Cells and timestamps come back from a file, and from a copy in another store, as they were."""
     source = open_store(crawl, WebPage)
     assert run(crawl, "exporttable", str(tmp_path / name)) == 0
@@ -117,9 +119,9 @@ def test_export_import_copy(crawl: Configuration, recording: Path, tmp_path: Pat
         assert sum(1 for _ in lines) == sum(1 for _ in source.scan_cells())
 
 
-def test_a_dump_without_an_expression_has_every_row(crawl: Configuration, tmp_path: Path) -> None:
+def test_dump_without_regex_has_every_row(crawl: Configuration, tmp_path: Path) -> None:
     assert run(crawl, "readdb", "-dump", str(tmp_path / "all")) == 0
     text = "".join(path.read_text(encoding="utf-8") for path in sorted((tmp_path / "all").glob("part-*")))
-    rows = [key for key, _ in open_store(crawl, WebPage).scan(Query())]
+    rows = [key for key, _ in open_store(crawl, WebPage).scan(TableQuery())]
     assert len(rows) > 100
     assert text.count("\tkey:\t") == len(rows)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.cells import ParseStatus, ProtocolStatus
 from nutch2py.cli import main
-from nutch2py.jobs.readdb_stats import StatsCollector
-from nutch2py.jobs.stats_by import ByParameters, merged
-from nutch2py.record import Cells
-from nutch2py.webpage import WebPage
+from nutch2py.jobs.readdb.stats_breakdown import BreakdownParameters, merge_breakdown
+from nutch2py.jobs.stats.stats_collector import StatsCollector
+from nutch2py.records.cells import ParseStatus, ProtocolStatus
+from nutch2py.records.record import Cells
+from nutch2py.records.webpage import WebPage
 
 
 def page(status: int, score: float, retries: int = 0, protocol: int | None = None, parse: int | None = None) -> WebPage:
@@ -41,8 +41,8 @@ def collected(rows: list[tuple[str, WebPage]], sort: bool = False) -> StatsColle
     return stats
 
 
-def test_the_lines_of_readdb() -> None:
-    assert collected(ROWS).text() == (
+def test_stats_lines_match_nutch() -> None:
+    assert collected(ROWS).format_text() == (
         "Statistics for WebTable: \n"
         "TOTAL urls:\t4\n"
         "retry 0:\t2\n"
@@ -60,8 +60,8 @@ def test_the_lines_of_readdb() -> None:
     )
 
 
-def test_hosts_follow_the_status_when_sorted() -> None:
-    lines = collected(ROWS, sort=True).lines()
+def test_sort_option_lists_hosts_by_status() -> None:
+    lines = collected(ROWS, sort=True).format_lines()
     start = lines.index("status 0 (null):\t1")
     assert lines[start : start + 5] == [
         "status 0 (null):\t1",
@@ -72,27 +72,27 @@ def test_hosts_follow_the_status_when_sorted() -> None:
     ]
 
 
-def test_an_empty_table() -> None:
-    assert collected([]).lines() == ["TOTAL urls:\t0"]
+def test_empty_table_stats_are_printed() -> None:
+    assert collected([]).format_lines() == ["TOTAL urls:\t0"]
 
 
-def test_parts_merge_to_the_whole_also_as_json() -> None:
+def test_merged_parts_equal_whole() -> None:
     whole, merged = collected(ROWS, sort=True), StatsCollector(sort=True)
     for part in (ROWS[:1], [], ROWS[1:]):
         merged.merge(StatsCollector.from_json(json.loads(json.dumps(collected(part, sort=True).to_json()))))
-    assert merged.text() == whole.text()
+    assert merged.format_text() == whole.format_text()
 
 
-def test_scores_past_every_bound_are_counted() -> None:
+def test_out_of_range_scores_are_counted() -> None:
     rows = [("com.a:http/1", page(1, float("inf"))), ("com.a:http/2", page(1, float("nan")))]
-    assert "max score:\t9.223372E15" in collected(rows).lines()
+    assert "max score:\t9.223372E15" in collected(rows).format_lines()
 
 
-def test_only_the_named_fields_are_read() -> None:
+def test_only_declared_fields_are_read() -> None:
     StatsCollector(sort=True).add("com.a:http/", WebPage({}, StatsCollector.FIELDS))
 
 
-def test_a_recorded_table_is_counted_row_by_row(recording: Path) -> None:
+def test_recorded_table_counts_match(recording: Path) -> None:
     stats, status, total = StatsCollector(), Counter[int](), 0
     with gzip.open(recording / "dumps" / "round4-updatedb.jsonl.gz", "rt", encoding="utf-8") as dump:
         for line in dump:
@@ -104,7 +104,7 @@ def test_a_recorded_table_is_counted_row_by_row(recording: Path) -> None:
             stats.add(row["row"], WebPage(cells, StatsCollector.FIELDS))
             total += 1
             status[int.from_bytes(cells[b"f"].get(b"st", b""), "big")] += 1
-    lines = stats.lines()
+    lines = stats.format_lines()
     assert lines[0] == f"TOTAL urls:\t{total}"
     for code, count in status.items():
         assert any(line.startswith(f"status {code} (") and line.endswith(f"\t{count}") for line in lines)
@@ -124,15 +124,13 @@ def test_a_recorded_table_is_counted_row_by_row(recording: Path) -> None:
         (["-stats", "-sample", "0.5"], "-sample goes with -dump"),
     ],
 )
-def test_options_that_would_do_nothing_are_refused(
-    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_useless_options_are_rejected(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["readdb", *words]) == 255
     assert f"{told}: leave it out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("order", [["host", "depth"], ["depth", "host"]])
-def test_what_is_counted_by_is_told_in_the_order_in_which_it_was_asked_for(order: list[str]) -> None:
+def test_breakdowns_keep_requested_order(order: list[str]) -> None:
     output = [("depth\t", [1, 2, [["0", [[1, 2]]]]]), ("host\t", [1, 2, [["a.test", [[1, 2]]]]])]
     for told in (output, output[::-1]):
-        assert [*merged(told, ByParameters(by=order)).by] == order
+        assert [*merge_breakdown(told, BreakdownParameters(by=order)).names_by_kind] == order

@@ -7,20 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutch2py.cells import ParseStatus, ProtocolStatus, float32
-from nutch2py.conf import Configuration
-from nutch2py.jobs.readdb_markdown import MarkdownReader
-from nutch2py.jobs.readdb_text import (
-    bytes_text,
-    float_text,
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.row_output.row_renderer import MarkdownRenderer
+from nutch2py.jobs.row_output.row_text import (
+    format_bytes,
+    format_float,
+    format_page,
+    format_parse_status,
+    format_protocol_status,
+    format_status,
     page_fields,
-    page_text,
-    parse_status_text,
-    protocol_status_text,
-    status_text,
 )
-from nutch2py.record import Cells
-from nutch2py.webpage import WebPage
+from nutch2py.records.cells import ParseStatus, ProtocolStatus, float32
+from nutch2py.records.record import Cells
+from nutch2py.records.webpage import WebPage
 
 INJECTED: Cells = {
     b"f": {b"ts": struct.pack(">q", 1600000000000), b"fi": struct.pack(">i", 2592000)},
@@ -46,8 +46,8 @@ def fetched() -> WebPage:
     return page
 
 
-def test_a_row_that_was_injected() -> None:
-    assert page_text("http://a.com/", WebPage(INJECTED)) == (
+def test_injected_row_is_printed() -> None:
+    assert format_page("http://a.com/", WebPage(INJECTED)) == (
         "key:\thttp://a.com/\n"
         "baseUrl:\tnull\n"
         "status:\t0 (null)\n"
@@ -69,8 +69,8 @@ def test_a_row_that_was_injected() -> None:
     )
 
 
-def test_a_row_with_everything() -> None:
-    text = page_text("com.a:http/", fetched(), content=True, headers=True, links=True, text=True)
+def test_full_row_is_printed() -> None:
+    text = format_page("com.a:http/", fetched(), content=True, headers=True, links=True, text=True)
     assert text == (
         "key:\tcom.a:http/\n"
         "baseUrl:\thttp://a.com/\n"
@@ -104,17 +104,17 @@ def test_a_row_with_everything() -> None:
 
 
 @pytest.mark.parametrize("option", ["content", "headers", "links", "text"])
-def test_an_option_adds_and_reads_its_own_part_only(option: str) -> None:
-    base = page_text("k", fetched())
-    shown = page_text("k", fetched(), **{option: True})
+def test_each_option_reads_only_its_fields(option: str) -> None:
+    base = format_page("k", fetched())
+    shown = format_page("k", fetched(), **{option: True})
     assert shown.startswith(base)
     assert len(shown) > len(base)
-    page_text("k", WebPage(INJECTED, page_fields(**{option: True})), **{option: True})
+    format_page("k", WebPage(INJECTED, page_fields(**{option: True})), **{option: True})
 
 
-def test_content_is_not_read_unless_it_is_shown() -> None:
+def test_content_is_read_only_when_shown() -> None:
     assert WebPage.content not in page_fields(headers=True, links=True, text=True)
-    page_text("k", WebPage(INJECTED, page_fields()))
+    format_page("k", WebPage(INJECTED, page_fields()))
 
 
 @pytest.mark.parametrize(
@@ -137,13 +137,13 @@ def test_content_is_not_read_unless_it_is_shown() -> None:
         (float("nan"), "NaN"),
     ],
 )
-def test_floats_print_as_in_java(value: float, text: str) -> None:
-    assert float_text(value) == text
+def test_floats_are_printed_like_java(value: float, text: str) -> None:
+    assert format_float(value) == text
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
-def test_a_printed_float_is_read_back(value: float) -> None:
-    assert float32(float(float_text(value))) == value
+def test_printed_float_round_trips(value: float) -> None:
+    assert float32(float(format_float(value))) == value
 
 
 @pytest.mark.parametrize(
@@ -158,29 +158,29 @@ def test_a_printed_float_is_read_back(value: float) -> None:
         (b"caf\xe9", "caf\\xE9"),
     ],
 )
-def test_no_control_character_reaches_the_terminal(value: bytes, text: str) -> None:
-    assert bytes_text(value) == text
+def test_control_characters_are_escaped(value: bytes, text: str) -> None:
+    assert format_bytes(value) == text
 
 
-def test_unknown_codes_have_names_too() -> None:
-    assert status_text(99) == "99 (null)"
-    assert protocol_status_text(ProtocolStatus(77)) == "UNKNOWN_CODE_77, args=[]"
-    assert parse_status_text(ParseStatus(9, 9)) == "null/null (9/9), args=[]"
+def test_unknown_codes_are_printed() -> None:
+    assert format_status(99) == "99 (null)"
+    assert format_protocol_status(ProtocolStatus(77)) == "UNKNOWN_CODE_77, args=[]"
+    assert format_parse_status(ParseStatus(9, 9)) == "null/null (9/9), args=[]"
 
 
-def test_the_main_text_as_markdown(conf: Configuration) -> None:
+def test_main_text_is_printed_as_markdown(conf: Configuration) -> None:
     page = WebPage()
     said = "Ein Satz über die Größe der Dinge, der lang genug ist, um als Text zu gelten. " * 4
     html = f"<nav><a href=/a>Menü</a></nav><article><h2>Größe</h2><p>{said}<b>Fett</b> <a href=b>mehr</a></p></article>"
-    with closing(MarkdownReader(conf)) as reader:
-        assert reader.read("http://h/d/", page) is None
+    with closing(MarkdownRenderer(conf)) as reader:
+        assert reader.render("http://h/d/", page) is None
         page.text = "All of the text"
-        assert reader.read("http://h/d/", page) == "All of the text"
+        assert reader.render("http://h/d/", page) == "All of the text"
         page.content, page.content_type = html.encode("latin-1"), "text/html"
-        cells = page.current(reader.fields)
-        shown = reader.read("http://h/d/", page) or ""
-        assert page.current(reader.fields) == cells
+        cells = page.current_cells(reader.fields)
+        shown = reader.render("http://h/d/", page) or ""
+        assert page.current_cells(reader.fields) == cells
     assert shown.startswith("## Größe\n\nEin Satz über die Größe")
     assert "**Fett** [mehr](http://h/d/b)" in shown
     assert "Menü" not in shown
-    assert page_text("k", page, markdown=shown).endswith(f"markdown:start:\n{shown}\nmarkdown:end:\n")
+    assert format_page("k", page, markdown=shown).endswith(f"markdown:start:\n{shown}\nmarkdown:end:\n")

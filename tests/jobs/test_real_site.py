@@ -20,12 +20,12 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.jobs.readdb import print_stats
-from nutch2py.jobs.stats_by import ByParameters
-from nutch2py.table import Query, open_store
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.readdb.readdb_commands import print_stats
+from nutch2py.jobs.readdb.stats_breakdown import BreakdownParameters
+from nutch2py.records.webpage import CrawlStatus, WebPage
+from nutch2py.table import TableQuery, open_store
 from nutch2py.url.keys import unreverse_url
-from nutch2py.webpage import CrawlStatus, WebPage
 from tests.conftest import MAP_SIZE, ROOT
 from tests.jobs import crawl
 
@@ -179,11 +179,11 @@ def _rows(conf: Configuration, address: str) -> dict[str, Row]:
             {path(url) for url in page.outlinks},
             {path(url) for url in page.inlinks},
         )
-        for key, page in open_store(conf, WebPage).scan(Query.of(fields))
+        for key, page in open_store(conf, WebPage).scan(TableQuery.for_fields(fields))
     }
 
 
-def test_the_walk_finds_the_site_that_the_package_is_known_to_be(site: Site) -> None:
+def test_reference_walk_finds_known_pages(site: Site) -> None:
     assert len(site.pages) > 3000
     assert sum(map(len, site.links.values())) > 200_000  # targets of their own, of some 400,000 links
     assert max((site.folder / page).read_bytes().count(b"<a ") for page in site.pages) > 11_741
@@ -201,18 +201,18 @@ def test_every_page_is_fetched_and_parsed(site: Site, crawled: Crawled) -> None:
     assert missed == {}
 
 
-def test_the_table_has_what_links_lead_to_and_nothing_else(site: Site, crawled: Crawled) -> None:
+def test_table_contains_exactly_linked_urls(site: Site, crawled: Crawled) -> None:
     assert set(crawled.rows) == site.reached(site.seeds)
     gone = {path for path in crawled.rows if not (site.folder / path).is_file()}
     assert {path for path, row in crawled.rows.items() if row.status == CrawlStatus.GONE} == gone
 
 
-def test_links_are_those_of_the_files(site: Site, crawled: Crawled) -> None:
+def test_outlinks_equal_links_in_files(site: Site, crawled: Crawled) -> None:
     wrong = {page: crawled.rows[page].outlinks ^ site.links[page] for page in site.pages}
     assert {page: difference for page, difference in wrong.items() if difference} == {}
 
 
-def test_every_link_is_an_inlink_of_its_target(crawled: Crawled) -> None:
+def test_every_link_is_an_inlink_of_target(crawled: Crawled) -> None:
     """Also those of earlier rounds, which Nutch 2 forgets."""
     turned: dict[str, set[str]] = {path: set() for path in crawled.rows}
     for source, row in crawled.rows.items():
@@ -223,7 +223,7 @@ def test_every_link_is_an_inlink_of_its_target(crawled: Crawled) -> None:
 
 
 def test_readdb_stats_add_up(site: Site, crawled: Crawled, capsys: pytest.CaptureFixture[str]) -> None:
-    print_stats(crawled.conf, ByParameters())
+    print_stats(crawled.conf, BreakdownParameters())
     printed = dict(re.findall(r"^(.+?):\t(.+)$", capsys.readouterr().out, re.MULTILINE))
     reached = site.reached(site.seeds)
     there = {path for path in reached if (site.folder / path).is_file()}

@@ -34,34 +34,34 @@ def dump(recording: Path, number: int, job: str) -> Path:
 
 
 @pytest.mark.parametrize("number", ROUNDS)
-def test_parse(recording: Path, number: int) -> None:
+def test_recorded_parse_changes_are_reproduced(recording: Path, number: int) -> None:
     cells = touched(dump(recording, number, "parse"), recorded.not_of_tika(number))
     assert len({key for key, _ in cells}) == {1: 12, 2: 3, 3: 1, 4: 0}[number]
     assert len(cells) == {1: 59, 2: 10, 3: 21, 4: 0}[number]
 
 
 @pytest.mark.parametrize("number", ROUNDS)
-def test_generate(recording: Path, number: int) -> None:
+def test_recorded_generate_changes_are_reproduced(recording: Path, number: int) -> None:
     cells = touched(dump(recording, number, "generate"), recorded.force_refetch(number))
     far_off = {(recorded.FAR_OFF, "f:bid"), (recorded.FAR_OFF, "mk:_gnmrk_")}
     assert cells == (far_off if number > 1 else set())
 
 
 @pytest.mark.parametrize("number", ROUNDS)
-def test_updatedb(recording: Path, number: int) -> None:
+def test_recorded_updatedb_changes_are_reproduced(recording: Path, number: int) -> None:
     before = recorded.read(recorded.dump_before(recording, number, "updatedb"))
     cells = touched(dump(recording, number, "updatedb"), recorded.keep_inlinks(before))
     assert all(column.startswith("il:") and column in before[key] for key, column in cells)
     assert len(cells) == {1: 0, 2: 350, 3: 180, 4: 15}[number]
 
 
-def test_index(recording: Path) -> None:
+def test_recorded_index_changes_are_reproduced(recording: Path) -> None:
     cells = touched(recording / "dumps" / "round5-index.jsonl.gz", recorded.leave_out)
     assert cells == {(key, "mk:_idxmrk_") for key in recorded.NOT_INDEXED}
 
 
 @pytest.mark.parametrize("number", ROUNDS)
-def test_fetch(recording: Path, number: int) -> None:
+def test_recorded_fetch_changes_are_reproduced(recording: Path, number: int) -> None:
     cells = touched(dump(recording, number, "fetch"), comparable)
     texts = {(key, column) for key, column in cells if column == "f:prot"}
     assert len(texts) == {1: 5, 2: 10, 3: 10, 4: 10}[number]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.cells import ProtocolStatus, decode_protocol_status, encode_protocol_status
-from nutch2py.conf import Configuration
-from nutch2py.jobs.fetch import fetch
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.fetch.fetch_job import fetch
+from nutch2py.records.cells import ProtocolStatus, decode_protocol_status, encode_protocol_status
 from tests.conftest import MAP_SIZE
 from tests.jobs import recorded
 from tests.site.recorded import recorded_site
@@ -58,7 +58,7 @@ def site(recording: Path, tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("listed", [False, True], ids=["by scan", "by list"])
-def test_fetch(recording: Path, site: Path, tmp_path: Path, listed: bool) -> None:
+def test_recorded_fetch_rounds_are_reproduced(recording: Path, site: Path, tmp_path: Path, listed: bool) -> None:
     """One server for the four rounds, as in the recording: the n-th request for a path gets the n-th answer."""
     for number in ROUNDS:
         folder = tmp_path / f"round{number}"

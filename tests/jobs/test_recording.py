@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.jobs.generate import generate
-from nutch2py.jobs.index import index
-from nutch2py.jobs.inject import inject
-from nutch2py.jobs.parse import parse
-from nutch2py.jobs.updatedb import updatedb
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.generate.generate_job import generate
+from nutch2py.jobs.index.index_job import index
+from nutch2py.jobs.inject.inject_job import inject
+from nutch2py.jobs.parse_job import parse
+from nutch2py.jobs.updatedb.updatedb_job import updatedb
 from tests.conftest import MAP_SIZE
 from tests.jobs import recorded
 
@@ -28,14 +28,16 @@ def conf(tmp_path: Path, recording: Path) -> Configuration:
     return Configuration.load(recording / "conf", overrides)
 
 
-def test_inject(conf: Configuration, recording: Path, tmp_path: Path) -> None:
+def test_recorded_inject_table_is_reproduced(conf: Configuration, recording: Path, tmp_path: Path) -> None:
     inject(conf, str(recording / "site" / "seeds.txt"))
     expected = recording / "dumps" / "round1-inject.jsonl.gz"
     assert recorded.differences(recording, expected, conf, tmp_path) == ""
 
 
 @pytest.mark.parametrize("number", ROUNDS)
-def test_generate(conf: Configuration, recording: Path, tmp_path: Path, number: int) -> None:
+def test_recorded_generate_table_is_reproduced(
+    conf: Configuration, recording: Path, tmp_path: Path, number: int
+) -> None:
     recorded.load(conf, recorded.dump_before(recording, number, "generate"))
     generate(
         conf,
@@ -52,7 +54,9 @@ def test_generate(conf: Configuration, recording: Path, tmp_path: Path, number: 
 
 @pytest.mark.parametrize("listed", [False, True], ids=["by scan", "by list"])
 @pytest.mark.parametrize("number", ROUNDS)
-def test_updatedb(conf: Configuration, recording: Path, tmp_path: Path, number: int, listed: bool) -> None:
+def test_recorded_updatedb_table_is_reproduced(
+    conf: Configuration, recording: Path, tmp_path: Path, number: int, listed: bool
+) -> None:
     before = recorded.dump_before(recording, number, "updatedb")
     recorded.load(conf, before)
     if listed:
@@ -69,7 +73,7 @@ def test_updatedb(conf: Configuration, recording: Path, tmp_path: Path, number: 
     assert recorded.differences(recording, expected, conf, tmp_path) == ""
 
 
-def test_index(conf: Configuration, recording: Path, tmp_path: Path) -> None:
+def test_recorded_index_documents_are_reproduced(conf: Configuration, recording: Path, tmp_path: Path) -> None:
     recorded.load(conf, recording / "dumps" / "round4-updatedb.jsonl.gz")
     index(conf, "-all")
     expected = recorded.adjusted(recording / "dumps" / "round5-index.jsonl.gz", tmp_path, recorded.leave_out)
@@ -77,7 +81,7 @@ def test_index(conf: Configuration, recording: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", ROUNDS)
-def test_parse(conf: Configuration, recording: Path, tmp_path: Path, number: int) -> None:
+def test_recorded_parse_table_is_reproduced(conf: Configuration, recording: Path, tmp_path: Path, number: int) -> None:
     before = recorded.dump_before(recording, number, "parse")
     recorded.load(conf, before)
     parse(conf, recorded.batch_id(number))

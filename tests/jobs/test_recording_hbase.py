@@ -9,12 +9,24 @@ from typing import Any
 
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
+from nutch2py.records.webpage import DerivedRow, WebPage
 from nutch2py.table import open_store
-from nutch2py.webpage import BatchEntry, WebPage
-from tests.jobs.test_recording import test_generate, test_index, test_inject, test_parse, test_updatedb
+from tests.jobs.test_recording import (
+    test_recorded_generate_table_is_reproduced,
+    test_recorded_index_documents_are_reproduced,
+    test_recorded_inject_table_is_reproduced,
+    test_recorded_parse_table_is_reproduced,
+    test_recorded_updatedb_table_is_reproduced,
+)
 
-__all__ = ["test_generate", "test_index", "test_inject", "test_parse", "test_updatedb"]
+__all__ = [
+    "test_recorded_generate_table_is_reproduced",
+    "test_recorded_index_documents_are_reproduced",
+    "test_recorded_inject_table_is_reproduced",
+    "test_recorded_parse_table_is_reproduced",
+    "test_recorded_updatedb_table_is_reproduced",
+]
 
 _number = itertools.count()
 
@@ -27,5 +39,5 @@ def conf(recording: Path, hbase: Any) -> Iterator[Configuration]:
     overrides["urlfilter.try.escaped"] = "false"
     found = Configuration.load(recording / "conf", overrides)
     yield found
-    for record in (WebPage, BatchEntry):
+    for record in (WebPage, DerivedRow):
         open_store(found, record).drop()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from tests.jobs import crawl
 
 
@@ -33,7 +33,7 @@ def crawled(folder: Path, site: str, settings: dict[str, str]) -> dict[str, dict
     return crawl.table(conf)
 
 
-def test_reference_has_every_kind_of_row(reference: dict[str, dict[str, bytes]]) -> None:
+def test_reference_crawl_has_every_row_kind(reference: dict[str, dict[str, bytes]]) -> None:
     statuses = {cells.get("f:st", b"")[-1:] for cells in reference.values()}
     assert {b"\x01", b"\x02", b"\x03", b"\x05"} <= statuses
     assert len(reference) > 40
@@ -50,13 +50,13 @@ def test_reference_has_every_kind_of_row(reference: dict[str, dict[str, bytes]])
     ],
     ids=["no list", "local", "local, no list, 3 reduces", "4 maps, 3 reduces", "row by row"],
 )
-def test_same_table(
+def test_every_runner_and_task_count_gives_same_table(
     reference: dict[str, dict[str, bytes]], site: str, tmp_path: Path, settings: dict[str, str]
 ) -> None:
     assert crawled(tmp_path, site, settings) == reference
 
 
-def test_jobs_run_twice_change_nothing(reference: dict[str, dict[str, bytes]], site: str, tmp_path: Path) -> None:
+def test_repeated_jobs_change_nothing(reference: dict[str, dict[str, bytes]], site: str, tmp_path: Path) -> None:
     seeds = tmp_path / "seeds.txt"
     seeds.write_text(f"{site}/0\n{site}/7\tnutch.score=2\n")
     conf = Configuration.load(overrides={**crawl.SETTINGS, "storage.data.store": f"embedded:{tmp_path / 'crawldata'}"})

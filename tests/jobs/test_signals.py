@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.jobs.generate import generate
-from nutch2py.webpage import Mark
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.generate.generate_job import generate
+from nutch2py.records.webpage import Mark
+from tests.counted_kills import strike
 from tests.jobs.rows import marked, put
-from tests.kills import strike
 from tests.processes import HEEDING, wait_until
 from tests.site.server import Reply, ScriptedSite
 
@@ -67,7 +67,7 @@ finally:
 """The command, sent SIGINT when a module is looked for; its last line says how many were."""
 
 
-def test_a_command_that_is_stopped_while_it_loads_says_so(conf: Configuration, tmp_path: Path) -> None:
+def test_command_interrupted_while_loading_reports_it(conf: Configuration, tmp_path: Path) -> None:
     put(conf, {"http://a.test/": {}})
 
     def stopped(at: int) -> tuple[int, str, str]:
@@ -94,7 +94,7 @@ def test_a_command_that_is_stopped_while_it_loads_says_so(conf: Configuration, t
         (signal.SIGTERM, 143, "local", False),
     ],
 )
-def test_a_fetch_that_is_stopped_keeps_what_it_has_and_says_so(
+def test_interrupted_fetch_keeps_results_and_reports_it(
     site: ScriptedSite, conf: Configuration, tmp_path: Path, number: signal.Signals, code: int, runner: str, group: bool
 ) -> None:
     put(conf, {site.url(f"/{page}"): {"fetch_time": 1} for page in range(PAGES)})

@@ -63,7 +63,7 @@ def address() -> Iterator[str]:
         server.server_close()
 
 
-def test_the_words_of_every_page_are_found(tmp_path: Path, address: str) -> None:
+def test_words_of_undeclared_chinese_pages_are_found(tmp_path: Path, address: str) -> None:
     with Crawl(f"embedded:{tmp_path / 'crawldata'}", properties()) as crawl:
         crawl.inject([f"{address}/"])
         while (batch := crawl.generate()).urls:

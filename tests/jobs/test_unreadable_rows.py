@@ -3,9 +3,9 @@
 import pytest
 
 from nutch2py.cli import main
+from nutch2py.records.webpage import WebPage
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import WebPage
 from tests.jobs.crawl import SETTINGS, rounds, site
 
 CELLS = {
@@ -40,7 +40,7 @@ JOBS = (
 
 
 @pytest.mark.parametrize("runner", ["inline", "local"])
-def test_every_job_goes_on(conf, tmp_path, runner, capfd):
+def test_every_job_skips_unreadable_rows(conf, tmp_path, runner, capfd):
     conf.set("plugin.includes", conf.get("plugin.includes") + "|scoring-depth|scoring-opic")
     for name, value in SETTINGS.items():
         conf.set(name, value)

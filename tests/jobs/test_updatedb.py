@@ -10,30 +10,37 @@ from typing import Any
 
 import pytest
 
-from nutch2py.cells import decode_float, encode_float
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import UnknownBatchError
-from nutch2py.jobs.batchlist import BatchLists, State, journal_prefix, pack, put_entry, unpack
-from nutch2py.jobs.beginning import recover
-from nutch2py.jobs.clean import clean
-from nutch2py.jobs.dedup import dedup
-from nutch2py.jobs.fetch import fetch
-from nutch2py.jobs.generate import generate
-from nutch2py.jobs.hostdb import updatehostdb
-from nutch2py.jobs.index import index
-from nutch2py.jobs.inject import inject
-from nutch2py.jobs.journal import JournalWriter
-from nutch2py.jobs.pagerank import pagerank
-from nutch2py.jobs.parse import parse
-from nutch2py.jobs.readdb import print_batches, print_stats
-from nutch2py.jobs.stats_by import ByParameters
-from nutch2py.jobs.updatedb import updatedb
-from nutch2py.mapreduce.protocol import SortedTextProtocol, descending
-from nutch2py.schedule.default import DefaultFetchSchedule
-from nutch2py.scoring.opic import OPICScoringFilter
-from nutch2py.table import Query, open_store, prefix_range
+from nutch2py.jobs.batches.batch_lists import (
+    BatchListStore,
+    BatchState,
+    compress_cell,
+    decompress_cell,
+    journal_prefix,
+    put_list_entry,
+)
+from nutch2py.jobs.batches.update_journal import JournalWriter
+from nutch2py.jobs.dedup_job import dedup
+from nutch2py.jobs.fetch.fetch_job import fetch
+from nutch2py.jobs.generate.generate_job import generate
+from nutch2py.jobs.hostdb.hostdb_jobs import updatehostdb
+from nutch2py.jobs.index.clean_job import clean
+from nutch2py.jobs.index.index_job import index
+from nutch2py.jobs.inject.inject_job import inject
+from nutch2py.jobs.job_context import finish_interrupted_updates
+from nutch2py.jobs.pagerank.pagerank_job import pagerank
+from nutch2py.jobs.parse_job import parse
+from nutch2py.jobs.readdb.readdb_commands import print_batches, print_stats
+from nutch2py.jobs.readdb.stats_breakdown import BreakdownParameters
+from nutch2py.jobs.updatedb.updatedb_job import updatedb
+from nutch2py.mapreduce.mrjob_protocols import SortedTextProtocol, descending_sort_key
+from nutch2py.records.cells import decode_float, encode_float
+from nutch2py.records.webpage import CrawlStatus, DerivedRow, Mark, MetadataKey, WebPage
+from nutch2py.schedule.default_fetch_schedule import DefaultFetchSchedule
+from nutch2py.scoring.opic_scoring_filter import OPICScoringFilter
+from nutch2py.table import TableQuery, open_store, prefix_range
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import BatchEntry, CrawlStatus, Mark, MetadataKey, WebPage
 from tests.jobs.rows import pages, put
 
 BATCH = "1600000000-1"
@@ -63,22 +70,22 @@ def fetched(links: dict[str, str], batch: str = BATCH, **attributes: Any) -> dic
 
 def listed(conf: Configuration, urls: list[str], batch: str = BATCH) -> None:
     """Make the batch list of some URLs."""
-    lists = BatchLists(conf)
-    lists.set_state(batch, State.GENERATING)
+    lists = BatchListStore(conf)
+    lists.set_state(batch, BatchState.GENERATING)
     with lists.store.batch() as writes:
         for order, url in enumerate(urls):
-            put_entry(writes, batch, "00000", order, reverse_url(url))
-    lists.set_state(batch, State.GENERATED, len(urls))
+            put_list_entry(writes, batch, "00000", order, reverse_url(url))
+    lists.set_state(batch, BatchState.GENERATED, len(urls))
 
 
 def journal_entries(conf: Configuration, batch: str = BATCH) -> int:
     """Return how many entries the journal of a batch has."""
-    store = BatchLists(conf).store
-    return sum(1 for _ in store.scan(Query(None, prefix_range(journal_prefix(batch))))) if store.exists() else 0
+    store = BatchListStore(conf).store
+    return sum(1 for _ in store.scan(TableQuery(None, prefix_range(journal_prefix(batch))))) if store.exists() else 0
 
 
 class TestLinks:
-    def test_targets_get_inlinks_score_and_distance(self, conf: Configuration) -> None:
+    def test_targets_receive_inlinks_score_and_distance(self, conf: Configuration) -> None:
         put(conf, {A: fetched({B: "to b", C: ""}), B: {"score": 3.0, "marks": {Mark.DISTANCE: "7"}}})
         updatedb(conf, BATCH)
         rows = pages(conf)
@@ -91,7 +98,7 @@ class TestLinks:
         assert rows[C].status == CrawlStatus.UNFETCHED
 
     @pytest.mark.parametrize("where", ["update_score", "schedule"])
-    def test_what_was_given_is_given_once_when_a_plug_in_fails_behind_it(
+    def test_score_is_distributed_once_when_later_plugin_fails(
         self, conf: Configuration, monkeypatch: pytest.MonkeyPatch, where: str
     ) -> None:
         """The page keeps its marks, and the next update takes it up again: with the cash that it has got since."""
@@ -118,21 +125,21 @@ class TestLinks:
         assert rows[B].score == 4.0 + taken
         assert decode_float(rows[A].metadata[MetadataKey.CASH]) == 0.0
 
-    def test_the_page_is_released_with_its_next_fetch(self, conf: Configuration) -> None:
+    def test_page_is_released_with_next_fetch_time(self, conf: Configuration) -> None:
         put(conf, {A: fetched({})})
         updatedb(conf, BATCH)
         page = pages(conf)[A]
         assert dict(page.markers) == {Mark.UPDATEDB: BATCH, Mark.DISTANCE: "0"}
         assert page.fetch_time == NOW + 2_592_000_000
 
-    def test_inlinks_of_earlier_batches_stay(self, conf: Configuration) -> None:
+    def test_inlinks_of_earlier_batches_are_kept(self, conf: Configuration) -> None:
         put(conf, {A: fetched({C: "one"}), C: {"inlinks": {D: "from d"}}})
         updatedb(conf, BATCH)
         put(conf, {B: fetched({C: "two"}, "second")})
         updatedb(conf, "second")
         assert dict(pages(conf)[C].inlinks) == {A: "one", B: "two", D: "from d"}
 
-    def test_the_inlink_of_a_page_that_no_longer_links_is_dropped(self, conf: Configuration) -> None:
+    def test_inlink_of_removed_link_is_dropped(self, conf: Configuration) -> None:
         """Fetched and parsed again: the parse notes what it drops, and updatedb takes it from the targets."""
         put(conf, {A: fetched({B: "b", C: "c"}), D: {"score": 1.0}})
         updatedb(conf, BATCH)
@@ -146,7 +153,7 @@ class TestLinks:
         assert dict(rows[A].outlinks) == {C: "c again", D: "d"}
         assert [dict(rows[url].inlinks) for url in (B, C, D)] == [{}, {A: "c again"}, {A: "d"}]
 
-    def test_at_most_so_many_inlinks_those_of_the_best_pages(self, conf: Configuration) -> None:
+    def test_inlinks_are_limited_to_best_pages(self, conf: Configuration) -> None:
         conf.set("db.update.max.inlinks", "3")
         sources = [f"http://s{number}.example/" for number in range(6)]
         cash = {url: {MetadataKey.CASH: encode_float(float(number))} for number, url in enumerate(sources)}
@@ -154,7 +161,7 @@ class TestLinks:
         updatedb(conf, BATCH)
         assert set(pages(conf)[B].inlinks) == set(sources[3:])
 
-    def test_new_inlinks_go_before_old_ones(self, conf: Configuration) -> None:
+    def test_new_inlinks_precede_old_ones(self, conf: Configuration) -> None:
         conf.set("db.update.max.inlinks", "2")
         put(conf, {A: fetched({B: "new"}), B: {"inlinks": {C: "old", D: "old"}}})
         updatedb(conf, BATCH)
@@ -162,7 +169,7 @@ class TestLinks:
         assert inlinks[A] == "new"
         assert len(inlinks) == 2
 
-    def test_no_new_rows_unless_allowed(self, conf: Configuration) -> None:
+    def test_new_rows_are_added_only_when_allowed(self, conf: Configuration) -> None:
         conf.set("db.update.additions.allowed", "false")
         put(conf, {A: fetched({B: "b", C: "c"}), B: {"score": 0.0}})
         updatedb(conf, BATCH)
@@ -170,31 +177,31 @@ class TestLinks:
         assert set(rows) == {A, B}
         assert dict(rows[B].inlinks) == {A: "b"}
 
-    def test_the_nearest_of_several_pages_sets_the_distance(self, conf: Configuration) -> None:
+    def test_nearest_page_sets_distance(self, conf: Configuration) -> None:
         put(conf, {A: fetched({C: ""}, marks={Mark.DISTANCE: "4"}), B: fetched({C: ""}, marks={Mark.DISTANCE: "2"})})
         updatedb(conf, BATCH)
         assert pages(conf)[C].markers[Mark.DISTANCE] == "3"
 
-    def test_a_longer_way_does_not_move_a_page_away(self, conf: Configuration) -> None:
+    def test_longer_path_does_not_increase_distance(self, conf: Configuration) -> None:
         put(conf, {A: fetched({B: ""}, marks={Mark.DISTANCE: "4"}), B: {"marks": {Mark.DISTANCE: "1"}}})
         updatedb(conf, BATCH)
         assert pages(conf)[B].markers[Mark.DISTANCE] == "1"
 
-    def test_a_page_without_distance_gives_none(self, conf: Configuration) -> None:
+    def test_page_without_distance_sets_none(self, conf: Configuration) -> None:
         page = fetched({B: ""})
         del page["marks"][Mark.DISTANCE]
         put(conf, {A: page})
         updatedb(conf, BATCH)
         assert Mark.DISTANCE not in pages(conf)[B].markers
 
-    def test_links_that_are_no_urls_do_no_harm(self, conf: Configuration) -> None:
+    def test_invalid_links_are_tolerated(self, conf: Configuration) -> None:
         put(conf, {A: fetched({"nonsense": "", "": "", B: "b"})})
         updatedb(conf, BATCH)
         assert set(pages(conf)) == {A, B}
 
 
 class TestRowsOfTheBatch:
-    def test_a_page_that_was_not_parsed_is_scheduled_and_gets_no_update_mark(self, conf: Configuration) -> None:
+    def test_unparsed_page_is_scheduled_without_update_mark(self, conf: Configuration) -> None:
         page = fetched({})
         del page["marks"][Mark.PARSE]
         put(conf, {A: page})
@@ -202,7 +209,7 @@ class TestRowsOfTheBatch:
         assert dict(pages(conf)[A].markers) == {Mark.DISTANCE: "0"}
         assert pages(conf)[A].fetch_time > NOW
 
-    def test_a_page_that_was_not_fetched_is_let_go_as_it_was(self, conf: Configuration) -> None:
+    def test_unfetched_page_is_released_unchanged(self, conf: Configuration) -> None:
         put(conf, {A: {"marks": {Mark.GENERATE: BATCH}, "fetch_time": 5, "status": CrawlStatus.UNFETCHED}})
         updatedb(conf, BATCH)
         page = pages(conf)[A]
@@ -210,9 +217,7 @@ class TestRowsOfTheBatch:
         assert (page.fetch_time, page.status) == (5, CrawlStatus.UNFETCHED)
 
     @pytest.mark.parametrize("outlinks", [{}, {B: "b", C: "c"}], ids=["never fetched", "of an earlier fetch"])
-    def test_a_page_that_was_not_fetched_keeps_its_cash_until_it_is(
-        self, conf: Configuration, outlinks: dict[str, str]
-    ) -> None:
+    def test_unfetched_page_keeps_its_cash(self, conf: Configuration, outlinks: dict[str, str]) -> None:
         cash = {MetadataKey.CASH: encode_float(0.5)}
         marks = {Mark.GENERATE: BATCH}
         put(conf, {A: {"marks": marks, "metadata": cash, "outlinks": outlinks, "score": 0.5, "fetch_interval": 9}})
@@ -226,7 +231,7 @@ class TestRowsOfTheBatch:
         assert decode_float(rows[A].metadata[MetadataKey.CASH]) == 0.0
         assert [rows[url].score for url in (B, C)] == [0.25, 0.25]
 
-    def test_rows_of_other_batches_wait(self, conf: Configuration) -> None:
+    def test_rows_of_other_batches_are_unchanged(self, conf: Configuration) -> None:
         put(conf, {A: fetched({}), B: fetched({C: "c"}, "other")})
         updatedb(conf, BATCH)
         rows = pages(conf)
@@ -236,7 +241,7 @@ class TestRowsOfTheBatch:
         assert dict(pages(conf)[C].inlinks) == {B: "c"}
 
     @pytest.mark.parametrize("with_list", [False, True], ids=["of Nutch 2", "listed"])
-    def test_with_and_without_a_list_the_same(self, conf: Configuration, with_list: bool) -> None:
+    def test_batch_list_and_scan_give_same_result(self, conf: Configuration, with_list: bool) -> None:
         put(conf, {A: fetched({B: "b", C: "c"}), B: fetched({A: "a", D: "d"}), C: {}})
         if with_list:
             listed(conf, [A, B])
@@ -250,13 +255,13 @@ class TestRowsOfTheBatch:
             D: {B: "d"},
         }
 
-    def test_a_listed_row_that_lost_its_mark_is_passed_over(self, conf: Configuration) -> None:
+    def test_listed_row_without_mark_is_skipped(self, conf: Configuration) -> None:
         put(conf, {A: fetched({B: "b"}), C: {"outlinks": {D: "d"}}})
         listed(conf, [A, C, "http://not.there.example/"])
         updatedb(conf, BATCH)
         assert set(pages(conf)) == {A, B, C}
 
-    def test_again_changes_nothing(self, conf: Configuration) -> None:
+    def test_repeated_updatedb_changes_nothing(self, conf: Configuration) -> None:
         put(conf, {A: fetched({B: "b"})})
         listed(conf, [A])
         updatedb(conf, BATCH)
@@ -292,7 +297,7 @@ class TestJournal:
             raise SystemExit(137)
 
         with monkeypatch.context() as patch:
-            patch.setattr("nutch2py.jobs.updatedb.apply", die)
+            patch.setattr("nutch2py.jobs.updatedb.updatedb_job.apply_journal", die)
             with pytest.raises(SystemExit):
                 updatedb(conf, BATCH)
         assert set(pages(conf)) == {A}
@@ -312,7 +317,7 @@ class TestJournal:
             clean,
             pagerank,
             lambda conf: updatehostdb(conf, False),
-            lambda conf: print_stats(conf, ByParameters()),
+            lambda conf: print_stats(conf, BreakdownParameters()),
             print_batches,
         ],
         ids=[
@@ -320,7 +325,7 @@ class TestJournal:
             *("updatehostdb", "readdb -stats", "readdb -batches"),
         ],
     )
-    def test_another_job_finishes_the_update_first(
+    def test_pending_update_is_finished_by_other_job_first(
         self, killed: Configuration, job: Job, capsys: pytest.CaptureFixture[str]
     ) -> None:
         job(killed)
@@ -329,32 +334,34 @@ class TestJournal:
         assert dict(rows[B].inlinks) == {A: "b"}
         assert rows[B].score == 1.0
         assert journal_entries(killed) == 0
-        state = BatchLists(killed).state(BATCH)
+        state = BatchListStore(killed).get_record(BATCH)
         assert state is not None
-        assert state.state == State.UPDATED
+        assert state.state == BatchState.UPDATED
 
-    def test_the_score_is_added_once_however_often_the_journal_is_written(self, killed: Configuration) -> None:
-        lists = BatchLists(killed)
-        kept = [(key, entry.data) for key, entry in lists.store.scan(Query(None, prefix_range(journal_prefix(BATCH))))]
-        state = lists.state(BATCH)
+    def test_score_is_added_once_despite_repeated_journal(self, killed: Configuration) -> None:
+        lists = BatchListStore(killed)
+        kept = [
+            (key, entry.data) for key, entry in lists.store.scan(TableQuery(None, prefix_range(journal_prefix(BATCH))))
+        ]
+        state = lists.get_record(BATCH)
         assert state is not None
         for _ in range(3):
-            recover(killed)
+            finish_interrupted_updates(killed)
             with lists.store.batch() as batch:
                 for key, data in kept:
-                    entry = BatchEntry()
+                    entry = DerivedRow()
                     entry.data = data
                     batch.put(key, entry)
-            lists.set_state(BATCH, State.APPLYING, state.count)
-        recover(killed)
+            lists.set_state(BATCH, BatchState.APPLYING, state.count)
+        finish_interrupted_updates(killed)
         assert pages(killed)[B].score == 1.0
 
-    def test_a_journal_without_commit_is_thrown_away(self, conf: Configuration) -> None:
+    def test_journal_without_commit_is_discarded(self, conf: Configuration) -> None:
         put(conf, {A: fetched({B: "b"})})
         listed(conf, [A])
         orphan = WebPage()
         orphan.score = 99.0
-        with JournalWriter(BatchLists(conf).store, BATCH) as writer:
+        with JournalWriter(BatchListStore(conf).store, BATCH) as writer:
             writer.add(reverse_url(D), orphan.mutation())
         assert generate(conf, batch_id="next").urls == 0
         assert journal_entries(conf) == 1
@@ -363,12 +370,12 @@ class TestJournal:
         assert journal_entries(conf) == 0
 
 
-def test_cases_of_the_order_in_the_shuffle(cases: Callable[[str], list[dict[str, Any]]]) -> None:
+def test_shuffle_order_public_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None:
     """UrlWithScore: groups by URL, in them by descending score; here the line that passes from map to reduce."""
     protocol = SortedTextProtocol()
 
     def line(url: str, score: float) -> bytes:
-        return protocol.write(reverse_url(url), f"1{descending(score)}[]")
+        return protocol.write(reverse_url(url), f"1{descending_sort_key(score)}[]")
 
     failed = []
     table = cases("url_with_score")
@@ -386,14 +393,14 @@ def test_cases_of_the_order_in_the_shuffle(cases: Callable[[str], list[dict[str,
     assert failed == []
 
 
-def test_what_waits_to_be_written_holds_no_more_memory_than_it_is_long() -> None:
+def test_pending_writes_use_bounded_memory() -> None:
     data = random.Random(1).randbytes(20_000) * 20
-    pack(data)
+    compress_cell(data)
     tracemalloc.start()
     try:
-        waiting = [pack(data) for _ in range(20)]
+        waiting = [compress_cell(data) for _ in range(20)]
         held, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert unpack(waiting[0]) == data
+    assert decompress_cell(waiting[0]) == data
     assert held < 1.5 * sum(map(len, waiting))

@@ -5,11 +5,11 @@
 - :mod:`tests.kill.site`: the generated web that changes between rounds; it counts what it is asked.
 - :mod:`tests.kill.points`: goes into every process of a struck command and strikes at the n-th write.
 - :mod:`tests.kill.faults`: the kinds of faults, and what a schedule draws of them.
-- :mod:`tests.kill.ground`: where table and index lie, and what is read of them.
+- :mod:`tests.kill.workspace`: where table and index lie, and what is read of them.
 - :mod:`tests.kill.crawl`: the commands of a crawl, as processes; the undisturbed crawl of a site.
-- :mod:`tests.kill.striking`: how each kind of fault is brought about.
+- :mod:`tests.kill.kill_moments`: how each kind of fault is brought about.
 - :mod:`tests.kill.schedule`: one schedule from its first fault to the end of its crawl.
 - :mod:`tests.kill.invariants`: what must hold at any time, and what at the end.
-- :mod:`tests.kill.choice`: the few schedules that run in the suite.
+- :mod:`tests.kill.schedule_choice`: the few schedules that run in the suite.
 - :mod:`tests.kill.mutations`: defects made on purpose, which the harness has to find.
 """

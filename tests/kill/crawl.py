@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.kill import points
-from tests.kill.ground import EmbeddedGround, Ground, MakeGround, Seen
 from tests.kill.invariants import after_a_round
 from tests.kill.site import ROUNDS, Plan, Site
+from tests.kill.workspace import EmbeddedGround, Ground, MakeGround, Seen
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 300.0

@@ -8,7 +8,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from tests.interposing import compiled
+from tests.preloaded_library import compiled
 
 _PAGE = 4096
 _FILLER = "filler"

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from nutch2py.cells import ParseStatus, decode_float
-from nutch2py.conf import Configuration
-from nutch2py.indexer.building import is_gone, is_noindex, should_index
-from nutch2py.jobs.batchlist import State
-from nutch2py.table import Query, open_store
+from nutch2py.conf.configuration import Configuration
+from nutch2py.indexer.document_builder import is_gone, is_noindex, should_index
+from nutch2py.jobs.batches.batch_lists import BatchState
+from nutch2py.records.cells import ParseStatus, decode_float
+from nutch2py.records.webpage import CrawlStatus, Mark, MetadataKey, WebPage
+from nutch2py.table import TableQuery, open_store
 from nutch2py.url.keys import reverse_url, unreverse_url
-from nutch2py.webpage import CrawlStatus, Mark, MetadataKey, WebPage
 from tests.kill import points
-from tests.kill.ground import Ground, Seen
+from tests.kill.workspace import Ground, Seen
 from tests.processes import alive
 
 _MARKS = "mk:"
@@ -41,7 +41,11 @@ def at_any_time(seen: Seen) -> Iterator[str]:
     for key, cells in seen.rows.items():
         batch = mark(cells, Mark.GENERATE)
         state = seen.batches.get(batch, ("", 0, 0))[0]
-        if batch and state in (State.GENERATING, State.GENERATED) and key not in seen.listed.get(batch, set()):
+        if (
+            batch
+            and state in (BatchState.GENERATING, BatchState.GENERATED)
+            and key not in seen.listed.get(batch, set())
+        ):
             yield f"{key} is marked for {batch}, whose list does not name it"
         for source in _family(cells, "il"):
             page = reverse_url(source)
@@ -108,7 +112,7 @@ def index_is_the_table(ground: Ground, seen: Seen) -> Iterator[str]:
     """The index has what was indexed, is parsed, and neither gone, nor a redirect, nor noindex; and nothing else."""
     conf = ground.conf
     store = open_store(conf, WebPage)
-    expected = {key for key, page in store.scan(Query(None)) if _is_to_be_found(page, conf)}
+    expected = {key for key, page in store.scan(TableQuery(None)) if _is_to_be_found(page, conf)}
     store.close()
     yield from (f"{key} is not in the index" for key in expected - seen.documents.keys())
     yield from (f"{key} is in the index, and should not be" for key in seen.documents.keys() - expected)

@@ -37,7 +37,7 @@ MUTATIONS = {
             "flush-order",
             "parse writes the pages before the notes of the links that they have lost",
             ("parse",),
-            (Change("jobs/parse.py", "self.writing(before=side.flush)", "self.writing()"),),
+            (Change("jobs/parse_job.py", "self.writing(before=side.flush)", "self.writing()"),),
         ),
         Mutation(
             "due-twice",
@@ -45,7 +45,7 @@ MUTATIONS = {
             ("fetch", "parse", "updatedb", "index"),
             (
                 Change(
-                    "table/embedded/keeping.py",
+                    "table/embedded/embedded_due_update.py",
                     "            for key in keys:\n                txn.delete(key, db=due)\n",
                     "",
                 ),
@@ -57,7 +57,7 @@ MUTATIONS = {
             ("updatedb",),
             (
                 Change(
-                    "jobs/beginning.py",
+                    "jobs/job_context.py",
                     "        _recover(conf, lists, held.states, work)\n",
                     '        if work.name != "index":\n            _recover(conf, lists, held.states, work)\n',
                 ),
@@ -67,24 +67,24 @@ MUTATIONS = {
             "early-mark",
             "index marks pages before the index has committed them",
             ("index",),
-            (Change("jobs/index.py", "self.writing(before=writers.commit)", "self.writing()"),),
+            (Change("jobs/index/index_job.py", "self.writing(before=writers.commit)", "self.writing()"),),
         ),
         Mutation(
             "no-lock",
             "fetch does not take the lock of its batch",
             ("fetch", "parse", "updatedb"),
-            (Change("jobs/works.py", 'FETCH = Work("fetch", of_batch=True)', 'FETCH = Work("fetch")'),),
+            (Change("jobs/locking/lock_scopes.py", 'FETCH = Work("fetch", of_batch=True)', 'FETCH = Work("fetch")'),),
         ),
         Mutation(
             "new-timestamp",
             "what updatedb writes again carries the time of the repeat",
             ("updatedb",),
             (
-                Change("jobs/journal.py", "timestamp=state.time)", "timestamp=now_ms())"),
+                Change("jobs/batches/update_journal.py", "timestamp=state.time)", "timestamp=now_ms())"),
                 Change(
-                    "jobs/journal.py",
-                    "from nutch2py.table import DataStore, Query, prefix_range\n",
-                    "from nutch2py.table import DataStore, Query, prefix_range\n"
+                    "jobs/batches/update_journal.py",
+                    "from nutch2py.table import DataStore, TableQuery, prefix_range\n",
+                    "from nutch2py.table import DataStore, TableQuery, prefix_range\n"
                     "from nutch2py.table.clock import now_ms\n",
                 ),
             ),

@@ -31,9 +31,9 @@ LINE = 32
 POINTS = {
     "nutch2py.table.embedded.embedded_batch": [("EmbeddedBatch", "_write", "write")],
     "nutch2py.table.embedded.embedded_store": [("EmbeddedStore", "compare_and_set", "lock")],
-    "nutch2py.table.embedded.files": [("TableFiles", "write_contents", "contents")],
+    "nutch2py.table.embedded.storage.table_files": [("TableFiles", "write_contents", "contents")],
     "nutch2py.table.hbase.hbase_batch": [("HBaseBatch", "_write", "write")],
-    "nutch2py.table.hbase.listing": [("Listing", "write", "listing")],
+    "nutch2py.table.hbase.hbase_due_update": [("Listing", "write", "listing")],
     "nutch2py.table.hbase.hbase_store": [("HBaseStore", "compare_and_set", "lock")],
     "nutch2py.indexer.writers.embedded_writer": [
         ("EmbeddedIndexWriter", "_commit", "commit"),
@@ -43,8 +43,8 @@ POINTS = {
         ("SolrIndexWriter", "_flush", "send"),
         ("_Collection", "commit", "commit"),
     ],
-    "nutch2py.parser.child": [("_Work", "do", "parse")],
-    "nutch2py.joblog.ledger": [("Ledger", "_write", "log")],
+    "nutch2py.parser.worker.parse_worker": [("_Work", "do", "parse")],
+    "nutch2py.joblog.job_recorder": [("Ledger", "_write", "log")],
 }
 """Module -> (class, method, name of the point). A write of the job log is one point; the store's own is none then."""
 _INSIDE = threading.local()

@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.counted_kills import strike
 from tests.kill import disk
 from tests.kill.crawl import Shop, Undisturbed, commands, cpu_seconds, undisturbed
 from tests.kill.faults import Options, draw, kinds
-from tests.kill.ground import EmbeddedGround, MakeGround
 from tests.kill.invariants import processes_of
 from tests.kill.schedule import Report, Schedule
 from tests.kill.servers import RealServers
 from tests.kill.site import ROUNDS, Plan, served
-from tests.kills import strike
+from tests.kill.workspace import EmbeddedGround, MakeGround
 from tests.processes import Terminated, alive, wait_until
 from tests.processes import commands as all_commands
 

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from nutch2py.jobs.batchlist import State
+from nutch2py.jobs.batches.batch_lists import BatchState
+from nutch2py.records.webpage import Mark
 from nutch2py.url.keys import unreverse_url
-from nutch2py.webpage import Mark
 from tests.kill import invariants
 from tests.kill.crawl import Command, Crawl, Process, Shop, Undisturbed
 from tests.kill.faults import Fault
-from tests.kill.ground import EmbeddedGround, MakeGround, Seen, differences
-from tests.kill.striking import Outcome, Servers, Striker
+from tests.kill.kill_moments import Outcome, Servers, Striker
+from tests.kill.workspace import EmbeddedGround, MakeGround, Seen, differences
 
 _GONE_WITHIN = {"yarn driver": 120.0}
 """Seconds that what a driver has started may take to notice that it is gone; on YARN a JVM ends the application."""
@@ -144,7 +144,7 @@ class Schedule:
             self._expect(self.crawl.run(other), other)
         if fault.after == "resume" and command.job in ("fetch", "parse"):
             return False, (command.job, command.batch, "-resume"), 0
-        committed = command.job == "updatedb" and state in (State.APPLYING, State.UPDATED)
+        committed = command.job == "updatedb" and state in (BatchState.APPLYING, BatchState.UPDATED)
         again = any(later.command == place for later in self.faults[len(self.report.faults) :])
         struck_next = any(later.command == place + 1 for later in self.faults)
         last = place + 1 == self.stop
@@ -206,7 +206,7 @@ class Schedule:
         if command.job == "index":
             self._check("at once", lambda: invariants.marked_is_indexed(seen, command.batch))
         state, _, since = seen.batches.get(command.batch, ("", 0, 0))
-        if command.job == "updatedb" and state == State.APPLYING:
+        if command.job == "updatedb" and state == BatchState.APPLYING:
             self._commits[command.batch] = since
 
     def _compare(self, place: int) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.kill.faults import Options
-from tests.kill.ground import MakeGround, ServerGround
+from tests.kill.workspace import MakeGround, ServerGround
 
 _TASKS = {"mapreduce.job.maps": "2", "mapreduce.job.reduces": "2"}
 _JOB_CLASSES = {

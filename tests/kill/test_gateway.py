@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.kill.choice import SEED, cheapest
 from tests.kill.faults import Options
 from tests.kill.run import run
+from tests.kill.schedule_choice import SEED, cheapest
 
 
-def test_a_schedule_of_the_first_round(hbase: Any) -> None:
+def test_first_round_with_killed_gateway_recovers(hbase: Any) -> None:
     options, told = Options("hbase"), list[str]()
     numbers = cheapest(options, {"gateway"}, {1})
     summary = run(SEED, options, numbers, say=told.append, shared=1000, whole=0, started={"hbase": hbase})

@@ -15,19 +15,19 @@ from typing import ClassVar
 import pytest
 
 from tests.kill.__main__ import main
-from tests.kill.choice import JOBS_OF_A_CRAWL, SEED, cheapest
 from tests.kill.faults import JOBS, KINDS, Options, draw, kinds
 from tests.kill.mutations import MUTATIONS, mutate
 from tests.kill.points import FOLDER, POINTS
 from tests.kill.run import Harness, run
 from tests.kill.schedule import Report
+from tests.kill.schedule_choice import JOBS_OF_A_CRAWL, SEED, cheapest
 from tests.kill.site import ROUNDS, Plan
 from tests.test_docs import DOCS
 
 EMBEDDED = [kind.name for kind in kinds(Options())]
 
 
-def test_every_kind_of_fault_once() -> None:
+def test_every_fault_kind_recovers() -> None:
     """All over one site, in the round after it has changed; replay: scripts/test kill --seed suite --only N."""
     inline, local = Options(), Options(runner="local")
     numbers = cheapest(inline, {*EMBEDDED, *JOBS}, {2})
@@ -39,11 +39,11 @@ def test_every_kind_of_fault_once() -> None:
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS.values(), ids=lambda mutation: mutation.name)
-def test_mutations_fit_the_code(mutation: object, tmp_path: Path) -> None:
+def test_mutation_text_matches_code(mutation: object, tmp_path: Path) -> None:
     mutate(mutation, tmp_path)  # type: ignore[arg-type]
 
 
-def test_schedules_meet_every_kind_and_every_job() -> None:
+def test_schedules_cover_every_kind_and_job() -> None:
     for options in (Options(), Options(runner="local"), Options("hbase", index="solr")):
         drawn = [draw("s", number, options, JOBS_OF_A_CRAWL, frozenset()) for number in range(60)]
         found = Counter(fault.kind for faults in drawn for fault in faults)
@@ -52,7 +52,7 @@ def test_schedules_meet_every_kind_and_every_job() -> None:
         assert drawn == [draw("s", number, options, JOBS_OF_A_CRAWL, frozenset()) for number in range(60)]
 
 
-def test_a_site_changes_as_it_is_told_and_is_the_same_for_its_seed() -> None:
+def test_site_changes_by_plan_and_is_deterministic() -> None:
     plan, again = Plan("1 0"), Plan("1 0")
     answers = [[plan.answer(f"/p{n}", r) for n in range(plan.count)] for r in range(1, ROUNDS + 1)]
     assert answers == [[again.answer(f"/p{n}", r) for n in range(plan.count)] for r in range(1, ROUNDS + 1)]
@@ -63,7 +63,7 @@ def test_a_site_changes_as_it_is_told_and_is_the_same_for_its_seed() -> None:
     assert len({tuple(Plan(f"s {n}").hosts) for n in range(20)}) == 3
 
 
-def test_points_are_where_the_code_is() -> None:
+def test_strike_points_exist_in_code() -> None:
     import importlib
 
     for module, found in POINTS.items():
@@ -71,12 +71,12 @@ def test_points_are_where_the_code_is() -> None:
             assert callable(getattr(getattr(importlib.import_module(module), owner), method))
 
 
-def test_the_page_names_every_kind_and_every_mutation() -> None:
+def test_reliability_page_lists_every_kind_and_mutation() -> None:
     text = (DOCS / "reliability.md").read_text(encoding="utf-8")
     assert not [name for name in (*KINDS, *MUTATIONS) if not re.search(rf"^\| `{name}`", text, re.MULTILINE)]
 
 
-def test_ctrl_c_prints_what_came_of_the_schedules_before(
+def test_ctrl_c_prints_results_of_finished_schedules(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And ends what was started; the real process of a schedule, so that a terminal's Ctrl-C would not reach it."""
@@ -102,9 +102,7 @@ def test_ctrl_c_prints_what_came_of_the_schedules_before(
     assert not [*tmp_path.iterdir()]
 
 
-def test_sigterm_lets_drivers_end_their_applications_before_the_servers_go(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_sigterm_lets_drivers_end_applications_before_servers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(sys, "argv", ["tests.kill", "--schedules", "1", "--runner", "hadoop"])
     driver: subprocess.Popen[bytes] | None = None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.kill.choice import SEED, cheapest
 from tests.kill.faults import Options
 from tests.kill.run import run
+from tests.kill.schedule_choice import SEED, cheapest
 
 
-def test_a_schedule_of_the_first_round(solr_server: Any) -> None:
+def test_first_round_with_killed_solr_recovers(solr_server: Any) -> None:
     solr_server.start()
     options, told = Options(index="solr"), list[str]()
     numbers = cheapest(options, {"solr"}, {1})

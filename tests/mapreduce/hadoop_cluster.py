@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nutch2py.cli import main
-from nutch2py.conf import Configuration, data_folder
+from nutch2py.conf.configuration import Configuration, data_dir
 from tests.processes import commands
 from tests.services import Service, running
 
@@ -79,7 +79,7 @@ def package_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("package")
     rules = folder / "conf"
     rules.mkdir()
-    shutil.copy(data_folder("conf") / "regex-urlfilter.txt", rules / "site-urlfilter.txt")
+    shutil.copy(data_dir("conf") / "regex-urlfilter.txt", rules / "site-urlfilter.txt")
     (rules / "broken-urlfilter.txt").write_text("+[a-\n")
     secret = "<property><name>solr.auth.password</name><value>hush</value></property>"
     (rules / "nutch-site.xml").write_text(f"<configuration>{secret}</configuration>")

@@ -10,12 +10,12 @@ from nutch2py import Crawl
 from tests.jobs.crawl import properties
 
 
-def test_the_rows_of_every_task_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_every_task_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also of tasks that lie in the same place in memory one after the other: the last one has no rows."""
-    monkeypatch.setattr("nutch2py.mapreduce.job.id", lambda _: 7, raising=False)
+    monkeypatch.setattr("nutch2py.mapreduce.table_job.id", lambda _: 7, raising=False)
     seeds = [f"http://h{number}.test/" for number in range(40)]
     with Crawl(f"embedded:{tmp_path / 'crawldata'}", {**properties(), "mapreduce.job.reduces": 3}) as crawl:
         crawl.inject(seeds)
         crawl.generate(batch_id="b")
-        done = {each.job: each.done for each in crawl.jobs()}
+        done = {each.job: each.rows for each in crawl.jobs()}
     assert done == {"inject": 40, "generate": 40}

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, NutchError, RunnerError, StoreError
 from nutch2py.mapreduce.driver import JobResult, merge_counters, run_job, runner_name
-from nutch2py.mapreduce.progress import ProgressMonitor, TaskChannel
-from nutch2py.mapreduce.splits import FileSplit, Split
-from nutch2py.outages import Outage
+from nutch2py.mapreduce.input_splits import FileSplit, Split
+from nutch2py.mapreduce.task_progress import ProgressMonitor, TaskChannel
+from nutch2py.support.retry import ServiceRetry
 from tests.conftest import ROOT
-from tests.kills import strike
+from tests.counted_kills import strike
 from tests.mapreduce.tinyjobs import FailingJob, KilledJob, OneFailsJob, OrderJob, OrphanJob, ParentJob, WordJob
 from tests.processes import alive, wait_until
 
@@ -55,7 +55,7 @@ def run_words(conf: Configuration, runner: str, splits: list[Split], reducers: i
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
-def test_one_map_task_a_split_and_counters_add_up(conf: Configuration, lines: Lines, runner: str) -> None:
+def test_each_split_has_a_map_task_and_counters_are_summed(conf: Configuration, lines: Lines, runner: str) -> None:
     result = run_words(conf, runner, lines("a b\na\n", "c\n", "a c\nb\n", "", "d"))
     assert {word: count for word, (count, _) in result.output} == {"a": 3, "b": 2, "c": 2, "d": 1}
     assert result.count("words", "map_splits") == 5
@@ -66,7 +66,7 @@ def test_one_map_task_a_split_and_counters_add_up(conf: Configuration, lines: Li
 
 @pytest.mark.parametrize("runner", RUNNERS)
 @pytest.mark.parametrize("reducers", [1, 2, 5])
-def test_reduce_tasks_are_as_many_as_asked(conf: Configuration, lines: Lines, runner: str, reducers: int) -> None:
+def test_reduce_tasks_match_setting(conf: Configuration, lines: Lines, runner: str, reducers: int) -> None:
     words = " ".join(f"word{number}" for number in range(40))
     result = run_words(conf, runner, lines(words, words), reducers)
     assert result.count("words", "reduce_tasks") == reducers
@@ -74,7 +74,7 @@ def test_reduce_tasks_are_as_many_as_asked(conf: Configuration, lines: Lines, ru
     assert {count for _, (count, _) in result.output} == {2}
 
 
-def test_tasks_of_a_job_are_forked_from_one_process_which_ends_with_it(
+def test_tasks_are_forked_from_one_server_that_ends_with_job(
     conf: Configuration, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conf.set("mapreduce.runner", "local")
@@ -86,7 +86,7 @@ def test_tasks_of_a_job_are_forked_from_one_process_which_ends_with_it(
     assert not alive(nursery)
 
 
-def test_a_nursery_that_is_killed_ends_the_job(conf: Configuration, lines: Lines, tmp_path: Path) -> None:
+def test_killed_fork_server_ends_job(conf: Configuration, lines: Lines, tmp_path: Path) -> None:
     (tmp_path / "tasks").mkdir()
     conf.set("mapreduce.runner", "local")
     conf.set("tiny.folder", str(tmp_path / "tasks"))
@@ -95,20 +95,20 @@ def test_a_nursery_that_is_killed_ends_the_job(conf: Configuration, lines: Lines
     wait_until(lambda: not any(alive(int(path.name)) for path in (tmp_path / "tasks").iterdir()))
 
 
-def test_fewer_keys_than_reduce_tasks(conf: Configuration, lines: Lines) -> None:
+def test_fewer_keys_than_reduce_tasks_works(conf: Configuration, lines: Lines) -> None:
     assert run_words(conf, "inline", lines("only only"), reducers=4).output[0][1][0] == 2
 
 
-def test_no_pairs_at_all(conf: Configuration, lines: Lines) -> None:
+def test_job_without_pairs_works(conf: Configuration, lines: Lines) -> None:
     assert run_words(conf, "local", lines("", "")).output == []
 
 
-def test_no_splits_is_no_job(conf: Configuration) -> None:
+def test_job_without_splits_does_not_run(conf: Configuration) -> None:
     assert run_words(conf, "inline", []).counters == {}
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
-def test_values_are_sorted_within_their_key_and_keys_are_whole(conf: Configuration, lines: Lines, runner: str) -> None:
+def test_values_are_sorted_and_keys_kept_whole(conf: Configuration, lines: Lines, runner: str) -> None:
     conf.set("mapreduce.runner", runner)
     splits = lines("b=2\na=9\nkT=y\n=lone\n", "b=1\na=10\nb=\nkT=xT1\nk=z\n")
     result = run_job(OrderJob, conf, splits, title="OrderJob", reducers=3)
@@ -122,27 +122,27 @@ def test_values_are_sorted_within_their_key_and_keys_are_whole(conf: Configurati
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
-def test_errors_of_a_task_reach_the_driver(conf: Configuration, lines: Lines, runner: str) -> None:
+def test_nutch_error_of_task_reaches_driver(conf: Configuration, lines: Lines, runner: str) -> None:
     conf.set("mapreduce.runner", runner)
     conf.set("tiny.failure", "store")
     with pytest.raises(StoreError, match=r"^the table is on fire: put it out$"):
         run_job(FailingJob, conf, lines("a", "b"), title="FailingJob")
 
 
-def test_other_errors_of_a_task_are_named_with_their_trace(conf: Configuration, lines: Lines) -> None:
+def test_other_task_error_is_reported_with_traceback(conf: Configuration, lines: Lines) -> None:
     conf.set("mapreduce.runner", "local")
     with pytest.raises(NutchError, match="ValueError: that is not right") as caught:
         run_job(FailingJob, conf, lines("a", "b"), title="FailingJob")
     assert "tinyjobs.py" in "".join(caught.value.__notes__)
 
 
-def test_other_errors_inline_are_themselves(conf: Configuration, lines: Lines) -> None:
+def test_other_error_inline_is_raised_unchanged(conf: Configuration, lines: Lines) -> None:
     with pytest.raises(ValueError, match="that is not right"):
         run_job(FailingJob, conf, lines("a"), title="FailingJob")
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
-def test_lines_of_the_log_are_printed_by_the_driver(
+def test_log_lines_of_tasks_are_printed_by_driver(
     conf: Configuration, lines: Lines, runner: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     run_words(conf, runner, lines("a\nb\n", "c\n"))
@@ -150,15 +150,15 @@ def test_lines_of_the_log_are_printed_by_the_driver(
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
-def test_output_goes_into_a_folder(conf: Configuration, lines: Lines, tmp_path: Path, runner: str) -> None:
+def test_output_is_written_to_folder(conf: Configuration, lines: Lines, tmp_path: Path, runner: str) -> None:
     conf.set("mapreduce.runner", runner)
-    result = run_job(WordJob, conf, lines("a b a"), title="WordJob", output=tmp_path / "out")
+    result = run_job(WordJob, conf, lines("a b a"), title="WordJob", output_dir=tmp_path / "out")
     assert result.output == []
     parts = [path.read_text() for path in (tmp_path / "out").glob("part-*")]
     assert sorted(line.partition(",")[0] for line in "".join(parts).splitlines()) == ["a\t[2", "b\t[1"]
 
 
-def test_nothing_is_left_in_the_folder_for_temporary_files(
+def test_temp_dir_is_left_empty(
     conf: Configuration, lines: Lines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scratch = tmp_path / "scratch"
@@ -170,7 +170,7 @@ def test_nothing_is_left_in_the_folder_for_temporary_files(
     assert set(Path("/tmp").glob("wrapper.lock.run_WordJob.*")) == locks
 
 
-def test_a_python_without_the_modules_that_mrjob_wants(tmp_path: Path) -> None:
+def test_mrjob_imports_without_removed_modules(tmp_path: Path) -> None:
     """distutils is gone since Python 3.12, pipes since 3.13; tasks are processes that have neither, too."""
     for name in ("pipes", "distutils"):
         (tmp_path / f"{name}.py").write_text(f"raise ModuleNotFoundError({name!r})")
@@ -183,19 +183,19 @@ def test_a_python_without_the_modules_that_mrjob_wants(tmp_path: Path) -> None:
     assert "total number of new rows: 1" in done.stdout
 
 
-def test_stand_ins_are_gone_after_the_import() -> None:
-    code = "import nutch2py.mapreduce.runners, sys; print({'pipes', 'distutils', 'pyspark'} & sys.modules.keys())"
+def test_mrjob_shims_are_removed_after_import() -> None:
+    code = "import nutch2py.mapreduce.runners.local_runners, sys; print({'pipes', 'distutils', 'pyspark'} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
 
 
-def test_an_unknown_runner_is_refused(conf: Configuration) -> None:
+def test_unknown_runner_is_rejected(conf: Configuration) -> None:
     conf.set("mapreduce.runner", "abacus")
     with pytest.raises(ConfigurationError, match="choose one of inline, local, hadoop, spark"):
         runner_name(conf)
 
 
-def test_counters_of_runs_are_added() -> None:
+def test_counters_of_runs_are_merged() -> None:
     total = merge_counters([JobResult({"g": {"a": 1}}), JobResult({"g": {"a": 2, "b": 3}}, [("k", 1)])])
     assert total.counters == {"g": {"a": 3, "b": 3}}
     assert total.output == [("k", 1)]
@@ -204,9 +204,9 @@ def test_counters_of_runs_are_added() -> None:
 _DRIVER = """
 import sys
 from pathlib import Path
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.mapreduce.driver import run_job
-from nutch2py.mapreduce.splits import FileSplit
+from nutch2py.mapreduce.input_splits import FileSplit
 from tests.mapreduce.tinyjobs import SlowJob
 
 conf = Configuration.load(overrides={"mapreduce.runner": "local", "tiny.folder": sys.argv[1]})
@@ -231,7 +231,7 @@ def test_tasks_end_with_their_driver(tmp_path: Path, number: signal.Signals, cod
         assert not list(scratch.glob("nutch2py-job-*"))
 
 
-def test_what_a_killed_driver_left_goes_with_the_next_job(
+def test_files_of_killed_driver_are_removed_by_next_job(
     conf: Configuration, lines: Lines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, scratch = tmp_path / "tasks", tmp_path / "scratch"
@@ -260,7 +260,7 @@ def test_what_a_killed_driver_left_goes_with_the_next_job(
     assert {path.name for path in scratch.iterdir()} == {"nutch2py-job-link", "nutch2py-job-notes", "of others"}
 
 
-def test_a_signal_to_driver_and_tasks_at_once_ends_all(tmp_path: Path) -> None:
+def test_signal_to_driver_and_tasks_ends_all(tmp_path: Path) -> None:
     (tmp_path / "tasks").mkdir()
     driver = subprocess.Popen(
         [sys.executable, "-c", _DRIVER, str(tmp_path / "tasks")], cwd=ROOT, start_new_session=True
@@ -271,7 +271,7 @@ def test_a_signal_to_driver_and_tasks_at_once_ends_all(tmp_path: Path) -> None:
     wait_until(lambda: not any(alive(int(path.name)) for path in (tmp_path / "tasks").iterdir()))
 
 
-def test_tasks_beside_one_that_fails_are_ended(conf: Configuration, lines: Lines, tmp_path: Path) -> None:
+def test_failed_task_ends_other_tasks(conf: Configuration, lines: Lines, tmp_path: Path) -> None:
     folder = tmp_path / "tasks"
     folder.mkdir()
     conf.set("mapreduce.runner", "local")
@@ -290,7 +290,7 @@ def test_tasks_beside_one_that_fails_are_ended(conf: Configuration, lines: Lines
         ("7", "a map task ended with exit code 7, after it said: Fatal Python error: it rains: run the same command"),
     ],
 )
-def test_a_task_that_ends_without_a_word_is_named(
+def test_task_ending_without_message_is_named(
     conf: Configuration, lines: Lines, tmp_path: Path, ending: str, told: str
 ) -> None:
     for name, value in {"mapreduce.runner": "local", "tiny.folder": str(tmp_path), "tiny.ending": ending}.items():
@@ -304,7 +304,7 @@ class _Terminal(io.StringIO):
         return True
 
 
-def test_a_terminal_shows_rows_of_rows_and_is_cleared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terminal_progress_is_shown_and_cleared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     screen = _Terminal()
     monkeypatch.setattr("sys.stderr", screen)
     monitor = ProgressMonitor(tmp_path, "ParserJob", 200)
@@ -321,7 +321,7 @@ def test_a_terminal_shows_rows_of_rows_and_is_cleared(tmp_path: Path, monkeypatc
     assert screen.getvalue().endswith("\x1b[2K")
 
 
-def test_a_log_gets_a_line_every_ten_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_progress_is_written_every_ten_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = io.StringIO()
     monkeypatch.setattr("sys.stderr", log)
     monitor = ProgressMonitor(tmp_path, "ParserJob", None)
@@ -336,23 +336,23 @@ def test_a_log_gets_a_line_every_ten_seconds(tmp_path: Path, monkeypatch: pytest
     assert log.getvalue().endswith(" rows/s\n")
 
 
-def test_lines_of_the_log_are_passed_on_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_log_lines_are_passed_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     monitor = ProgressMonitor(tmp_path, "FetcherJob", None)
     log = tmp_path / "log"
     log.write_bytes(b"fetching one\nfetch")
-    monitor._relay()
+    monitor._relay_log()
     with log.open("ab") as file:
         file.write("ing zwölf\n".encode())
-    monitor._relay()
+    monitor._relay_log()
     assert capsys.readouterr().out == "fetching one\nfetching zwölf\n"
 
 
-def test_without_a_channel_rows_are_a_status_and_lines_go_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_channel_progress_is_hadoop_status(capsys: pytest.CaptureFixture[str]) -> None:
     statuses: list[str] = []
     channel = TaskChannel("", "a", statuses.append)
     channel.advance(5)
-    channel.line("fetching one")
-    channel.failed(StoreError("the table is away: look for it"))
+    channel.log_line("fetching one")
+    channel.report_error(StoreError("the table is away: look for it"))
     channel.close()
     assert statuses[-1] == "5 rows"
     assert capsys.readouterr().err.splitlines() == [
@@ -361,39 +361,39 @@ def test_without_a_channel_rows_are_a_status_and_lines_go_to_standard_error(caps
     ]
 
 
-def test_a_task_that_hangs_reports_no_status(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_task_reports_no_status(monkeypatch: pytest.MonkeyPatch) -> None:
     statuses: list[str] = []
     ticks = iter([False, False, False, True])
     channel = TaskChannel("", "a", statuses.append)
     channel.close()
     statuses.clear()
     monkeypatch.setattr(channel._closed, "wait", lambda _: next(ticks))
-    monkeypatch.setattr("nutch2py.mapreduce.progress.time.process_time", lambda: 7.0)
-    channel._report()
+    monkeypatch.setattr("nutch2py.mapreduce.task_progress.time.process_time", lambda: 7.0)
+    channel._report_status()
     assert len(statuses) == 1  # the first tick; then neither rows nor processor time went on
 
 
-def test_a_try_at_a_service_that_is_away_is_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retry_of_unavailable_service_counts_as_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     statuses: list[str] = []
     channel = TaskChannel("", "a", statuses.append)
     channel.close()
     statuses.clear()
-    outage = Outage("HBase at hbase://h", 600, "")
+    outage = ServiceRetry("HBase at hbase://h", 600, "")
     tried = iter([True, True, True, False, False])
 
     def tick(_: float) -> bool:
         if (more := next(tried, None)) is None:
             return True
-        return not outage.failed("away", at_once=True) if more else False
+        return not outage.wait_before_retry("away", immediately=True) if more else False
 
     monkeypatch.setattr(channel._closed, "wait", tick)
-    monkeypatch.setattr("nutch2py.mapreduce.progress.time.process_time", lambda: 7.0)
-    channel._report()
-    outage.over()
+    monkeypatch.setattr("nutch2py.mapreduce.task_progress.time.process_time", lambda: 7.0)
+    channel._report_status()
+    outage.succeeded()
     assert len(statuses) == 3
 
 
-def test_a_note_is_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_note_counts_as_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     statuses: list[str] = []
     channel = TaskChannel("", "a", statuses.append)
     channel.close()
@@ -404,10 +404,10 @@ def test_a_note_is_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
         if (more := next(said, None)) is None:
             return True
         if more:
-            channel.note("0.0 pages/s, 1 queues, 0 active")  # the same words each time
+            channel.set_note("0.0 pages/s, 1 queues, 0 active")  # the same words each time
         return False
 
     monkeypatch.setattr(channel._closed, "wait", tick)
-    monkeypatch.setattr("nutch2py.mapreduce.progress.time.process_time", lambda: 7.0)
-    channel._report()
+    monkeypatch.setattr("nutch2py.mapreduce.task_progress.time.process_time", lambda: 7.0)
+    channel._report_status()
     assert statuses == ["0 rows, 0.0 pages/s, 1 queues, 0 active"] * 3  # then the task hangs

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py import plugins
 from nutch2py.cli import main
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import (
     ConfigurationError,
     IndexingError,
@@ -22,17 +21,18 @@ from nutch2py.errors import (
     RunnerError,
     StoreError,
 )
-from nutch2py.jobs.inject import InjectorJob, InjectParameters
-from nutch2py.jobs.package import clean_packages
-from nutch2py.jobs.readdb_dump import DumpParameters, dump
-from nutch2py.mapreduce import package_archive as archive
+from nutch2py.jobs.inject.inject_job import InjectorJob, InjectParameters
+from nutch2py.jobs.readdb.readdb_dump import DumpParameters, dump_table
+from nutch2py.jobs.tools.cluster_package import clean_packages
 from nutch2py.mapreduce.driver import run_job
-from nutch2py.mapreduce.hadoop import Hadoop
-from nutch2py.mapreduce.splits import split_files
-from nutch2py.mapreduce.yarn import HadoopRunner
+from nutch2py.mapreduce.input_splits import split_files
+from nutch2py.mapreduce.runners.hadoop import package_archive as archive
+from nutch2py.mapreduce.runners.hadoop.hadoop_client import HadoopClient
+from nutch2py.mapreduce.runners.hadoop.hadoop_runner import HadoopRunner
+from nutch2py.plugins import loading
 from tests.conftest import ROOT
+from tests.counted_kills import strike
 from tests.jobs import crawl, rows
-from tests.kills import strike
 from tests.mapreduce.hadoop_cluster import Cluster
 from tests.processes import HEEDING, wait_until
 
@@ -63,9 +63,7 @@ def on_yarn(cluster: Cluster, folder: Path, settings: dict[str, str]) -> Configu
     return cluster.configuration({**store, **settings})
 
 
-def test_a_task_tells_what_is_wrong_and_reads_the_files_of_the_client(
-    hadoop_cluster: Cluster, seeds: str, tmp_path: Path
-) -> None:
+def test_task_error_is_reported_and_client_files_are_read(hadoop_cluster: Cluster, seeds: str, tmp_path: Path) -> None:
     broken = {"urlfilter.regex.file": "broken-urlfilter.txt", "mapreduce.map.maxattempts": "1"}
     conf = on_yarn(hadoop_cluster, tmp_path, {**crawl.SETTINGS, **broken})
     with pytest.raises(ConfigurationError, match=r"broken-urlfilter\.txt"):  # the driver of inject would find it, too
@@ -80,8 +78,8 @@ def _failing_filter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     info.mkdir(parents=True)
     files = {
         "no_url.py": (
-            "from nutch2py import contracts\n"
-            "class NoURL(contracts.URLFilter):\n"
+            "from nutch2py import interfaces\n"
+            "class NoURL(interfaces.URLFilter):\n"
             "    def __init__(self, conf): pass\n"
             "    def filter(self, url): raise RuntimeError('no good')\n"
         ),
@@ -92,15 +90,15 @@ def _failing_filter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
         (folder / name).write_text(text)
     (info / "RECORD").write_text("".join(f"{name},,\n" for name in files))
     monkeypatch.syspath_prepend(folder)
-    archive._libraries.cache_clear()
-    plugins.registered.cache_clear()
+    archive._required_libraries.cache_clear()
+    loading.installed_plugins.cache_clear()
     yield
-    archive._libraries.cache_clear()
-    plugins.registered.cache_clear()
+    archive._required_libraries.cache_clear()
+    loading.installed_plugins.cache_clear()
 
 
 @pytest.mark.usefixtures("_failing_filter")
-def test_a_plugin_that_fails_on_too_many_pages_ends_the_job_with_7(
+def test_plugin_failures_over_limit_end_job_with_exit_code_7(
     hadoop_cluster: Cluster, site: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In its task: of so many pages it does not wait for the end."""
@@ -125,23 +123,23 @@ def test_a_plugin_that_fails_on_too_many_pages_ends_the_job_with_7(
 
 
 @pytest.mark.parametrize("kind", [ConfigurationError, InputError, StoreError, IndexingError, PluginFailuresError])
-def test_a_task_whose_log_is_lost_ends_the_job_with_its_exit_code(kind: type[NutchError]) -> None:
+def test_task_with_lost_log_ends_job_with_its_exit_code(kind: type[NutchError]) -> None:
     runner = HadoopRunner.__new__(HadoopRunner)
     runner.exit_code = kind.exit_code
     assert type(runner.explain(OSError("the job failed"))) is kind
 
 
-def test_an_application_that_yarn_has_forgotten_is_not_waited_for() -> None:
+def test_application_forgotten_by_yarn_is_not_awaited() -> None:
     """What Hadoop's client says when a ResourceManager came back without recovery, and there is no history server."""
     runner = HadoopRunner.__new__(HadoopRunner)
-    runner.installation = Hadoop("hadoop", "yarn", "streaming.jar", "folder", wait=600.0)
+    runner.client = HadoopClient("hadoop", "yarn", "streaming.jar", "folder", wait_seconds=600.0)
     said = [
         b"INFO ipc.Client: Retrying connect to server: localhost/127.0.0.1:8032. Already tried 1 time(s)",
         b"INFO mapred.ClientServiceDelegate: Could not get Job info from RM for job job_1_0001. Redirecting to history",
         b"INFO ipc.Client: Retrying connect to server: 0.0.0.0/0.0.0.0:10020. Already tried 0 time(s)",
         b"INFO ipc.Client: Retrying connect to server: 0.0.0.0/0.0.0.0:10020. Already tried 1 time(s)",
     ]
-    watched = runner._watched(iter(said))
+    watched = runner._watch_output(iter(said))
     assert [next(watched), next(watched)] == said[:2]
     with pytest.raises(NutchError, match="YARN no longer knows the application"):
         next(watched)
@@ -154,25 +152,25 @@ def test_an_application_that_yarn_has_forgotten_is_not_waited_for() -> None:
         ("FAILED", OSError, "FAILED"),
     ],
 )
-def test_an_application_whose_master_has_ended_is_not_asked_for_at_a_history_server_that_is_not_there(
+def test_finished_application_is_not_requested_from_missing_history_server(
     status: str, kind: type[Exception], told: str
 ) -> None:
     runner = HadoopRunner.__new__(HadoopRunner)
-    runner.installation = Hadoop("hadoop", "yarn", "streaming.jar", "folder", wait=600.0)
+    runner.client = HadoopClient("hadoop", "yarn", "streaming.jar", "folder", wait_seconds=600.0)
     runner.application = "application_1_1"
     said = [
         f"INFO mapred.X: Application state is completed. FinalApplicationStatus={status}",
         "INFO ipc.Client: Retrying connect to server: 0.0.0.0/0.0.0.0:10020. Already tried 0 time(s)",
     ]
     with pytest.raises(kind, match=told):
-        list(runner._watched(line.encode() for line in said))
+        list(runner._watch_output(line.encode() for line in said))
 
 
-def test_a_job_that_is_told_to_end_does_not_wait_for_a_yarn_that_is_away(
+def test_terminated_job_does_not_wait_for_unavailable_yarn(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its guard goes on trying, and the same command, run again, ends what it has left."""
-    monkeypatch.setattr("nutch2py.mapreduce.yarn._GUARD_PATIENCE", 0.1)
+    monkeypatch.setattr("nutch2py.mapreduce.runners.hadoop.hadoop_runner._GUARD_TIMEOUT", 0.1)
     runner = HadoopRunner.__new__(HadoopRunner)
     runner.application = "application_1_1"
     guard = subprocess.Popen(["/bin/sleep", "300"])
@@ -184,7 +182,7 @@ def test_a_job_that_is_told_to_end_does_not_wait_for_a_yarn_that_is_away(
     assert "application_1_1 is ended as soon as it does, or by the same command" in capsys.readouterr().err
 
 
-def test_ctrl_c_ends_the_application_on_yarn(hadoop_cluster: Cluster, seeds: str, tmp_path: Path) -> None:
+def test_ctrl_c_ends_application_on_yarn(hadoop_cluster: Cluster, seeds: str, tmp_path: Path) -> None:
     conf = on_yarn(hadoop_cluster, tmp_path, {})
     options = [word for name in conf for word in ("-D", f"{name}={conf.get(name, '')}") if conf.origin(name) == "-D"]
     command = [sys.executable, "-c", HEEDING, "inject", seeds, "--conf", str(hadoop_cluster.conf_folder), *options]
@@ -197,7 +195,7 @@ def test_ctrl_c_ends_the_application_on_yarn(hadoop_cluster: Cluster, seeds: str
     assert not hadoop_cluster.hadoop("fs", "-ls", "-C", "nutch2py/run_*").strip()
 
 
-def test_a_dump_comes_back_byte_for_byte(hadoop_cluster: Cluster, tmp_path: Path) -> None:
+def test_dump_on_yarn_equals_inline_dump(hadoop_cluster: Cluster, tmp_path: Path) -> None:
     """Text of several lines with every character that could end one, and bytes that are no text."""
     conf, reference = on_yarn(hadoop_cluster, tmp_path, crawl.SETTINGS), inline(tmp_path, crawl.SETTINGS)
     odd = "a\rb\r\nc\td\x1brE\x1b[f\x85g\u2028h\0i \\r\r"
@@ -216,8 +214,8 @@ def test_a_dump_comes_back_byte_for_byte(hadoop_cluster: Cluster, tmp_path: Path
         rows.put(each, pages)
         each.set("mapreduce.job.maps", 3)
     shown = dict.fromkeys(("content", "headers", "links", "text"), True)
-    dump(conf, tmp_path / "out-yarn", DumpParameters(shown=shown))
-    dump(reference, tmp_path / "out-inline", DumpParameters(shown=shown))
+    dump_table(conf, tmp_path / "out-yarn", DumpParameters(sections=shown))
+    dump_table(reference, tmp_path / "out-inline", DumpParameters(sections=shown))
     parts = [
         sorted(path.read_bytes() for path in (tmp_path / name).glob("part-*")) for name in ("out-yarn", "out-inline")
     ]
@@ -234,12 +232,14 @@ def test_seeds_on_hdfs_are_read(hadoop_cluster: Cluster, seeds: str, tmp_path: P
         crawl.inject(conf, "hdfs:///nowhere")
 
 
-def test_packages_of_earlier_versions_can_be_taken_off_hdfs(
+def test_old_packages_are_deleted_from_hdfs(
     hadoop_cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = f"/{tmp_path.name}"
     conf = hadoop_cluster.configuration({"mapreduce.hadoop.folder": folder})
-    kept = Hadoop.find(conf).ship(hadoop_cluster.package, archive.read_manifest(hadoop_cluster.package))
+    kept = HadoopClient.from_conf(conf).upload_package(
+        hadoop_cluster.package, archive.read_manifest(hadoop_cluster.package)
+    )
     (tmp_path / "old").write_text("")
     for name in ("nutch2py-0.0.9-0123456789abcdef.tar.gz", "run_FetcherJob.me.20260101.120000.1", "notes.txt"):
         hadoop_cluster.hadoop("fs", "-put", str(tmp_path / "old"), f"{folder}/{name}")

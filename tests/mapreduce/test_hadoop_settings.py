@@ -11,17 +11,17 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, InputError, LockedError, NutchError, RunnerError, StoreError
-from nutch2py.jobs.index import IndexerJob, IndexParameters
-from nutch2py.mapreduce import guard
-from nutch2py.mapreduce import package_archive as archive
-from nutch2py.mapreduce.driver import check_reach, run_job
-from nutch2py.mapreduce.hadoop import Hadoop, local_copy
-from nutch2py.mapreduce.hadoop_words import refusal
-from nutch2py.mapreduce.parameters import JobParameters
-from nutch2py.mapreduce.splits import FileSplit
-from nutch2py.mapreduce.yarn import job_label, job_tag, tasks_summary, write_job_properties
+from nutch2py.jobs.index.index_job import IndexerJob, IndexParameters
+from nutch2py.mapreduce.driver import check_store_reachable, run_job
+from nutch2py.mapreduce.input_splits import FileSplit
+from nutch2py.mapreduce.job_parameters import JobParameters
+from nutch2py.mapreduce.runners import client_guard
+from nutch2py.mapreduce.runners.hadoop import package_archive as archive
+from nutch2py.mapreduce.runners.hadoop.hadoop_client import HadoopClient, download_input
+from nutch2py.mapreduce.runners.hadoop.hadoop_errors import explain_error
+from nutch2py.mapreduce.runners.hadoop.hadoop_runner import job_label, job_tag, summarize_tasks, write_job_properties
 from tests.mapreduce.tinyjobs import WordJob
 
 
@@ -39,41 +39,41 @@ def _no_hadoop_around(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
 
-def test_hadoop_is_found_by_property_environment_and_path(
+def test_hadoop_home_is_found_by_property_environment_or_path(
     conf: Configuration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jar = "share/hadoop/tools/lib/hadoop-streaming-3.4.2.jar"
     for name in ("property", "environment", "path"):
         installation(tmp_path / name, jar, jar.replace("3.4.2", "3.4.2-sources"))
     monkeypatch.setenv("PATH", str(tmp_path / "path" / "bin"))
-    assert Hadoop.find(conf).hadoop == str(tmp_path / "path" / "bin" / "hadoop")
+    assert HadoopClient.from_conf(conf).hadoop_command == str(tmp_path / "path" / "bin" / "hadoop")
     monkeypatch.setenv("HADOOP_HOME", str(tmp_path / "environment"))
-    assert Hadoop.find(conf).yarn == str(tmp_path / "environment" / "bin" / "yarn")
+    assert HadoopClient.from_conf(conf).yarn_command == str(tmp_path / "environment" / "bin" / "yarn")
     conf.set("mapreduce.hadoop.home", str(tmp_path / "property"))
     conf.set("mapreduce.hadoop.folder", "hdfs:///crawls/")
-    found = Hadoop.find(conf)
+    found = HadoopClient.from_conf(conf)
     assert found.streaming_jar == str(tmp_path / "property" / jar)
-    assert found.folder == "hdfs:///crawls"
+    assert found.hdfs_dir == "hdfs:///crawls"
 
 
-def test_no_hadoop_is_an_error_that_says_what_to_set(conf: Configuration, tmp_path: Path) -> None:
+def test_missing_hadoop_error_names_property(conf: Configuration, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="no hadoop on the PATH: set HADOOP_HOME"):
-        Hadoop.find(conf)
+        HadoopClient.from_conf(conf)
     conf.set("mapreduce.hadoop.home", str(tmp_path))
     with pytest.raises(ConfigurationError, match="bin/hadoop is not there"):
-        Hadoop.find(conf)
+        HadoopClient.from_conf(conf)
 
 
-def test_no_streaming_jar_is_an_error_that_says_what_to_set(conf: Configuration, tmp_path: Path) -> None:
+def test_missing_streaming_jar_error_names_property(conf: Configuration, tmp_path: Path) -> None:
     conf.set("mapreduce.hadoop.home", str(installation(tmp_path / "hadoop")))
     with pytest.raises(ConfigurationError, match=r"name it with the property mapreduce\.streaming\.jar"):
-        Hadoop.find(conf)
+        HadoopClient.from_conf(conf)
     conf.set("mapreduce.streaming.jar", str(tmp_path / "none.jar"))
     with pytest.raises(ConfigurationError, match="which is no file"):
-        Hadoop.find(conf)
+        HadoopClient.from_conf(conf)
 
 
-def test_properties_of_hadoop_go_into_a_file_of_the_user_alone(conf: Configuration, tmp_path: Path) -> None:
+def test_hadoop_properties_are_written_to_private_file(conf: Configuration, tmp_path: Path) -> None:
     for name, value in {
         "mapreduce.job.queuename": "crawl & search",
         "mapreduce.job.tags": "night",
@@ -101,7 +101,7 @@ def test_properties_of_hadoop_go_into_a_file_of_the_user_alone(conf: Configurati
     assert oct(path.stat().st_mode & 0o777) == "0o600"
 
 
-def test_the_tag_is_that_of_the_same_job_of_the_same_batch_and_crawl(conf: Configuration) -> None:
+def test_job_tag_identifies_job_batch_and_crawl(conf: Configuration) -> None:
     tags = {job_tag(conf, job_label(conf, "FetcherJob", batch)) for batch in ("", "1", "2")}
     conf.set("storage.crawl.id", "a")
     tags.add(job_tag(conf, job_label(conf, "FetcherJob", "2")))
@@ -110,22 +110,22 @@ def test_the_tag_is_that_of_the_same_job_of_the_same_batch_and_crawl(conf: Confi
     assert job_label(conf, "FetcherJob", "2") == "nutch2py a FetcherJob 2"
 
 
-def test_the_embedded_table_is_refused_on_a_cluster_unless_it_is_this_machine(conf: Configuration) -> None:
+def test_embedded_table_on_cluster_is_rejected_unless_shared(conf: Configuration) -> None:
     with pytest.raises(ConfigurationError, match="cannot reach the table in embedded:"):
-        check_reach(conf, "hadoop", WordJob, JobParameters())
-    check_reach(conf, "local", WordJob, JobParameters())
-    check_reach(conf, "spark", WordJob, JobParameters())
+        check_store_reachable(conf, "hadoop", WordJob, JobParameters())
+    check_store_reachable(conf, "local", WordJob, JobParameters())
+    check_store_reachable(conf, "spark", WordJob, JobParameters())
     conf.set("storage.embedded.shared", "true")
-    check_reach(conf, "hadoop", WordJob, JobParameters())
+    check_store_reachable(conf, "hadoop", WordJob, JobParameters())
 
 
-def test_an_index_on_the_disk_of_a_node_is_refused(conf: Configuration) -> None:
+def test_local_index_on_cluster_is_rejected(conf: Configuration) -> None:
     conf.set("storage.data.store", "hbase://127.0.0.1:9090")
-    check_reach(conf, "hadoop", WordJob, JobParameters())
+    check_store_reachable(conf, "hadoop", WordJob, JobParameters())
     with pytest.raises(ConfigurationError, match="would write indexer-embedded to their own disks"):
-        check_reach(conf, "hadoop", IndexerJob, IndexParameters(batch_id="b"))
+        check_store_reachable(conf, "hadoop", IndexerJob, IndexParameters(batch_id="b"))
     conf.set("plugin.excludes", "indexer-embedded")
-    check_reach(conf, "hadoop", IndexerJob, IndexParameters(batch_id="b"))
+    check_store_reachable(conf, "hadoop", IndexerJob, IndexParameters(batch_id="b"))
 
 
 def fake_installation(folder: Path, **answers: str) -> str:
@@ -174,7 +174,7 @@ _PUT = "put: The DiskSpace quota of /user/me/nutch2py is exceeded: quota = 9 B =
         ("echo ERROR: JAVA_HOME is not set and could not be found. >&2", ConfigurationError, "install a JDK that"),
     ],
 )
-def test_what_the_client_of_hadoop_says_becomes_one_line(
+def test_client_output_is_reduced_to_one_line(
     conf: Configuration, tmp_path: Path, client: str, kind: type[NutchError], told: str
 ) -> None:
     conf.set("mapreduce.runner", "hadoop")
@@ -198,7 +198,7 @@ _BEGUN = f"{_SUBMITTED}; echo ' map 0% reduce 0%'"
         (f"{_BEGUN}; echo ' map 50% reduce 0%'", 1, None),
     ],
 )
-def test_an_application_that_yarn_gives_nothing_to_says_for_what_it_waits(
+def test_waiting_application_reports_reason(
     conf: Configuration,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -210,8 +210,8 @@ def test_an_application_that_yarn_gives_nothing_to_says_for_what_it_waits(
     for name, value in {"runner": "hadoop", "package": "none"}.items():
         conf.set(f"mapreduce.{name}", value)
     conf.set("storage.embedded.shared", "true")
-    monkeypatch.setattr("nutch2py.mapreduce.waiting._LONG", 0.1)
-    monkeypatch.setattr("nutch2py.mapreduce.hadoop._PAUSE", 0.0)
+    monkeypatch.setattr("nutch2py.mapreduce.runners.hadoop.yarn_queue._MAX_QUIET_WAIT", 0.1)
+    monkeypatch.setattr("nutch2py.mapreduce.runners.hadoop.hadoop_client._LOG_RETRY_DELAY", 0.0)
     asked = tmp_path / "asked"
     waits = f"i=0; until [ -e {asked} ] || [ $i = 30 ]; do /bin/sleep 0.1; i=$((i+1)); done; /bin/sleep 0.3"
     answers = {
@@ -228,7 +228,7 @@ def test_an_application_that_yarn_gives_nothing_to_says_for_what_it_waits(
 
 
 @pytest.mark.parametrize("at", ["application", "fs", "jar"])
-def test_an_installation_that_goes_away_is_named(conf: Configuration, tmp_path: Path, at: str) -> None:
+def test_removed_installation_is_named_in_error(conf: Configuration, tmp_path: Path, at: str) -> None:
     """Between two of its commands, as one on a file system of another machine may."""
     conf.set("mapreduce.runner", "hadoop")
     conf.set("mapreduce.package", "none")
@@ -238,23 +238,23 @@ def test_an_installation_that_goes_away_is_named(conf: Configuration, tmp_path: 
     with pytest.raises(NutchError):
         run_job(WordJob, conf, [FileSplit("/none", 0, 0, 0, b"")], title="WordJob")
     with pytest.raises(ConfigurationError, match=r"cannot run jobs on Hadoop: .*: set HADOOP_HOME"):
-        Hadoop.find(conf)
-    gone = Hadoop(f"{home}/bin/hadoop", f"{home}/bin/yarn", "streaming.jar", "folder")
-    for ask in (gone.make_folder, lambda: gone.left_running("tag")):
+        HadoopClient.from_conf(conf)
+    gone = HadoopClient(f"{home}/bin/hadoop", f"{home}/bin/yarn", "streaming.jar", "folder")
+    for ask in (gone.create_hdfs_dir, lambda: gone.find_unfinished("tag")):
         with pytest.raises(ConfigurationError, match=r"cannot run .* \(No such file or directory\): set HADOOP_HOME"):
             ask()
-    assert gone.task_error("application_1_1") is None
+    assert gone.find_task_error("application_1_1") is None
 
 
-def test_packages_stay_while_a_job_runs(conf: Configuration, tmp_path: Path) -> None:
+def test_packages_are_kept_while_job_runs(conf: Configuration, tmp_path: Path) -> None:
     listed = r"printf 'Total: 1\napplication_1_0007\tnutch2py web FetcherJob 1-1\tMAPREDUCE\n'"
     conf.set("mapreduce.hadoop.home", fake_installation(tmp_path, application=listed, fs="exit 9"))
-    manifest = archive.Manifest("1", "3.11", "linux", "", {}, {})
+    manifest = archive.PackageManifest("1", "3.11", "linux", "", {}, {})
     with pytest.raises(LockedError, match="application_1_0007 runs and may need"):
-        Hadoop.find(conf).clean(manifest)
+        HadoopClient.from_conf(conf).clean_hdfs_dir(manifest)
     conf.set("mapreduce.hadoop.home", fake_installation(tmp_path, application="echo away >&2; exit 1"))
     with pytest.raises(RunnerError, match="cannot ask YARN which jobs run: away"):
-        Hadoop.find(conf).clean(manifest)
+        HadoopClient.from_conf(conf).clean_hdfs_dir(manifest)
 
 
 @pytest.mark.parametrize(
@@ -266,27 +266,27 @@ def test_packages_stay_while_a_job_runs(conf: Configuration, tmp_path: Path) -> 
         ("java: not found", ConfigurationError, "JAVA_HOME"),
     ],
 )
-def test_seeds_on_hdfs_that_cannot_be_read(
+def test_unreadable_seeds_on_hdfs_are_reported(
     conf: Configuration, tmp_path: Path, said: str, kind: type[NutchError], told: str
 ) -> None:
     conf.set("service.wait.seconds", "0")
     conf.set("mapreduce.hadoop.home", fake_installation(tmp_path, fs=f"echo '{said}' >&2; exit 1"))
-    with pytest.raises(kind, match=told), local_copy(conf, "hdfs:///seeds"):
+    with pytest.raises(kind, match=told), download_input(conf, "hdfs:///seeds"):
         pass
 
 
-def test_the_tasks_of_an_application_are_told_in_words() -> None:
+def test_task_counts_of_application_are_formatted() -> None:
     counters = {"Job Counters ": {"Launched map tasks": 4, "Launched reduce tasks": 1, "Failed map tasks": 1}, "x": {}}
-    assert tasks_summary(counters) == "4 map tasks, 1 reduce task, 1 of them failed and run again"
-    assert tasks_summary({"Job Counters ": {"Launched map tasks": 2}}) == "2 map tasks"
+    assert summarize_tasks(counters) == "4 map tasks, 1 reduce task, 1 of them failed and run again"
+    assert summarize_tasks({"Job Counters ": {"Launched map tasks": 2}}) == "2 map tasks"
 
 
-def test_the_guard_passes_lines_and_the_exit_code_on() -> None:
+def test_guard_forwards_output_and_exit_code() -> None:
     command = [
         sys.executable,
         "-S",
         "-E",
-        guard.__file__,
+        client_guard.__file__,
         "tag",
         "--",
         "/bin/sh",
@@ -302,21 +302,21 @@ def test_the_guard_passes_lines_and_the_exit_code_on() -> None:
     process.stdout.close()
 
 
-def test_the_guard_says_that_the_client_is_not_there() -> None:
-    command = [sys.executable, "-S", "-E", guard.__file__, "tag", "--", "/none/hadoop"]
+def test_guard_reports_missing_client() -> None:
+    command = [sys.executable, "-S", "-E", client_guard.__file__, "tag", "--", "/none/hadoop"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (127, b"")
-    told = refusal("the job failed on YARN", done.stdout.splitlines())
+    told = explain_error("the job failed on YARN", done.stdout.splitlines())
     assert isinstance(told, ConfigurationError)
     assert "cannot run /none/hadoop (No such file or directory): set HADOOP_HOME" in str(told)
 
 
-def test_the_guard_ends_client_and_application_when_its_input_closes(tmp_path: Path) -> None:
+def test_guard_kills_client_and_application_on_closed_input(tmp_path: Path) -> None:
     yarn = tmp_path / "yarn"
     yarn.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\n')
     yarn.chmod(0o755)
     client = "echo INFO Submitted application application_1_0007; echo $$; exec /bin/sleep 60"
-    command = [sys.executable, "-S", "-E", guard.__file__, "tag", str(yarn), "--", "/bin/sh", "-c", client]
+    command = [sys.executable, "-S", "-E", client_guard.__file__, "tag", str(yarn), "--", "/bin/sh", "-c", client]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.jobs.generate import generate
-from nutch2py.jobs.inject import inject
-from nutch2py.mapreduce import runners
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.generate.generate_job import generate
+from nutch2py.jobs.inject.inject_job import inject
+from nutch2py.mapreduce.runners import local_runners
+from nutch2py.records.webpage import WebPage
 from nutch2py.table import open_store
-from nutch2py.webpage import WebPage
 from tests.jobs.crawl import table
 from tests.jobs.rows import fetchlist
 
@@ -42,19 +42,19 @@ def crawled(conf: Configuration, seeds: Path, folder: Path) -> tuple[object, obj
 
 
 @pytest.mark.parametrize("runner", ["inline", "local"])
-def test_the_same_tables(
+def test_external_sort_gives_same_tables(
     conf: Configuration, seeds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runner: str
 ) -> None:
     conf.set("mapreduce.runner", runner)
     in_memory = crawled(conf, seeds, tmp_path / "memory")
-    monkeypatch.setattr(runners, "_IN_MEMORY", 0)
+    monkeypatch.setattr(local_runners, "_MAX_IN_MEMORY_SORT", 0)
     assert crawled(conf, seeds, tmp_path / "sorted") == in_memory
 
 
-def test_without_a_sort_command_everything_is_sorted_in_memory(
+def test_missing_sort_command_sorts_in_memory(
     conf: Configuration, seeds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_memory = crawled(conf, seeds, tmp_path / "memory")
-    monkeypatch.setattr(runners, "_IN_MEMORY", 0)
+    monkeypatch.setattr(local_runners, "_MAX_IN_MEMORY_SORT", 0)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert crawled(conf, seeds, tmp_path / "no-sort") == in_memory

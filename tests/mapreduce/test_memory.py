@@ -15,9 +15,9 @@ from tests.conftest import ROOT
 _WORK = """
 import sys, threading
 from pathlib import Path
-from nutch2py.mapreduce.memory import keep_little
+from nutch2py.support.process_memory import limit_malloc_memory
 if sys.argv[1] == "little":
-    keep_little()
+    limit_malloc_memory()
 for _ in range(3):
     bytearray(30 << 20)
 together = threading.Barrier(8)
@@ -37,20 +37,20 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 _JOB = """
 import sys, tempfile
 from pathlib import Path
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.mapreduce.driver import run_job
-from nutch2py.mapreduce.memory import keep_little
-from nutch2py.mapreduce.splits import FileSplit
-from nutch2py.reporting import Reporter, reporting_to
+from nutch2py.support.process_memory import limit_malloc_memory
+from nutch2py.mapreduce.input_splits import FileSplit
+from nutch2py.support.reporting import Reporter, use_reporter
 from tests.mapreduce.tinyjobs import WordJob
 conf = Configuration.load()
 conf.set("mapreduce.runner", sys.argv[1])
-with tempfile.TemporaryDirectory() as folder, reporting_to(Reporter()):
+with tempfile.TemporaryDirectory() as folder, use_reporter(Reporter()):
     path = Path(folder, "input")
     path.write_text("a b")
     result = run_job(WordJob, conf, [FileSplit(str(path), 0, 3, 0)], title="WordJob", reducers=1)
 assert len(result.output) == 2
-print(keep_little.cache_info().currsize == 1)
+print(limit_malloc_memory.cache_info().currsize == 1)
 """
 
 
@@ -59,11 +59,11 @@ def kilobytes(way: str) -> int:
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="arenas are glibc's")
-def test_what_threads_have_freed_goes_back() -> None:
+def test_memory_freed_by_threads_is_returned() -> None:
     assert kilobytes("little") < kilobytes("as it is") / 2
 
 
-def test_inline_jobs_ask_for_it_and_others_leave_the_process_alone() -> None:
+def test_trimming_is_enabled_only_for_inline_jobs() -> None:
     for runner, asked in (("local", False), ("inline", True)):
         done = subprocess.run(
             [sys.executable, "-c", _JOB, runner], stdout=subprocess.PIPE, check=True, cwd=ROOT, env=ENVIRONMENT

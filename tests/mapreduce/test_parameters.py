@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 import nutch2py.jobs
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import UsageError
-from nutch2py.jobs.fetch import FetchParameters
-from nutch2py.jobs.index import IndexParameters
+from nutch2py.jobs.fetch.fetch_job import FetchParameters
+from nutch2py.jobs.index.index_job import IndexParameters
 from nutch2py.mapreduce.driver import run_job
-from nutch2py.mapreduce.job import TableJob
+from nutch2py.mapreduce.input_splits import FileSplit
 from nutch2py.mapreduce.job_file import JobFile, read_job_file
-from nutch2py.mapreduce.parameters import BatchParameters, JobParameters
-from nutch2py.mapreduce.splits import FileSplit
+from nutch2py.mapreduce.job_parameters import BatchParameters, JobParameters
+from nutch2py.mapreduce.table_job import TableJob
 from tests.conftest import ROOT
 from tests.mapreduce.tinyjobs import AskedJob, AskedParameters
 from tests.test_docs import ACCESSES, DEFAULTS
@@ -39,35 +39,35 @@ def jobs() -> Iterator[type[TableJob]]:
             yield job
 
 
-def test_every_job_names_a_frozen_dataclass() -> None:
+def test_every_job_names_frozen_dataclass_parameters() -> None:
     found = list(jobs())
     assert len(found) > 12
     for job in found:
-        assert issubclass(job.takes, JobParameters), job
-        assert is_dataclass(job.takes)
-        assert job.takes.__dataclass_params__.frozen, job
-    assert {job.__name__ for job in found if job.takes is JobParameters} == {
+        assert issubclass(job.parameters_class, JobParameters), job
+        assert is_dataclass(job.parameters_class)
+        assert job.parameters_class.__dataclass_params__.frozen, job
+    assert {job.__name__ for job in found if job.parameters_class is JobParameters} == {
         "ClearingJob", "HostGraphJob", "HostInjectorJob", "_Duplicates", "DeduplicationJob", "NearDuplicatesJob",
         "ScoresJob", "SendingJob",
     }  # fmt: skip
 
 
-def test_no_job_sets_a_property_that_users_do_not_know() -> None:
+def test_jobs_set_only_documented_properties() -> None:
     assert not [access for access in ACCESSES if access.getter.startswith("set") and access.name not in DEFAULTS]
 
 
-def test_a_batch_must_be_named() -> None:
+def test_missing_batch_id_is_rejected() -> None:
     with pytest.raises(UsageError, match="BatchId not set"):
         BatchParameters(batch_id="")
     asked = FetchParameters(batch_id="b")
     with pytest.raises(FrozenInstanceError):
         asked.batch_id = "c"  # type: ignore[misc]
-    assert (asked.batch, JobParameters().batch) == ("b", "")
-    assert [IndexParameters(batch_id=each).every for each in ("b", "-all", "-reindex")] == [False, True, True]
+    assert (asked.batch_label, JobParameters().batch_label) == ("b", "")
+    assert [IndexParameters(batch_id=each).is_all_batches for each in ("b", "-all", "-reindex")] == [False, True, True]
 
 
 def parameters() -> set[type[JobParameters]]:
-    return {job.takes for job in jobs()}
+    return {job.parameters_class for job in jobs()}
 
 
 def of_numbers(takes: type[JobParameters]) -> dict[str, str]:
@@ -79,14 +79,14 @@ def made(takes: type[JobParameters], **changes: object) -> JobParameters:
     return takes(**{each.name: needed[each.name] for each in fields(takes) if each.name in needed})
 
 
-def test_every_number_has_a_range() -> None:
+def test_every_numeric_parameter_has_a_range() -> None:
     """But the end of a fetch, which may be none."""
     for takes in parameters():
         assert set(of_numbers(takes)) - {"deadline"} == set(takes.ranges), takes
 
 
 @pytest.mark.parametrize("takes", sorted(parameters(), key=lambda takes: takes.__name__))
-def test_a_number_out_of_its_range_is_refused_where_it_is_made(takes: type[JobParameters]) -> None:
+def test_parameter_out_of_range_is_rejected(takes: type[JobParameters]) -> None:
     for name, allowed in takes.ranges.items():
         for number in (allowed.low, allowed.high):
             made(takes, **{name: number})
@@ -96,13 +96,13 @@ def test_a_number_out_of_its_range_is_refused_where_it_is_made(takes: type[JobPa
 
 
 @pytest.mark.parametrize("wrong", [{"deadline": -1.0}, {"deadline": float("nan")}])
-def test_a_fetch_that_cannot_be_is_refused(wrong: dict[str, object]) -> None:
+def test_contradictory_fetch_parameters_are_rejected(wrong: dict[str, object]) -> None:
     with pytest.raises(UsageError, match=f"^{next(iter(wrong))} is "):
         made(FetchParameters, **wrong)
 
 
 @pytest.mark.parametrize("runner", ["inline", "local"])
-def test_tasks_read_what_was_asked(conf: Configuration, tmp_path: Path, runner: str) -> None:
+def test_tasks_receive_parameters(conf: Configuration, tmp_path: Path, runner: str) -> None:
     text = tmp_path / "text"
     text.write_text("x\n")
     conf.set("mapreduce.runner", runner)
@@ -112,19 +112,19 @@ def test_tasks_read_what_was_asked(conf: Configuration, tmp_path: Path, runner: 
     assert result.output == [("asked", ["é\t1", "ä|\n", [1, 2**53], 0.1, None])]
 
 
-def test_other_parameters_are_refused(conf: Configuration, tmp_path: Path) -> None:
+def test_wrong_parameter_class_is_rejected(conf: Configuration, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="AskedJob takes AskedParameters, not FetchParameters"):
         run_job(AskedJob, conf, [FileSplit("x", 0, 1, 0)], FetchParameters(batch_id="b"), title="AskedJob")
 
 
-def test_the_file_of_a_job_is_its_owners_alone(conf: Configuration, tmp_path: Path) -> None:
+def test_job_file_is_readable_by_owner_only(conf: Configuration, tmp_path: Path) -> None:
     conf.set("mapreduce.package", "${env.HOME}/package")
     path = tmp_path / "file.json"
-    JobFile.of(conf, FetchParameters(batch_id="b", threads=3), "local").write(path)
+    JobFile.from_conf(conf, FetchParameters(batch_id="b", threads=3), "local").write(path)
     assert oct(path.stat().st_mode & 0o777) == "0o600"
     file, read = read_job_file(str(path))
-    assert (file.runner, file.driver, file.channel) == ("local", 0, "")
-    assert read.raw() == conf.raw() | {"mapreduce.package": f"{os.environ['HOME']}/package"}
+    assert (file.runner, file.driver_pid, file.channel_dir) == ("local", 0, "")
+    assert read.raw_properties() == conf.raw_properties() | {"mapreduce.package": f"{os.environ['HOME']}/package"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,11 +140,11 @@ class Derived(Base):
     pass
 
 
-def test_a_derived_job_takes_what_its_base_takes() -> None:
-    assert Derived.takes is Words
+def test_derived_job_takes_parameters_of_base() -> None:
+    assert Derived.parameters_class is Words
 
 
-def test_the_walk_of_a_batch_id_names_functions_that_exist() -> None:
+def test_batch_id_documentation_names_existing_functions() -> None:
     """docs/design.md follows a batch id from the command to the row."""
     text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
     walk = text.partition("### The walk of a batch id")[2].partition("\n#")[0]

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, StoreError
 from nutch2py.mapreduce.driver import run_job
-from nutch2py.mapreduce.splits import FileSplit
+from nutch2py.mapreduce.input_splits import FileSplit
 from tests.conftest import ROOT
+from tests.counted_kills import strike
 from tests.jobs import crawl
-from tests.kills import strike
 from tests.mapreduce.tinyjobs import FailingJob, OrderJob, WordJob
 from tests.processes import alive, commands, wait_until
 from tests.services import needs_spark
@@ -38,7 +38,7 @@ def splits(folder: Path, *texts: str) -> list[FileSplit]:
 
 
 @needs_spark
-def test_splits_counters_log_lines_and_output(
+def test_spark_job_splits_counters_log_and_output_work(
     conf: Configuration, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for name, value in SPARK.items():
@@ -53,7 +53,7 @@ def test_splits_counters_log_lines_and_output(
 
 
 @needs_spark
-def test_values_are_sorted_within_their_key(conf: Configuration, tmp_path: Path) -> None:
+def test_spark_values_are_sorted_within_key(conf: Configuration, tmp_path: Path) -> None:
     for name, value in SPARK.items():
         conf.set(name, value)
     found = run_job(OrderJob, conf, splits(tmp_path, "b=2\na=9\nkT=y\n", "b=1\na=10\nkT=xT1\n"), title="OrderJob")
@@ -61,7 +61,7 @@ def test_values_are_sorted_within_their_key(conf: Configuration, tmp_path: Path)
 
 
 @needs_spark
-def test_errors_of_a_task_reach_the_driver(conf: Configuration, tmp_path: Path) -> None:
+def test_spark_task_errors_reach_driver(conf: Configuration, tmp_path: Path) -> None:
     for name, value in {**SPARK, "tiny.failure": "store"}.items():
         conf.set(name, value)
     with pytest.raises(StoreError, match=r"^the table is on fire: put it out$"):
@@ -69,7 +69,7 @@ def test_errors_of_a_task_reach_the_driver(conf: Configuration, tmp_path: Path) 
 
 
 @needs_spark
-def test_a_round_of_a_crawl_ends_in_the_same_table(tmp_path: Path) -> None:
+def test_spark_crawl_round_gives_same_table(tmp_path: Path) -> None:
     with crawl.site() as site:
         seeds = tmp_path / "seeds.txt"
         seeds.write_text("".join(f"{site}/{number}\n" for number in range(9)))
@@ -85,9 +85,9 @@ def test_a_round_of_a_crawl_ends_in_the_same_table(tmp_path: Path) -> None:
 
 _DRIVER = """
 import sys
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.mapreduce.driver import run_job
-from nutch2py.mapreduce.splits import FileSplit
+from nutch2py.mapreduce.input_splits import FileSplit
 from tests.mapreduce.tinyjobs import SlowJob
 
 settings = {"mapreduce.runner": "spark", "mapreduce.spark.master": "local[2]", "tiny.folder": sys.argv[1]}
@@ -96,7 +96,7 @@ run_job(SlowJob, Configuration.load(overrides=settings), [FileSplit("/none", 0, 
 
 
 @needs_spark
-def test_the_application_ends_with_its_driver_and_leaves_nothing_to_the_next(
+def test_killed_spark_driver_ends_application_and_leaves_no_files(
     conf: Configuration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, scratch, elsewhere = tmp_path / "tasks", tmp_path / "scratch", _files_of_spark()
@@ -123,23 +123,23 @@ def _files_of_spark() -> set[Path]:
 
 
 @pytest.mark.parametrize("master", ["spark://host:7077", "yarn", "k8s://https://host"])
-def test_the_master_of_a_cluster_is_refused(conf: Configuration, tmp_path: Path, master: str) -> None:
+def test_cluster_master_is_rejected(conf: Configuration, tmp_path: Path, master: str) -> None:
     conf.set("mapreduce.runner", "spark")
     conf.set("mapreduce.spark.master", master)
     with pytest.raises(ConfigurationError, match="for a cluster use -r hadoop"):
         run_job(WordJob, conf, splits(tmp_path, "a"), title="WordJob")
 
 
-def test_a_wrong_spark_home_is_named(conf: Configuration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_spark_home_is_named_in_error(
+    conf: Configuration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
     conf.set("mapreduce.runner", "spark")
     with pytest.raises(ConfigurationError, match="SPARK_HOME is"):
         run_job(WordJob, conf, splits(tmp_path, "a"), title="WordJob")
 
 
-def test_a_python_that_spark_does_not_know_is_refused(
-    conf: Configuration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unsupported_python_is_rejected(conf: Configuration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     submit = tmp_path / "bin" / "spark-submit"
     submit.parent.mkdir()
     submit.touch()

@@ -15,9 +15,9 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.table import Query, open_store
-from nutch2py.webpage import Host
+from nutch2py.conf.configuration import Configuration
+from nutch2py.records.webpage import Host
+from nutch2py.table import TableQuery, open_store
 from tests.conftest import ROOT
 from tests.jobs import crawl
 from tests.mapreduce.hadoop_cluster import Cluster
@@ -170,7 +170,7 @@ def _table(run: Run) -> tuple[dict[str, dict[str, bytes]], dict[str, float]]:
     return rows, ranks
 
 
-def test_the_table_is_that_of_a_crawl_in_one_process(outcome: Outcome) -> None:
+def test_yarn_crawl_table_equals_inline_table(outcome: Outcome) -> None:
     rows, ranks = _table(outcome.cluster)
     expected, expected_ranks = _table(outcome.inline)
     assert len(expected) > 400
@@ -188,16 +188,16 @@ def test_the_table_is_that_of_a_crawl_in_one_process(outcome: Outcome) -> None:
     assert ranks == pytest.approx(expected_ranks, rel=1e-6)
 
 
-def test_the_host_table_is_the_same(outcome: Outcome) -> None:
+def test_yarn_crawl_host_table_equals_inline(outcome: Outcome) -> None:
     found = [
-        {key: sorted(host.metadata.decoded()) for key, host in open_store(run.conf, Host).scan(Query())}
+        {key: sorted(host.metadata.decoded_items()) for key, host in open_store(run.conf, Host).scan(TableQuery())}
         for run in (outcome.cluster, outcome.inline)
     ]
     assert found[0] == found[1]
     assert len(found[0]) == len(hosts.HOSTS)
 
 
-def test_the_documents_in_solr_are_the_same(outcome: Outcome) -> None:
+def test_yarn_crawl_solr_documents_equal_inline(outcome: Outcome) -> None:
     assert len(outcome.inline_documents) > 200
     assert outcome.cluster_documents.keys() == outcome.inline_documents.keys()
     for key, document in outcome.cluster_documents.items():
@@ -206,14 +206,14 @@ def test_the_documents_in_solr_are_the_same(outcome: Outcome) -> None:
         assert document == expected
 
 
-def test_jobs_say_the_same_of_what_they_did(outcome: Outcome) -> None:
+def test_yarn_crawl_job_summaries_equal_inline(outcome: Outcome) -> None:
     for name, said in outcome.inline.said.items():
         expected = [line for line in said.splitlines() if re.search(r"\d (SUCCESS|success|rows|documents|hosts)", line)]
         lines = outcome.cluster.said[name].splitlines()
         assert [line for line in expected if line not in lines] == [], name
 
 
-def test_every_job_had_several_tasks_of_each_kind(outcome: Outcome) -> None:
+def test_yarn_crawl_jobs_have_several_tasks(outcome: Outcome) -> None:
     of_maps_alone = ("parse", "index", "clean")
     for name, applications in outcome.cluster.tasks.items():
         assert applications, name
@@ -225,17 +225,17 @@ def test_every_job_had_several_tasks_of_each_kind(outcome: Outcome) -> None:
             assert (reduces > 1) == (not writes and not name.startswith(of_maps_alone)), (name, applications)
 
 
-def test_ranks_came_by_mapreduce_there_and_from_memory_here(outcome: Outcome) -> None:
+def test_yarn_crawl_pagerank_uses_mapreduce_and_inline_memory(outcome: Outcome) -> None:
     assert " links, by MapReduce" in outcome.cluster.said["pagerank"]
     assert " links, in memory" in outcome.inline.said["pagerank"]
 
 
-def test_only_the_package_is_left_on_hdfs(outcome: Outcome) -> None:
+def test_yarn_crawl_leaves_only_package_on_hdfs(outcome: Outcome) -> None:
     assert len(outcome.left_on_hdfs) == 1
     assert outcome.left_on_hdfs[0].endswith(".tar.gz")
 
 
-def test_each_host_is_fetched_by_one_task(outcome: Outcome) -> None:
+def test_yarn_crawl_each_host_is_fetched_by_one_task(outcome: Outcome) -> None:
     for number in (1, 2, 3):
         tasks = defaultdict(set)
         for request in outcome.cluster.requests[f"fetch round-{number}"]:
@@ -247,7 +247,7 @@ def test_each_host_is_fetched_by_one_task(outcome: Outcome) -> None:
         assert len(found) > 1
 
 
-def test_the_delay_of_each_host_holds_over_the_whole_job(outcome: Outcome) -> None:
+def test_yarn_crawl_host_delay_holds_over_job(outcome: Outcome) -> None:
     for number in (1, 2, 3):
         requests = outcome.cluster.requests[f"fetch round-{number}"]
         for host in hosts.HOSTS:

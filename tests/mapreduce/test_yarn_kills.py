@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.jobs.batchlist import BatchLists, State, journal_prefix
-from nutch2py.table import Query, open_store, prefix_range
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchState, journal_prefix
+from nutch2py.records.webpage import CrawlStatus, DerivedRow, Mark, WebPage
+from nutch2py.table import TableQuery, open_store, prefix_range
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import BatchEntry, CrawlStatus, Mark, WebPage
 from tests.conftest import ROOT
+from tests.counted_kills import Kills, strike
 from tests.jobs import crawl, rows
-from tests.kills import Kills, strike
 from tests.mapreduce.hadoop_cluster import Cluster
 from tests.processes import wait_until
 
@@ -71,13 +71,13 @@ def to_update(conf: Configuration) -> None:
         for number in range(PAGES)
     }
     rows.put(conf, pages)
-    BatchLists(conf).store.create()
+    BatchListStore(conf).store.create()
 
 
 def journal_entries(conf: Configuration) -> int:
     """Return how many blocks of changes the reducers of updatedb have kept."""
-    whole = Query(frozenset({BatchEntry.data}), prefix_range(journal_prefix(BATCH)))
-    return sum(1 for _ in open_store(conf, BatchEntry).scan(whole))
+    whole = TableQuery(frozenset({DerivedRow.data}), prefix_range(journal_prefix(BATCH)))
+    return sum(1 for _ in open_store(conf, DerivedRow).scan(whole))
 
 
 def is_written(conf: Configuration) -> bool:
@@ -106,7 +106,9 @@ class Killer(threading.Thread):
                 time.sleep(0.02)
 
 
-def test_a_mapper_and_a_reducer_of_fetch(hadoop_cluster: Cluster, hbase: Any, seeds: str, tmp_path: Path) -> None:
+def test_killed_mapper_and_reducer_of_fetch_are_rerun(
+    hadoop_cluster: Cluster, hbase: Any, seeds: str, tmp_path: Path
+) -> None:
     conf, reference = on_yarn(hadoop_cluster, hbase, "kill1", SLOW_FETCH), inline(tmp_path, SLOW_FETCH)
     for each in (conf, reference):
         to_fetch(each, seeds)
@@ -125,7 +127,7 @@ def test_a_mapper_and_a_reducer_of_fetch(hadoop_cluster: Cluster, hbase: Any, se
     assert crawl.table(conf) == crawl.table(reference)
 
 
-def test_a_mapper_a_reducer_and_a_writer_of_updatedb(
+def test_killed_tasks_of_updatedb_are_rerun(
     hadoop_cluster: Cluster, hbase: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     conf, reference = on_yarn(hadoop_cluster, hbase, "kill2", SLOW_WRITES), inline(tmp_path, crawl.SETTINGS)
@@ -157,7 +159,9 @@ def start(cluster: Cluster, conf: Configuration, *words: str, scratch: Path | No
     return subprocess.Popen(command, cwd=ROOT, env={**os.environ, **({"TMPDIR": str(scratch)} if scratch else {})})
 
 
-def test_the_driver_of_fetch_is_terminated(hadoop_cluster: Cluster, hbase: Any, seeds: str, tmp_path: Path) -> None:
+def test_terminated_driver_of_fetch_ends_application_and_resumes(
+    hadoop_cluster: Cluster, hbase: Any, seeds: str, tmp_path: Path
+) -> None:
     conf, reference = on_yarn(hadoop_cluster, hbase, "kill3", SLOW_FETCH), inline(tmp_path, SLOW_FETCH)
     for each in (conf, reference):
         to_fetch(each, seeds)
@@ -173,7 +177,7 @@ def test_the_driver_of_fetch_is_terminated(hadoop_cluster: Cluster, hbase: Any, 
     assert crawl.table(conf) == crawl.table(reference)
 
 
-def test_the_driver_of_updatedb_is_killed(hadoop_cluster: Cluster, hbase: Any, tmp_path: Path) -> None:
+def test_killed_driver_of_updatedb_is_resumed(hadoop_cluster: Cluster, hbase: Any, tmp_path: Path) -> None:
     """Once before the journal is complete, and once while it is written."""
     conf, reference = on_yarn(hadoop_cluster, hbase, "kill4", SLOW_WRITES), inline(tmp_path, crawl.SETTINGS)
     scratch, unpacked = tmp_path / "scratch", set(Path("/tmp").glob("hadoop-unjar*"))
@@ -187,8 +191,8 @@ def test_the_driver_of_updatedb_is_killed(hadoop_cluster: Cluster, hbase: Any, t
         driver = start(hadoop_cluster, conf, "updatedb", BATCH, scratch=scratch)
         wait_until(lambda moment=moment, driver=driver: moment() or driver.poll() is not None)
         assert strike(driver)
-        state = BatchLists(conf).state(BATCH)
-        assert (state is not None and state.state == State.APPLYING) == (job == "JournalJob")
+        state = BatchListStore(conf).get_record(BATCH)
+        assert (state is not None and state.state == BatchState.APPLYING) == (job == "JournalJob")
         wait_until(lambda job=job, kind=kind: not hadoop_cluster.running() and not hadoop_cluster.tasks(job, kind))
         assert len(list(scratch.glob("nutch2py-job-*"))) == 1  # the second driver took away what the first had left
     assert start(hadoop_cluster, conf, "updatedb", BATCH, scratch=scratch).wait() == 0

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from nutch2py.errors import StoreError
-from nutch2py.mapreduce.job import Pair, TableJob
-from nutch2py.mapreduce.parameters import BatchParameters
-from nutch2py.mapreduce.protocol import SortedTextProtocol
-from nutch2py.mapreduce.splits import FileSplit, read_lines
+from nutch2py.mapreduce.input_splits import FileSplit, read_split_lines
+from nutch2py.mapreduce.job_parameters import BatchParameters
+from nutch2py.mapreduce.mrjob_protocols import SortedTextProtocol
+from nutch2py.mapreduce.table_job import KeyValuePair, TableJob
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,10 +29,10 @@ class AskedParameters(BatchParameters):
 class AskedJob(TableJob[AskedParameters]):
     """Yield what was asked for, from the reduce task."""
 
-    def map_file(self, split: FileSplit) -> Iterator[Pair]:
+    def map_file(self, split: FileSplit) -> Iterator[KeyValuePair]:
         yield "asked", self.parameters.batch_id
 
-    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[Pair]:
+    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[KeyValuePair]:
         asked = self.parameters
         for key, values in groups:
             yield key, [*values, asked.word, asked.numbers, asked.share, asked.nothing]
@@ -41,18 +41,18 @@ class AskedJob(TableJob[AskedParameters]):
 class WordJob(TableJob):
     """Count words; every task notes its process and how many groups or lines it had."""
 
-    def map_file(self, split: FileSplit) -> Iterator[Pair]:
+    def map_file(self, split: FileSplit) -> Iterator[KeyValuePair]:
         lines = 0
-        for line in read_lines(split):
+        for line in read_split_lines(split):
             lines += 1
             for word in line.decode().split():
                 yield word, 1
             self.channel.advance()
         self.count("words", "map_splits")
         self.count("words", "lines", lines)
-        self.channel.line(f"split {split.order} has {lines} lines")
+        self.channel.log_line(f"split {split.order} has {lines} lines")
 
-    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[Pair]:
+    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[KeyValuePair]:
         for key, values in groups:
             yield key, [sum(values), os.getpid()]
         self.count("words", "reduce_tasks")
@@ -64,12 +64,12 @@ class OrderJob(TableJob):
     INTERNAL_PROTOCOL = SortedTextProtocol
     SORT_VALUES = True
 
-    def map_file(self, split: FileSplit) -> Iterator[Pair]:
-        for line in read_lines(split):
+    def map_file(self, split: FileSplit) -> Iterator[KeyValuePair]:
+        for line in read_split_lines(split):
             key, value = line.decode().rstrip("\n").split("=", 1)
             yield key.replace("T", "\t"), value.replace("T", "\t")
 
-    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[Pair]:
+    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[KeyValuePair]:
         for key, values in groups:
             yield key, list(values)
 
@@ -77,10 +77,10 @@ class OrderJob(TableJob):
 class ParentJob(TableJob):
     """Yield the parents of the tasks, and what a task knows of its surroundings."""
 
-    def map_file(self, split: FileSplit) -> Iterator[Pair]:
+    def map_file(self, split: FileSplit) -> Iterator[KeyValuePair]:
         yield "map", [os.getppid(), os.environ["TINY"], Path.cwd().as_posix(), sys.stdin.read()]
 
-    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[Pair]:
+    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[KeyValuePair]:
         for key, values in groups:
             yield key, [*values]
         yield "reduce", [os.getppid()]
@@ -91,7 +91,7 @@ class FailingJob(TableJob):
 
     reduce_steps = 0
 
-    def map_file(self, split: FileSplit) -> Iterator[Pair]:
+    def map_file(self, split: FileSplit) -> Iterator[KeyValuePair]:
         if split.order == 0:
             if self.conf.get("tiny.failure") == "store":
                 raise StoreError("the table is on fire: put it out")
@@ -104,7 +104,7 @@ class SlowJob(TableJob):
 
     reduce_steps = 0
 
-    def map_file(self, split: FileSplit) -> Iterator[Pair]:
+    def map_file(self, split: FileSplit) -> Iterator[KeyValuePair]:
         Path(self.conf.get("tiny.folder", ""), str(os.getpid())).touch()
         time.sleep(60)
         yield "", None
@@ -113,7 +113,7 @@ class SlowJob(TableJob):
 class KilledJob(SlowJob):
     """The first task is killed by the signal, or ends with the exit code, that ``tiny.ending`` is."""
 
-    def map_file(self, split: FileSplit) -> Iterator[Pair]:
+    def map_file(self, split: FileSplit) -> Iterator[KeyValuePair]:
         if split.order:
             yield from super().map_file(split)
         ending = int(self.conf.get("tiny.ending", ""))
@@ -126,7 +126,7 @@ class KilledJob(SlowJob):
 class OrphanJob(SlowJob):
     """The second task kills the process that it was forked from, once the first is at work."""
 
-    def map_file(self, split: FileSplit) -> Iterator[Pair]:
+    def map_file(self, split: FileSplit) -> Iterator[KeyValuePair]:
         folder = Path(self.conf.get("tiny.folder", ""))
         while split.order and not any(folder.iterdir()):
             time.sleep(0.01)
@@ -138,7 +138,7 @@ class OrphanJob(SlowJob):
 class OneFailsJob(SlowJob):
     """The first task fails as soon as the second one is at work."""
 
-    def map_file(self, split: FileSplit) -> Iterator[Pair]:
+    def map_file(self, split: FileSplit) -> Iterator[KeyValuePair]:
         if split.order:
             self.channel.advance()
             yield from super().map_file(split)

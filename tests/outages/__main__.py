@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.jobs import crawl
 from tests.jobs.stages import make_stages
-from tests.outages.subjects import SUBJECTS
-from tests.outages.trials import WAYS, Outcome, run
+from tests.outages.outage_trials import WAYS, Outcome, run
+from tests.outages.retry_subjects import SUBJECTS
 from tests.processes import Terminated, heeding_signals
 
 

@@ -19,8 +19,8 @@ import pytest
 from tests.jobs import crawl
 from tests.jobs.stages import Stages, make_stages
 from tests.outages import small_solr
-from tests.outages.subjects import Subject, Trial
-from tests.outages.trials import run
+from tests.outages.outage_trials import run
+from tests.outages.retry_subjects import Subject, Trial
 
 
 class SmallSolr(Subject):
@@ -77,7 +77,7 @@ def stages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stages]:
     ("way", "seconds", "begins"),
     [("kill", 4, "does not answer (connection refused): trying for 600 s"), ("stop", 11, "has not answered for 10 s")],
 )
-def test_a_job_waits_says_so_twice_and_ends_right(
+def test_job_waits_for_unavailable_service_and_succeeds(
     stages: Stages, tmp_path: Path, way: str, seconds: float, begins: str
 ) -> None:
     subject = SmallSolr(tmp_path)

@@ -25,7 +25,7 @@ def _answer(connection: socket.socket) -> None:
             connection.sendall(data)
 
 
-def test_silent_gone_and_back() -> None:
+def test_proxy_hangs_disconnects_and_returns() -> None:
     proxy = Proxy()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=_echo, args=[listener], daemon=True).start()

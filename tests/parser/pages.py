@@ -1,6 +1,6 @@
 """Pages for the tests of parsers."""
 
-from nutch2py.webpage import CrawlStatus, Mark, WebPage
+from nutch2py.records.webpage import CrawlStatus, Mark, WebPage
 
 URL = "http://h.test/d/p.html"
 KEY = "test.h:http/d/p.html"
@@ -21,7 +21,7 @@ def stored(page: WebPage) -> WebPage:
     mutation = page.mutation()
     cells = {family: dict(columns) for family, columns in page.cells.items()}
     if mutation is not None:
-        for family in mutation.cleared:
+        for family in mutation.cleared_families:
             cells.pop(family, None)
         for family, qualifiers in mutation.deletes.items():
             for qualifier in qualifiers:

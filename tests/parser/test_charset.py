@@ -4,13 +4,19 @@ from typing import Any
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.parser import prescan
-from nutch2py.parser.charset import GUESSED, EncodingDetector, guess_text, header_charset, look_of
-from nutch2py.parser.charset_names import decode, escape_query, resolve_label
-from nutch2py.parser.html import HtmlParser
-from nutch2py.parser.prescan import sniff_label, xml_label
-from nutch2py.webpage import MetadataKey, WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.parser.charset import prescan
+from nutch2py.parser.charset.encoding_detector import (
+    GUESSED_CHARSET_KEY,
+    EncodingDetector,
+    decode_unlabeled,
+    guess_encoding,
+    header_charset,
+)
+from nutch2py.parser.charset.encoding_names import decode, escape_query, resolve_label
+from nutch2py.parser.charset.prescan import sniff_label, xml_label
+from nutch2py.parser.html.html_parser import HtmlParser
+from nutch2py.records.webpage import MetadataKey, WebPage
 
 
 def detector(**properties: str) -> EncodingDetector:
@@ -43,11 +49,11 @@ def test_encoding_detector_cases(cases: Callable[[str], list[dict[str, Any]]]) -
         ("rot13", None), ("base64", None), ("utf-7", None), ("nonsense", None), ("", None), ("ü", None), ("a\0b", None),
     ],
 )  # fmt: skip
-def test_labels_become_the_names_that_nutch_stores(label: str, name: str | None) -> None:
+def test_labels_map_to_nutch_names(label: str, name: str | None) -> None:
     assert resolve_label(label) == name
 
 
-def test_every_name_that_is_stored_can_be_read_again() -> None:
+def test_every_stored_name_is_decodable() -> None:
     for name in {resolve_label(label) for label in _WHATWG}:
         assert name is not None
         assert resolve_label(name) == name
@@ -73,7 +79,7 @@ def chosen(body: bytes, header: str | None = None, kind: str = "text/html", **pr
     return tuple(detector(**properties).choose(body, kind, header, "http://www.example.org/"))  # type: ignore[return-value]
 
 
-def test_a_byte_order_mark_outranks_header_and_meta() -> None:
+def test_byte_order_mark_precedes_header_and_meta() -> None:
     body = "\ufeff<meta charset=gbk>é".encode()
     assert chosen(body, "text/html; charset=latin1") == ("utf-8", "mark")
     assert decode(body, "utf-8").startswith("<meta")
@@ -81,7 +87,7 @@ def test_a_byte_order_mark_outranks_header_and_meta() -> None:
     assert chosen("\ufeffx".encode("utf-32-le")) == ("utf-32le", "mark")
 
 
-def test_header_then_page_then_bytes_then_default() -> None:
+def test_header_then_meta_then_bytes_then_default() -> None:
     page = b"<meta charset=utf-8>"
     assert chosen(page, 'text/html; charset="gbk"; q=1') == ("gb18030", "label")
     assert chosen(page, "text/html; charset=no-such") == ("utf-8", "label")
@@ -91,14 +97,14 @@ def test_header_then_page_then_bytes_then_default() -> None:
     assert chosen("<p>日本語".encode(), "text/html", **off) == ("windows-1252", "default")
 
 
-def test_what_a_page_says_outranks_what_its_bytes_look_like() -> None:
+def test_declared_encoding_precedes_detection() -> None:
     russian = "Привет, мир! Это страница на русском языке, и она длинная."
     assert chosen(b"<meta charset=latin1>" + russian.encode("koi8_r")) == ("windows-1252", "label")
     assert chosen(russian.encode("koi8_r"))[1] == "bytes"
     assert decode(russian.encode("koi8_r"), chosen(russian.encode("koi8_r"))[0]) == russian
 
 
-def test_statistics_outrank_labels_when_asked_for_as_in_nutch() -> None:
+def test_detection_precedes_labels_when_configured() -> None:
     body = b"<meta charset=latin1>" + "Привет, мир! Это страница на русском языке, и она длинная.".encode("koi8_r")
     on = {"encodingdetector.charset.min.confidence": "50"}
     assert chosen(body, None, **on) == ("koi8-u", "bytes")
@@ -124,38 +130,38 @@ def test_statistics_outrank_labels_when_asked_for_as_in_nutch() -> None:
         ("<html><p>wide <b>text</b> without a mark", "utf-32-be"),
     ],
 )
-def test_a_page_that_tells_nothing_is_read_as_its_bytes_look(text: str, encoding: str) -> None:
+def test_undeclared_page_uses_detection(text: str, encoding: str) -> None:
     body = text.encode(encoding)
-    assert decode(body, look_of(body) or "") == text
-    assert guess_text(body) == text
+    assert decode(body, guess_encoding(body) or "") == text
+    assert decode_unlabeled(body) == text
 
 
-def test_the_look_of_bytes_near_the_edge() -> None:
-    assert look_of(b"") is None
-    assert look_of(b"\x1b[0mplain") is None
-    assert look_of(b"template ~{ not Chinese ~}") is None
-    assert look_of(b"\x1b[0m" + "日本語".encode()) == "utf-8"
-    assert look_of("日本語".encode()[:-1]) == "utf-8"  # cut by a limit
-    assert look_of("é".encode() * 200 + b"\xe9 " + "é".encode() * 200) == "utf-8"  # one damaged byte
-    assert look_of(b"\0" * 1000) is None
+def test_detection_near_threshold_is_stable() -> None:
+    assert guess_encoding(b"") is None
+    assert guess_encoding(b"\x1b[0mplain") is None
+    assert guess_encoding(b"template ~{ not Chinese ~}") is None
+    assert guess_encoding(b"\x1b[0m" + "日本語".encode()) == "utf-8"
+    assert guess_encoding("日本語".encode()[:-1]) == "utf-8"  # cut by a limit
+    assert guess_encoding("é".encode() * 200 + b"\xe9 " + "é".encode() * 200) == "utf-8"  # one damaged byte
+    assert guess_encoding(b"\0" * 1000) is None
 
 
-def test_the_domain_is_a_hint() -> None:
+def test_domain_is_a_detection_hint() -> None:
     body = "<p>Øl på fjellet".encode("cp1252")
-    assert look_of(body, "http://www.example.no/x") == "windows-1252"
+    assert guess_encoding(body, "http://www.example.no/x") == "windows-1252"
     hebrew = "<p>שלום".encode("cp1255")
-    assert decode(hebrew, look_of(hebrew, "http://example.co.il:8080/") or "") == "<p>שלום"
+    assert decode(hebrew, guess_encoding(hebrew, "http://example.co.il:8080/") or "") == "<p>שלום"
 
 
-def test_a_row_notes_that_its_bytes_told_the_encoding() -> None:
+def test_detected_encoding_is_recorded_in_row() -> None:
     parser, page = HtmlParser(Configuration()), WebPage()
     page.base_url, page.content_type, page.content = "http://h/", "text/html", "<title>搜索引擎</title>".encode()
     page.headers, page.metadata = {}, {}
     assert parser.parse("http://h/", page).title == "搜索引擎"
-    assert page.metadata[GUESSED] == page.metadata[MetadataKey.CHARSET] == b"utf-8"
+    assert page.metadata[GUESSED_CHARSET_KEY] == page.metadata[MetadataKey.CHARSET] == b"utf-8"
     page.content = b"<title>plain</title>"
     parser.parse("http://h/", page)
-    assert GUESSED not in page.metadata
+    assert GUESSED_CHARSET_KEY not in page.metadata
 
 
 @pytest.mark.parametrize(
@@ -185,7 +191,7 @@ def test_a_row_notes_that_its_bytes_told_the_encoding() -> None:
         (b"\xff\xfe", None),
     ],
 )
-def test_sniffing(html: bytes, label: str | None) -> None:
+def test_encoding_is_sniffed_from_bytes(html: bytes, label: str | None) -> None:
     assert sniff_label(html, resolve_label) == label
 
 
@@ -196,22 +202,22 @@ _PIECES = (
 )  # fmt: skip
 
 
-def test_the_beginning_tells_what_the_whole_page_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prefix_detection_equals_full_detection(monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(1)
     pages = [b"".join(chance.choices(_PIECES, k=chance.randrange(1, 8))) for _ in range(3000)]
     found = [sniff_label(page, resolve_label) for page in pages]
-    monkeypatch.setattr(prescan, "_NEAR", 0)
+    monkeypatch.setattr(prescan, "_FAST_PRESCAN_BYTES", 0)
     assert found == [sniff_label(page, resolve_label) for page in pages]
     assert {"gbk", "big5", "koi8-r", "euc-kr", None} <= {*found}
 
 
-def test_xhtml_goes_by_its_declaration() -> None:
+def test_xhtml_uses_xml_declaration() -> None:
     body = b'<?xml version="1.0" encoding="Big5"?><meta charset="gbk"/>'
     assert xml_label(body, resolve_label) == "big5"
     assert chosen(body, None, "application/xhtml+xml") == ("big5", "label")
 
 
-def test_kinder_than_the_codecs_of_python() -> None:
+def test_decoder_is_more_lenient_than_python() -> None:
     assert decode(b"\x80", "gbk") == "€"
     assert decode("①㈱".encode("cp932"), "shift_jis") == "①㈱"
     assert decode(b"\xad\xa1\xad\xea", "euc-jp") == "①㈱"
@@ -220,7 +226,7 @@ def test_kinder_than_the_codecs_of_python() -> None:
     assert decode(b"\xad", "euc-jp") == decode(b"\xf9", "big5") == "\ufffd"
 
 
-def test_a_larger_character_set_is_read_under_the_smaller_name() -> None:
+def test_superset_encoding_is_used_for_smaller_label() -> None:
     assert decode("镕".encode("gb18030"), "gb2312") == "镕"
     assert decode("①".encode("cp932"), "shift_jis") == "①"
     assert decode(b"\x93x\x94", "us-ascii") == "“x”"
@@ -228,7 +234,7 @@ def test_a_larger_character_set_is_read_under_the_smaller_name() -> None:
     assert decode(b"\xff", "utf-8") == "\ufffd"
 
 
-def test_header_charset() -> None:
+def test_header_charset_is_parsed() -> None:
     assert header_charset(None) is None
     assert header_charset("text/html") is None
     assert header_charset("text/html; charset= x ;y") == "x"
@@ -251,11 +257,11 @@ def test_header_charset() -> None:
         ("/s?q=%20 +", "gb18030", "/s?q=%20 +"),
     ],
 )
-def test_a_query_is_meant_in_the_encoding_of_its_page(target: str, name: str, escaped: str) -> None:
+def test_query_is_encoded_in_page_encoding(target: str, name: str, escaped: str) -> None:
     assert escape_query(target, name) == escaped
 
 
-def test_links_of_a_page_in_gbk_ask_in_gbk() -> None:
+def test_links_of_gbk_page_are_encoded_in_gbk() -> None:
     conf = Configuration.load()
     page = WebPage()
     page.content, page.content_type = "<meta charset=gbk><a href='/s?q=中文'>中文</a>".encode("gbk"), "text/html"
@@ -264,11 +270,11 @@ def test_links_of_a_page_in_gbk_ask_in_gbk() -> None:
 
 
 @pytest.mark.parametrize("name", ["utf-16-be", "utf-16-le", "utf-32-be", "utf-32-le"])
-def test_the_order_of_bytes_that_a_label_leaves_open_is_seen(name: str) -> None:
+def test_byte_order_unspecified_by_label_is_detected(name: str) -> None:
     header = f"text/html; charset={name[:6]}"
     found = detector().choose("Wide text".encode(name), "text/html", header).name
     assert decode("Wide text".encode(name), found) == "Wide text"
 
 
-def test_a_label_may_stand_between_spaces() -> None:
+def test_label_with_surrounding_spaces_is_accepted() -> None:
     assert resolve_label(" Latin-1\n") == "windows-1252"

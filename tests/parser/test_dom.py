@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutch2py.parser.dom import anchor_text, collapse, cut_scripts, node_text, parse_tree, title_of
+from nutch2py.parser.html.dom import anchor_text, collapse, find_title, node_text, parse_tree, remove_scripts
 
 
 def text_of(html: str) -> str:
     tree = parse_tree(html)
-    cut_scripts(tree)
+    remove_scripts(tree)
     assert tree.root is not None
     return node_text(tree.root)
 
@@ -31,7 +31,7 @@ def text_of(html: str) -> str:
         ("", ""),
     ],
 )
-def test_text_nodes_are_put_together_as_nutch_does(html: str, text: str) -> None:
+def test_text_nodes_are_joined_like_nutch(html: str, text: str) -> None:
     assert text_of(html) == text
 
 
@@ -48,7 +48,7 @@ def node_by_node(nodes: list[str]) -> str:
 
 
 @given(st.lists(st.text("ab \n\t\x0b\x01\x1f\xa0中😀", min_size=1, max_size=6), max_size=12))
-def test_all_nodes_at_once_give_what_one_after_the_other_gives(nodes: list[str]) -> None:
+def test_single_pass_equals_separate_passes(nodes: list[str]) -> None:
     assert collapse("\0".join(nodes)) == node_by_node(nodes)
 
 
@@ -60,23 +60,23 @@ def test_control_characters_are_trimmed_but_kept_inside() -> None:
     "drawing",
     ["<svg><title>drawing</title></svg>", "<svg><g><title>a</title><path></g></svg>", "<math><title>m</math>"],
 )
-def test_title_is_that_of_the_page_and_not_of_a_drawing(drawing: str) -> None:
-    assert title_of(parse_tree(f"<body>{drawing}<title> the\n page </title>")) == "the page"
-    assert title_of(parse_tree(f"<body>{drawing}")) == ""
-    assert title_of(parse_tree("<svg><foreignObject><div><title>a</title></div></foreignObject></svg>")) == "a"
-    assert title_of(parse_tree("<svg><title>drawing</title></svg>")) == ""
+def test_title_ignores_svg_title(drawing: str) -> None:
+    assert find_title(parse_tree(f"<body>{drawing}<title> the\n page </title>")) == "the page"
+    assert find_title(parse_tree(f"<body>{drawing}")) == ""
+    assert find_title(parse_tree("<svg><foreignObject><div><title>a</title></div></foreignObject></svg>")) == "a"
+    assert find_title(parse_tree("<svg><title>drawing</title></svg>")) == ""
 
 
-def test_anchor_is_the_text_below_a_link() -> None:
+def test_anchor_is_text_of_link() -> None:
     links = parse_tree("<a> one </a><a>two <b>words</b></a><a>a\xa0b  c</a><a>\n x\n</a><a><img></a>").css("a")
     assert [anchor_text(link) for link in links] == ["one", "two words", "a\xa0b c", "x", ""]
 
 
-def test_an_iframe_closed_as_in_xhtml_swallows_nothing() -> None:
+def test_self_closed_iframe_in_xhtml_swallows_nothing() -> None:
     assert text_of('<body><iframe src="a.html"/><p>after</p></body>') == "after"
 
 
-def test_in_xhtml_any_element_may_close_itself() -> None:
+def test_xhtml_elements_may_be_self_closed() -> None:
     html = (
         '<?xml version="1.0"?><html><head><title/><script src="a.js" /></head><body><a id="x"/><br/>text</body></html>'
     )

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.parser.filters.regex_filter import RegexParseFilter, read_rules
-from nutch2py.parser.html import HtmlParser
-from nutch2py.parser.javascript import JSParseFilter, script_links
-from nutch2py.parser.parsing import Parsing
-from nutch2py.parser.simhash import SimHashSignature, distance, simhash
+from nutch2py.parser.filters.parsefilter_regex import RegexParseFilter, parse_rules
+from nutch2py.parser.formats.javascript import JSParseFilter, extract_script_links
+from nutch2py.parser.html.html_parser import HtmlParser
+from nutch2py.parser.row_parser import RowParser
+from nutch2py.parser.signatures.simhash import SimHashSignature, hamming_distance, simhash
 
 from .pages import KEY, URL, fetched
 
 
-def test_regex_rules_set_their_fields(conf: Configuration) -> None:
+def test_regex_rules_set_fields(conf: Configuration) -> None:
     conf.set("plugin.includes", "parse-html|parsefilter-regex")
     conf.set("parsefilter.regex.rules", "# rules\nform html <form\nnutch text (?i)\\bNUTCH\\b and more\nno text absent")
     page = fetched(b"<form>nutch and more</form>")
@@ -27,21 +27,21 @@ def test_regex_rules_set_their_fields(conf: Configuration) -> None:
     assert [page.metadata[name] for name in ("form", "nutch", "no")] == [b"true", b"true", b"false"]
 
 
-def test_regex_rules_from_a_file_and_none(conf: Configuration, tmp_path: Any) -> None:
+def test_regex_rules_are_read_from_file(conf: Configuration, tmp_path: Any) -> None:
     assert RegexParseFilter(conf)._rules == []
     (tmp_path / "rules.txt").write_text("a text b", encoding="utf-8")
-    conf.folders.insert(0, tmp_path)
+    conf.conf_dirs.insert(0, tmp_path)
     conf.set("parsefilter.regex.file", "rules.txt")
     assert [rule.field for rule in RegexParseFilter(conf)._rules] == ["a"]
 
 
 @pytest.mark.parametrize("line", ["field", "field body x", "field text (", "field text"])
-def test_broken_regex_rules_are_told(line: str) -> None:
+def test_broken_regex_rules_are_reported(line: str) -> None:
     with pytest.raises(ConfigurationError, match="line 1"):
-        read_rules(line)
+        parse_rules(line)
 
 
-def test_rel_tags(conf: Configuration) -> None:
+def test_rel_tags_are_extracted(conf: Configuration) -> None:
     conf.set("plugin.includes", "parse-html|microformats-reltag")
     page = fetched(
         b"<a rel=tag href='http://t.test/tag/one+two'>x</a><a rel='nofollow Tag' href='/tag/%C3%BC?q#f'>x</a>"
@@ -70,7 +70,7 @@ def test_javascript_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None:
     assert passed
 
 
-def test_links_in_handlers_and_scripts(conf: Configuration) -> None:
+def test_links_in_handlers_and_scripts_are_found(conf: Configuration) -> None:
     conf.set("plugin.includes", "parse-(html|js)")
     body = (
         b"<p onclick=\"go('/one.html')\">x</p><a href=\"javascript:open('www.two.test')\">y</a>"
@@ -85,18 +85,18 @@ def test_links_in_handlers_and_scripts(conf: Configuration) -> None:
     assert HtmlParser(conf).parse(URL, fetched(nofollow)).outlinks == []
 
 
-def test_a_script_is_parsed_as_one(conf: Configuration) -> None:
+def test_script_page_gives_title_and_links(conf: Configuration) -> None:
     conf.set("plugin.includes", "parse-(html|js)|urlfilter-validator|urlnormalizer-basic")
     page = fetched(b"// first line\nload('/x/y.html')", "application/javascript")
-    assert Parsing(conf).process(KEY, page).label == "success"
+    assert RowParser(conf).parse_row(KEY, page).label == "success"
     assert (page.title, list(page.outlinks)) == ("// first line", ["http://h.test/x/y.html"])
 
 
-def test_strings_without_end_take_no_time() -> None:
-    assert list(script_links("'" * 50_000 + "\\" * 50_000 + "'x", URL)) == []
+def test_unterminated_strings_take_linear_time() -> None:
+    assert list(extract_script_links("'" * 50_000 + "\\" * 50_000 + "'x", URL)) == []
 
 
-def test_simhash_of_near_and_far_texts(conf: Configuration) -> None:
+def test_simhash_separates_near_and_far_texts(conf: Configuration) -> None:
     chance = random.Random(1)
     words = [f"word{n}" for n in range(2000)]
     text = chance.choices(words, k=600)
@@ -104,9 +104,9 @@ def test_simhash_of_near_and_far_texts(conf: Configuration) -> None:
     near[10] = "changed"
     far = chance.choices(words, k=600)
     one, two, three = (simhash(each, 128) for each in (text, near, far))
-    assert 0 < distance(one, two) < 20 < 40 < distance(one, three) < 90
+    assert 0 < hamming_distance(one, two) < 20 < 40 < hamming_distance(one, three) < 90
     conf.set("db.signature.class", "SimHashSignature")
     page = fetched(f"<p>{' '.join(text)}".encode())
-    Parsing(conf).process(KEY, page)
+    RowParser(conf).parse_row(KEY, page)
     assert page.signature == one.to_bytes(16, "big")
     assert SimHashSignature().calculate(URL, fetched(b"")) != SimHashSignature().calculate("x", fetched(b"", url="x"))

@@ -13,11 +13,11 @@ import time
 import zipfile
 from collections import Counter
 
-from nutch2py.conf import Configuration
-from nutch2py.parser.bounded_parsing import BoundedParsing
-from nutch2py.parser.parsechecker import page_of
-from nutch2py.parser.parsing import Parsing
-from nutch2py.webpage import ParseStatusCode
+from nutch2py.conf.configuration import Configuration
+from nutch2py.parser.parsechecker import create_page
+from nutch2py.parser.row_parser import RowParser
+from nutch2py.parser.worker.parse_worker_client import ParseWorkerClient
+from nutch2py.records.webpage import ParseStatusCode
 
 from .trees import pages, tika_jar
 
@@ -66,24 +66,24 @@ def damaged(chance: random.Random, body: bytes, pieces: tuple[bytes, ...]) -> by
     return bytes(data)
 
 
-def test_pages(conf: Configuration) -> None:
+def test_damaged_pages_have_status(conf: Configuration) -> None:
     files = [path for path in pages("debian-handbook") + pages("apache2-doc") if path.stat().st_size < MAX_BYTES]
     chance = random.Random(SEED)
-    parsing = Parsing(conf)
+    parsing = RowParser(conf)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     longest = 0.0
     for number in range(PAGES):
         path = chance.choice(files)
         body = damaged(chance, path.read_bytes(), PIECES)
         url = f"http://h.test/{path.name}"
-        page = page_of(url, body, "text/html", conf)
+        page = create_page(url, body, "text/html", conf)
         page.content_type = "text/html"
         begin = time.process_time()
         parse = parsing.parse(url, page)
         longest = max(longest, time.process_time() - begin)
         assert parse.major == ParseStatusCode.SUCCESS, (number, path, parse.args)
         parse.text.encode()
-        for target in parsing.links.kept(url, parse.outlinks):
+        for target in parsing.outlink_filter.filter_outlinks(url, parse.outlinks):
             assert not SPACE.search(target), (number, target)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     print(f"{PAGES} pages; the longest took {longest:.2f} s; {grown >> 10} MB more")
@@ -91,10 +91,10 @@ def test_pages(conf: Configuration) -> None:
     assert grown < 500 << 10
 
 
-def test_files(conf: Configuration) -> None:
+def test_damaged_files_have_status(conf: Configuration) -> None:
     conf.set("parser.timeout", 20)
     conf.set("parser.child.memory.mb", 768)
-    parsing = BoundedParsing(conf)
+    parsing = ParseWorkerClient(conf)
     chance = random.Random(SEED)
     ends: Counter[str] = Counter()
     slow = 0
@@ -110,7 +110,7 @@ def test_files(conf: Configuration) -> None:
             name = names[number % len(names)]
             whole = jar.read(name)
             url = f"http://h.test/{name.rpartition('/')[2]}"
-            page = page_of(url, whole, None, conf)  # the type of the sound file: damage must reach the parser
+            page = create_page(url, whole, None, conf)  # the type of the sound file: damage must reach the parser
             page.content = damaged(chance, whole, (b"\0", b"{", b"}", b"<", b"&", b"\\", b"\xff" * 8))
             begin = time.monotonic()
             parse = parsing.parse(url, page)

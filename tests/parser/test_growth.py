@@ -7,16 +7,16 @@ from collections.abc import Callable
 import pytest
 
 import nutch2py.parser
-from nutch2py.parser import html_limits
-from nutch2py.parser.charset import header_charset, look_of
-from nutch2py.parser.charset_names import resolve_label
-from nutch2py.parser.dom import collapse, parse_tree
-from nutch2py.parser.filters.creativecommons import _from_comments
-from nutch2py.parser.html_limits import HtmlLimits
-from nutch2py.parser.javascript import script_links
-from nutch2py.parser.link_extractor import extract_links
-from nutch2py.parser.prescan import sniff_label
-from nutch2py.parser.xml_entities import settled
+from nutch2py.parser.charset.encoding_detector import guess_encoding, header_charset
+from nutch2py.parser.charset.encoding_names import resolve_label
+from nutch2py.parser.charset.prescan import sniff_label
+from nutch2py.parser.filters.creativecommons import _find_in_comments
+from nutch2py.parser.formats.javascript import extract_script_links
+from nutch2py.parser.html import html_limits
+from nutch2py.parser.html.dom import collapse, parse_tree
+from nutch2py.parser.html.html_limits import HtmlLimits
+from nutch2py.parser.links.link_extractor import extract_links
+from nutch2py.parser.xml_sanitizer import sanitize_xml
 from tests.growth import assert_linear, patterns_of, repetitions
 
 PIECES = [
@@ -39,13 +39,13 @@ ANCHORED = {
 """Patterns that are matched at one place, and not looked for."""
 
 
-def test_patterns_are_found() -> None:
+def test_parser_patterns_are_listed() -> None:
     assert {"dom:_SELF_CLOSED_IFRAME", "prescan:_ATTRIBUTE", "filters.creativecommons:_RDF_LICENSE"} <= set(PATTERNS)
     assert set(PATTERNS) >= ANCHORED
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_a_pattern(name: str) -> None:
+def test_parser_pattern_time_is_linear(name: str) -> None:
     pattern = PATTERNS[name]
 
     def everything(text: str) -> None:
@@ -63,21 +63,21 @@ RDF = "<!-- RDF http://web.resource.org/cc/ "
 SCANS: dict[str, Callable[[str], object]] = {
     "limits": HtmlLimits(attributes=100, copies=1, depth=100).apply,
     "limits and tree": lambda html: parse_tree(HtmlLimits(attributes=100, copies=1, depth=100).apply(html)[0]),
-    "licence": lambda html: _from_comments(f"{RDF}{html}-->{html}".encode()),
+    "licence": lambda html: _find_in_comments(f"{RDF}{html}-->{html}".encode()),
     "charset": lambda html: sniff_label(html.encode(), resolve_label),
     "charset of tags": lambda html: sniff_label(b"<meta charset=0>" + html.encode() + b"<meta ", resolve_label),
     "charset of a header": header_charset,
-    "charset by its look": lambda text: look_of(b"\xe9" + text.encode(), "http://h.test/"),
-    "charset by the look of a host": lambda text: look_of(b"\xe9", f"http://{text}"),
-    "script": lambda text: [*script_links(text, "http://h.test/")],
+    "charset by its look": lambda text: guess_encoding(b"\xe9" + text.encode(), "http://h.test/"),
+    "charset by the look of a host": lambda text: guess_encoding(b"\xe9", f"http://{text}"),
+    "script": lambda text: [*extract_script_links(text, "http://h.test/")],
     "links": extract_links,
     "text": collapse,
-    "entities": lambda text: settled(text.encode()),
+    "entities": lambda text: sanitize_xml(text.encode()),
 }
 
 
 @pytest.mark.parametrize("name", SCANS)
-def test_a_scan(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scan_time_is_linear(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for size in ("_SHORT", "_MANY_TAGS"):  # below which a page is not looked over
         monkeypatch.setattr(html_limits, size, 0)
     assert_linear(SCANS[name], repetitions(PIECES, [""], [""]))

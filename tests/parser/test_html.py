@@ -1,10 +1,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import Parse
-from nutch2py.parser.html import HtmlParser
-from nutch2py.webpage import WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import Parse
+from nutch2py.parser.html.html_parser import HtmlParser
+from nutch2py.records.webpage import WebPage
 
 from .pages import fetched
 
@@ -52,7 +52,7 @@ def test_html_parser_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None
     print(f"html_parser: {passed}/{len(found)}, {excepted} only in 1.x")
 
 
-def test_noindex_leaves_no_text_and_nofollow_no_links(conf: Configuration) -> None:
+def test_noindex_drops_text_and_nofollow_drops_links(conf: Configuration) -> None:
     html = "<head><title>T</title><meta name=robots content={}></head><a href=x>a</a>"
     noindex, _ = parse(html.format("noindex"), conf)
     nofollow, _ = parse(html.format("nofollow"), conf)
@@ -60,22 +60,22 @@ def test_noindex_leaves_no_text_and_nofollow_no_links(conf: Configuration) -> No
     assert (nofollow.text, nofollow.title, len(nofollow.outlinks), nofollow.nofollow) == ("T a", "T", 0, 1)
 
 
-def test_scripts_are_no_text_of_a_nofollow_page(conf: Configuration) -> None:
+def test_nofollow_page_text_excludes_scripts(conf: Configuration) -> None:
     result, _ = parse("<meta name=robots content=nofollow><script>var x</script>text", conf)
     assert result.text == "text"
 
 
-def test_refresh_is_a_redirect_with_target_and_seconds(conf: Configuration) -> None:
+def test_refresh_is_redirect_with_target_and_delay(conf: Configuration) -> None:
     result, _ = parse("<meta http-equiv=refresh content='7; url=/there'>", conf)
     assert (result.major, result.minor, result.args) == (1, 100, ("http://h.test/there", "7"))
 
 
-def test_the_encoding_is_kept_as_metadata(conf: Configuration) -> None:
+def test_encoding_is_stored_as_metadata(conf: Configuration) -> None:
     _, page = parse("x", conf, Content_Type="text/html; charset=GBK")
     assert page.metadata["OriginalCharEncoding"] == page.metadata["CharEncodingForConversion"] == b"gb18030"
 
 
-def test_caching_forbidden_follows_the_page(conf: Configuration) -> None:
+def test_cache_forbidden_follows_page(conf: Configuration) -> None:
     _, page = parse("<meta name=robots content=noarchive>", conf)
     assert page.metadata["caching.forbidden"] == b"content"
     page.content = b"<p>open again</p>"
@@ -83,7 +83,7 @@ def test_caching_forbidden_follows_the_page(conf: Configuration) -> None:
     assert "caching.forbidden" not in page.metadata
 
 
-def test_a_page_without_a_url_fails(conf: Configuration) -> None:
+def test_page_without_url_fails(conf: Configuration) -> None:
     result = HtmlParser(conf).parse("nonsense", fetched(b"x", url="nonsense"))
     assert result.major == 2
     assert "MalformedURLException" in result.args[0]

@@ -6,17 +6,17 @@ import sys
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import Parse
-from nutch2py.document import NutchDocument
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.indexer.filters.index_basic import BasicIndexingFilter
-from nutch2py.parser import main_text
-from nutch2py.parser.html import HtmlParser
-from nutch2py.parser.main_text import MAIN_TEXT, reading_text
-from nutch2py.parser.parsing import Parsing
-from nutch2py.parser.robots_tag import robots_directives
-from nutch2py.webpage import MetadataKey, ParseStatusCode, WebPage
+from nutch2py.interfaces import Parse
+from nutch2py.parser.html import main_text
+from nutch2py.parser.html.html_parser import HtmlParser
+from nutch2py.parser.html.main_text import MAIN_TEXT_KEY, main_or_full_text
+from nutch2py.parser.robots_tag import read_robots_directives
+from nutch2py.parser.row_parser import RowParser
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.webpage import MetadataKey, ParseStatusCode, WebPage
 
 from .pages import KEY, URL, fetched
 
@@ -37,11 +37,11 @@ def stored(page: WebPage, found: Parse) -> WebPage:
     ("max-snippet: 5, nofollow", {"nofollow"}), ("unavailable_after: 25 Jun 2010 15:00:00 PST", set()),
     ("", set()), ("all", set()),
 ])  # fmt: skip
-def test_directives_of_the_header(value: str, found: set[str]) -> None:
-    assert robots_directives({"X-Robots-Tag": value}, ["Nutch-Test"]) == found
+def test_x_robots_tag_directives_are_parsed(value: str, found: set[str]) -> None:
+    assert read_robots_directives({"X-Robots-Tag": value}, ["Nutch-Test"]) == found
 
 
-def test_the_header_counts_like_the_meta_element(conf: Configuration) -> None:
+def test_x_robots_tag_equals_meta_element(conf: Configuration) -> None:
     body = b"<title>T</title><a href=x>x</a>"
     found = parse(conf, fetched(body, X_Robots_Tag="noindex"))
     assert (found.title, found.text, len(found.outlinks)) == ("", "", 1)
@@ -52,17 +52,17 @@ def test_the_header_counts_like_the_meta_element(conf: Configuration) -> None:
     assert page.metadata[MetadataKey.CACHING_FORBIDDEN] == b"content"
 
 
-def test_the_header_counts_for_other_formats(conf: Configuration) -> None:
-    parsing = Parsing(conf)
+def test_x_robots_tag_applies_to_other_formats(conf: Configuration) -> None:
+    parsing = RowParser(conf)
     page = fetched(b"see http://o.test/", "text/plain", X_Robots_Tag="none")
-    assert parsing.process(KEY, page).label == "success"
+    assert parsing.parse_row(KEY, page).label == "success"
     assert (page.text, page.title, dict(page.outlinks)) == ("", "", {})
 
 
 CANONICAL = b"<head><base href='http://h.test/b/'><link rel='x Canonical' href='c#f'></head><a href=l>l</a>"
 
 
-def test_a_canonical_link_is_kept_as_metadata(conf: Configuration) -> None:
+def test_canonical_link_is_stored_as_metadata(conf: Configuration) -> None:
     page = fetched(CANONICAL)
     assert parse(conf, page).minor == 0
     assert page.metadata["canonical"] == b"http://h.test/b/c"
@@ -75,16 +75,16 @@ def test_a_canonical_link_is_kept_as_metadata(conf: Configuration) -> None:
     b"<body><link rel=canonical href=/x>", b"<link rel=canonical>", b"<link rel=canonical href='javascript:x'>",
     b"<a rel=canonical href=/x>", b"canonical",
 ])  # fmt: skip
-def test_what_is_no_canonical_link(conf: Configuration, body: bytes) -> None:
+def test_invalid_canonical_link_is_ignored(conf: Configuration, body: bytes) -> None:
     page = fetched(body)
     parse(conf, page)
     assert "canonical" not in page.metadata
 
 
-def test_a_canonical_link_may_be_a_redirect(conf: Configuration) -> None:
+def test_canonical_link_is_redirect_when_configured(conf: Configuration) -> None:
     conf.set("parser.html.canonical", "redirect")
     page = fetched(CANONICAL)
-    assert Parsing(conf).process(KEY, page).status == (1, 100, ("http://h.test/b/c", "5"))
+    assert RowParser(conf).parse_row(KEY, page).status == (1, 100, ("http://h.test/b/c", "5"))
     assert "http://h.test/b/c" in page.outlinks
     own = fetched(b"<link rel=canonical href='/d/p.html#x'>text")
     assert parse(conf, own).minor == 0  # the page itself
@@ -100,7 +100,7 @@ def test_a_canonical_link_may_be_a_redirect(conf: Configuration) -> None:
 LONG = "A sentence of the article that goes on for a while, so that it is told from a label of a menu. "
 
 
-def test_the_main_text_of_a_page_stands_beside_its_text(conf: Configuration) -> None:
+def test_main_text_is_stored_next_to_text(conf: Configuration) -> None:
     body = (
         "<body><header><h1>Site</h1></header><nav><ul><li><a href=/1>One</a><li><a href=/2>Two</a></ul></nav>"
         f"<article><h1>Head</h1><p>{LONG * 2}</p><p>{LONG} <a href=/3>three</a></p></article>"
@@ -111,8 +111,8 @@ def test_the_main_text_of_a_page_stands_beside_its_text(conf: Configuration) -> 
     found = parse(conf, page)
     assert "Imprint" in found.text
     assert len(found.outlinks) == 4
-    main = reading_text(page)
-    assert page.metadata[MAIN_TEXT].decode() == main
+    main = main_or_full_text(page)
+    assert page.metadata[MAIN_TEXT_KEY].decode() == main
     assert main.startswith("Head\n" + LONG.strip())
     assert "Imprint" not in main
     document = BasicIndexingFilter(conf).filter(NutchDocument(), "http://h.test/", stored(page, found))
@@ -124,21 +124,21 @@ def test_the_main_text_of_a_page_stands_beside_its_text(conf: Configuration) -> 
     assert (document.fields.get("maintext"), document.fields["content"]) == (None, [main])
     conf.set("parser.html.main.text", False)
     parse(conf, page)
-    assert MAIN_TEXT not in page.metadata  # of an earlier parse
+    assert MAIN_TEXT_KEY not in page.metadata  # of an earlier parse
     conf.set("tika.boilerpipe", True)
     assert parse(conf, page).text == main
 
 
-def test_the_main_text_needs_its_library(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_main_text_requires_library(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "trafilatura", None)
-    main_text._extract.cache_clear()
+    main_text._load_extractor.cache_clear()
     conf.set("parser.html.main.text", True)
     with pytest.raises(ConfigurationError, match=r"parser\.html\.main\.text needs trafilatura.*nutch2py\[main-text\]"):
         HtmlParser(conf)
 
 
 @pytest.mark.parametrize("form", ["text", "markdown"])
-def test_an_article_that_scripts_show_is_the_main_text(conf: Configuration, form: str) -> None:
+def test_main_text_includes_script_rendered_article(conf: Configuration, form: str) -> None:
     conf.set("parser.html.main.text", True)
     conf.set("parser.html.main.text.form", form)
     sentence = "今天凌晨，三星在美国旧金山举行发布会，正式发布旗下新一代旗舰手机，包括三款新机。"
@@ -148,10 +148,10 @@ def test_an_article_that_scripts_show_is_the_main_text(conf: Configuration, form
         f"<div id=js_content style='visibility: hidden'>{article}</div>".encode()
     )
     parse(conf, page)
-    assert page.metadata[MAIN_TEXT].decode().count("旧金山") == 20
+    assert page.metadata[MAIN_TEXT_KEY].decode().count("旧金山") == 20
 
 
-def test_a_page_without_a_main_text_keeps_all(conf: Configuration) -> None:
+def test_page_without_main_text_keeps_all_text(conf: Configuration) -> None:
     conf.set("tika.boilerpipe", True)
     assert parse(conf, fetched(b"<body><nav>menu <a href=/>all</a></nav>")).text == "menu all"
     assert parse(conf, fetched(b"")).text == ""
@@ -166,7 +166,7 @@ EVERYTHING = "rel='canonical tag license next' itemscope itemprop=x property=og:
 
 @pytest.mark.parametrize("root", ["svg", "math", "svg><foreignObject", "svg><title", "math><mtext", "p"])
 @pytest.mark.parametrize("own", ["", EVERYTHING])
-def test_no_element_of_a_drawing_fails_any_filter(conf: Configuration, root: str, own: str) -> None:
+def test_svg_elements_do_not_fail_filters(conf: Configuration, root: str, own: str) -> None:
     others = "index-structured|microformats-reltag|creativecommons|headings|parse-js|parse-metatags"
     conf.set("plugin.includes.add", others)
     conf.set("parser.html.form.use_action", "true")

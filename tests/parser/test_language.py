@@ -4,13 +4,13 @@ import sys
 
 import pytest
 
-from nutch2py.conf import Configuration, data_folder
-from nutch2py.document import NutchDocument
+from nutch2py.conf.configuration import Configuration, data_dir
 from nutch2py.errors import ConfigurationError
 from nutch2py.indexer.filters.index_language import LanguageIndexingFilter
-from nutch2py.parser.filters import language
-from nutch2py.parser.filters.language import LanguageRules, identify, language_code
-from nutch2py.parser.parsing import Parsing
+from nutch2py.parser.filters import language_identifier
+from nutch2py.parser.filters.language_identifier import LanguagePolicy, identify_language, language_code
+from nutch2py.parser.row_parser import RowParser
+from nutch2py.records.document import NutchDocument
 from nutch2py.url.keys import reverse_url
 from tests.indexer.pages import page
 
@@ -30,26 +30,26 @@ TEXTS = {
 def settings(**properties):
     given = {name.replace("_", "."): value for name, value in properties.items()}
     return Configuration(
-        {"plugin.includes": "parse-html|language-identifier", "http.agent.name": "t", **given}, [data_folder("conf")]
+        {"plugin.includes": "parse-html|language-identifier", "http.agent.name": "t", **given}, [data_dir("conf")]
     )
 
 
 @pytest.mark.parametrize(("code", "text"), TEXTS.items())
-def test_texts_are_identified_offline(code, text):
-    assert identify(text) == code
+def test_language_is_detected_offline(code, text):
+    assert identify_language(text) == code
 
 
 def test_traditional_chinese_is_chinese():
-    assert identify("這是一個關於電腦網路與圖書館的網站，歡迎大家來參觀我們的首頁並且給我們意見。") == "zh"
+    assert identify_language("這是一個關於電腦網路與圖書館的網站，歡迎大家來參觀我們的首頁並且給我們意見。") == "zh"
 
 
 @pytest.mark.parametrize("text", ["", " \x00\x07 ", "12345", "\ud800\ufffe"])
-def test_what_is_no_text_has_no_language(text):
-    assert identify(text) is None
+def test_non_text_has_no_language(text):
+    assert identify_language(text) is None
 
 
-def test_control_characters_do_no_harm():
-    assert identify("\x00\x01\x0b".join(TEXTS["de"].split())) == "de"
+def test_control_characters_are_tolerated():
+    assert identify_language("\x00\x01\x0b".join(TEXTS["de"].split())) == "de"
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_control_characters_do_no_harm():
     [("en", "en"), ("EN-us", "en"), ("zh_CN", "zh"), ("ger", "de"), ("fr;q=0.5", "fr"), ("", None), ("klingon", None),
      (None, None), ("x, de", "de"), ("jp", "ja")],
 )  # fmt: skip
-def test_codes(said, code):
+def test_language_codes_are_normalized(said, code):
     assert language_code(said) == code
 
 
@@ -65,12 +65,12 @@ def lang(html, headers=None, **properties):
     conf = settings(**properties)
     html = "<meta charset=utf-8>" + html
     row = page(content=html.encode(), content_type="text/html", base_url=URL, headers=headers or {})
-    assert Parsing(conf).process(reverse_url(URL), row).label == "success"
+    assert RowParser(conf).parse_row(reverse_url(URL), row).label == "success"
     made = LanguageIndexingFilter(conf).filter(NutchDocument(), URL, row)
     return None if made is None else made.values("lang")
 
 
-def test_the_element_goes_before_meta_and_header():
+def test_html_lang_precedes_meta_and_header():
     meta = '<meta name="dc.language" content="fr"><meta http-equiv="Content-Language" content="it">'
     headers = {"content-language": "es"}
     text = f"<body>{TEXTS['de']}"
@@ -80,48 +80,48 @@ def test_the_element_goes_before_meta_and_header():
     assert lang(f"<html>{text}") == ["de"]
 
 
-def test_the_policy_can_be_turned_round_or_halved():
+def test_policy_order_is_configurable():
     html = f"<html lang=en><body>{CHINESE}"
     assert lang(html) == ["en"]
     assert lang(html, lang_extraction_policy="identify,detect") == ["zh"]
     assert lang(f"<html><body>{CHINESE}", lang_extraction_policy="detect") == ["unknown"]
     with pytest.raises(ConfigurationError, match=r"lang\.extraction\.policy"):
-        LanguageRules(settings(lang_extraction_policy="guess"))
+        LanguagePolicy(settings(lang_extraction_policy="guess"))
 
 
-def test_other_languages_can_be_left_out():
+def test_other_languages_can_be_dropped():
     assert lang(f"<html><body>{CHINESE}", lang_index_languages="zh,en") == ["zh"]
     assert lang(f"<html><body>{TEXTS['de']}", lang_index_languages="zh,en") is None
 
 
-def test_a_page_that_was_parsed_without_the_plugin():
+def test_page_parsed_without_plugin_is_tolerated():
     row = page(text=TEXTS["fr"], title="T")
     made = LanguageIndexingFilter(settings()).filter(NutchDocument(), URL, row)
     assert made.values("lang") == ["fr"]
 
 
-def test_a_missing_package_is_named(monkeypatch):
+def test_missing_package_is_named_in_error(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pycld2", None)
-    language._cld2.cache_clear()
+    language_identifier._load_cld2.cache_clear()
     with pytest.raises(ConfigurationError, match="pycld2"):
-        identify("some words")
-    language._cld2.cache_clear()
+        identify_language("some words")
+    language_identifier._load_cld2.cache_clear()
 
 
-def test_without_the_package_what_pages_say_counts(
+def test_without_package_declared_language_is_used(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "pycld2", None)
-    for cached in (language._cld2, language._is_there):
+    for cached in (language_identifier._load_cld2, language_identifier._is_cld2_available):
         cached.cache_clear()
     try:
         for _ in range(2):
-            rules = LanguageRules(Configuration({"lang.extraction.policy": "identify,detect"}))
-            assert rules.language("de", "an English text") == "de"
-            assert rules.language(None, "an English text") is None
+            rules = LanguagePolicy(Configuration({"lang.extraction.policy": "identify,detect"}))
+            assert rules.choose_language("de", "an English text") == "de"
+            assert rules.choose_language(None, "an English text") is None
         assert capsys.readouterr().err.count("pycld2") == 1
         with pytest.raises(ConfigurationError, match="pycld2"):
-            LanguageRules(Configuration({"lang.extraction.policy": "identify"})).language(None, "a text")
+            LanguagePolicy(Configuration({"lang.extraction.policy": "identify"})).choose_language(None, "a text")
     finally:
-        for cached in (language._cld2, language._is_there):
+        for cached in (language_identifier._load_cld2, language_identifier._is_cld2_available):
             cached.cache_clear()

@@ -1,9 +1,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from nutch2py.conf import Configuration
-from nutch2py.parser.html import HtmlParser
-from nutch2py.webpage import WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.parser.html.html_parser import HtmlParser
+from nutch2py.records.webpage import WebPage
 
 from .pages import fetched
 
@@ -34,7 +34,7 @@ def test_metatag_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None:
     assert len(own) == 2
 
 
-def test_all_tags() -> None:
+def test_all_tags_are_stored() -> None:
     assert meta(parsed(HTML, "*")) == {
         "meta_description": "d é",
         "meta_dc.creator": "x\ty",
@@ -42,18 +42,18 @@ def test_all_tags() -> None:
     }
 
 
-def test_listed_tags_in_any_case() -> None:
+def test_listed_tags_match_case_insensitively() -> None:
     assert meta(parsed(HTML, "DC.creator, keywords")) == {"meta_dc.creator": "x\ty"}
 
 
-def test_other_metadata_is_not_copied_however_often_a_page_is_parsed() -> None:
+def test_reparsing_does_not_copy_other_metadata() -> None:
     page = fetched(HTML.encode())
     page.metadata["_csh_"] = b"\0\0\0\0"
     parsed(HTML, "*", parsed(HTML, "*", page))
     assert not [name for name in page.metadata if "_csh_" in name and name != "_csh_"]
 
 
-def test_a_listed_tag_that_is_gone_is_removed() -> None:
+def test_removed_listed_tag_is_deleted() -> None:
     page = parsed(HTML, "description")
     page.content = b"<p>no tags"
     assert meta(parsed("", "description", page)) == {}

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.parser.mime import content_type, is_text, mime_types
-from nutch2py.parser.mime_table import DEFAULT_FILE, MimeTable, _unescape
+from nutch2py.parser.mime.mime_table import DEFAULT_MIME_TYPES_FILE, MimeTable, _unescape
+from nutch2py.parser.mime.mime_types import detect_content_type, get_mime_resolver, is_text
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
@@ -20,12 +20,14 @@ def test_mimeutil_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None:
     for case in (found := cases("mimeutil")):
         args = case["args"]
         conf = Configuration.load(overrides={"mime.type.magic": str(args["mime.type.magic"]).lower()})
-        assert content_type(args["content_type"], args["url"], case["input"].encode(), conf) == case["expect"], case
+        assert detect_content_type(args["content_type"], args["url"], case["input"].encode(), conf) == case["expect"], (
+            case
+        )
         passed += 1
     print(f"mimeutil: {passed}/{len(found)}")
 
 
-def test_every_recorded_type(recording: Path, conf: Configuration) -> None:
+def test_recorded_types_are_reproduced(recording: Path, conf: Configuration) -> None:
     compared = 0
     for number in range(1, 5):
         with gzip.open(recording / "dumps" / f"round{number}-fetch.jsonl.gz", "rt") as lines:
@@ -34,7 +36,7 @@ def test_every_recorded_type(recording: Path, conf: Configuration) -> None:
                 if not {"f:typ", "f:cnt", "f:bas", "h:Date"} <= cells.keys():
                     continue
                 declared = cells.get("h:Content-Type", b"").decode() or None
-                found = content_type(declared, cells["f:bas"].decode(), cells["f:cnt"], conf)
+                found = detect_content_type(declared, cells["f:bas"].decode(), cells["f:cnt"], conf)
                 if found != cells["f:typ"].decode():
                     # the row's headers are of a later answer (404) than its content
                     assert cells["f:st"][-1] in (3, 34), (line[:80], found, cells["f:typ"])
@@ -92,13 +94,13 @@ def test_every_recorded_type(recording: Path, conf: Configuration) -> None:
         (None, "http://h/a", b"\xef\xbb\xbf%PDF-1.4\n", "application/pdf"),
     ],
 )  # fmt: skip
-def test_types(conf: Configuration, declared: str | None, url: str, body: bytes, expected: str) -> None:
-    assert content_type(declared, url, body, conf) == expected
+def test_types_are_detected(conf: Configuration, declared: str | None, url: str, body: bytes, expected: str) -> None:
+    assert detect_content_type(declared, url, body, conf) == expected
 
 
-def test_without_magic_the_header_is_believed(conf: Configuration) -> None:
+def test_without_magic_header_type_is_used(conf: Configuration) -> None:
     conf.set("mime.type.magic", False)
-    assert content_type("text/plain", "http://h/x", b"<html>", conf) == "text/plain"
+    assert detect_content_type("text/plain", "http://h/x", b"<html>", conf) == "text/plain"
 
 
 def test_text_in_any_encoding_is_text() -> None:
@@ -107,7 +109,7 @@ def test_text_in_any_encoding_is_text() -> None:
     assert not is_text(bytes(range(32)))
 
 
-def test_a_table_of_ones_own(tmp_path: Path) -> None:
+def test_custom_mime_table_is_used(tmp_path: Path) -> None:
     (tmp_path / "mine.xml").write_text(
         '<mime-info><mime-type type="x/Y"><glob pattern="*.yy"/><glob pattern="^READ.*$" isregex="true"/>'
         '<magic priority="50"><match value="0xcafe" type="big16" offset="2"/>'
@@ -116,23 +118,23 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
         '<sub-class-of type="x/y"/></mime-type></mime-info>'
     )
     conf = Configuration({"mime.types.file": "mine.xml"}, [tmp_path])
-    assert content_type(None, "http://h/READ.ME", b"", conf) == "x/y"
-    assert content_type(None, "http://h/", b"..\xca\xfe", conf) == "x/y"
-    assert content_type(None, "http://h/", b"abc", conf) == "x/y"
-    assert not mime_types(conf).table.is_a("x/y", "a/b")
+    assert detect_content_type(None, "http://h/READ.ME", b"", conf) == "x/y"
+    assert detect_content_type(None, "http://h/", b"..\xca\xfe", conf) == "x/y"
+    assert detect_content_type(None, "http://h/", b"abc", conf) == "x/y"
+    assert not get_mime_resolver(conf).table.is_instance_of("x/y", "a/b")
 
 
-def test_a_missing_or_broken_table_is_told(tmp_path: Path) -> None:
+def test_missing_or_broken_table_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="no configuration folder"):
-        content_type(None, "http://h/", b"", Configuration({"mime.types.file": "none.xml"}, [tmp_path]))
+        detect_content_type(None, "http://h/", b"", Configuration({"mime.types.file": "none.xml"}, [tmp_path]))
     (tmp_path / "bad.xml").write_text("<mime-info>")
     with pytest.raises(ConfigurationError, match="cannot read"):
-        content_type(None, "http://h/", b"", Configuration({"mime.types.file": "bad.xml"}, [tmp_path]))
+        detect_content_type(None, "http://h/", b"", Configuration({"mime.types.file": "bad.xml"}, [tmp_path]))
 
 
-def test_a_first_byte_leaves_out_nothing_that_matches(conf: Configuration) -> None:
+def test_first_byte_index_excludes_no_match(conf: Configuration) -> None:
     table = MimeTable.load(conf)
-    root = conf.resource_xml(DEFAULT_FILE)
+    root = conf.resource_xml(DEFAULT_MIME_TYPES_FILE)
     assert root is not None
     values = {_unescape(match.get("value", "")) for match in root.iter("match")}
     heads = [bytes([first]) + b" more" for first in range(256)]
@@ -140,6 +142,6 @@ def test_a_first_byte_leaves_out_nothing_that_matches(conf: Configuration) -> No
     assert len(heads) > 400
     for head in heads:
         assert [each for each in table.magic if each[2](head)] == [
-            each for each in table.magic_of(head[0]) if each[2](head)
+            each for each in table.magic_for_first_byte(head[0]) if each[2](head)
         ]
-    assert len(table.magic_of(ord("<"))) < len(table.magic)
+    assert len(table.magic_for_first_byte(ord("<"))) < len(table.magic)

@@ -1,9 +1,9 @@
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.parser.dom import parse_tree
-from nutch2py.parser.outlinks import OutlinkCollector
+from nutch2py.parser.html.dom import parse_tree
+from nutch2py.parser.html.outlinks import OutlinkCollector
 
 PAGE = """<head><link rel=next href=n.html><script src=s.js></script></head><body>
 <a href=a.html>A</a> <area href=ar.html> <form action=f.cgi>go</form> <form action=p.cgi method=POST>go</form>
@@ -18,7 +18,7 @@ def collect(html: str, **properties: str) -> list[tuple[str, str]]:
     ]
 
 
-def test_links_of_every_element_in_document_order() -> None:
+def test_links_of_every_element_are_in_document_order() -> None:
     assert collect(PAGE) == [
         ("http://h/d/n.html", ""),
         ("http://h/d/s.js", ""),
@@ -31,7 +31,7 @@ def test_links_of_every_element_in_document_order() -> None:
     ]
 
 
-def test_forms_are_links_when_asked_for_unless_they_post() -> None:
+def test_get_forms_are_links_when_configured() -> None:
     conf = Configuration({"parser.html.form.use_action": "true"})
     links, _ = OutlinkCollector(conf).collect(parse_tree(PAGE), "http://h/d/p.html")
     assert [link for link in links if "cgi" in link.url] == [("http://h/d/f.cgi", "go")]
@@ -43,16 +43,16 @@ def test_ignored_tags_give_no_links() -> None:
     assert [link.url for link in links] == ["http://h/d/i.html"]
 
 
-def test_frames_of_a_frameset() -> None:
+def test_frameset_frames_are_links() -> None:
     html = "<frameset><frame src=1.html><frame src=2.html></frameset>"
     assert collect(html) == [("http://h/d/1.html", ""), ("http://h/d/2.html", "")]
 
 
-def test_script_inside_an_anchor_is_not_its_text() -> None:
+def test_script_in_anchor_is_not_its_text() -> None:
     assert collect("<a href=x>a<script>var b</script> c</a>") == [("http://h/d/x", "a c")]
 
 
-def test_links_of_drawings() -> None:
+def test_svg_links_are_extracted() -> None:
     drawn = "<svg><a xlink:href=a>A</a><a XLINK:HREF=b href=c>B</a><image xlink:href=i></svg><a xlink:href=no>N</a>"
     assert collect(drawn) == [("http://h/d/a", "A"), ("http://h/d/c", "B")]
     more = {"parser.html.outlinks.more": "image/href"}
@@ -66,11 +66,11 @@ def test_links_of_drawings() -> None:
         ("http:\\\\i\\x", "http://i/x"), ("..\\x", "http://h/x"),
     ],
 )  # fmt: skip
-def test_links_are_read_as_browsers_read_them(written: str, url: str) -> None:
+def test_links_are_parsed_like_browsers(written: str, url: str) -> None:
     assert collect(f'<a href="{written}">t</a>') == [(url, "t")]
 
 
-def test_more_attributes_hold_links_when_asked_for() -> None:
+def test_additional_attributes_are_links_when_configured() -> None:
     html = "<a href=a>a</a><img src=s data-src=d srcset=',x.png 1x, y,z.png 2x, '><source srcset=q>"
     more = {"parser.html.outlinks.more": "img/srcset, img/data-src,source/srcset"}
     assert [url for url, _ in collect(html)] == ["http://h/d/a", "http://h/d/s"]

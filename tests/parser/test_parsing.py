@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import Outlink, Parse, Parser
-from nutch2py.parser.parsing import ParseOutcome, Parsing
-from nutch2py.plugin_guard import PluginError
-from nutch2py.webpage import CrawlStatus, Mark, WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import Outlink, Parse, Parser
+from nutch2py.parser.row_parser import ParseOutcome, RowParser
+from nutch2py.plugins.plugin_failures import PluginError
+from nutch2py.records.webpage import CrawlStatus, Mark, WebPage
 
 from .pages import KEY, URL, fetched, stored
 
 
 def process(page: WebPage, conf: Configuration) -> ParseOutcome:
-    return Parsing(conf).process(KEY, page)
+    return RowParser(conf).parse_row(KEY, page)
 
 
 class Stub(Parser):
@@ -31,16 +31,16 @@ class Stub(Parser):
         return result
 
 
-def with_parser(conf: Configuration, *acts: Any) -> Parsing:
-    parsing = Parsing(conf)
-    parsing.factory.parsers = lambda content_type: [Stub(act) for act in acts]  # type: ignore[method-assign]
+def with_parser(conf: Configuration, *acts: Any) -> RowParser:
+    parsing = RowParser(conf)
+    parsing.parser_factory.get_parsers = lambda content_type: [Stub(act) for act in acts]  # type: ignore[method-assign]
     return parsing
 
 
-def test_a_success_writes_text_signature_outlinks_and_mark(conf: Configuration) -> None:
+def test_success_writes_text_signature_outlinks_and_mark(conf: Configuration) -> None:
     page = fetched(b"<title>T</title><a href=x>one</a><a href=x>two</a><a href=y.gif>filtered</a>")
     outcome = process(page, conf)
-    assert (outcome.label, outcome.dropped) == ("success", ())
+    assert (outcome.label, outcome.removed_outlinks) == ("success", ())
     assert (page.title, page.text, page.parse_status) == ("T", "T one two filtered", (1, 0, ()))
     assert dict(page.outlinks) == {"http://h.test/d/x": "one"}
     assert page.markers[Mark.PARSE] == "b1"
@@ -56,15 +56,15 @@ def test_only_fetched_pages_are_parsed(conf: Configuration) -> None:
     assert page.mutation() is None
 
 
-def test_the_fields_suffice(conf: Configuration) -> None:
-    parsing = Parsing(conf)
+def test_declared_fields_are_sufficient(conf: Configuration) -> None:
+    parsing = RowParser(conf)
     full = fetched(b"<meta http-equiv=refresh content='0;url=x'>")
-    assert parsing.process(KEY, WebPage(full.cells, parsing.fields)).label == "success"
+    assert parsing.parse_row(KEY, WebPage(full.cells, parsing.fields)).label == "success"
     full = fetched(b"<a href=x>x</a>", Content_Length="15")
-    assert parsing.process(KEY, WebPage(full.cells, parsing.fields)).label == "success"
+    assert parsing.parse_row(KEY, WebPage(full.cells, parsing.fields)).label == "success"
 
 
-def test_truncated_content_is_left_alone(conf: Configuration) -> None:
+def test_truncated_content_is_skipped(conf: Configuration) -> None:
     page = fetched(b"x" * 10, Content_Length="11")
     outcome = process(page, conf)
     assert (outcome.label, outcome.status, page.mutation()) == ("truncated", None, None)
@@ -77,11 +77,11 @@ def test_truncated_content_is_left_alone(conf: Configuration) -> None:
     {"Content_Length": "10"}, {"Content_Length": "x"}, {"Content_Length": "99999999999"},
     {"Content_Length": "99", "Content_Encoding": "gzip"}, {},
 ])  # fmt: skip
-def test_what_is_not_truncated(conf: Configuration, headers: dict[str, str]) -> None:
+def test_complete_content_is_not_truncated(conf: Configuration, headers: dict[str, str]) -> None:
     assert process(fetched(b"x" * 10, **headers), conf).label == "success"
 
 
-def test_a_new_fetch_moves_the_signature_and_a_repeated_parse_does_not(conf: Configuration) -> None:
+def test_new_fetch_changes_signature_and_reparse_does_not(conf: Configuration) -> None:
     page = fetched(b"one")
     process(page, conf)
     page = stored(page)
@@ -96,16 +96,16 @@ def test_a_new_fetch_moves_the_signature_and_a_repeated_parse_does_not(conf: Con
     assert page.signature != first
 
 
-def test_outlinks_that_are_gone_are_told(conf: Configuration) -> None:
+def test_removed_outlinks_are_reported(conf: Configuration) -> None:
     page = fetched(b"<a href=b>b</a>")
     page.outlinks["http://h.test/d/a"] = "old"
     page.outlinks["http://h.test/d/b"] = "old"
     page = stored(page)
-    assert process(page, conf).dropped == ("http://h.test/d/a",)
+    assert process(page, conf).removed_outlinks == ("http://h.test/d/a",)
     assert dict(stored(page).outlinks) == {"http://h.test/d/b": "b"}
 
 
-def test_a_refresh_adds_its_target_and_writes_no_text(conf: Configuration) -> None:
+def test_refresh_adds_target_and_writes_no_text(conf: Configuration) -> None:
     page = fetched(b"<title>T</title><meta http-equiv=refresh content='3;url=/to#f'>text")
     page.outlinks["http://h.test/old"] = "old"
     page = stored(page)
@@ -116,7 +116,7 @@ def test_a_refresh_adds_its_target_and_writes_no_text(conf: Configuration) -> No
     assert (page.text, page.signature, page.repr_url, Mark.PARSE in page.markers) == (None, None, None, False)
 
 
-def test_a_refresh_to_a_filtered_target_is_told(conf: Configuration) -> None:
+def test_refresh_to_filtered_target_is_reported(conf: Configuration) -> None:
     page = fetched(b"<meta http-equiv=refresh content='0;url=mailto:x@y'>")
     outcome = process(page, conf)
     assert "mailto:x@y" in outcome.message
@@ -124,7 +124,7 @@ def test_a_refresh_to_a_filtered_target_is_told(conf: Configuration) -> None:
     assert page.parse_status is not None
 
 
-def test_a_type_without_a_parser_fails(conf: Configuration) -> None:
+def test_type_without_parser_fails(conf: Configuration) -> None:
     page = fetched(b"\0\1", "application/x-unknown")
     outcome = process(page, conf)
     assert outcome.label == "failed"
@@ -134,24 +134,24 @@ def test_a_type_without_a_parser_fails(conf: Configuration) -> None:
     assert Mark.PARSE not in page.markers
 
 
-def test_an_exception_names_the_parser_and_the_page(conf: Configuration) -> None:
+def test_exception_names_parser_and_page(conf: Configuration) -> None:
     with pytest.raises(PluginError, match=r"plug-in Stub failed on http://h\.test/.*: ZeroDivisionError: integer"):
-        with_parser(conf, lambda: 1 // 0).process(KEY, fetched(b"x"))
+        with_parser(conf, lambda: 1 // 0).parse_row(KEY, fetched(b"x"))
     parse = with_parser(conf, lambda: 1 // 0).parse("http://h.test/", fetched(b"x"))
     assert (parse.major, parse.minor) == (2, 200)
     assert parse.args == ("Stub: ZeroDivisionError: integer division or modulo by zero",)
 
 
-def test_the_next_parser_is_tried_until_one_succeeds(conf: Configuration) -> None:
+def test_next_parser_is_tried_until_success(conf: Configuration) -> None:
     parsing = with_parser(conf, lambda: 1 // 0, lambda: Parse("t", "", ()), lambda: 1 // 0)
     page = fetched(b"x")
-    assert parsing.process(KEY, page).label == "success"
+    assert parsing.parse_row(KEY, page).label == "success"
     assert page.text == "t"
 
 
-def test_metadata_of_a_parse_is_stored(conf: Configuration) -> None:
+def test_parse_metadata_is_stored(conf: Configuration) -> None:
     page = fetched(b"x")
-    with_parser(conf, lambda: Parse("", "", (), metadata={"k": b"v"})).process(KEY, page)
+    with_parser(conf, lambda: Parse("", "", (), metadata={"k": b"v"})).parse_row(KEY, page)
     assert page.metadata["k"] == b"v"
 
 
@@ -159,64 +159,82 @@ def links(*urls: str) -> tuple[Outlink, ...]:
     return tuple(Outlink(url, f"to {url}") for url in urls)
 
 
-def test_the_first_links_of_a_page_are_kept(conf: Configuration) -> None:
+def test_first_outlinks_are_kept_up_to_limit(conf: Configuration) -> None:
     conf.set("db.max.outlinks.per.page", 3)
-    kept = Parsing(conf).links.kept(URL, links("http://h.co/x.gif", "http://h.co/1", "http://h.co/2", "http://h.co/3"))
+    kept = RowParser(conf).outlink_filter.filter_outlinks(
+        URL, links("http://h.co/x.gif", "http://h.co/1", "http://h.co/2", "http://h.co/3")
+    )
     assert list(kept) == ["http://h.co/1", "http://h.co/2"]  # a rejected link counts, as in Nutch
     conf.set("db.max.outlinks.per.page", -1)
-    assert len(Parsing(conf).links.kept(URL, links(*(f"http://h.co/{n}" for n in range(500))))) == 500
+    assert (
+        len(RowParser(conf).outlink_filter.filter_outlinks(URL, links(*(f"http://h.co/{n}" for n in range(500)))))
+        == 500
+    )
 
 
 def test_external_links_can_be_ignored(conf: Configuration) -> None:
     conf.set("db.ignore.external.links", True)
-    kept = Parsing(conf).links.kept(URL, links("http://H.test/a", "http://other.test/", "nonsense"))
+    kept = RowParser(conf).outlink_filter.filter_outlinks(
+        URL, links("http://H.test/a", "http://other.test/", "nonsense")
+    )
     assert list(kept) == ["http://h.test/a"]
 
 
 def test_internal_links_can_be_ignored(conf: Configuration) -> None:
     conf.set("db.ignore.internal.links", True)
-    assert list(Parsing(conf).links.kept(URL, links("http://h.test/a", "http://o.test/"))) == ["http://o.test/"]
+    assert list(RowParser(conf).outlink_filter.filter_outlinks(URL, links("http://h.test/a", "http://o.test/"))) == [
+        "http://o.test/"
+    ]
 
 
-def test_internal_links_stay_when_a_nutch_2_configuration_lists_them(conf: Configuration, tmp_path: Path) -> None:
+def test_internal_links_are_kept_with_nutch_2_configuration(conf: Configuration, tmp_path: Path) -> None:
     listed = (
         "<configuration><property><name>db.ignore.internal.links</name><value>true</value></property></configuration>"
     )
     (tmp_path / "nutch-default.xml").write_text(listed, encoding="utf-8")
     conf = Configuration.load(tmp_path)
     assert conf.get_bool("db.ignore.internal.links")
-    assert list(Parsing(conf).links.kept(URL, links("http://h.test/a"))) == ["http://h.test/a"]
+    assert list(RowParser(conf).outlink_filter.filter_outlinks(URL, links("http://h.test/a"))) == ["http://h.test/a"]
 
 
-def test_external_links_may_be_compared_by_domain_and_exempted(conf: Configuration, tmp_path: Path) -> None:
+def test_external_links_are_compared_by_domain_with_exemptions(conf: Configuration, tmp_path: Path) -> None:
     conf.set("db.ignore.external.links", True)
     found = links("http://www.h.test/a", "http://o.test/pic.png", "http://o.test/a")
-    assert list(Parsing(conf).links.kept(URL, found)) == []
+    assert list(RowParser(conf).outlink_filter.filter_outlinks(URL, found)) == []
     conf.set("db.ignore.external.links.mode", "byDomain")
-    assert list(Parsing(conf).links.kept(URL, found)) == ["http://www.h.test/a"]
+    assert list(RowParser(conf).outlink_filter.filter_outlinks(URL, found)) == ["http://www.h.test/a"]
     (tmp_path / "exempt.txt").write_text("# pictures\n+/a$\n", encoding="utf-8")
-    conf.folders.insert(0, tmp_path)
+    conf.conf_dirs.insert(0, tmp_path)
     conf.set("db.ignore.external.exemptions.file", "exempt.txt")
-    assert list(Parsing(conf).links.kept(URL, found)) == ["http://www.h.test/a", "http://o.test/a"]
+    assert list(RowParser(conf).outlink_filter.filter_outlinks(URL, found)) == [
+        "http://www.h.test/a",
+        "http://o.test/a",
+    ]
 
 
-def test_normalizers_and_filters_can_be_left_out(conf: Configuration) -> None:
+def test_normalizers_and_filters_can_be_disabled(conf: Configuration) -> None:
     conf.set("parse.filter.urls", False)
-    assert list(Parsing(conf).links.kept(URL, links("http://h.test/./x.gif"))) == ["http://h.test/x.gif"]
+    assert list(RowParser(conf).outlink_filter.filter_outlinks(URL, links("http://h.test/./x.gif"))) == [
+        "http://h.test/x.gif"
+    ]
     conf.set("parse.normalize.urls", False)
-    assert list(Parsing(conf).links.kept(URL, links("http://h.test/./x.gif"))) == ["http://h.test/./x.gif"]
+    assert list(RowParser(conf).outlink_filter.filter_outlinks(URL, links("http://h.test/./x.gif"))) == [
+        "http://h.test/./x.gif"
+    ]
 
 
-def test_long_anchors_are_cut_when_asked(conf: Configuration) -> None:
+def test_long_anchors_are_truncated_when_configured(conf: Configuration) -> None:
     long = (Outlink("http://h.test/a", "x" * 200),)
-    assert len(Parsing(conf).links.kept(URL, long)["http://h.test/a"]) == 200
+    assert len(RowParser(conf).outlink_filter.filter_outlinks(URL, long)["http://h.test/a"]) == 200
     conf.set("db.max.anchor.length", 100)
-    assert len(Parsing(conf).links.kept(URL, long)["http://h.test/a"]) == 100
+    assert len(RowParser(conf).outlink_filter.filter_outlinks(URL, long)["http://h.test/a"]) == 100
 
 
-def test_long_targets_are_left_out(conf: Configuration) -> None:
+def test_long_targets_are_dropped(conf: Configuration) -> None:
     conf.set("parser.html.outlinks.max.target.length", 20)
-    kept = Parsing(conf).links.kept(URL, links("http://h.co/" + "x" * 8, "http://h.co/" + "x" * 9))
+    kept = RowParser(conf).outlink_filter.filter_outlinks(
+        URL, links("http://h.co/" + "x" * 8, "http://h.co/" + "x" * 9)
+    )
     assert [len(url) for url in kept] == [20]
     conf.set("db.max.outlink.length", 19)
-    assert Parsing(conf).links.kept(URL, links("http://h.co/" + "x" * 8)) == {}
+    assert RowParser(conf).outlink_filter.filter_outlinks(URL, links("http://h.co/" + "x" * 8)) == {}

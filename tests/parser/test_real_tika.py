@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import Parse
-from nutch2py.parser.bounded_parsing import BoundedParsing
-from nutch2py.parser.parsechecker import page_of
-from nutch2py.webpage import ParseStatusCode
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import Parse
+from nutch2py.parser.parsechecker import create_page
+from nutch2py.parser.worker.parse_worker_client import ParseWorkerClient
+from nutch2py.records.webpage import ParseStatusCode
 from tests.parser.trees import tika_jar
 from tests.services import Service, running
 
@@ -46,9 +46,9 @@ def asking(conf: Configuration, tika: TikaServer) -> Configuration:
 def parsed(name: str, content: bytes, conf: Configuration) -> Parse:
     """Return the parse of a document as the crawler makes it."""
     url = f"http://h.test/{name}"
-    parsing = BoundedParsing(conf)
+    parsing = ParseWorkerClient(conf)
     try:
-        return parsing.parse(url, page_of(url, content, None, conf))
+        return parsing.parse(url, create_page(url, content, None, conf))
     finally:
         parsing.close()
 
@@ -58,13 +58,15 @@ def parsed(name: str, content: bytes, conf: Configuration) -> Parse:
     ("testPUBLISHER.pub", "0123456789"),
     ("testWordPerfect.wpd", "AND FURTHER"),
 ])  # fmt: skip
-def test_what_nothing_here_reads(name: str, text: str, asking: Configuration, documents: zipfile.ZipFile) -> None:
+def test_tika_server_parses_unsupported_types(
+    name: str, text: str, asking: Configuration, documents: zipfile.ZipFile
+) -> None:
     parse = parsed(name, documents.read(f"test-documents/{name}"), asking)
     assert text in parse.text
     assert name != "testVISIO.vsd" or parse.metadata["dc:creator"] == b"Hogwarts"
 
 
-def test_a_type_that_is_given_to_the_server(asking: Configuration, documents: zipfile.ZipFile, tmp_path: Path) -> None:
+def test_tika_server_parses_configured_type(asking: Configuration, documents: zipfile.ZipFile, tmp_path: Path) -> None:
     """A workbook that is refused here by name."""
     kind = "application/vnd.ms-excel.sheet.binary.macroenabled.12"
     listed = f'<mimeType name="{kind}"><plugin id="parse-tika-server"/></mimeType>'
@@ -77,7 +79,7 @@ def test_a_type_that_is_given_to_the_server(asking: Configuration, documents: zi
     assert "This is an example spreadsheet" in parsed("testEXCEL.xlsb", content, asking).text
 
 
-def test_a_document_that_is_cut_off_is_a_failure(asking: Configuration, documents: zipfile.ZipFile) -> None:
+def test_truncated_document_fails(asking: Configuration, documents: zipfile.ZipFile) -> None:
     """The server answers 200 all the same."""
     content = documents.read("test-documents/testVISIO.vsd")[:600]
     parse = parsed("testVISIO.vsd", content, asking)

@@ -13,11 +13,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.parser.charset import decode
-from nutch2py.parser.parsechecker import page_of
-from nutch2py.parser.parsing import Parsing
-from nutch2py.webpage import MetadataKey, ParseStatusCode
+from nutch2py.conf.configuration import Configuration
+from nutch2py.parser.charset.encoding_detector import decode
+from nutch2py.parser.parsechecker import create_page
+from nutch2py.parser.row_parser import RowParser
+from nutch2py.records.webpage import MetadataKey, ParseStatusCode
 
 from .trees import TREES, pages
 
@@ -71,16 +71,16 @@ class Reference(HTMLParser):
 
 
 @pytest.mark.parametrize("package", os.environ.get("NUTCH2PY_TREES", " ".join(TREES)).split())
-def test_every_page_link_and_character(package: str) -> None:
+def test_every_page_link_and_character_of_tree_is_parsed(package: str) -> None:
     conf = Configuration.load(
         overrides={"parser.html.outlinks.ignore_tags": ONLY_A, "http.agent.name": "x", "parser.timeout": "60"}
     )
-    parsing = Parsing(conf)
+    parsing = RowParser(conf)
     links = characters = 0
     files = pages(package)
     for path in files:
         url = f"http://h.test/d/{path.name}"
-        page = page_of(url, path.read_bytes(), "text/html", conf)
+        page = create_page(url, path.read_bytes(), "text/html", conf)
         parse = parsing.parse(url, page)
         assert parse.major == ParseStatusCode.SUCCESS, (path, parse.args)
         reference = Reference()

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.parser.parsing import Parsing
-from nutch2py.webpage import WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.parser.row_parser import RowParser
+from nutch2py.records.webpage import WebPage
 
 from .pages import stored
 
@@ -113,8 +113,8 @@ def to_row(page: WebPage) -> Row:
 
 
 @pytest.fixture(scope="module")
-def parsing(recording: Path) -> Parsing:
-    return Parsing(
+def parsing(recording: Path) -> RowParser:
+    return RowParser(
         Configuration.load(
             recording / "conf", {"encodingdetector.charset.fallback": "false", "urlfilter.try.escaped": "false"}
         )
@@ -122,7 +122,7 @@ def parsing(recording: Path) -> Parsing:
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
-def test_a_round_is_parsed_as_nutch_parsed_it(recording: Path, parsing: Parsing, number: int) -> None:
+def test_recorded_round_is_parsed_like_nutch(recording: Path, parsing: RowParser, number: int) -> None:
     before = dump(recording / "dumps" / f"round{number}-fetch.jsonl.gz")
     after = dump(recording / "dumps" / f"round{number}-parse.jsonl.gz")
     batch = f"{1_600_000_000 + number}-{1_000 + number}".encode()
@@ -132,7 +132,7 @@ def test_a_round_is_parsed_as_nutch_parsed_it(recording: Path, parsing: Parsing,
             assert after[key] == row
             continue
         page = to_page(row)
-        parsing.process(key, page)
+        parsing.parse_row(key, page)
         found, expected = to_row(page), after[key]
         names = found.keys() | expected.keys()
         differing = {name for name in names if found.get(name) != expected.get(name)}
@@ -146,12 +146,12 @@ def test_a_round_is_parsed_as_nutch_parsed_it(recording: Path, parsing: Parsing,
     assert compared == {1: 4853, 2: 4300, 3: 3574, 4: 1050}[number]
 
 
-def test_the_recorded_truncations_are_told(recording: Path, parsing: Parsing) -> None:
+def test_recorded_truncations_are_reported(recording: Path, parsing: RowParser) -> None:
     before = dump(recording / "dumps" / "round1-fetch.jsonl.gz")
     told = [
         outcome.message
         for key, row in before.items()
-        if (outcome := parsing.process(key, to_page(row))).label == "truncated"
+        if (outcome := parsing.parse_row(key, to_page(row))).label == "truncated"
     ]
     assert told == [
         "http://c.interop.test/big.html skipped. Content of size 114205 was truncated to 65536",
@@ -159,16 +159,16 @@ def test_the_recorded_truncations_are_told(recording: Path, parsing: Parsing) ->
     ]
 
 
-def test_parsing_twice_ends_as_parsing_once(recording: Path, parsing: Parsing) -> None:
+def test_reparsing_is_idempotent(recording: Path, parsing: RowParser) -> None:
     rows = dump(recording / "dumps" / "round3-fetch.jsonl.gz")
     again = 0
     for key, row in rows.items():
         if row.get("mk:_ftcmrk_") != b"1600000003-1003":
             continue
         once = to_page(row)
-        parsing.process(key, once)
+        parsing.parse_row(key, once)
         twice = stored(once)
-        parsing.process(key, twice)
+        parsing.parse_row(key, twice)
         assert to_row(twice) == to_row(once), key
         again += "p:psig" in to_row(once)
     assert again > 0  # some had a signature before, so the rule of prevSignature was at work

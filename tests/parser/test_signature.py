@@ -2,16 +2,16 @@ from hashlib import md5
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.parser.signature import (
+from nutch2py.conf.configuration import Configuration
+from nutch2py.parser.signatures.digest_signatures import (
     MD5Signature,
     TextMD5Signature,
     TextProfileSignature,
     java_hash_map_capacity,
     java_spread_hash,
 )
-from nutch2py.plugins import named
-from nutch2py.webpage import WebPage
+from nutch2py.plugins.loading import create_named_plugin
+from nutch2py.records.webpage import WebPage
 
 
 def page(content: bytes | None = None, text: str | None = None, url: str | None = "http://h/") -> WebPage:
@@ -25,14 +25,14 @@ def profile(text: str, **properties: str) -> str:
     return TextProfileSignature(conf).profile(text).replace("\n", "|")
 
 
-def test_md5_of_the_content_or_else_of_the_url() -> None:
+def test_md5_uses_content_or_url() -> None:
     signature = MD5Signature()
     assert signature.calculate("", page(b"x")) == md5(b"x").digest()
     assert signature.calculate("", page(b"", url="http://h/é")) == md5("http://h/é".encode()).digest()
     assert signature.calculate("http://u/", page(url=None)) == md5(b"http://u/").digest()
 
 
-def test_text_md5_does_not_see_the_markup() -> None:
+def test_text_md5_ignores_markup() -> None:
     signature = TextMD5Signature()
     assert signature.calculate("", page(b"<p>a", "a")) == signature.calculate("", page(b"<b>a", "a"))
     assert signature.calculate("", page(b"x", "")) == md5(b"x").digest()
@@ -50,11 +50,11 @@ def test_text_md5_does_not_see_the_markup() -> None:
         ("İST İST ΣΣΣ", "ist 2"),
     ],
 )
-def test_profile_holds_the_frequent_words(text: str, expected: str) -> None:
+def test_text_profile_contains_frequent_words(text: str, expected: str) -> None:
     assert profile(text) == expected
 
 
-def test_words_of_equal_count_stand_in_the_order_of_a_java_hash_map() -> None:
+def test_equal_counts_are_ordered_like_java_hash_map() -> None:
     # the order that java.util.HashMap (OpenJDK 17) gives for these words put in one by one
     words = "table family cell page link anchor score batch marker fetch parse update host index robots agent queue"
     java = "agent link batch update index parse cell score marker anchor fetch host page robots family table queue"
@@ -67,11 +67,11 @@ def test_counts_are_rounded_down() -> None:
     assert profile(words, quant_rate="0.5", min_token_len="4") == "common 450"
 
 
-def test_java_numbers() -> None:
+def test_numbers_are_parsed_like_java() -> None:
     assert [java_hash_map_capacity(n) for n in (0, 12, 13, 24, 25, 49)] == [16, 16, 32, 32, 64, 128]
     assert java_spread_hash("polygenelubricants") == 0x80000000 ^ 0x8000  # hashCode is Integer.MIN_VALUE
 
 
-def test_the_property_takes_java_names_and_short_ones(conf: Configuration) -> None:
+def test_signature_class_accepts_java_and_short_names(conf: Configuration) -> None:
     for name in ("org.apache.nutch.crawl.TextProfileSignature", "TextProfileSignature"):
-        assert isinstance(named(conf, "signature", name), TextProfileSignature)
+        assert isinstance(create_named_plugin(conf, "signature", name), TextProfileSignature)

@@ -6,15 +6,15 @@ import orjson
 import pytest
 from selectolax.lexbor import LexborNode
 
-from nutch2py.conf import Configuration
-from nutch2py.document import NutchDocument
+from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.filters.index_structured import StructuredIndexingFilter
-from nutch2py.parser import structured
-from nutch2py.parser.dom import cut_scripts, node_text, parse_tree
-from nutch2py.parser.filters.structured import STRUCTURED, StructuredParseFilter
-from nutch2py.parser.html import HtmlParser
-from nutch2py.parser.structured import LIMITS, json_ld, structured_data
-from nutch2py.webpage import WebPage
+from nutch2py.parser.filters.structured_filter import STRUCTURED_DATA_KEY, StructuredParseFilter
+from nutch2py.parser.html import structured_data
+from nutch2py.parser.html.dom import node_text, parse_tree, remove_scripts
+from nutch2py.parser.html.html_parser import HtmlParser
+from nutch2py.parser.html.structured_data import STRUCTURED_DATA_LIMITS, extract_structured_data, read_json_ld
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.webpage import WebPage
 
 from .pages import URL, fetched
 
@@ -23,15 +23,15 @@ BASE = "http://h/d/"
 
 def data(html: str) -> dict[str, object]:
     tree = parse_tree(html)
-    cut_scripts(tree)
-    return structured_data(tree, html, BASE)
+    remove_scripts(tree)
+    return extract_structured_data(tree, html, BASE)
 
 
 def script(json: str) -> str:
     return f"<script type='application/ld+json'>{json}</script>"
 
 
-def test_open_graph_and_cards() -> None:
+def test_open_graph_and_twitter_cards_are_read() -> None:
     html = (
         "<meta property='og:title' content=' A title '><meta property=og:image content=a.png><meta property=og:image "
         "content=b.png><meta name=twitter:card content=summary><meta name=author content=x><meta property=og:url>"
@@ -41,7 +41,7 @@ def test_open_graph_and_cards() -> None:
     }
 
 
-def test_related_pages() -> None:
+def test_related_pages_are_read() -> None:
     html = (
         "<link rel='alternate' hreflang=DE href=de.html><link rel=alternate hreflang=x-default href=/>"
         "<link rel=alternate type=application/rss+xml href=feed>"
@@ -69,11 +69,11 @@ def test_related_pages() -> None:
         ("[" * 5000, []),
     ],
 )  # fmt: skip
-def test_json_of_scripts_is_read_as_it_is_written(written: str, found: list[object]) -> None:
-    assert list(json_ld(script(written) + script('{"z": 0}'))) == [*found, {"z": 0}]
+def test_json_ld_is_read_leniently(written: str, found: list[object]) -> None:
+    assert list(read_json_ld(script(written) + script('{"z": 0}'))) == [*found, {"z": 0}]
 
 
-def test_items_of_microdata() -> None:
+def test_microdata_items_are_read() -> None:
     html = (
         "<div itemscope itemtype='http://schema.org/Book' itemref=more><b itemprop='name alternateName'>A  book</b>"
         "<a itemprop=url href=b>x</a><time itemprop=date datetime=2026-01-02>now</time><meta itemprop=n content=5>"
@@ -87,23 +87,23 @@ def test_items_of_microdata() -> None:
     assert data(html) == {"microdata": [{"type": ["http://schema.org/Book"], "properties": properties}]}
 
 
-def test_what_an_input_asks_for() -> None:
+def test_input_values_are_read() -> None:
     html = "<form itemscope><input itemprop=query-input name=q required maxlength=9><input itemprop=none></form>"
     asked = {"valueName": "q", "valueRequired": True, "valueMaxLength": "9"}
     assert data(html) == {"microdata": [{"properties": {"query-input": [asked], "none": [""]}}]}
 
 
-def test_items_that_are_no_property_of_another_stand_alone() -> None:
+def test_top_level_items_are_separate() -> None:
     html = "<div itemscope itemref=x><b itemprop=a>1</b></div><p id=x itemscope><b itemprop=b>2</b></p>"
     assert data(html) == {"microdata": [{"properties": {"a": ["1"]}}, {"properties": {"b": ["2"]}}]}
 
 
-def test_items_that_hold_themselves_end() -> None:
+def test_self_containing_items_terminate() -> None:
     html = "<div id=a itemscope><b itemprop=x itemscope itemref=a></b></div>"
-    assert str(data(html)).count("properties") <= LIMITS.depth + 2
+    assert str(data(html)).count("properties") <= STRUCTURED_DATA_LIMITS.depth + 2
 
 
-def test_items_of_rdfa() -> None:
+def test_rdfa_items_are_read() -> None:
     html = (
         "<div vocab='http://schema.org/' typeof=Person resource='#me'><span property=name>Me</span><a property=url "
         "href=u>u</a><div property=address typeof='PostalAddress ex:Place'><i property=city content=C>c</i></div></div>"
@@ -114,7 +114,7 @@ def test_items_of_rdfa() -> None:
     assert data(html) == {"rdfa": [person]}
 
 
-def test_fields_of_what_a_page_says(conf: Configuration) -> None:
+def test_structured_data_sets_index_fields(conf: Configuration) -> None:
     conf.set("plugin.includes", "parse-html|index-structured")
     author, others = '"author": {"name": "Ann"}', '"image": ["i", "i"], "@graph": [{"@type": "Org"}]'
     ld = f'{{"@type": ["Article"], {author}, "price": 5, {others}}}'
@@ -130,15 +130,15 @@ def test_fields_of_what_a_page_says(conf: Configuration) -> None:
     }  # fmt: skip
     page.content = b"nothing"
     HtmlParser(conf).parse(URL, page)
-    assert STRUCTURED not in page.metadata
+    assert STRUCTURED_DATA_KEY not in page.metadata
 
 
-def test_what_is_kept_is_bounded_and_can_be_written(conf: Configuration) -> None:
+def test_stored_data_is_bounded_and_serializable(conf: Configuration) -> None:
     conf.set("plugin.includes", "parse-html|index-structured")
     deep, odd = '{"a":' * 500 + "1" + "}" * 500, '{"n": 123456789012345678901234567890, "s": "\\ud800", "x": NaN}'
     page = fetched((script(deep) + script(odd)).encode())
     HtmlParser(conf).parse(URL, page)
-    assert orjson.loads(page.metadata[STRUCTURED])["jsonld"][1] == {
+    assert orjson.loads(page.metadata[STRUCTURED_DATA_KEY])["jsonld"][1] == {
         "n": "123456789012345678901234567890",
         "s": "?",
         "x": None,
@@ -146,14 +146,14 @@ def test_what_is_kept_is_bounded_and_can_be_written(conf: Configuration) -> None
     much = '{"a": [' + "1," * 60_000 + "1]}"
     page = fetched(f"<meta property=og:type content=a>{script(much)}".encode())
     HtmlParser(conf).parse(URL, page)
-    assert orjson.loads(page.metadata[STRUCTURED]) == {"meta": {"og:type": ["a"]}}
+    assert orjson.loads(page.metadata[STRUCTURED_DATA_KEY]) == {"meta": {"og:type": ["a"]}}
 
 
-def test_a_row_without_the_entry_or_with_another_is_left_alone(conf: Configuration) -> None:
+def test_row_without_entry_is_unchanged(conf: Configuration) -> None:
     page = WebPage()
     indexing = StructuredIndexingFilter(conf)
     assert indexing.filter(NutchDocument(), URL, page) == NutchDocument()
-    page.metadata[STRUCTURED] = b"{"
+    page.metadata[STRUCTURED_DATA_KEY] = b"{"
     assert indexing.filter(NutchDocument(), URL, page) == NutchDocument()
     assert StructuredParseFilter(conf).fields == {WebPage.metadata}
 
@@ -179,7 +179,7 @@ BLOWN: dict[str, Callable[[int], str]] = {
 
 
 @pytest.mark.parametrize("blown", BLOWN)
-def test_no_text_is_read_or_kept_very_often(blown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeated_text_is_limited(blown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A value counts as often as it is kept, under each name, and a text as often as it is read."""
     reads = 0
 
@@ -189,13 +189,13 @@ def test_no_text_is_read_or_kept_very_often(blown: str, monkeypatch: pytest.Monk
         reads += len(text) + 100
         return text
 
-    monkeypatch.setattr(structured, "node_text", reading)
+    monkeypatch.setattr(structured_data, "node_text", reading)
     found = data(BLOWN[blown](20_000))
-    assert reads < 2 * LIMITS.read
-    assert len(orjson.dumps(found)) < 4 * LIMITS.kept
+    assert reads < 2 * STRUCTURED_DATA_LIMITS.read_chars
+    assert len(orjson.dumps(found)) < 4 * STRUCTURED_DATA_LIMITS.kept_chars
 
 
-def test_items_are_kept_under_each_of_their_names() -> None:
+def test_items_are_stored_under_each_type() -> None:
     html = "<div itemscope><p itemscope itemprop='a b'><i itemprop='c d'>x</i></p></div>"
     inner = {"properties": {"c": ["x"], "d": ["x"]}}
     assert data(html) == {"microdata": [{"properties": {"a": [inner], "b": [inner]}}]}

@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.parser.link_extractor import extract_links
-from nutch2py.parser.parsing import Parsing
-from nutch2py.parser.text import TextParser
+from nutch2py.conf.configuration import Configuration
+from nutch2py.parser.formats.text import TextParser
+from nutch2py.parser.links.link_extractor import extract_links
+from nutch2py.parser.row_parser import RowParser
 
 from .pages import KEY, fetched
 
@@ -19,7 +19,7 @@ def test_outlink_extractor_cases(cases: Callable[[str], list[dict[str, Any]]], c
             for name, value in args["conf"].items():
                 conf.set(name, value)
             page = fetched(case["input"].encode(), args["content_type"], args["url"])
-            Parsing(conf).process(KEY, page)
+            RowParser(conf).parse_row(KEY, page)
             assert set(page.outlinks) == set(expect["set"]), case
         else:
             links = extract_links(case["input"], args.get("anchor", ""))
@@ -41,7 +41,7 @@ def test_outlink_extractor_cases(cases: Callable[[str], list[dict[str, Any]]], c
         ("x" * 100_000, []),
     ],
 )
-def test_urls_in_text(text: str, urls: list[str]) -> None:
+def test_urls_in_text_are_outlinks(text: str, urls: list[str]) -> None:
     assert [link.url for link in extract_links(text)] == urls
 
 
@@ -55,7 +55,7 @@ def test_urls_in_text(text: str, urls: list[str]) -> None:
         (b"a\0b", "text/plain", "ab", b"windows-1252"),
     ],
 )
-def test_text_as_it_is(conf: Configuration, body: bytes, header: str, text: str, encoding: bytes) -> None:
+def test_text_is_kept_unchanged(conf: Configuration, body: bytes, header: str, text: str, encoding: bytes) -> None:
     page = fetched(body, "text/plain", Content_Type=header)
     assert TextParser(conf).parse("http://h/", page).text == text
     assert page.metadata["OriginalCharEncoding"] == encoding

@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.parser.parsing import Parsing
+from nutch2py.conf.configuration import Configuration
+from nutch2py.parser.row_parser import RowParser
 
 from .pages import KEY, fetched
 
@@ -43,24 +43,24 @@ def server() -> Iterator[str]:
     made.server_close()
 
 
-def test_an_unknown_type_goes_to_the_server(conf: Configuration, server: str) -> None:
+def test_unknown_type_is_sent_to_tika_server(conf: Configuration, server: str) -> None:
     conf.set("plugin.includes", "parse-(html|tika|tika-server)|urlnormalizer-basic|urlfilter-validator")
     conf.set("tika.server.url", f"{server}/")
     page = fetched(b"\0words", "application/x-unknown")
-    assert Parsing(conf).process(KEY, page).label == "success"
+    assert RowParser(conf).parse_row(KEY, page).label == "success"
     assert (page.title, page.text) == ("Title", "words\nsee http://o.test/x\n/rmeta/text")
     assert (list(page.outlinks), page.metadata["dc:creator"]) == (["http://o.test/x"], b"A")
     for body in (b"\0bad", b"\0odd"):
         page = fetched(body, "application/x-unknown")
-        assert Parsing(conf).process(KEY, page).label == "failed"
+        assert RowParser(conf).parse_row(KEY, page).label == "failed"
     conf.set("tika.server.url", "http://127.0.0.1:9")
-    outcome = Parsing(conf).process(KEY, fetched(b"\0x", "application/x-unknown"))
+    outcome = RowParser(conf).parse_row(KEY, fetched(b"\0x", "application/x-unknown"))
     assert outcome.status is not None
     assert outcome.status.args[0].startswith("Tika server http://127.0.0.1:9: ")
 
 
-def test_nothing_is_sent_unless_both_are_set(conf: Configuration, server: str) -> None:
+def test_nothing_is_sent_unless_plugin_and_url_are_set(conf: Configuration, server: str) -> None:
     page = fetched(b"\0words", "application/x-unknown")
-    assert "ParserNotFound" in str(Parsing(conf).process(KEY, page).status)
+    assert "ParserNotFound" in str(RowParser(conf).parse_row(KEY, page).status)
     conf.set("plugin.includes", "parse-(html|tika-server)")
-    assert "tika.server.url names no server" in str(Parsing(conf).process(KEY, page).status)
+    assert "tika.server.url names no server" in str(RowParser(conf).parse_row(KEY, page).status)

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.server.serve import Server
+from nutch2py.conf.configuration import Configuration
+from nutch2py.server.http_server import HttpServer
 from tests.jobs.crawl import SETTINGS
-from tests.server.answering import answering
+from tests.server.running_server import answering
 
 PATIENCE = 120.0
 
@@ -25,7 +25,7 @@ PATIENCE = 120.0
 class Client:
     """Asks a server; ``token``: whose."""
 
-    def __init__(self, server: Server, token: str = "") -> None:
+    def __init__(self, server: HttpServer, token: str = "") -> None:
         self.server, self.token = server, token
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
@@ -71,9 +71,9 @@ class Client:
         return job
 
 
-def running(conf: Configuration) -> AbstractContextManager[Server]:
+def running(conf: Configuration) -> AbstractContextManager[HttpServer]:
     """Serve a configuration on a free port."""
-    return answering(Server(conf, ("127.0.0.1", 0)))
+    return answering(HttpServer(conf, ("127.0.0.1", 0)))
 
 
 def settings(folder: Path, **more: str) -> Configuration:

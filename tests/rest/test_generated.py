@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nutch2py import Crawl
-from nutch2py.rest.openapi import document
-from nutch2py.rest.routes import OPERATIONS
+from nutch2py.rest.api_routes import OPERATIONS
+from nutch2py.rest.dispatch.openapi import build_document
 from tests.rest.conftest import Client
 
-DOCUMENT = json.loads(json.dumps(document(OPERATIONS)))
+DOCUMENT = json.loads(json.dumps(build_document(OPERATIONS)))
 TEXT = st.text(max_size=20) | st.sampled_from(
     ["", "default", "..", "a", "-all", "0", "true", "http://a.test/", "\x00", "${x}"]
 )
@@ -70,13 +70,13 @@ def requests(draw: st.DrawFn) -> tuple[str, str, Any]:
     return method.upper(), f"{path}?{urlencode(query)}" if query else path, body
 
 
-def test_no_request_makes_the_server_fail(client: Client) -> None:
+def test_generated_requests_cause_no_server_error(client: Client) -> None:
     keeper = client.server.app.state.gatekeeper
-    with Crawl(keeper.office.conf) as crawl:
+    with Crawl(keeper.context.conf) as crawl:
         crawl.inject(["http://a.test/"])
         crawl.index("-all")  # else there is no index to ask, which is the server's fault
     keeper._rate._per_second = 0.0
-    keeper.office.children._running = 0  # jobs are refused, after all else was looked at
+    keeper.context.children._running = 0  # jobs are refused, after all else was looked at
     statuses: set[int] = set()
 
     @settings(max_examples=200, deadline=None, derandomize=True, database=None,

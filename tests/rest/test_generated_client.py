@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from nutch2py.rest.openapi import document
-from nutch2py.rest.routes import OPERATIONS
-from nutch2py.rest.tokens import Role, add_token
+from nutch2py.rest.access.tokens import Role, add_token
+from nutch2py.rest.api_routes import OPERATIONS
+from nutch2py.rest.dispatch.openapi import build_document
 from tests.jobs.crawl import site
 from tests.rest.conftest import PATIENCE, running, settings
 
@@ -26,7 +26,7 @@ from tests.rest.conftest import PATIENCE, running, settings
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Generate a client, and give the name of its package, which can be imported."""
     folder = tmp_path_factory.mktemp("generated")
-    (folder / "openapi.json").write_text(json.dumps(document(OPERATIONS)))
+    (folder / "openapi.json").write_text(json.dumps(build_document(OPERATIONS)))
     (folder / "config.json").write_text(json.dumps({"post_hooks": []}))
     words = ["generate", "--path", "openapi.json", "--config", "config.json", "--meta", "none", "--output-path"]
     command = [sys.executable, "-m", "openapi_python_client", *words, "nutch2py_rest", "--fail-on-warning"]
@@ -79,7 +79,7 @@ class Caller:
             threading.Event().wait(0.1)
 
 
-def test_a_generated_client_drives_a_whole_crawl(generated: str, tmp_path: Path, silent: str) -> None:
+def test_generated_client_runs_whole_crawl(generated: str, tmp_path: Path, silent: str) -> None:
     conf = settings(tmp_path, rest_tokens_file=str(tmp_path / "tokens"))
     token = add_token(conf, "robot", Role.RUN)
     with (

@@ -18,15 +18,16 @@ from typing import Any
 import pytest
 
 from nutch2py import Crawl
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.rest import children, rows
-from nutch2py.rest.children import Spec
-from nutch2py.rest.office import Office
-from nutch2py.rest.refusal import Refusal
-from nutch2py.rest.routes import OPERATIONS
-from nutch2py.rest.streams import MOST
-from nutch2py.rest.tokens import Role, add_token
+from nutch2py.rest.access.tokens import Role, add_token
+from nutch2py.rest.api_routes import OPERATIONS
+from nutch2py.rest.context import RestContext
+from nutch2py.rest.dispatch.sse import MAX_STREAMS
+from nutch2py.rest.endpoints import row_queries
+from nutch2py.rest.http_error import HttpError
+from nutch2py.rest.job_control import job_processes
+from nutch2py.rest.job_control.job_processes import JobSpec
 from tests.rest.conftest import Client, running, settings
 
 CHECK = {"job": "checktable"}
@@ -44,7 +45,7 @@ def raw(client: Client, method: str, path: str, **headers: str) -> http.client.H
 # requests
 
 
-def test_a_body_that_is_nested_too_deep_is_refused(client: Client) -> None:
+def test_deeply_nested_body_is_rejected(client: Client) -> None:
     for depth in (1000, 100_000):
         nested = "[" * depth + "]" * depth
         for path, body in [
@@ -56,7 +57,7 @@ def test_a_body_that_is_nested_too_deep_is_refused(client: Client) -> None:
             assert (status, "error" in told) == (400, True), told
 
 
-def test_no_name_ends_in_a_line_feed(client: Client) -> None:
+def test_name_with_trailing_newline_is_rejected(client: Client) -> None:
     for job in ({"crawlId": "c\n"}, {"configuration": "default\n"}, {"properties": {"generate.max.count\n": "1"}}):
         assert client.ask("POST", "/api/v1/jobs", {**CHECK, **job})[0] == 400
     assert client.ask("POST", "/api/v1/jobs", {"job": "fetch", "batchId": "-all\n"})[0] == 400
@@ -66,7 +67,7 @@ def test_no_name_ends_in_a_line_feed(client: Client) -> None:
 
 
 @pytest.mark.parametrize("name", ["a%C2%84", "a%20b", "%0D%0A", "a%00", "%F0%9F%98%80", "a" * 300])
-def test_a_part_of_a_path_is_what_the_document_says(client: Client, name: str) -> None:
+def test_path_parameters_follow_schema(client: Client, name: str) -> None:
     assert client.ask("POST", "/api/v1/configurations", {"id": "x"})[0] == 201
     for path, method, body in [
         ("/api/v1/configurations/x/properties/{}", "PUT", {"value": "1"}), ("/config/x/{}", "PUT", {"value": "1"}),
@@ -76,17 +77,17 @@ def test_a_part_of_a_path_is_what_the_document_says(client: Client, name: str) -
         assert client.ask(method, path.format(name), body)[0] == 400, path
 
 
-def test_a_form_of_many_fields_is_refused(client: Client) -> None:
+def test_form_with_many_fields_is_rejected(client: Client) -> None:
     body = b"a=1&" * 100_000
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
     assert client.ask("PUT", "/config/x/generate.max.count", body, **kind)[0] == 400
 
 
-def test_a_method_that_a_path_has_not_is_told_which_it_has(client: Client) -> None:
+def test_unsupported_method_returns_allowed_methods(client: Client) -> None:
     allowed: dict[str, set[str]] = {}
     for one in OPERATIONS:
         path = one.path.replace("{id}", "x").replace("{name}", "y")
-        allowed.setdefault(path, set()).update({one.method, "OPTIONS"} if one.shared else {one.method})
+        allowed.setdefault(path, set()).update({one.method, "OPTIONS"} if one.allows_cors else {one.method})
     for path, methods in allowed.items():
         if path in ("/job/create", "/admin/stop"):  # also an id of another path
             continue
@@ -95,7 +96,7 @@ def test_a_method_that_a_path_has_not_is_told_which_it_has(client: Client) -> No
         assert (answer.status, told - {"HEAD"}) == (405, methods), path
 
 
-def test_to_ask_for_headers_alone_does_nothing(client: Client, silent: str) -> None:
+def test_head_request_has_no_effect(client: Client, silent: str) -> None:
     begun = client.begin(job="crawl", seeds=[silent])
     for path in (f"/job/{begun['id']}/abort", f"/job/{begun['id']}/stop", "/admin/stop?force=true"):
         assert raw(client, "HEAD", path).status == 405
@@ -103,7 +104,7 @@ def test_to_ask_for_headers_alone_does_nothing(client: Client, silent: str) -> N
     assert client.ask("GET", f"/job/{begun['id']}/abort") == (200, True)
 
 
-def test_no_other_name_leads_to_a_server_on_loopback(client: Client) -> None:
+def test_foreign_host_header_is_rejected_on_loopback(client: Client) -> None:
     """DNS rebinding: a page of another site whose name was made to point here."""
     for one in OPERATIONS:
         path = one.path.replace("{id}", "x").replace("{name}", "y")
@@ -115,17 +116,17 @@ def test_no_other_name_leads_to_a_server_on_loopback(client: Client) -> None:
         assert raw(client, "GET", "/health", Host=f"{name}:{client.server.address[1]}").status == 200
 
 
-def test_a_path_makes_no_line_of_the_log(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_path_cannot_inject_log_lines(client: Client, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "nutch2py.rest"):
         client.ask("GET", "/api/v1/seeds/a%0aDELETE%20x%0d%1b[2J")
     (line,) = [record.getMessage() for record in caplog.records]
     assert line.isprintable()
 
 
-def test_streams_of_events_have_a_number_and_give_their_places_back(client: Client) -> None:
-    streams = client.server.app.state.gatekeeper.streams
+def test_event_streams_are_limited_and_released(client: Client) -> None:
+    streams = client.server.app.state.gatekeeper.event_streams
     opened = []
-    for number in range(MOST):
+    for number in range(MAX_STREAMS):
         connection = http.client.HTTPConnection("127.0.0.1", client.server.address[1], timeout=60)
         connection.request("GET", "/api/events" if number % 2 else "/crawl/events")
         answer = connection.getresponse()
@@ -146,23 +147,21 @@ def test_streams_of_events_have_a_number_and_give_their_places_back(client: Clie
         time.sleep(0.05)
 
 
-def test_a_batch_that_has_no_rows_does_not_read_the_whole_table(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Crawl(client.server.app.state.gatekeeper.office.conf) as crawl:
+def test_batch_without_rows_does_not_scan_table(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Crawl(client.server.app.state.gatekeeper.context.conf) as crawl:
         crawl.inject([f"http://127.0.0.1/{number}" for number in range(50)])
     assert client.ask("POST", "/db", {"batchId": "none"}) == (200, {"values": []})
     read = []
-    monkeypatch.setattr(rows, "SEARCHING", -1.0)
-    monkeypatch.setattr(rows, "row", read.append)
-    found = rows.some_rows(client.server.app.state.gatekeeper.office.conf, rows.key_range("", "", ""),
-                           rows.chosen(["status"]), 10, "none")  # fmt: skip
+    monkeypatch.setattr(row_queries, "SCAN_SECONDS", -1.0)
+    monkeypatch.setattr(row_queries, "row_to_dict", read.append)
+    found = row_queries.scan_rows(client.server.app.state.gatekeeper.context.conf, row_queries.key_range("", "", ""),
+                           row_queries.select_fields(["status"]), 10, "none")  # fmt: skip
     assert (found.rows, read) == ([], [])
-    assert found.next is not None
+    assert found.next_key is not None
 
 
-def test_a_row_that_has_not_what_is_asked_for_is_a_row(client: Client) -> None:
-    with Crawl(client.server.app.state.gatekeeper.office.conf) as crawl:
+def test_row_without_requested_fields_is_returned(client: Client) -> None:
+    with Crawl(client.server.app.state.gatekeeper.context.conf) as crawl:
         crawl.inject(["http://127.0.0.1/a"])
     assert client.get("/api/v1/rows?fields=status") == {
         "rows": [{"url": "http://127.0.0.1/a", "status": 0}],
@@ -174,12 +173,12 @@ def test_a_row_that_has_not_what_is_asked_for_is_a_row(client: Client) -> None:
 
 
 @pytest.mark.parametrize("cron", ["* * * * * *", "0 0 0 30 4 *", "@daily", "* * * * *\n*", "0 0 31 2 *", "99 * * * *"])
-def test_no_schedule_begins_each_second_or_never(client: Client, cron: str) -> None:
+def test_schedule_each_second_or_never_is_rejected(client: Client, cron: str) -> None:
     assert client.ask("POST", "/api/v1/schedules", {"cron": cron, "job": CHECK})[0] == 400
 
 
-def test_a_damaged_schedule_keeps_no_other_waiting(client: Client) -> None:
-    office = client.server.app.state.gatekeeper.office
+def test_damaged_schedule_does_not_block_others(client: Client) -> None:
+    office = client.server.app.state.gatekeeper.context
     office.clock.end()
     for name in ("a", "b", "c"):
         client.ask("POST", "/api/v1/schedules", {"id": name, "cron": "30 4 * * *", "job": CHECK})
@@ -195,19 +194,19 @@ def test_a_damaged_schedule_keeps_no_other_waiting(client: Client) -> None:
         client.until(child.id, "failed")
 
 
-def test_a_schedule_is_read_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    office = client.server.app.state.gatekeeper.office
+def test_schedule_is_read_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    office = client.server.app.state.gatekeeper.context
     office.clock.end()
     client.ask("POST", "/api/v1/schedules", {"id": "a", "cron": "30 4 * * *", "job": CHECK})
-    assert len(office.schedules.stamped()) == 1
-    monkeypatch.setattr("nutch2py.rest.schedules.read", None)
-    assert len(office.schedules.stamped()) == 1
+    assert len(office.schedules.list_with_stamps()) == 1
+    monkeypatch.setattr("nutch2py.rest.job_control.schedules.read_json", None)
+    assert len(office.schedules.list_with_stamps()) == 1
 
 
 # tokens
 
 
-def test_who_reads_sees_no_secret_of_a_schedule(tmp_path: Path) -> None:
+def test_schedule_secrets_are_masked_for_readers(tmp_path: Path) -> None:
     conf = settings(tmp_path, rest_tokens_file=str(tmp_path / "tokens"))
     admin, read = add_token(conf, "root", Role.ADMIN), add_token(conf, "eye", Role.READ)
     secret = {"solr.auth.password": "hidden-one", "solr.server.url": "http://me:hidden-two@localhost/solr"}
@@ -220,7 +219,7 @@ def test_who_reads_sees_no_secret_of_a_schedule(tmp_path: Path) -> None:
         assert "hidden-one" in (tmp_path / "rest" / "schedules" / "s.json").read_text()  # the job is to have it
 
 
-def test_a_token_file_that_cannot_be_read_lets_nobody_in_and_tells_nobody_where_it_is(tmp_path: Path) -> None:
+def test_unreadable_token_file_rejects_all_without_path(tmp_path: Path) -> None:
     file = tmp_path / "tokens"
     conf = settings(tmp_path, rest_tokens_file=str(file))
     token = add_token(conf, "root", Role.ADMIN)
@@ -245,12 +244,10 @@ def test_a_token_file_that_cannot_be_read_lets_nobody_in_and_tells_nobody_where_
 # the folder of the server
 
 
-def test_a_full_disk_is_told_and_leaves_nothing_behind(
-    client: Client, monkeypatch: pytest.MonkeyPatch, silent: str
-) -> None:
+def test_full_disk_is_reported_and_leaves_nothing(client: Client, monkeypatch: pytest.MonkeyPatch, silent: str) -> None:
     client.until(client.begin(**CHECK)["id"], "failed")
     running_one = client.begin(job="crawl", seeds=[silent])
-    office = client.server.app.state.gatekeeper.office
+    office = client.server.app.state.gatekeeper.context
     before = sorted(office.children.folder.iterdir())
 
     real = os.open
@@ -264,7 +261,7 @@ def test_a_full_disk_is_told_and_leaves_nothing_behind(
         raise OSError(errno.ENOSPC, "No space left on device", str(office.folder))
 
     with monkeypatch.context() as disk:
-        disk.setattr("nutch2py.rest.state.os.open", full)
+        disk.setattr("nutch2py.rest.state_dir.os.open", full)
         disk.setattr(Path, "write_text", no_text)
         for method, path, body in [
             ("POST", "/api/v1/jobs", CHECK),
@@ -282,7 +279,7 @@ def test_a_full_disk_is_told_and_leaves_nothing_behind(
     assert client.ask("POST", "/api/v1/seeds", {"urls": []})[0] == 201
 
 
-def test_a_job_that_a_killed_server_began_to_make_is_no_job(client: Client, tmp_path: Path) -> None:
+def test_job_half_created_by_killed_server_is_ignored(client: Client, tmp_path: Path) -> None:
     done = client.until(client.begin(**CHECK)["id"], "failed")
     jobs = tmp_path / "rest" / "jobs"
     whole = (jobs / done["id"] / "job.json").read_bytes()
@@ -321,18 +318,18 @@ def test_a_job_that_a_killed_server_began_to_make_is_no_job(client: Client, tmp_
     assert Path("/etc/passwd").exists()
 
 
-def test_nobody_sees_a_job_before_it_runs(tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_job_is_invisible_before_it_runs(tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would have ended, then, and be remembered as killed: one more could begin, and its folder be forgotten."""
-    first, second = (Office(settings(tmp_path), local=True).children for _ in range(2))
-    real, seen = children.write, []
+    first, second = (RestContext(settings(tmp_path), is_local=True).jobs for _ in range(2))
+    real, seen = job_processes.write_json, []
 
     def looking(*given: Any) -> None:
         real(*given)
         seen.append([child.state for child in second.all()])
 
-    monkeypatch.setattr(children, "write", looking)
+    monkeypatch.setattr(job_processes, "write_json", looking)
     job = first.start(
-        Spec(id="", job="crawl", crawl_id="", configuration="", words=["crawl", silent]), Configuration.load()
+        JobSpec(id="", job="crawl", crawl_id="", configuration="", command_args=["crawl", silent]), Configuration.load()
     )
     try:
         assert seen == [["running"]]
@@ -342,12 +339,10 @@ def test_nobody_sees_a_job_before_it_runs(tmp_path: Path, silent: str, monkeypat
 
 
 @pytest.mark.parametrize("name", ["lock", "exit", "asked", "job.json"])
-def test_trouble_of_the_system_is_no_end_of_a_job(
-    tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_system_error_does_not_end_job(tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """A server that could open no file for a moment would remember a job as killed, and let one more begin."""
-    jobs = Office(settings(tmp_path, rest_jobs_running="1"), local=True).children
-    spec = Spec(id="", job="crawl", crawl_id="", configuration="", words=["crawl", silent])
+    jobs = RestContext(settings(tmp_path, rest_jobs_running="1"), is_local=True).jobs
+    spec = JobSpec(id="", job="crawl", crawl_id="", configuration="", command_args=["crawl", silent])
     job = jobs.start(spec, Configuration.load())
     whole = os.open, Path.read_text, Path.read_bytes
 
@@ -363,7 +358,7 @@ def test_trouble_of_the_system_is_no_end_of_a_job(
         for owner, member, real in zip((os, Path, Path), ("open", "read_text", "read_bytes"), whole, strict=True):
             patched.setattr(owner, member, without_room(real))
         for ask in (lambda: jobs.get(job.id), jobs.all, lambda: jobs.start(spec, Configuration.load())):
-            with suppress(OSError, Refusal):
+            with suppress(OSError, HttpError):
                 ask()
     try:
         assert jobs.get(job.id).state == "running"
@@ -372,7 +367,7 @@ def test_trouble_of_the_system_is_no_end_of_a_job(
         assert jobs.abort(job.id).state == "killed"
 
 
-def test_two_servers_over_one_folder(tmp_path: Path, silent: str) -> None:
+def test_two_servers_share_one_folder(tmp_path: Path, silent: str) -> None:
     conf = settings(tmp_path, rest_jobs_running="3", rest_jobs_keep="1", rest_requests_per_second="0")
     with running(conf) as first, running(conf) as second:
         clients = [Client(first), Client(second)]
@@ -398,8 +393,8 @@ def test_two_servers_over_one_folder(tmp_path: Path, silent: str) -> None:
             time.sleep(0.05)
 
 
-def test_a_folder_that_is_open_to_anybody_is_refused(tmp_path: Path) -> None:
+def test_world_accessible_folder_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "rest").mkdir()
     (tmp_path / "rest").chmod(0o777)
     with pytest.raises(ConfigurationError, match="anybody can write"):
-        Office(settings(tmp_path), local=True)
+        RestContext(settings(tmp_path), is_local=True)

@@ -13,7 +13,7 @@ from tests.jobs.crawl import site
 from tests.rest.conftest import Client, running, settings
 
 
-def test_a_crawl_from_seeds_to_search(client: Client) -> None:
+def test_crawl_runs_from_seeds_to_search(client: Client) -> None:
     with site() as url:
         status, seeds = client.ask("POST", "/api/v1/seeds", {"id": "mine", "urls": [f"{url}/7"]})
         assert (status, seeds["id"]) == (201, "mine")
@@ -41,7 +41,7 @@ def test_a_crawl_from_seeds_to_search(client: Client) -> None:
     assert client.get("/api/v1/jobs?crawlId=other") == []
 
 
-def test_a_whole_crawl_is_one_job(client: Client) -> None:
+def test_whole_crawl_runs_as_one_job(client: Client) -> None:
     with site() as url:
         job = client.done(job="crawl", seeds=[f"{url}/7"], pages=10)
     assert job["exitCode"] == 0
@@ -59,7 +59,7 @@ JOBS = [
 ]
 
 
-def test_a_job_that_is_aborted_is_taken_up_by_the_next_command(client: Client) -> None:
+def test_aborted_job_is_resumed_by_next_command(client: Client) -> None:
     states = []
     with site() as url:
         client.done(job="inject", seeds=[f"{url}/{n}" for n in range(30)])
@@ -75,12 +75,12 @@ def test_a_job_that_is_aborted_is_taken_up_by_the_next_command(client: Client) -
             done = client.done(job=job, **arguments)
             assert done["exitCode"] == 0 or aborted["state"] == "finished", done
     assert "killed" in states
-    with Crawl(settings(client.server.app.state.gatekeeper.office.folder.parent)) as crawl:
+    with Crawl(settings(client.server.app.state.gatekeeper.context.folder.parent)) as crawl:
         assert sum(page.status == 2 for _, page in crawl.pages(fields={WebPage.status})) > 2
         assert crawl.check() == 0
 
 
-def test_a_job_that_is_stopped_says_so(client: Client, silent: str) -> None:
+def test_stopped_job_reports_stopped(client: Client, silent: str) -> None:
     job = client.begin(job="crawl", seeds=[silent], properties={"fetcher.threads.fetch": "1"})
     status, stopped = client.ask("POST", f"/api/v1/jobs/{job['id']}/stop")
     assert status == 200
@@ -91,7 +91,7 @@ def test_a_job_that_is_stopped_says_so(client: Client, silent: str) -> None:
     assert client.ask("GET", f"/api/v1/jobs/{job['id']}")[0] == 404
 
 
-def test_a_job_outlives_the_server(tmp_path: Path, silent: str) -> None:
+def test_job_survives_server_restart(tmp_path: Path, silent: str) -> None:
     conf = settings(tmp_path)
     with running(conf) as first:
         job = Client(first).begin(job="crawl", seeds=[silent], properties={"fetcher.threads.fetch": "1"})
@@ -102,7 +102,7 @@ def test_a_job_outlives_the_server(tmp_path: Path, silent: str) -> None:
         assert client.ask("POST", f"/api/v1/jobs/{job['id']}/abort")[1]["state"] == "killed"
 
 
-def test_no_more_jobs_run_than_may(tmp_path: Path, silent: str) -> None:
+def test_running_jobs_are_limited(tmp_path: Path, silent: str) -> None:
     with running(settings(tmp_path, rest_jobs_running="1", rest_jobs_keep="1")) as server:
         client = Client(server)
         held = client.begin(job="crawl", seeds=[silent])
@@ -136,6 +136,6 @@ def test_no_more_jobs_run_than_may(tmp_path: Path, silent: str) -> None:
     ],
     ids=str,
 )
-def test_what_is_no_job_is_refused(client: Client, request_: dict[str, object]) -> None:
+def test_invalid_job_request_is_rejected(client: Client, request_: dict[str, object]) -> None:
     assert client.ask("POST", "/api/v1/jobs", request_)[0] == 400
     assert client.get("/api/v1/jobs") == []

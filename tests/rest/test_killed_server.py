@@ -15,12 +15,12 @@ from contextlib import closing, suppress
 from http import HTTPStatus
 from pathlib import Path
 
-from tests.kills import Kills
+from tests.counted_kills import Kills
 from tests.processes import wait_until
 from tests.rest.conftest import Client, running, settings
 
 
-def test_a_killed_server_has_lost_nothing_that_it_answered_for(tmp_path: Path) -> None:
+def test_killed_server_keeps_acknowledged_state(tmp_path: Path) -> None:
     """Killed amid jobs, seeds, schedules and lines of its log, with those who asked still waiting; three times."""
     words = [sys.executable, "-m", "nutch2py", "serve", "-port", "0", "-D", f"rest.folder={tmp_path / 'rest'}",
              "-D", f"storage.data.store=embedded:{tmp_path / 'data'}", "-D", "rest.requests.per.second=0",
@@ -84,7 +84,7 @@ def test_a_killed_server_has_lost_nothing_that_it_answered_for(tmp_path: Path) -
         assert {name for names in kept.values() for name in names} | begun <= {each["what"] for each in told}
 
 
-def test_what_a_killed_server_had_begun_to_write_goes(client: Client, tmp_path: Path) -> None:
+def test_partial_files_of_killed_server_are_removed(client: Client, tmp_path: Path) -> None:
     client.ask("POST", "/api/v1/seeds", {"id": "a", "urls": []})
     folder = tmp_path / "rest" / "seeds"
     for name, age in ((".b.json.12345678", 7200), (".c.json.12345678", 0)):

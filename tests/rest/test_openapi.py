@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from nutch2py.rest.routes import OPERATIONS
+from nutch2py.rest.api_routes import OPERATIONS
 from tests.conftest import ROOT
 from tests.rest.conftest import Client
 
 
-def test_every_operation_is_in_the_document(client: Client) -> None:
+def test_openapi_lists_every_operation(client: Client) -> None:
     found = client.get("/api/openapi.json")
     described = {(method.upper(), path) for path, methods in found["paths"].items() for method in methods}
     assert described == {(one.method, re.sub(r":\w+}", "}", one.path)) for one in OPERATIONS}
@@ -19,14 +19,14 @@ def test_every_operation_is_in_the_document(client: Client) -> None:
     assert len(named) == len(set(named))
 
 
-def test_every_operation_is_on_the_pages_for_people(client: Client) -> None:
+def test_docs_describe_every_operation(client: Client) -> None:
     shown, told = client.get("/api/docs"), (ROOT / "docs" / "rest.md").read_text("utf-8")
     for one in OPERATIONS:
         assert one.path in shown
         assert f"| {one.method} | `{one.path}` | {one.role.name.lower()} |" in told
 
 
-def test_an_unknown_path_of_the_interface_is_told_as_json(client: Client) -> None:
+def test_unknown_path_returns_json_error(client: Client) -> None:
     assert client.ask("GET", "/api/v1/nothing") == (
         404, {"title": "Not Found", "status": 404, "detail": "Not Found", "error": "Not Found"}
     )  # fmt: skip

@@ -16,14 +16,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from nutch2py.rest.refusal import Refusal
-from nutch2py.rest.schedules import Clock, NewSchedule, Schedules, only
+from nutch2py.rest.http_error import HttpError
+from nutch2py.rest.job_control.schedules import NewSchedule, Scheduler, ScheduleStore, acquire_leader_lock
 from tests.rest.conftest import Client, running, settings
 
 DAILY = {"id": "daily", "cron": "30 4 * * *", "job": {"job": "checktable", "crawlId": "c"}}
 
 
-def test_schedules_survive_the_server(tmp_path: Path) -> None:
+def test_schedules_survive_restart(tmp_path: Path) -> None:
     with running(settings(tmp_path)) as first:
         status, stored = Client(first).ask("POST", "/api/v1/schedules", DAILY)
         assert (status, datetime.fromtimestamp(stored["next"] / 1000, UTC).strftime("%H:%M")) == (201, "04:30")
@@ -36,12 +36,12 @@ def test_schedules_survive_the_server(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cron", ["", "x", "* * * *", "61 * * * *", "0 0 30 2 *", "* " * 99])
-def test_what_is_no_time_is_refused(client: Client, cron: str) -> None:
+def test_invalid_cron_time_is_rejected(client: Client, cron: str) -> None:
     assert client.ask("POST", "/api/v1/schedules", {**DAILY, "cron": cron})[0] == 400
 
 
-def test_a_job_begins_at_its_time_and_not_beside_itself(client: Client, silent: str) -> None:
-    office = client.server.app.state.gatekeeper.office
+def test_scheduled_job_starts_on_time_and_not_twice(client: Client, silent: str) -> None:
+    office = client.server.app.state.gatekeeper.context
     office.clock.end()
     endless = {"job": "crawl", "seeds": [silent], "crawlId": "c"}
     client.ask("POST", "/api/v1/schedules", {**DAILY, "job": endless})
@@ -58,17 +58,17 @@ def test_a_job_begins_at_its_time_and_not_beside_itself(client: Client, silent: 
     assert "SCHEDULE" in (office.folder / "audit.log").read_text()
 
 
-def test_one_process_begins_them(tmp_path: Path) -> None:
-    first = only(tmp_path / "clock")
+def test_only_one_process_starts_schedules(tmp_path: Path) -> None:
+    first = acquire_leader_lock(tmp_path / "clock")
     assert first is not None
-    assert only(tmp_path / "clock") is None
+    assert acquire_leader_lock(tmp_path / "clock") is None
     os.close(first)
-    second = only(tmp_path / "clock")
+    second = acquire_leader_lock(tmp_path / "clock")
     assert second is not None
     os.close(second)
 
 
-def test_events_tell_how_jobs_go(client: Client) -> None:
+def test_job_events_are_streamed(client: Client) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", client.server.address[1], timeout=60)
     connection.request("GET", "/api/events")
     answer = connection.getresponse()
@@ -93,7 +93,7 @@ class Kept:
     """A clock over a folder, that begins nothing but notes what it would; ``alive``, ``begun``: of its last jobs."""
 
     def __init__(self, folder: Path) -> None:
-        self.schedules = Schedules(folder)
+        self.schedules = ScheduleStore(folder)
         self.jobs: list[SimpleNamespace] = []
         self.missed: list[str] = []
         self.moment = datetime.now(UTC)
@@ -103,11 +103,11 @@ class Kept:
     def again(self) -> None:
         """Restart the server."""
         children = SimpleNamespace(all=lambda: self.jobs)
-        self.clock = Clock(self.schedules, children, self.start, lambda _, why: self.missed.append(why))  # type: ignore[arg-type]
+        self.clock = Scheduler(self.schedules, children, self.start, lambda _, why: self.missed.append(why))  # type: ignore[arg-type]
 
     def start(self, _: object, __: str, schedule: str) -> Any:
         if self.full:
-            raise Refusal(HTTPStatus.TOO_MANY_REQUESTS, "8 jobs run")
+            raise HttpError(HTTPStatus.TOO_MANY_REQUESTS, "8 jobs run")
         job = SimpleNamespace(schedule=schedule, begun=round(self.moment.timestamp() * 1000),
                               state=SimpleNamespace(alive=False))  # fmt: skip
         self.jobs.append(job)
@@ -117,7 +117,7 @@ class Kept:
         job = {"job": "checktable", "crawlId": "c"}
         new = msgspec.convert({"id": "s", "cron": cron, "job": job, **more}, NewSchedule)
         self.schedules.store(new, "me")
-        os.utime(self.schedules.folder / "s.json", (self.moment.timestamp(),) * 2)
+        os.utime(self.schedules.directory / "s.json", (self.moment.timestamp(),) * 2)
 
     def tick(self, moment: datetime) -> int:
         self.moment = moment
@@ -136,7 +136,7 @@ def kept(tmp_path: Path) -> Kept:
     return made
 
 
-def test_what_is_stored_after_its_time_waits_for_the_next(kept: Kept) -> None:
+def test_schedule_stored_after_its_time_waits_for_next(kept: Kept) -> None:
     kept.moment = NOON + timedelta(hours=1)
     kept.store("10 12 * * *")
     assert kept.tick(NOON + timedelta(hours=1, seconds=1)) == 0
@@ -148,7 +148,7 @@ def test_what_is_stored_after_its_time_waits_for_the_next(kept: Kept) -> None:
     assert kept.missed == []
 
 
-def test_what_nobody_began_is_said_and_not_made_up_for(kept: Kept) -> None:
+def test_missed_run_is_reported_and_not_repeated(kept: Kept) -> None:
     kept.store("0 * * * *")
     assert kept.tick(NOON + timedelta(hours=1)) == 1
     kept.again()
@@ -158,7 +158,7 @@ def test_what_nobody_began_is_said_and_not_made_up_for(kept: Kept) -> None:
     assert kept.tick(NOON + timedelta(hours=6)) == 1
 
 
-def test_a_schedule_that_is_off_has_missed_nothing(kept: Kept) -> None:
+def test_disabled_schedule_has_no_missed_run(kept: Kept) -> None:
     kept.store("0 * * * *", enabled=False)
     kept.clock.take_over(NOON, NOON + timedelta(days=9))
     kept.store("* * * * *")
@@ -166,7 +166,7 @@ def test_a_schedule_that_is_off_has_missed_nothing(kept: Kept) -> None:
     assert kept.missed == ["no server ran when it was due: 1000 or more times, first 2026-10-25 12:01Z"]
 
 
-def test_who_takes_over_begins_what_is_due_just_now_and_nothing_twice(kept: Kept) -> None:
+def test_takeover_starts_due_job_once(kept: Kept) -> None:
     """Another server has run since noon: it began the job of 13 o'clock, or died before."""
     kept.store("0 * * * *")
     for seconds, began in ((40, True), (25, False)):
@@ -182,7 +182,7 @@ def test_who_takes_over_begins_what_is_due_just_now_and_nothing_twice(kept: Kept
     assert kept.missed == []
 
 
-def test_a_clock_that_is_set_back(kept: Kept) -> None:
+def test_clock_set_back_starts_nothing_twice(kept: Kept) -> None:
     kept.store("0 * * * *")
     assert kept.tick(NOON + timedelta(hours=1)) == 1
     assert [kept.tick(NOON + timedelta(minutes=minutes)) for minutes in (5, 30, 60, 90)] == [0] * 4
@@ -194,7 +194,7 @@ def test_a_clock_that_is_set_back(kept: Kept) -> None:
     assert kept.tick(NOON + timedelta(hours=3)) == 1
 
 
-def test_times_are_those_of_utc_when_the_clocks_of_people_change(kept: Kept) -> None:
+def test_schedule_times_are_utc_across_dst(kept: Kept) -> None:
     """Each hour of the long and of the short night has its job once."""
     kept.store("30 * * * *")
     for day in (datetime(2026, 10, 24, 12, tzinfo=UTC), datetime(2027, 3, 27, 12, tzinfo=UTC)):
@@ -203,7 +203,7 @@ def test_times_are_those_of_utc_when_the_clocks_of_people_change(kept: Kept) -> 
         assert sum(kept.tick(day + timedelta(minutes=minute)) for minute in range(24 * 60)) == 24
 
 
-def test_no_room_and_a_job_that_runs_are_said(kept: Kept) -> None:
+def test_job_limit_and_running_job_are_reported(kept: Kept) -> None:
     kept.store("0 * * * *")
     kept.full = True
     assert kept.tick(NOON + timedelta(hours=1)) == 0
@@ -214,7 +214,7 @@ def test_no_room_and_a_job_that_runs_are_said(kept: Kept) -> None:
     assert kept.missed == ["8 jobs run", "its job before runs still"]
 
 
-def test_a_server_knows_from_the_folder_when_the_last_one_looked(tmp_path: Path) -> None:
+def test_server_reads_last_check_from_folder(tmp_path: Path) -> None:
     conf = settings(tmp_path)
     with running(conf) as first:
         Client(first).ask("POST", "/api/v1/schedules", {**DAILY, "cron": "* * * * *", "id": "s"})

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from nutch2py import Crawl
-from nutch2py.rest.tokens import Role, add_token
+from nutch2py.rest.access.tokens import Role, add_token
 from tests.rest.conftest import running, settings
 from tests.server.conftest import fill
 
@@ -37,7 +37,7 @@ def asked(folder: Path, *options: str) -> None:
     with Crawl(conf) as crawl:
         crawl.inject(["http://a.test/"])
     with running(conf) as server:
-        office = server.app.state.gatekeeper.office
+        office = server.app.state.gatekeeper.context
         office.children._running = 0
         office.stop_server = lambda: None
         (folder / "schemathesis.toml").write_text(_SETTINGS)
@@ -45,15 +45,15 @@ def asked(folder: Path, *options: str) -> None:
                    f"{server.url}api/openapi.json", "--header", f"Authorization: Bearer {token}", "--no-color",
                    "--checks", ",".join(CHECKS), "--generation-database", "none", *options]  # fmt: skip
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        assert server.app.state.gatekeeper.office.children.all() == []
+        assert server.app.state.gatekeeper.context.children.all() == []
     told = "\n".join(line[:400] for line in done.stdout.splitlines())  # URLs can be long
     assert done.returncode == 0, told[-8000:] + done.stderr[-2000:]
 
 
-def test_a_few_requests_of_each_kind(tmp_path: Path) -> None:
+def test_few_requests_of_each_kind_conform_to_schema(tmp_path: Path) -> None:
     asked(tmp_path, "--phases", "fuzzing", "--max-examples", "2", "--seed", "7")
 
 
 @pytest.mark.long
-def test_many_requests(tmp_path: Path) -> None:
+def test_many_requests_conform_to_schema(tmp_path: Path) -> None:
     asked(tmp_path, "--max-examples", "60")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nutch2py.webpage import CrawlStatus
+from nutch2py.records.webpage import CrawlStatus
 
 DAY = 86400
 LONGEST = 90 * DAY  # db.fetch.interval.max

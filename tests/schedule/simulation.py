@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from nutch2py.conf import Configuration
-from nutch2py.schedule.abstract import FIXED_INTERVAL_KEY
-from nutch2py.schedule.fetch_schedule import fetch_schedule
-from nutch2py.schedule.http_date import format_http_date
-from nutch2py.schedule.transition import TransitionLimits, apply_fetch
-from nutch2py.webpage import CrawlStatus, Mark, WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.records.webpage import CrawlStatus, Mark, WebPage
+from nutch2py.schedule.abstract_fetch_schedule import FIXED_INTERVAL_KEY
+from nutch2py.schedule.fetch_schedule import create_fetch_schedule
+from nutch2py.schedule.fetch_transition import TransitionLimits, apply_fetch
+from nutch2py.support.http_date import format_http_date
 from tests.schedule.original import Original
 
 URL = "http://a.example/"
@@ -86,7 +86,7 @@ class Ours:
 
     def __init__(self, properties: Mapping[str, str], scene: Scene) -> None:
         conf = Configuration(dict(properties))
-        self._schedule, self._limits = fetch_schedule(conf), TransitionLimits.of(conf)
+        self._schedule, self._limits = create_fetch_schedule(conf), TransitionLimits.from_conf(conf)
         self._page = WebPage()
         self._page.fetch_time = START
         self._page.fetch_interval = scene.interval or conf.get_int("db.fetch.interval.default", 30 * DAY)

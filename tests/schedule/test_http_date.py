@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutch2py.schedule.http_date import format_http_date, parse_http_date
+from nutch2py.support.http_date import format_http_date, parse_http_date
 
 
-def test_public_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None:
+def test_parse_http_date_public_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None:
     listed = cases("http_date")
     passed = 0
     for case in listed:
@@ -43,7 +43,7 @@ def test_public_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None:
         ("Thu, 04 Oct 1582 00:00:00 GMT", -12219379200000),
     ],
 )
-def test_lenient_dates(text: str, time: int) -> None:
+def test_parse_http_date_lenient_forms_are_accepted(text: str, time: int) -> None:
     assert parse_http_date(text) == time
 
 
@@ -61,11 +61,11 @@ def test_lenient_dates(text: str, time: int) -> None:
         "Sun, ٠٦ Nov 1994 08:49:37 GMT",
     ],
 )
-def test_other_forms_are_refused(text: str) -> None:
+def test_parse_http_date_other_forms_are_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r"not an HTTP date|no such time"):
         parse_http_date(text)
 
 
 @given(st.integers(-12219292800, 253402300799))
-def test_a_written_date_is_read_back(seconds: int) -> None:
+def test_formatted_date_round_trips(seconds: int) -> None:
     assert parse_http_date(format_http_date(seconds * 1000 + 999)) == seconds * 1000

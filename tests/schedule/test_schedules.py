@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.schedule import abstract as base
-from nutch2py.schedule.abstract import FIXED_INTERVAL_KEY
-from nutch2py.schedule.adaptive import AdaptiveFetchSchedule
-from nutch2py.schedule.default import DefaultFetchSchedule
-from nutch2py.schedule.fetch_schedule import check_schedule, fetch_schedule
-from nutch2py.webpage import CrawlStatus, WebPage
+from nutch2py.records.webpage import CrawlStatus, WebPage
+from nutch2py.schedule import abstract_fetch_schedule as base
+from nutch2py.schedule.abstract_fetch_schedule import FIXED_INTERVAL_KEY
+from nutch2py.schedule.adaptive_fetch_schedule import AdaptiveFetchSchedule
+from nutch2py.schedule.default_fetch_schedule import DefaultFetchSchedule
+from nutch2py.schedule.fetch_schedule import check_fetch_schedule, create_fetch_schedule
 
 URL = "http://www.example.com/"
 DAY = 86400
@@ -43,7 +43,7 @@ def days_until_next(schedule: AdaptiveFetchSchedule, page: WebPage, unchanged_da
     return (page.fetch_time - NOW) / DAY / 1000
 
 
-def test_public_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None:
+def test_fetch_schedule_public_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None:
     states = {"UNKNOWN": base.UNKNOWN, "MODIFIED": base.MODIFIED, "NOTMODIFIED": base.NOTMODIFIED}
     listed = cases("fetch_schedule")
     passed = 0
@@ -73,26 +73,26 @@ def test_public_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None:
     [
         ("org.apache.nutch.crawl.DefaultFetchSchedule", DefaultFetchSchedule),
         ("org.apache.nutch.crawl.AdaptiveFetchSchedule", AdaptiveFetchSchedule),
-        ("nutch2py.schedule.adaptive.AdaptiveFetchSchedule", AdaptiveFetchSchedule),
+        ("nutch2py.schedule.adaptive_fetch_schedule.AdaptiveFetchSchedule", AdaptiveFetchSchedule),
         ("", DefaultFetchSchedule),
     ],
 )
-def test_the_property_names_the_schedule(name: str, kind: type[Any]) -> None:
-    assert type(fetch_schedule(Configuration({"db.fetch.schedule.class": name}))) is kind
+def test_schedule_class_property_selects_schedule(name: str, kind: type[Any]) -> None:
+    assert type(create_fetch_schedule(Configuration({"db.fetch.schedule.class": name}))) is kind
 
 
-def test_an_unknown_schedule_is_named_with_those_known() -> None:
+def test_unknown_schedule_error_lists_known() -> None:
     with pytest.raises(ConfigurationError, match="MySchedule: known are AdaptiveFetchSchedule, DefaultFetchSchedule"):
-        fetch_schedule(Configuration({"db.fetch.schedule.class": "com.example.MySchedule"}))
+        create_fetch_schedule(Configuration({"db.fetch.schedule.class": "com.example.MySchedule"}))
 
 
-def test_a_found_page_is_due_at_once() -> None:
+def test_new_page_is_due_immediately() -> None:
     page = WebPage()
     DefaultFetchSchedule(Configuration({"db.fetch.interval.default": "77"})).initialize(URL, page, NOW)
     assert (page.fetch_time, page.fetch_interval, page.retries_since_fetch) == (NOW, 77, 0)
 
 
-def test_an_interval_of_0_becomes_the_default() -> None:
+def test_interval_zero_becomes_default() -> None:
     schedule, page = DefaultFetchSchedule(Configuration()), page_with(0)
     schedule.set_fetch_schedule(URL, page, 0, 0, NOW, 0, base.UNKNOWN)
     assert page.fetch_interval == 30 * DAY
@@ -102,47 +102,47 @@ def test_an_interval_of_0_becomes_the_default() -> None:
 @pytest.mark.parametrize(
     ("before", "after"), [(100, 150), (101, 151), (60 * DAY, 6998400), (10**9, 6998400), (0, 45 * DAY)]
 )
-def test_gone_lengthens_the_interval_by_half_up_to_the_greatest(before: int, after: int) -> None:
+def test_gone_page_interval_grows_by_half_up_to_maximum(before: int, after: int) -> None:
     page = page_with(before)
     DefaultFetchSchedule(Configuration()).set_page_gone_schedule(URL, page, 0, 0, NOW)
     assert page.fetch_interval == after
     assert page.fetch_time == NOW + after * 1000
 
 
-def test_gone_leaves_a_fixed_interval_alone() -> None:
+def test_gone_page_with_fixed_interval_keeps_it() -> None:
     page = page_with(3600, b"3600")
     DefaultFetchSchedule(Configuration()).set_page_gone_schedule(URL, page, 0, 0, NOW)
     assert (page.fetch_interval, page.fetch_time) == (3600, NOW + 3600_000)
 
 
 @pytest.mark.parametrize("state", [base.UNKNOWN, base.MODIFIED, base.NOTMODIFIED])
-def test_adaptive_leaves_a_fixed_interval_alone(state: int) -> None:
+def test_adaptive_keeps_fixed_interval(state: int) -> None:
     page = page_with(7200, b"3600")
     assert days_until_next(adaptive(), page, 300, state) == 3600 / DAY
     assert page.fetch_interval == 3600
 
 
 @pytest.mark.parametrize("text", [b"soon", b"-5", b"0", b"inf", b"\xff"])
-def test_a_malformed_fixed_interval_fixes_nothing(text: bytes) -> None:
+def test_malformed_fixed_interval_is_ignored(text: bytes) -> None:
     assert base.fixed_interval(page_with(10, text)) is None
 
 
 @pytest.mark.parametrize(("offset", "due"), [(-1, True), (0, True), (1, False), (89 * DAY * 1000, False)])
-def test_due_when_its_time_has_come(offset: int, due: bool) -> None:
+def test_should_fetch_is_true_at_fetch_time(offset: int, due: bool) -> None:
     page = page_with(30 * DAY)
     page.fetch_time = NOW + offset
     assert DefaultFetchSchedule(Configuration()).should_fetch(URL, page, NOW) is due
     assert page.fetch_time == NOW + offset
 
 
-def test_a_time_too_far_ahead_is_due_at_once() -> None:
+def test_fetch_time_too_far_ahead_is_due_now() -> None:
     page = page_with(365 * DAY)
     page.fetch_time = NOW + 91 * DAY * 1000
     assert DefaultFetchSchedule(Configuration()).should_fetch(URL, page, NOW)
     assert (page.fetch_time, page.fetch_interval) == (NOW, 6998400)
 
 
-def test_a_row_of_a_time_when_the_greatest_interval_was_greater_waits_for_the_new_one() -> None:
+def test_row_with_longer_former_maximum_waits_for_new_maximum() -> None:
     schedule, page = DefaultFetchSchedule(Configuration({"db.fetch.interval.max": str(7 * DAY)})), page_with(30 * DAY)
     page.fetch_time = NOW + 30 * DAY * 1000
     assert [schedule.should_fetch(URL, page, NOW + day * DAY * 1000) for day in (0, 3, 6)] == [False] * 3
@@ -150,19 +150,19 @@ def test_a_row_of_a_time_when_the_greatest_interval_was_greater_waits_for_the_ne
     assert schedule.should_fetch(URL, page, NOW + 7 * DAY * 1000)
 
 
-def test_a_row_whose_interval_was_cut_without_its_time_is_due_at_once() -> None:
+def test_row_with_cut_interval_and_old_time_is_due_now() -> None:
     page = page_with(81 * DAY)
     page.fetch_time = NOW + 1000 * DAY * 1000
     assert DefaultFetchSchedule(Configuration()).should_fetch(URL, page, NOW)
 
 
-def test_due_reads_no_more_than_it_names() -> None:
+def test_should_fetch_reads_only_declared_fields() -> None:
     schedule = DefaultFetchSchedule(Configuration())
     assert schedule.should_fetch(URL, WebPage({}, schedule.due_fields), NOW)
 
 
 @pytest.mark.parametrize(("asap", "time"), [(True, NOW), (False, 5)])
-def test_forced_refetch(asap: bool, time: int) -> None:
+def test_forced_refetch_makes_page_due(asap: bool, time: int) -> None:
     page = page_with(10**9)
     page.fetch_time, page.status, page.modified_time, page.retries_since_fetch = 5, CrawlStatus.FETCHED, 6, 2
     DefaultFetchSchedule(Configuration()).force_refetch(URL, page, asap, NOW)
@@ -170,7 +170,7 @@ def test_forced_refetch(asap: bool, time: int) -> None:
     assert (page.modified_time, page.retries_since_fetch) == (0, 0)
 
 
-def test_adaptive_keeps_to_its_bounds() -> None:
+def test_adaptive_interval_stays_within_bounds() -> None:
     schedule = adaptive(min_interval=1000, max_interval=2000, sync_delta="false")
     days_until_next(schedule, page := page_with(1100), 0, base.MODIFIED)
     assert page.fetch_interval == 1000
@@ -178,17 +178,17 @@ def test_adaptive_keeps_to_its_bounds() -> None:
     assert page.fetch_interval == 2000
 
 
-def test_the_next_fetch_moves_towards_the_change() -> None:
+def test_adaptive_sync_delta_moves_fetch_towards_change() -> None:
     page = page_with(10 * DAY)
     assert days_until_next(adaptive(sync_delta_rate=0.3), page, 5, base.UNKNOWN) == 10 - 1.5
 
 
-def test_a_page_unchanged_for_long_is_not_due_at_once() -> None:
+def test_page_unchanged_for_long_is_not_due_immediately() -> None:
     schedule, page = adaptive(sync_delta_rate=0.3, max_interval=7 * DAY), page_with(7 * DAY)
     assert days_until_next(schedule, page, 3000, base.NOTMODIFIED) == pytest.approx(7 * 0.7)
 
 
-def test_a_changed_page_counts_as_modified_now() -> None:
+def test_changed_page_is_modified_now() -> None:
     page = page_with(10 * DAY)
     assert days_until_next(adaptive(), page, 400, base.MODIFIED) == 8
     assert page.modified_time == NOW
@@ -200,33 +200,33 @@ def test_a_changed_page_counts_as_modified_now() -> None:
     st.sampled_from([base.UNKNOWN, base.MODIFIED, base.NOTMODIFIED]),
     st.floats(0, 1),
 )
-def test_adaptive_never_leaves_its_bounds(interval: int, unchanged_ms: int, state: int, rate: float) -> None:
+def test_adaptive_never_leaves_bounds_for_any_input(interval: int, unchanged_ms: int, state: int, rate: float) -> None:
     schedule, page = adaptive(min_interval=60, max_interval=DAY, sync_delta_rate=rate), page_with(interval)
     schedule.set_fetch_schedule(URL, page, 0, 0, NOW, NOW - unchanged_ms, state)
     assert 60_000 <= page.fetch_time - NOW <= DAY * 1000
     assert 60 <= page.fetch_interval <= DAY
 
 
-def test_hosts_have_bounds_of_their_own(tmp_path: Path) -> None:
+def test_per_host_bounds_are_applied(tmp_path: Path) -> None:
     (tmp_path / "adaptive-host-specific-intervals.txt").write_text(
         "# host min max\n\nwww.Example.com default 1000\nb.com 100 0\n"
     )
     schedule = adaptive(tmp_path)
-    assert schedule.hosts.bounds(URL) == (60, 1000)
-    assert schedule.hosts.bounds("http://b.com:8983/x") == (100, 365 * DAY)
-    assert schedule.hosts.bounds("http://c.com/") == (60, 365 * DAY)
+    assert schedule.host_intervals.get_bounds(URL) == (60, 1000)
+    assert schedule.host_intervals.get_bounds("http://b.com:8983/x") == (100, 365 * DAY)
+    assert schedule.host_intervals.get_bounds("http://c.com/") == (60, 365 * DAY)
     days_until_next(schedule, page := page_with(5000), 0, base.UNKNOWN)
     assert page.fetch_interval == 1000
 
 
 @pytest.mark.parametrize("line", ["a.com 10", "a.com x 10", "a.com 1 1000", "a.com 500 100", "a.com 100 99999999"])
-def test_a_malformed_host_line_is_named(tmp_path: Path, line: str) -> None:
+def test_malformed_host_line_is_named_in_error(tmp_path: Path, line: str) -> None:
     (tmp_path / "adaptive-host-specific-intervals.txt").write_text(f"# bounds\n{line}\n")
     with pytest.raises(ConfigurationError, match="line 2"):
         adaptive(tmp_path)
 
 
-def test_bounds_that_exclude_each_other_are_refused() -> None:
+def test_contradictory_bounds_are_rejected() -> None:
     with pytest.raises(ConfigurationError, match="min_interval 100 is above max_interval 10"):
         adaptive(min_interval=100, max_interval=10)
 
@@ -248,24 +248,24 @@ def test_bounds_that_exclude_each_other_are_refused() -> None:
         (f"{ADAPTIVE}min_interval", str(91 * DAY)),
     ],
 )
-def test_what_has_no_meaning_is_refused_by_name(name: str, value: str) -> None:
+def test_meaningless_values_are_rejected_by_name(name: str, value: str) -> None:
     conf = Configuration({name: value, "db.fetch.schedule.class": "AdaptiveFetchSchedule"})
     with pytest.raises(ConfigurationError, match=name.removeprefix(ADAPTIVE)):
-        check_schedule(conf)
+        check_fetch_schedule(conf)
 
 
-def test_a_host_cannot_wait_longer_than_the_greatest_interval(tmp_path: Path) -> None:
+def test_host_interval_is_limited_by_maximum(tmp_path: Path) -> None:
     (tmp_path / "adaptive-host-specific-intervals.txt").write_text(f"a.com {91 * DAY} 0\n")
     with pytest.raises(ConfigurationError, match=r"is above db\.fetch\.interval\.max"):
         adaptive(tmp_path)
 
 
-def test_rates_of_a_schedule_that_is_not_used_do_not_matter() -> None:
-    check_schedule(Configuration({f"{ADAPTIVE}dec_rate": "7"}))
+def test_rates_of_unused_schedule_are_not_checked() -> None:
+    check_fetch_schedule(Configuration({f"{ADAPTIVE}dec_rate": "7"}))
 
 
-def test_a_default_above_the_greatest_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
-    check_schedule(Configuration({"db.fetch.interval.default": str(180 * DAY)}))
+def test_default_above_maximum_logs_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    check_fetch_schedule(Configuration({"db.fetch.interval.default": str(180 * DAY)}))
     assert "db.fetch.interval.default 15552000 is above db.fetch.interval.max 7776000" in capsys.readouterr().err
-    check_schedule(Configuration())
+    check_fetch_schedule(Configuration())
     assert capsys.readouterr().err == ""

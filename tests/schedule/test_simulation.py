@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nutch2py.errors import ConfigurationError
-from nutch2py.webpage import CrawlStatus
+from nutch2py.records.webpage import CrawlStatus
 from tests.schedule.original import Original
 from tests.schedule.simulation import (
     BEGIN,
@@ -36,28 +36,28 @@ def days(name: str, schedule: str) -> list[int]:
     ]
 
 
-def test_the_page_shows_what_the_simulation_gives() -> None:
+def test_schedule_page_matches_simulation() -> None:
     text = Path(DOCS).read_text(encoding="utf-8")
     assert text.split(BEGIN)[1].split(END)[0].strip() == table().strip()
 
 
-def test_a_page_that_never_changes_waits_longer_and_longer() -> None:
+def test_never_changing_page_waits_longer_each_time() -> None:
     assert days("never changes", "AdaptiveFetchSchedule")[:7] == [0, 30, 63, 108, 171, 234, 297]
     assert len(days("never changes", "DefaultFetchSchedule")) == 1 + 1094 // 30
 
 
 @pytest.mark.parametrize("schedule", NAMES)
-def test_a_page_that_always_fails_is_asked_for_as_one_that_is_gone(schedule: str) -> None:
+def test_always_failing_page_is_scheduled_as_gone(schedule: str) -> None:
     assert days("always fails", schedule)[:5] == [0, 1, 2, 2 + 45, 2 + 45 + 45]
 
 
-def test_a_week_of_failures_costs_one_wait() -> None:
+def test_week_of_failures_costs_one_interval() -> None:
     """Days 60 to 62 fail, so the page waits 45 days; then it goes by its interval again."""
     assert days("changes weekly, fails on days 60 to 66", "DefaultFetchSchedule")[:7] == [0, 30, 60, 61, 62, 107, 137]
 
 
 @pytest.mark.parametrize("name", [scene.name for scene in STABLE if scene.interval == 0])
-def test_the_default_schedule_is_that_of_the_original_but_for_failures(name: str) -> None:
+def test_default_schedule_matches_nutch_except_failures(name: str) -> None:
     original = [
         moment.day for moment in Life(SCENES[name], Original("DefaultFetchSchedule", SCENES[name], START)).moments
     ]
@@ -85,7 +85,7 @@ rates = st.floats(0, 1)
     scene=st.sampled_from(STABLE),
 )
 @settings(max_examples=150, deadline=None)
-def test_no_stable_page_is_fetched_more_often_than_its_interval_says(
+def test_stable_page_is_not_fetched_more_often_than_interval(
     schedule: str,
     default: int,
     greatest: int,

@@ -5,14 +5,20 @@ from typing import Any
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import FetchSchedule
-from nutch2py.record import Record
-from nutch2py.schedule.abstract import FIXED_INTERVAL_KEY, MODIFIED, NOTMODIFIED, UNKNOWN
-from nutch2py.schedule.adaptive import AdaptiveFetchSchedule
-from nutch2py.schedule.default import DefaultFetchSchedule
-from nutch2py.schedule.transition import FIELDS, TransitionLimits, apply_fetch, initialize_page, modified_state
-from nutch2py.webpage import CrawlStatus, Mark, WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import FetchSchedule
+from nutch2py.records.record import Record
+from nutch2py.records.webpage import CrawlStatus, Mark, WebPage
+from nutch2py.schedule.abstract_fetch_schedule import FIXED_INTERVAL_KEY, MODIFIED, NOTMODIFIED, UNKNOWN
+from nutch2py.schedule.adaptive_fetch_schedule import AdaptiveFetchSchedule
+from nutch2py.schedule.default_fetch_schedule import DefaultFetchSchedule
+from nutch2py.schedule.fetch_transition import (
+    TRANSITION_FIELDS,
+    TransitionLimits,
+    apply_fetch,
+    compare_signatures,
+    initialize_page,
+)
 
 URL = "http://a.com/"
 DAY = 86400
@@ -78,7 +84,7 @@ def state_after(case: dict[str, Any], schedule: FetchSchedule) -> int:
     return page.status
 
 
-def test_public_state_matrix(cases: Callable[[str], list[dict[str, Any]]]) -> None:
+def test_status_transition_public_matrix(cases: Callable[[str], list[dict[str, Any]]]) -> None:
     listed = cases("crawldb_states")
     left_out = [reason for case in listed if (reason := not_applicable(case))]
     passed = 0
@@ -97,7 +103,7 @@ def test_public_state_matrix(cases: Callable[[str], list[dict[str, Any]]]) -> No
     assert len(left_out) == 9 + 2
 
 
-def test_a_generated_row_that_was_not_fetched_stays_due() -> None:
+def test_generated_unfetched_row_stays_due() -> None:
     page = fetched_page(CrawlStatus.FETCHED)
     del page.markers[Mark.FETCH]
     before = page.fetch_time
@@ -105,7 +111,7 @@ def test_a_generated_row_that_was_not_fetched_stays_due() -> None:
     assert page.fetch_time == before
 
 
-def test_success_is_due_again_after_the_interval() -> None:
+def test_success_is_due_after_interval() -> None:
     page = fetched_page(CrawlStatus.FETCHED)
     page.retries_since_fetch = 2
     apply_fetch(URL, page, default(), LIMITS)
@@ -113,14 +119,14 @@ def test_success_is_due_again_after_the_interval() -> None:
     assert (page.status, page.retries_since_fetch) == (CrawlStatus.FETCHED, 0)
 
 
-def test_retry_is_due_again_in_a_day() -> None:
+def test_retry_is_due_after_one_day() -> None:
     page = fetched_page(CrawlStatus.RETRY)
     apply_fetch(URL, page, default(), LIMITS)
     assert page.fetch_time == NOW + DAY * 1000
     assert (page.status, page.retries_since_fetch) == (CrawlStatus.UNFETCHED, 1)
 
 
-def test_gone_is_due_again_after_a_longer_interval() -> None:
+def test_gone_is_due_after_longer_interval() -> None:
     page = fetched_page(CrawlStatus.GONE, 10 * DAY)
     apply_fetch(URL, page, default(), LIMITS)
     assert page.fetch_interval == 15 * DAY
@@ -128,7 +134,7 @@ def test_gone_is_due_again_after_a_longer_interval() -> None:
     assert page.status == CrawlStatus.GONE
 
 
-def test_an_interval_past_the_greatest_is_cut_and_the_page_unfetched() -> None:
+def test_interval_above_maximum_is_cut_and_page_unfetched() -> None:
     page = fetched_page(CrawlStatus.FETCHED, 400 * DAY)
     page.modified_time = 7
     apply_fetch(URL, page, default(), LIMITS)
@@ -140,17 +146,17 @@ def test_an_interval_past_the_greatest_is_cut_and_the_page_unfetched() -> None:
 @pytest.mark.parametrize("status", [CrawlStatus.FETCHED, CrawlStatus.GONE, CrawlStatus.RETRY])
 @pytest.mark.parametrize("interval", [0, 3600, 400 * DAY])
 @pytest.mark.parametrize("name", SCHEDULES)
-def test_no_time_lies_further_ahead_than_the_greatest_interval(name: str, interval: int, status: CrawlStatus) -> None:
+def test_fetch_time_is_never_beyond_maximum_interval(name: str, interval: int, status: CrawlStatus) -> None:
     conf = Configuration({"db.fetch.interval.max": "36000"})
     page = fetched_page(status, interval)
     page.metadata[FIXED_INTERVAL_KEY] = str(400 * DAY).encode()
     for _ in range(4):
         page.status, page.fetch_time = status, NOW
-        apply_fetch(URL, page, SCHEDULES[name](conf), TransitionLimits.of(conf))
+        apply_fetch(URL, page, SCHEDULES[name](conf), TransitionLimits.from_conf(conf))
         assert NOW < page.fetch_time <= NOW + 36_000_000
 
 
-def test_a_page_that_fails_too_often_waits_and_keeps_its_interval() -> None:
+def test_repeatedly_failing_page_waits_and_keeps_interval() -> None:
     page, waits = fetched_page(CrawlStatus.RETRY, 10 * DAY), []
     for _ in range(5):
         page.status, page.fetch_time = CrawlStatus.RETRY, NOW
@@ -163,7 +169,7 @@ def test_a_page_that_fails_too_often_waits_and_keeps_its_interval() -> None:
     assert (page.fetch_time, page.retries_since_fetch) == (NOW + 10 * DAY * 1000, 0)
 
 
-def test_a_changed_page_without_last_modified_was_modified_when_it_was_fetched() -> None:
+def test_changed_page_without_last_modified_uses_fetch_time() -> None:
     page = fetched_page(CrawlStatus.FETCHED)
     page.modified_time, page.prev_modified_time = 5, 4
     page.markers[Mark.PARSE], page.prev_signature, page.signature = "b", b"a", b"b"
@@ -171,7 +177,7 @@ def test_a_changed_page_without_last_modified_was_modified_when_it_was_fetched()
     assert (page.modified_time, page.prev_modified_time) == (NOW, 5)
 
 
-def test_last_modified_becomes_the_modified_time() -> None:
+def test_last_modified_header_sets_modified_time() -> None:
     page = fetched_page(CrawlStatus.FETCHED)
     page.modified_time, page.prev_modified_time = 5, 4
     page.headers["Last-Modified"] = "Sun, 06 Nov 1994 08:49:37 GMT"
@@ -180,7 +186,7 @@ def test_last_modified_becomes_the_modified_time() -> None:
 
 
 @pytest.mark.parametrize("header", [None, "yesterday", "Sun, 06 Nov 999999999999 08:49:37 GMT"])
-def test_without_a_valid_last_modified_the_times_stay(header: str | None) -> None:
+def test_invalid_last_modified_keeps_times(header: str | None) -> None:
     page = fetched_page(CrawlStatus.FETCHED)
     page.modified_time, page.prev_modified_time = 5, 4
     if header:
@@ -200,24 +206,26 @@ def test_without_a_valid_last_modified_the_times_stay(header: str | None) -> Non
         (CrawlStatus.REDIR_TEMP, False, (b"a", b"a"), UNKNOWN),
     ],
 )
-def test_modified_state(
+def test_modified_state_is_derived_from_signature(
     status: CrawlStatus, parsed: bool, signatures: tuple[bytes | None, bytes | None], state: int
 ) -> None:
     page = fetched_page(status)
     page.prev_signature, page.signature = signatures
     if parsed:
         page.markers[Mark.PARSE] = "b"
-    assert modified_state(page) == state
+    assert compare_signatures(page) == state
 
 
-def test_only_the_named_fields_are_read() -> None:
+def test_only_declared_fields_are_read() -> None:
     schedule = default()
     for status in CrawlStatus:
-        page = WebPage({b"f": {b"st": status.to_bytes(4, "big")}, b"mk": {b"_ftcmrk_": b"b"}}, FIELDS | schedule.fields)
+        page = WebPage(
+            {b"f": {b"st": status.to_bytes(4, "big")}, b"mk": {b"_ftcmrk_": b"b"}}, TRANSITION_FIELDS | schedule.fields
+        )
         assert isinstance(page, Record)
         assert apply_fetch(URL, page, schedule, LIMITS)
 
 
-def test_limits_come_from_the_configuration() -> None:
+def test_limits_are_read_from_configuration() -> None:
     conf = Configuration({"db.fetch.retry.max": "5", "db.fetch.interval.max": "100"})
-    assert TransitionLimits.of(conf) == (5, 100)
+    assert TransitionLimits.from_conf(conf) == (5, 100)

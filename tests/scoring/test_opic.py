@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutch2py.cells import decode_float, float32
-from nutch2py.conf import Configuration
-from nutch2py.contracts import ScoredLink
-from nutch2py.scoring.opic import OPICScoringFilter, float32_sum, host_of
-from nutch2py.webpage import MetadataKey, WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import ScoredLink
+from nutch2py.records.cells import decode_float, float32
+from nutch2py.records.webpage import MetadataKey, WebPage
+from nutch2py.scoring.opic_scoring_filter import OPICScoringFilter, host_of_url, sum_float32
 
 
 def opic(**properties: str) -> OPICScoringFilter:
@@ -63,7 +63,7 @@ def three_digits(score: float) -> Decimal:
     return Decimal(score).quantize(Decimal("0.001"), ROUND_HALF_EVEN)
 
 
-def test_public_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None:
+def test_opic_public_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None:
     passed = 0
     for case in (listed := cases("opic")):
         args = case["args"]
@@ -77,18 +77,18 @@ def test_public_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None:
     assert passed == len(listed) > 0
 
 
-def test_a_seed_has_its_score_as_cash() -> None:
+def test_injected_score_is_initial_cash() -> None:
     page = page_with(2.5)
     assert page.metadata[MetadataKey.CASH] == struct.pack(">f", 2.5)
 
 
-def test_a_found_page_has_neither_score_nor_cash() -> None:
+def test_new_page_has_no_score_and_no_cash() -> None:
     page = WebPage()
     opic().initial_score("http://a.com/", page)
     assert (page.score, cash(page)) == (0.0, 0.0)
 
 
-def test_cash_is_shared_by_all_links_of_the_page() -> None:
+def test_cash_is_divided_among_all_links() -> None:
     page = page_with(1.0)
     given_links = opic().distribute("http://a.com/", page, links("http://b.com/", "http://a.com/x", "http://c.com/"), 3)
     assert [link.score for link in given_links] == [float32(1 / 3)] * 3
@@ -96,42 +96,42 @@ def test_cash_is_shared_by_all_links_of_the_page() -> None:
     assert cash(page) == 0.0
 
 
-def test_cash_is_given_away_without_links() -> None:
+def test_cash_is_cleared_without_links() -> None:
     page = page_with(1.0)
     assert opic().distribute("http://a.com/", page, [], 0) == []
     assert cash(page) == 0.0
 
 
-def test_a_page_without_cash_gives_nothing_and_writes_nothing() -> None:
+def test_page_without_cash_distributes_and_writes_nothing() -> None:
     page = WebPage()
     assert opic().distribute("http://a.com/", page, links("http://b.com/"), 1)[0].score == 0.0
     assert page.mutation() is None
 
 
-def test_internal_and_external_links_have_factors() -> None:
+def test_internal_and_external_factors_are_applied() -> None:
     scoring = opic(db_score_link_internal="0.5", db_score_link_external="2")
     given_links = scoring.distribute("http://A.com/", page_with(1.0), links("http://a.com:80/x", "http://b.com/"), 2)
     assert [link.score for link in given_links] == [0.25, 1.0]
 
 
 @pytest.mark.parametrize(("count_filtered", "share"), [("false", 0.5), ("true", 0.25)])
-def test_links_left_out_by_a_filter_count_only_when_asked(count_filtered: str, share: float) -> None:
+def test_filtered_links_count_only_when_configured(count_filtered: str, share: float) -> None:
     scoring = opic(db_score_count_filtered=count_filtered)
     given_links = scoring.distribute("http://a.com/", page_with(1.0), links("http://b.com/", "http://c.com/"), 4)
     assert [link.score for link in given_links] == [share, share]
 
 
-def test_sitemap_links_get_what_outlinks_get() -> None:
+def test_sitemap_links_receive_same_share_as_outlinks() -> None:
     given_links = opic().distribute("http://a.com/", page_with(1.0), links("http://a.com/1", "http://a.com/map"), 1)
     assert [link.score for link in given_links] == [1.0, 1.0]
 
 
-def test_sitemap_links_alone_get_no_infinity() -> None:
+def test_sitemap_links_without_outlinks_receive_finite_score() -> None:
     given_links = opic().distribute("http://a.com/", page_with(1.0), links("http://a.com/m1", "http://a.com/m2"), 0)
     assert [link.score for link in given_links] == [0.5, 0.5]
 
 
-def test_received_scores_add_to_score_and_cash() -> None:
+def test_received_scores_are_added_to_score_and_cash() -> None:
     page = page_with(1.0)
     opic().update_score(
         "http://a.com/", page, [ScoredLink("http://b.com/", "", 0.5), ScoredLink("http://c.com/", "", 0.25)]
@@ -139,27 +139,27 @@ def test_received_scores_add_to_score_and_cash() -> None:
     assert (page.score, cash(page)) == (1.75, 1.75)
 
 
-def test_sort_value_is_score_times_init() -> None:
+def test_sort_value_is_score_times_initial_value() -> None:
     assert opic().generator_sort_value("http://a.com/", page_with(3.0), 3.0) == 9.0
 
 
 @pytest.mark.parametrize(
     ("score", "power", "boost"), [(4.0, "0.5", 2.0), (0.0, "0.5", 0.0), (-1.0, "0.5", 0.0), (0.0, "-1", 0.0)]
 )
-def test_boost_is_a_power_of_the_score(score: float, power: str, boost: float) -> None:
+def test_boost_is_power_of_score(score: float, power: str, boost: float) -> None:
     assert opic(indexer_score_power=power).indexer_score("http://a.com/", page_with(score), 1.0) == boost
 
 
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False)))
-def test_sum_rounds_after_every_addition(scores: list[float]) -> None:
+def test_float_sum_rounds_after_each_addition(scores: list[float]) -> None:
     total = 0.0
     for score in scores:
         total = float32(total + score)
-    assert float32_sum(0.0, scores) == total or (total != total)
+    assert sum_float32(0.0, scores) == total or (total != total)
 
 
-def test_sum_past_the_largest_float_is_infinity() -> None:
-    assert float32_sum(0.0, [3.4e38, 3.4e38]) == float("inf")
+def test_float_sum_overflow_is_infinity() -> None:
+    assert sum_float32(0.0, [3.4e38, 3.4e38]) == float("inf")
 
 
 @pytest.mark.parametrize(
@@ -172,5 +172,5 @@ def test_sum_past_the_largest_float_is_infinity() -> None:
         ("mailto:a@b.com", ""),
     ],
 )
-def test_host_of(url: str, host: str) -> None:
-    assert host_of(url) == host
+def test_host_of_url_is_extracted(url: str, host: str) -> None:
+    assert host_of_url(url) == host

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.scoring.rank_model import LinkGraph, Links, PageRankModel, pagerank
+from nutch2py.scoring.pagerank_model import LinkArrays, LinkGraph, PageRankModel, compute_pagerank
 
 PAGES = 100_000
 
@@ -18,7 +18,7 @@ def graph_of(edges, pages):
     for internal in (True, False):
         chosen = sorted((s, t) for s, t, kind in edges if kind is internal)
         counts = np.bincount([s for s, _ in chosen], minlength=pages) if chosen else np.zeros(pages, dtype=np.int64)
-        kinds.append(Links(counts.astype(np.int64), np.array([t for _, t in chosen], dtype=np.int64)))
+        kinds.append(LinkArrays(counts.astype(np.int64), np.array([t for _, t in chosen], dtype=np.int64)))
     return LinkGraph(pages, *kinds)
 
 
@@ -37,14 +37,14 @@ def large():
     pairs = np.unique(np.stack([source, target], 1)[source != target], axis=0)
     internal = site[pairs[:, 0]] == site[pairs[:, 1]]
     kinds = [
-        Links(np.bincount(chosen[:, 0], minlength=PAGES), chosen[:, 1])
+        LinkArrays(np.bincount(chosen[:, 0], minlength=PAGES), chosen[:, 1])
         for chosen in (pairs[internal], pairs[~internal])
     ]
     return pairs, internal, LinkGraph(PAGES, *kinds)
 
 
 @pytest.mark.parametrize(("a", "d"), [(0.5, 0.15), (0.8, 0.15), (0.0, 0.15), (1.0, 0.3), (0.35, 0.5)])
-def test_weighted_ranks_equal_those_of_sparse_matrices(large, a, d):
+def test_weighted_ranks_equal_sparse_matrix_ranks(large, a, d):
     pairs, internal, graph = large
     degree = np.bincount(pairs[:, 0], minlength=PAGES)
     weight = np.where(internal, 1 - a, a) / degree[pairs[:, 0]]
@@ -52,19 +52,21 @@ def test_weighted_ranks_equal_those_of_sparse_matrices(large, a, d):
     expected = np.ones(PAGES)
     for _ in range(20):
         expected = d + (1 - d) * (matrix @ expected)
-    ranks, done, _ = pagerank(graph, PageRankModel(d, 1 - a, a), 20)
+    ranks, done, _ = compute_pagerank(graph, PageRankModel(d, 1 - a, a), 20)
     assert done == 20
     assert np.abs(ranks - expected).max() < 1e-9
     assert ranks.std() > 0.01
 
 
-def test_classic_ranks_equal_those_of_networkx(large):
+def test_classic_ranks_equal_networkx(large):
     pairs, _, graph = large
     web = networkx.DiGraph()
     web.add_nodes_from(range(PAGES))
     web.add_edges_from(pairs.tolist())
     expected = networkx.pagerank(web, alpha=0.85, tol=1e-12, max_iter=200)
-    ranks, done, change = pagerank(graph, PageRankModel(0.15, 1.0, 1.0, spread=True), 200, tolerance=1e-12)
+    ranks, done, change = compute_pagerank(
+        graph, PageRankModel(0.15, 1.0, 1.0, spreads_dangling_rank=True), 200, tolerance=1e-12
+    )
     assert done < 200
     assert change.mean <= 1e-12
     assert ranks.mean() == pytest.approx(1.0, abs=1e-9)
@@ -72,40 +74,44 @@ def test_classic_ranks_equal_those_of_networkx(large):
     assert max(abs(ranks[page] / PAGES - rank) for page, rank in expected.items()) < 1e-8
 
 
-def test_two_pages_that_link_to_each_other():
-    ranks, done, _ = pagerank(graph_of([(0, 1, False), (1, 0, False)], 2), PageRankModel(0.15, 1.0, 1.0), 20)
+def test_two_mutually_linked_pages_have_equal_rank():
+    ranks, done, _ = compute_pagerank(graph_of([(0, 1, False), (1, 0, False)], 2), PageRankModel(0.15, 1.0, 1.0), 20)
     assert (ranks.tolist(), done) == ([1.0, 1.0], 20)
 
 
-def test_a_link_within_the_site_weighs_less_when_a_is_large():
+def test_internal_link_weight_decreases_with_a():
     # 0 links to 1 within its site and to 2 elsewhere; C(0) is 2
-    ranks, _, _ = pagerank(graph_of([(0, 1, True), (0, 2, False)], 3), PageRankModel(0.2, 0.25, 0.75), 20)
+    ranks, _, _ = compute_pagerank(graph_of([(0, 1, True), (0, 2, False)], 3), PageRankModel(0.2, 0.25, 0.75), 20)
     assert ranks.tolist() == pytest.approx([0.2, 0.2 + 0.8 * 0.25 * 0.1, 0.2 + 0.8 * 0.75 * 0.1])
 
 
-def test_rank_of_pages_without_links_vanishes_or_is_spread():
+def test_dangling_rank_is_lost_or_distributed():
     graph = graph_of([(0, 1, False)], 2)
-    vanish, _, _ = pagerank(graph, PageRankModel(0.5, 1.0, 1.0), 1)
-    spread, _, _ = pagerank(graph, PageRankModel(0.5, 1.0, 1.0, spread=True), 1)
+    vanish, _, _ = compute_pagerank(graph, PageRankModel(0.5, 1.0, 1.0), 1)
+    spread, _, _ = compute_pagerank(graph, PageRankModel(0.5, 1.0, 1.0, spreads_dangling_rank=True), 1)
     assert (vanish.tolist(), spread.tolist()) == ([0.5, 1.0], [0.75, 1.25])
 
 
-def test_linkrank_gives_every_page_rank_one():
-    model = PageRankModel.of(Configuration({"pagerank.model": "linkrank", "link.analyze.damping.factor": "0.8f"}))
-    ranks, _, _ = pagerank(graph_of([(0, 1, False)], 2), model, 1)
+def test_linkrank_starts_with_rank_one():
+    model = PageRankModel.from_conf(
+        Configuration({"pagerank.model": "linkrank", "link.analyze.damping.factor": "0.8f"})
+    )
+    ranks, _, _ = compute_pagerank(graph_of([(0, 1, False)], 2), model, 1)
     assert ranks.tolist() == pytest.approx([0.2 + 0.8 * 0.5, 0.2 + 0.8 * (0.5 + 1.0)])
 
 
-def test_it_ends_when_ranks_stand_still():
+def test_iteration_stops_at_convergence():
     changes = []
     graph = graph_of([(0, 1, False), (1, 0, False), (2, 0, False)], 3)
-    _, done, _ = pagerank(graph, PageRankModel(0.15, 1.0, 1.0), 500, 1e-8, lambda n, change: changes.append(change))
+    _, done, _ = compute_pagerank(
+        graph, PageRankModel(0.15, 1.0, 1.0), 500, 1e-8, lambda n, change: changes.append(change)
+    )
     assert len(changes) == done < 500
     assert changes[-1].mean <= 1e-8 < changes[-2].mean
 
 
-def test_no_page_at_all():
-    ranks, done, _ = pagerank(graph_of([], 0), PageRankModel(), 20)
+def test_empty_graph_returns_no_ranks():
+    ranks, done, _ = compute_pagerank(graph_of([], 0), PageRankModel(), 20)
     assert (len(ranks), done) == (0, 0)
 
 
@@ -114,6 +120,6 @@ def test_no_page_at_all():
     [("pagerank.base", "1.5"), ("pagerank.external.weight", "-1"), ("pagerank.model", "other"),
      ("pagerank.dangling", "keep")],
 )  # fmt: skip
-def test_wrong_properties_are_named(name, value):
+def test_invalid_properties_are_named_in_error(name, value):
     with pytest.raises(ConfigurationError, match=name):
-        PageRankModel.of(Configuration({name: value}))
+        PageRankModel.from_conf(Configuration({name: value}))

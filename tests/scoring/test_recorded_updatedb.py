@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import ScoredLink
-from nutch2py.record import Cells
-from nutch2py.schedule.fetch_schedule import fetch_schedule
-from nutch2py.schedule.transition import TransitionLimits, apply_fetch, initialize_page
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import ScoredLink
+from nutch2py.records.record import Cells
+from nutch2py.records.webpage import Mark, WebPage
+from nutch2py.schedule.fetch_schedule import create_fetch_schedule
+from nutch2py.schedule.fetch_transition import TransitionLimits, apply_fetch, initialize_page
 from nutch2py.scoring.scoring_filters import ScoringFilters
 from nutch2py.url.keys import reverse_url, unreverse_url
-from nutch2py.webpage import Mark, WebPage
 from tests.jobs import recorded
 
 COMPARED = {
@@ -50,7 +50,7 @@ def compared(page: WebPage) -> dict[bytes, bytes | None]:
 
 def updatedb(table: dict[str, Cells], batch_id: str, conf: Configuration, now: int) -> dict[str, WebPage]:
     """Do in memory what the job does, as far as scores and schedules go; return the rows it changes."""
-    scoring, schedule, limits = ScoringFilters(conf), fetch_schedule(conf), TransitionLimits.of(conf)
+    scoring, schedule, limits = ScoringFilters(conf), create_fetch_schedule(conf), TransitionLimits.from_conf(conf)
     batch = {
         key: WebPage(cells)
         for key, cells in table.items()
@@ -58,9 +58,9 @@ def updatedb(table: dict[str, Cells], batch_id: str, conf: Configuration, now: i
     }
     inlinks: dict[str, list[ScoredLink]] = {}
     for key, page in batch.items():
-        url, outlinks = unreverse_url(key), page.outlinks.decoded()
+        url, outlinks = unreverse_url(key), page.outlinks.decoded_items()
         distance = int(page.markers[Mark.DISTANCE])
-        links = [ScoredLink(to, anchor, 0.0, distance) for to, anchor in outlinks + page.sitemaps.decoded()]
+        links = [ScoredLink(to, anchor, 0.0, distance) for to, anchor in outlinks + page.sitemaps.decoded_items()]
         for to, anchor, score, distance in scoring.distribute(url, page, links, len(outlinks)):
             inlinks.setdefault(reverse_url(to), []).append(ScoredLink(url, anchor, score, distance))
     rows = dict(batch)
@@ -79,7 +79,7 @@ def updatedb(table: dict[str, Cells], batch_id: str, conf: Configuration, now: i
 
 
 @pytest.mark.parametrize("round_", [1, 2, 3, 4])
-def test_every_row_has_the_recorded_score_and_schedule(round_: int, recording: Path, tmp_path: Path) -> None:
+def test_recorded_updatedb_scores_and_schedule_are_reproduced(round_: int, recording: Path, tmp_path: Path) -> None:
     conf = Configuration({"plugin.includes": "scoring-opic"})
     dumps = [recording / "dumps" / f"round{round_}-{job}.jsonl.gz" for job in ("parse", "updatedb")]
     before, dump = read_table(dumps[0]), recorded.read(dumps[0])

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from nutch2py.crawl import Crawl
-from nutch2py.table import Query, open_store
+from nutch2py.records.webpage import WebPage
+from nutch2py.table import TableQuery, open_store
 from nutch2py.url.keys import unreverse_url
-from nutch2py.webpage import WebPage
 from tests.site.server import ScriptedSite
 
 _PROJECT = Path(__file__).parent / "tutorial"
@@ -107,7 +107,9 @@ class Project:
 
     def rows(self) -> dict[str, WebPage]:
         store = open_store(self.crawl.conf, WebPage)
-        return {unreverse_url(key).removeprefix(self.site.url("")): page for key, page in store.scan(Query(_FIELDS))}
+        return {
+            unreverse_url(key).removeprefix(self.site.url("")): page for key, page in store.scan(TableQuery(_FIELDS))
+        }
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from nutch2py.webpage import CrawlStatus, Mark
-from nutch2py.webpage import ProtocolStatusCode as Code
+from nutch2py.records.webpage import CrawlStatus, Mark
+from nutch2py.records.webpage import ProtocolStatusCode as Code
 from tests.scrapy_projects.conftest import Project
 from tests.site.server import Reply, ScriptedSite
 
@@ -24,7 +24,7 @@ def site() -> Iterator[ScriptedSite]:
         yield running
 
 
-def test_what_was_never_asked_is_no_failure(project: Project, site: ScriptedSite) -> None:
+def test_unrequested_url_is_not_a_failure(project: Project, site: ScriptedSite) -> None:
     """robots.txt denies; a middleware ignores; a redirect leads to what is denied."""
     site.on("/robots.txt", Reply(body=b"User-agent: *\nDisallow: /private\n", content_type="text/plain"))
     site.on("/moved", Reply(302, headers=[("Location", "/private/b")]))
@@ -65,7 +65,7 @@ def test_what_was_never_asked_is_no_failure(project: Project, site: ScriptedSite
 
 
 @pytest.mark.parametrize("count", [5_000, pytest.param(100_000, marks=pytest.mark.long)])
-def test_items_of_any_kind_and_number(project: Project, site: ScriptedSite, count: int) -> None:
+def test_items_of_any_kind_and_number_are_stored(project: Project, site: ScriptedSite, count: int) -> None:
     """What cannot be a cell is counted; names that are the jobs' own are not taken."""
     project.write(
         spiders="""
@@ -105,7 +105,7 @@ def test_items_of_any_kind_and_number(project: Project, site: ScriptedSite, coun
     assert "'nutch2py/rows': 1" in log
 
 
-def test_links_to_what_is_not_the_web_leave_no_rows(project: Project, site: ScriptedSite) -> None:
+def test_links_outside_web_create_no_rows(project: Project, site: ScriptedSite) -> None:
     site.on("/a", Reply(body=b"<a href='file:///etc/passwd'>x</a><a href='data:,words'>y</a><a href='/b'>z</a>"))
     project.write(
         spiders="""
@@ -125,7 +125,7 @@ def test_links_to_what_is_not_the_web_leave_no_rows(project: Project, site: Scri
     assert "'nutch2py/other_protocol': 1" in log
 
 
-def test_a_spider_that_fails_or_closes_itself_leaves_whole_rows(project: Project, site: ScriptedSite) -> None:
+def test_failing_or_closing_spider_leaves_complete_rows(project: Project, site: ScriptedSite) -> None:
     project.write(
         spiders="""
             import scrapy
@@ -151,7 +151,7 @@ def test_a_spider_that_fails_or_closes_itself_leaves_whole_rows(project: Project
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_ctrl_c(project: Project, site: ScriptedSite, times: int) -> None:
+def test_ctrl_c_once_waits_and_twice_stops(project: Project, site: ScriptedSite, times: int) -> None:
     """Once: what is under way is waited for. Twice: it is not. The table is whole, and the next command goes on."""
     site.on("/slow", Reply(body=PAGE, hang=3), Reply(body=PAGE))
     project.crawl.inject([site.url(path) for path in ("/a", "/slow")])
@@ -181,7 +181,7 @@ def test_ctrl_c(project: Project, site: ScriptedSite, times: int) -> None:
     "settings",
     ["TWISTED_REACTOR = 'twisted.internet.selectreactor.SelectReactor'", "TWISTED_REACTOR_ENABLED = False"],
 )
-def test_other_ways_to_run_a_project(project: Project, site: ScriptedSite, settings: str) -> None:
+def test_other_ways_of_running_project_work(project: Project, site: ScriptedSite, settings: str) -> None:
     """Without asyncio nothing is begun; without a reactor all is as with one."""
     project.write(settings=settings, spiders="")
     log = project.refused("quotes", "-a", "start_url=x")
@@ -192,7 +192,7 @@ def test_other_ways_to_run_a_project(project: Project, site: ScriptedSite, setti
         assert "'nutch2py/rows'" in log
 
 
-def test_one_spider_at_a_time_writes_a_table(project: Project, site: ScriptedSite) -> None:
+def test_second_spider_on_table_is_rejected(project: Project, site: ScriptedSite) -> None:
     project.write(
         spiders="""
             import scrapy

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nutch2py.webpage import CrawlStatus, Mark
+from nutch2py.records.webpage import CrawlStatus, Mark
 from tests.scrapy_projects.conftest import Project
 from tests.site.server import Reply, ScriptedSite
 
@@ -34,7 +34,7 @@ def site() -> Iterator[ScriptedSite]:
         yield running
 
 
-def test_the_tutorial_fills_the_table_and_takes_a_batch(project: Project, site: ScriptedSite) -> None:
+def test_tutorial_fills_table_and_takes_batch(project: Project, site: ScriptedSite) -> None:
     batch, _ = project.run("quotes")
     rows = project.rows()
     assert set(rows) == {"/page/1/", "/page/2/", "/page/3/", "/page/three/"}
@@ -69,7 +69,7 @@ def test_the_tutorial_fills_the_table_and_takes_a_batch(project: Project, site: 
     assert project.crawl.generate().urls == 0
 
 
-def test_a_killed_spider_leaves_a_batch_that_the_next_takes_up(project: Project, site: ScriptedSite) -> None:
+def test_batch_of_killed_spider_is_resumed(project: Project, site: ScriptedSite) -> None:
     project.crawl.inject([site.url("/page/1/"), site.url("/slow"), site.url("/about")])
     batch = project.crawl.generate().batch_id
     site.on("/slow", Reply(body=b"<p>slow", hang=60), Reply(body=b"<p>slow"))
@@ -87,7 +87,7 @@ def test_a_killed_spider_leaves_a_batch_that_the_next_takes_up(project: Project,
     )
 
 
-def test_a_batch_that_is_not_there_is_refused(project: Project, site: ScriptedSite) -> None:
+def test_missing_batch_is_rejected(project: Project, site: ScriptedSite) -> None:
     project.crawl.inject([site.url("/page/1/")])
     assert "there is no batch 1-1" in project.refused("batch", "-a", "batch=1-1")
     assert site.seen == []

@@ -4,14 +4,14 @@ import random
 
 import pytest
 
-from nutch2py.backends.sketch import Sketches, sketch_of, words_of
-from nutch2py.conf import Configuration
+from nutch2py.backends.analysis.minhash import SketchIndex, compute_sketch, distinct_words
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.search.collapse import NO_SKETCHES, collapse_of, collapsed
-from nutch2py.search.plan import Narrowed
-from nutch2py.search.results import Found, Hit, SearchResult, render
-from nutch2py.search.search_backends import backend
-from nutch2py.search.snippet import Snippet
+from nutch2py.search.query.query_plan import SearchOptions
+from nutch2py.search.results.collapse import NO_SKETCHES_MESSAGE, collapse_hits, read_collapse_mode
+from nutch2py.search.results.search_results import Hit, ScoredDocument, SearchResult, format_for_terminal
+from nutch2py.search.results.snippet import Snippet
+from nutch2py.search.search_backends import open_search_backend
 from tests.indexer.pages import doc
 from tests.search.test_freshness import written
 
@@ -25,7 +25,7 @@ def text_of(seed, changed=0):
 
 
 def sketched(text):
-    return sketch_of(words_of(text), text)
+    return compute_sketch(distinct_words(text), text)
 
 
 def pages(*texts):
@@ -36,7 +36,9 @@ def pages(*texts):
 
 
 def near(conf, start=0, rows=10, query="needle", **narrowed):
-    return backend(conf).walk(query, Narrowed(**{"collapse": "near", **narrowed}), start, rows)[0]
+    return open_search_backend(conf).search_with_cursor(
+        query, SearchOptions(**{"collapse": "near", **narrowed}), start, rows
+    )[0]
 
 
 @pytest.mark.parametrize(
@@ -55,28 +57,28 @@ def near(conf, start=0, rows=10, query="needle", **narrowed):
         ("a\ud800b c", "c a\udfffb", True),  # half of a pair is no letter
     ],
 )
-def test_texts_are_the_same_when_most_of_their_words_are(one, other, alike):
-    known = Sketches()
-    number = known.keep(sketched(one))
+def test_texts_sharing_most_words_are_near_duplicates(one, other, alike):
+    known = SketchIndex()
+    number = known.add(sketched(one))
     assert known.find(sketched(other)) == (number if alike else None)
 
 
-def test_a_text_without_words_has_no_sketch():
+def test_text_without_words_has_no_fingerprint():
     assert sketched("") == sketched(" … ") == ""
     assert len(sketched("one")) == 6 + 17
     assert len(sketched(text_of(1))) == len(sketched(" ".join(map(str, range(100_000))))) == 192 + 17
 
 
-def test_what_is_found_first_does_not_hang_on_how_many_are_known():
-    known, chance = Sketches(), random.Random(3)
+def test_first_hits_do_not_depend_on_collapse_depth():
+    known, chance = SketchIndex(), random.Random(3)
     for seed in range(500):
         assert known.find(sketched(text_of(seed))) is None
-        assert known.keep(sketched(text_of(seed))) == seed
+        assert known.add(sketched(text_of(seed))) == seed
     for seed in chance.sample(range(500), 100):
         assert known.find(sketched(text_of(seed, chance.randint(0, 8)))) == seed
 
 
-def test_near_copies_are_one_hit_that_names_the_others(tmp_path):
+def test_near_duplicates_collapse_to_one_hit(tmp_path):
     conf = written(tmp_path / "index", pages(text_of(1), text_of(2), text_of(1, 3), text_of(1, 6), ""))
     found = near(conf)
     assert (found.total, found.shown, found.note) == (5, 3, "")
@@ -88,13 +90,13 @@ def test_near_copies_are_one_hit_that_names_the_others(tmp_path):
     assert len(near(conf, collapse="").hits) == 5
     assert len(near(conf, newest=True).hits) == len(near(conf, half_life=30.0).hits) == 3
     conf.set("index.search.collapse", "near")
-    assert len(backend(conf).search("needle", {}, 0, 10).hits) == 3
+    assert len(open_search_backend(conf).search("needle", {}, 0, 10).hits) == 3
     conf.set("index.search.collapse", "host")
-    found = backend(conf).search("needle", {}, 0, 10)
+    found = open_search_backend(conf).search("needle", {}, 0, 10)
     assert (len(found.hits), sum(hit.more for hit in found.hits)) == (3, 2)
 
 
-def test_pages_of_one_host_that_share_its_menus_are_not_copies(tmp_path):
+def test_same_host_pages_sharing_menus_are_not_duplicates(tmp_path):
     menu = " ".join(WORDS)
     texts = {
         "one": "to install",
@@ -113,7 +115,7 @@ def test_pages_of_one_host_that_share_its_menus_are_not_copies(tmp_path):
     assert sorted(hit.more for hit in found.hits) == [0, 0, 1, 2]
 
 
-def test_ten_thousand_copies_hide_nothing(tmp_path):
+def test_ten_thousand_copies_hide_no_other_hit(tmp_path):
     """A text that everybody has is one hit, with its number; what stands behind it is shown."""
     texts = ["needle needle needle and no more"] * 10_000 + [text_of(seed) for seed in range(25)]
     conf = written(tmp_path / "index", pages(*texts))
@@ -123,52 +125,54 @@ def test_ten_thousand_copies_hide_nothing(tmp_path):
     assert [len(near(conf, start).hits) for start in (0, 10, 20, 30, 100_000)] == [10, 10, 6, 0, 0]
     ids = [hit.id for start in (0, 10, 20) for hit in near(conf, start).hits]
     assert len(set(ids)) == 26
-    counted = backend(conf).facets("needle", {})["host"]
+    counted = open_search_backend(conf).facets("needle", {})["host"]
     assert sum(number for _, number in counted) == 10_025
     conf.set("index.search.collapse", "near")
     walked, cursor = 0, "*"  # a cursor gives every page
     while cursor:
-        result, cursor = backend(conf).walk("needle", Narrowed(), 0, 1_000, cursor)
+        result, cursor = open_search_backend(conf).search_with_cursor("needle", SearchOptions(), 0, 1_000, cursor)
         walked += len(result.hits)
     assert walked == 10_025
 
 
-def test_a_thousand_hits_are_looked_at_and_no_more():
+def test_collapse_inspects_at_most_thousand_hits():
     asked = []
 
     def find(begin, rows, without):
         asked.append((begin, rows))
-        return 50_000, [Found(1.0, {"id": str(n)}, sketched(text_of(n))) for n in range(begin, begin + rows)]
+        return 50_000, [ScoredDocument(1.0, {"id": str(n)}, sketched(text_of(n))) for n in range(begin, begin + rows)]
 
-    found = collapsed(find, "near", 995, 10)
+    found = collapse_hits(find, "near", 995, 10)
     assert asked == [(begin, 100) for begin in range(0, 1000, 100)]
-    assert (found.total, found.shown, len(found.hits)) == (50_000, 1_000, 5)
-    assert collapsed(lambda begin, rows, without: (0, []), "near", 0, 10) == (0, [], 0, "")
+    assert (found.total, found.collapsed_total, len(found.hits)) == (50_000, 1_000, 5)
+    assert collapse_hits(lambda begin, rows, without: (0, []), "near", 0, 10) == (0, [], 0, "")
 
 
-def test_an_index_of_before_says_why_nothing_is_collapsed():
+def test_older_index_explains_missing_collapse():
     def find(begin, rows, without):
-        return 2, [Found(2.0, {"id": "a", "host": "h"}), Found(1.0, {"id": "b", "host": "h"})][begin : begin + rows]
+        return 2, [ScoredDocument(2.0, {"id": "a", "host": "h"}), ScoredDocument(1.0, {"id": "b", "host": "h"})][
+            begin : begin + rows
+        ]
 
-    found = collapsed(find, "near", 0, 10)
-    assert ([hit.fields["id"] for hit in found.hits], found.note) == (["a", "b"], NO_SKETCHES)
-    found = collapsed(find, "host", 0, 10)
+    found = collapse_hits(find, "near", 0, 10)
+    assert ([hit.fields["id"] for hit in found.hits], found.note) == (["a", "b"], NO_SKETCHES_MESSAGE)
+    found = collapse_hits(find, "host", 0, 10)
     assert ([(hit.fields["id"], hit.more) for hit in found.hits], found.note) == ([("a", 1)], "")
 
 
-def test_sketches_can_be_left_out(tmp_path):
+def test_fingerprints_can_be_disabled(tmp_path):
     conf = written(tmp_path / "index", pages(text_of(1), text_of(1)), **{"index.sketches": "false"})
     found = near(conf)
-    assert ([hit.near for hit in found.hits], found.note) == (["", ""], NO_SKETCHES)
+    assert ([hit.near for hit in found.hits], found.note) == (["", ""], NO_SKETCHES_MESSAGE)
 
 
-def test_why_nothing_is_collapsed_stands_below_the_hits():
+def test_missing_collapse_reason_is_shown_below_hits():
     hit = Hit("a", "http://a.org/", Snippet("A", ()), Snippet("b", ()), 1.0, {}, more=2)
-    result = SearchResult("q", 0, 3, [hit], 1.0, 1, NO_SKETCHES)
-    assert render(result).splitlines()[-3:] == ["   2 more like this", "", NO_SKETCHES]
-    assert (result.to_dict()["note"], result.to_dict()["hits"][0]["more"]) == (NO_SKETCHES, 2)
+    result = SearchResult("q", 0, 3, [hit], 1.0, 1, NO_SKETCHES_MESSAGE)
+    assert format_for_terminal(result).splitlines()[-3:] == ["   2 more like this", "", NO_SKETCHES_MESSAGE]
+    assert (result.to_dict()["note"], result.to_dict()["hits"][0]["more"]) == (NO_SKETCHES_MESSAGE, 2)
 
 
-def test_a_collapse_that_there_is_not_is_refused():
+def test_unknown_collapse_is_rejected():
     with pytest.raises(ConfigurationError, match="none, host or near"):
-        collapse_of(Configuration({"index.search.collapse": "site"}))
+        read_collapse_mode(Configuration({"index.search.collapse": "site"}))

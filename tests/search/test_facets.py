@@ -2,12 +2,12 @@
 
 import pytest
 
-from nutch2py.backends import index_folder
-from nutch2py.conf import Configuration
+from nutch2py.backends.embedded_index import index_directory
+from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
-from nutch2py.search.plan import Narrowed
-from nutch2py.search.search_backends import backend
-from nutch2py.search.searcher import EmbeddedSearcher
+from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
+from nutch2py.search.query.query_plan import SearchOptions
+from nutch2py.search.search_backends import open_search_backend
 from tests.indexer.pages import doc
 
 HOSTS, PAGES = 300, 3
@@ -35,13 +35,13 @@ def written(folder):
     return conf
 
 
-def test_values_are_counted_over_all_hits(tmp_path):
+def test_facets_count_all_hits(tmp_path):
     conf = written(tmp_path)
-    found = EmbeddedSearcher(conf).facets("word")
+    found = EmbeddedSearcher(conf).count_facets("word")
     assert found["host"][:2] == [("Big.org", 450), ("h001.org", 3)]
     assert found["type"] == [("text/html", 900), ("html", 900), ("text", 900)][:1]
     assert found["lang"] == [("en", 600)]
-    index = backend(conf)
+    index = open_search_backend(conf)
     assert [value for value, _ in index.facets("word", {})["date"]] == [f"20{year}" for year in range(29, 19, -1)]
     one = index.facets("word", {"host": "big.org"})
     assert one["path"] == [("Big.org/Docs/", 450)]
@@ -53,13 +53,13 @@ def test_values_are_counted_over_all_hits(tmp_path):
 
 
 @pytest.mark.parametrize("layout", [1, 2])
-def test_an_index_of_an_earlier_layout_has_the_values_of_its_best_hits(tmp_path, monkeypatch, layout):
+def test_older_index_facets_count_best_hits(tmp_path, monkeypatch, layout):
     with monkeypatch.context() as then:
-        then.setattr(index_folder, "SCHEMA_VERSION", layout)
+        then.setattr(index_directory, "SCHEMA_VERSION", layout)
         conf = written(tmp_path)
-    index = backend(conf)
+    index = open_search_backend(conf)
     found = index.facets("word", {})
     assert found.keys() == {"host", "type", "lang"}
     assert ("text/html", 900) in found["type"]
     assert index.facets("word", {"host": "Big.org"})["host"] == [("Big.org", 450)]
-    assert EmbeddedSearcher(conf).search("word", narrowed=Narrowed((("lang", "en"),)))[0] == 600
+    assert EmbeddedSearcher(conf).search("word", options=SearchOptions((("lang", "en"),)))[0] == 600

@@ -3,14 +3,14 @@
 import pytest
 
 from nutch2py.indexer.index_writers import IndexWriters
-from nutch2py.search.search import search
+from nutch2py.search.search_service import search
 from tests.search.near_misses import MENTIONED, PAGES, QUERIES, documents, name_of
 
 
 @pytest.fixture(params=["embedded", pytest.param("solr", marks=pytest.mark.server("solr_server"))], scope="module")
 def indexed(request, tmp_path_factory):
     """Give the configuration of an index that has the pages."""
-    from nutch2py.conf import Configuration
+    from nutch2py.conf.configuration import Configuration
 
     given = {"storage.data.store": f"embedded:{tmp_path_factory.mktemp('pages') / 'crawldata'}"}
     if request.param == "solr":
@@ -29,16 +29,16 @@ def indexed(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_the_right_page_comes_first_and_near_misses_do_not_come(indexed, query):
+def test_correct_page_is_first_and_near_misses_are_absent(indexed, query):
     found = [name_of(hit) for hit in search(indexed, query).hits]
     assert found[0] == QUERIES[query]
     assert set(found) == {QUERIES[query]} | MENTIONED.get(query, set())
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_words_that_were_asked_for_are_marked(indexed, query):
+def test_query_words_are_highlighted(indexed, query):
     hit = search(indexed, query).hits[0]
-    marked = "".join(hit.title.text[start:end] for start, end in hit.title.marks)
+    marked = "".join(hit.title.text[start:end] for start, end in hit.title.highlights)
     assert marked == query
 
 
@@ -63,5 +63,5 @@ def test_words_that_were_asked_for_are_marked(indexed, query):
         ("不存在的词", set()),
     ],
 )
-def test_both_indexes_find_the_same_pages(indexed, query, expected):
+def test_both_indexes_return_same_pages(indexed, query, expected):
     assert {name_of(hit) for hit in search(indexed, query, rows=len(PAGES)).hits} == expected

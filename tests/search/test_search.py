@@ -3,9 +3,9 @@ import json
 import pytest
 
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
-from nutch2py.search.results import SearchResult, render
-from nutch2py.search.search import search
-from nutch2py.search.searcher import EmbeddedSearcher
+from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
+from nutch2py.search.results.search_results import SearchResult, format_for_terminal
+from nutch2py.search.search_service import search
 from tests.indexer.pages import doc
 
 
@@ -27,8 +27,8 @@ def filled(conf):
     return conf
 
 
-def test_a_hit_shows_title_url_snippet_and_score(filled):
-    text = render(search(filled, "crawlers"))
+def test_hit_shows_title_url_snippet_and_score(filled):
+    text = format_for_terminal(search(filled, "crawlers"))
     lines = text.splitlines()
     assert lines[0].startswith("2 documents, 1–2 (")
     assert lines[2] == "1. A <b>crawler"
@@ -39,19 +39,19 @@ def test_a_hit_shows_title_url_snippet_and_score(filled):
 
 
 def test_words_are_highlighted_in_colour(filled):
-    assert "The \x1b[1;33mcrawler\x1b[0m fetches" in render(search(filled, "crawlers"), color=True)
+    assert "The \x1b[1;33mcrawler\x1b[0m fetches" in format_for_terminal(search(filled, "crawlers"), color=True)
 
 
-def test_a_page_cannot_write_escapes_to_the_terminal(filled):
+def test_terminal_escapes_of_pages_are_removed(filled):
     searcher = EmbeddedSearcher(filled)
     found = search(filled, "another", searcher=searcher)
     hit = found.hits[0]
-    evil = hit._replace(url="http://b.org/\x1b]0;x\x07", snippet=hit.snippet._replace(text="a\x9bb", marks=()))
-    text = render(found._replace(hits=[evil]), color=False)
+    evil = hit._replace(url="http://b.org/\x1b]0;x\x07", snippet=hit.snippet._replace(text="a\x9bb", highlights=()))
+    text = format_for_terminal(found._replace(hits=[evil]), color=False)
     assert all(c.isprintable() or c == "\n" for c in text)
 
 
-def test_json_escapes_pages_and_leaves_their_content_out(filled):
+def test_json_output_is_escaped_and_omits_content(filled):
     found = json.loads(search(filled, "crawler", rows=1).to_json())
     assert (found["total"], found["start"], found["query"]) == (2, 0, "crawler")
     (hit,) = found["hits"]
@@ -60,30 +60,30 @@ def test_json_escapes_pages_and_leaves_their_content_out(filled):
     assert hit["fields"] == {"id": "a", "url": "http://a.org/", "title": "A <b>crawler", "type": "text"}
 
 
-def test_no_hit_is_said(filled):
-    assert render(search(filled, "nothing")).startswith("no document matches 'nothing'")
-    assert render(search(filled, "crawler", start=10)).startswith("no hit from 11 on, of 2")
+def test_empty_result_is_reported(filled):
+    assert format_for_terminal(search(filled, "nothing")).startswith("no document matches 'nothing'")
+    assert format_for_terminal(search(filled, "crawler", start=10)).startswith("no hit from 11 on, of 2")
 
 
 @pytest.mark.parametrize(
     ("start", "rows", "expected"), [(-5, 10, 2), (0, 0, 0), (1, 10, 1), (10**12, 10**12, 0), (0, -1, 0)]
 )
-def test_pages_of_results_are_held_within_limits(filled, start, rows, expected):
+def test_result_paging_is_limited(filled, start, rows, expected):
     found = search(filled, "crawler", start=start, rows=rows)
     assert (len(found.hits), found.total) == (expected, 2)
 
 
-def test_one_document_is_one_document():
-    assert render(SearchResult("x", 0, 0, [], 1.0)) == "no document matches 'x' (1.0 ms)\n"
+def test_render_empty_result_reports_no_match_and_time():
+    assert format_for_terminal(SearchResult("x", 0, 0, [], 1.0)) == "no document matches 'x' (1.0 ms)\n"
 
 
-def test_a_kept_searcher_answers_as_a_new_one(filled):
+def test_cached_searcher_equals_new_searcher(filled):
     searcher = EmbeddedSearcher(filled)
     for query in ("crawler", "red", "nothing"):
         assert search(filled, query, searcher=searcher).hits == search(filled, query).hits
 
 
-def test_a_snippet_comes_out_of_the_main_text_when_the_words_stand_there(conf):
+def test_snippet_prefers_main_text(conf):
     writer = EmbeddedIndexWriter(conf)
     writer.open(conf, {})
     content = "Menu of boats and trains. The article about boats."

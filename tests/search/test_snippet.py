@@ -2,23 +2,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nutch2py.backends.analysis import Analyzer
-from nutch2py.document import clean_text
-from nutch2py.search import snippet as snippet_module
-from nutch2py.search.snippet import Snippet, make_snippet, mark
+from nutch2py.backends.analysis.analyzer import Analyzer
+from nutch2py.records.document import clean_text
+from nutch2py.search.results import snippet as snippet_module
+from nutch2py.search.results.snippet import Snippet, highlight_text, make_snippet
 
 ANALYZER = Analyzer()
 
 
 def shown(text, *terms, length=200):
-    return make_snippet(ANALYZER, text, terms, length).marked("[", "]")
+    return make_snippet(ANALYZER, text, terms, length).highlight("[", "]")
 
 
-def test_every_form_of_a_word_is_marked():
+def test_every_word_form_is_highlighted():
     assert shown("Crawlers crawl; it crawled.", "crawl") == "Crawlers [crawl]; it [crawled]."
 
 
-def test_the_window_with_most_different_words_is_shown():
+def test_window_with_most_distinct_words_is_chosen():
     text = "crawler " * 3 + "filler " * 100 + "the crawler keeps a table of pages " + "filler " * 100
     snippet = shown(text, "crawler", "tabl", length=80)
     assert "[crawler] keeps a [table]" in snippet
@@ -27,35 +27,35 @@ def test_the_window_with_most_different_words_is_shown():
     assert len(snippet) < 130
 
 
-def test_a_text_without_the_words_shows_its_beginning():
+def test_text_without_query_words_shows_beginning():
     assert shown("one two " * 100, "three", length=20) == "one two one two one…"
     assert shown("", "x") == ""
 
 
-def test_line_ends_and_blanks_are_one_blank():
+def test_whitespace_is_collapsed():
     assert shown("a\n\n  b\tword \r\n c", "word") == "a b [word] c"
 
 
-def test_overlapping_chinese_words_are_one_mark():
+def test_overlapping_chinese_words_are_one_highlight():
     assert shown("看北京奥运会开幕", "北京", "奥运", "奥运会") == "看[北京奥运会]开幕"
 
 
-def test_a_long_text_is_looked_through_to_a_limit_only():
+def test_long_text_is_searched_up_to_limit():
     assert "[needle]" in shown("hay " * 10_000 + "needle", "needl")
     assert "[" not in shown("hay " * 20_000 + "needle", "needl")
 
 
-def test_a_title_is_shown_whole():
-    assert mark(ANALYZER, "Running crawlers", ["run"]).marked("<", ">") == "<Running> crawlers"
+def test_title_is_shown_whole():
+    assert highlight_text(ANALYZER, "Running crawlers", ["run"]).highlight("<", ">") == "<Running> crawlers"
 
 
 @given(st.text(st.sampled_from("ab \n漢字奥运会カé’'."), max_size=300), st.integers(1, 80))
-def test_marks_lie_within_the_text_and_apart(text, length):
+def test_highlights_are_within_text_and_disjoint(text, length):
     text = clean_text(text)
-    terms = set(ANALYZER.words(text)[::3])
+    terms = set(ANALYZER.index_terms(text)[::3])
     snippet = make_snippet(ANALYZER, text, terms, length)
     end = 0
-    for start, stop in snippet.marks:
+    for start, stop in snippet.highlights:
         assert end <= start < stop <= len(snippet.text)
         end = stop
     assert isinstance(snippet, Snippet)
@@ -64,8 +64,8 @@ def test_marks_lie_within_the_text_and_apart(text, length):
 
 
 @pytest.mark.parametrize("terms", [[], ["nothing"]])
-def test_no_marks_without_matches(terms):
-    assert make_snippet(ANALYZER, "some text", terms).marks == ()
+def test_text_without_matches_has_no_highlight(terms):
+    assert make_snippet(ANALYZER, "some text", terms).highlights == ()
 
 
 CHAPTER = (
@@ -77,15 +77,15 @@ CHAPTER = (
 )
 
 
-def test_sentences_are_shown_and_not_the_title_again():
+def test_sentences_are_shown_without_repeating_title():
     snippet = make_snippet(ANALYZER, CHAPTER, ("network", "setup"), title="Chapter\xa05.\xa0Network setup")
-    assert snippet.marked("[", "]") == (
+    assert snippet.highlight("[", "]") == (
         "Let's review the basic [network] [setup] of the modern system. It is described by files that "
         "administrators write, and by what the desktop asks for."
     )
 
 
-def test_two_passages_have_the_words_that_none_has_together():
+def test_two_passages_cover_words_missing_in_one():
     filler = "Here is a line that says nothing about any of it at all.\n" * 20
     text = f"The ferry leaves from the pier at nine in the morning.\n{filler}"
     text += "A ticket is sold by the man on the deck.\n"
@@ -94,18 +94,18 @@ def test_two_passages_have_the_words_that_none_has_together():
     )
 
 
-def test_a_text_without_the_words_shows_its_first_sentence():
+def test_text_without_query_words_shows_first_sentence():
     assert make_snippet(ANALYZER, CHAPTER, ["nothing"], title="Chapter 5. Network setup").text.startswith(
         "Under systemd"
     )
 
 
-def test_a_title_that_begins_a_sentence_stays():
+def test_title_starting_a_sentence_is_kept():
     assert make_snippet(ANALYZER, "Package managers install what is asked for. " * 20, ["packag"],
                         title="Package managers").text.startswith("Package managers install")  # fmt: skip
 
 
-def test_chinese_sentences_end_at_their_signs():
+def test_chinese_sentences_end_at_their_punctuation():
     text = (
         "第一章\n"
         + "这里没有什么。" * 30
@@ -121,8 +121,8 @@ def test_chinese_sentences_end_at_their_signs():
     ),
     st.sets(st.sampled_from(["run", "runner", "cafe", "dont", "x2", "a"]), min_size=1),
 )
-def test_a_long_text_is_marked_as_a_short_one(words, terms):
+def test_long_text_is_highlighted_like_short_text(words, terms):
     text = " ".join(words)
-    long = text + "\n" + "." * snippet_module._SHORT
-    found = snippet_module._matches(ANALYZER, long, frozenset(terms), "en")
-    assert found == snippet_module._matches(ANALYZER, text, frozenset(terms), "en")
+    long = text + "\n" + "." * snippet_module._SHORT_TEXT_LENGTH
+    found = snippet_module._find_matches(ANALYZER, long, frozenset(terms), "en")
+    assert found == snippet_module._find_matches(ANALYZER, text, frozenset(terms), "en")

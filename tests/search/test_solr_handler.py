@@ -2,9 +2,9 @@
 
 import pytest
 
-from nutch2py.search.search_backends import backend
-from tests.search.asked import QUERIES, name_of, wrong
-from tests.search.test_asked import written
+from nutch2py.search.search_backends import open_search_backend
+from tests.search.query_suite import QUERIES, name_of, wrong
+from tests.search.test_query_suite import written
 
 OTHERWISE = {
     "pythons": "of the title's words Solr counts those alone that are no stop words",
@@ -26,10 +26,10 @@ def found_by(solr, query, **parameters):
 
 
 @pytest.mark.server("solr_server")
-def test_the_handler_finds_the_pages_of_the_suite_in_their_order(in_solr, solr_server):
+def test_solr_handler_returns_expected_pages_in_order(in_solr, solr_server):
     told = wrong(lambda query: found_by(solr_server, query))
     assert {line.partition(":")[0] for line in told} == OTHERWISE.keys(), told
-    own = backend(in_solr)
+    own = open_search_backend(in_solr)
     same = 0
     for query in QUERIES:
         first = name_of(own.search(query, {}, 0, 1).hits[0].id)
@@ -38,8 +38,8 @@ def test_the_handler_finds_the_pages_of_the_suite_in_their_order(in_solr, solr_s
 
 
 @pytest.mark.server("solr_server")
-def test_the_handler_counts_and_narrows_as_the_page_does(in_solr, solr_server):
-    own = backend(in_solr)
+def test_solr_handler_facets_and_filters_match_search_page(in_solr, solr_server):
+    own = open_search_backend(in_solr)
     query, narrower = "软件", {"lang": "zh"}
     answer = solr_server.select(query, handler="nutch", fq="lang:zh", rows=100)
     flat = answer["facet_counts"]["facet_fields"]
@@ -58,7 +58,7 @@ def test_the_handler_counts_and_narrows_as_the_page_does(in_solr, solr_server):
 
 
 @pytest.mark.server("solr_server")
-def test_our_rule_for_long_queries_can_be_asked_for(in_solr, solr_server):
+def test_solr_handler_long_query_rule_is_optional(in_solr, solr_server):
     query = "climate report warms unheardof"
     assert found_by(solr_server, query) == ["none/none"]
     most = found_by(solr_server, query, **{"q.op": "OR", "mm": "3<75% 5<2"})

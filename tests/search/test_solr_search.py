@@ -3,11 +3,11 @@
 import pytest
 
 from nutch2py.cli import main
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError
-from nutch2py.search.results import render
-from nutch2py.search.search import search, search_backend
-from nutch2py.search.solr_search import solr_search
+from nutch2py.search.engines.solr_handler_searcher import search_solr_handler
+from nutch2py.search.results.search_results import format_for_terminal
+from nutch2py.search.search_service import search, search_backend_name
 from tests.indexer.delivery_suite import page_doc, write
 from tests.indexer.test_solr import settings
 from tests.services import ROOT
@@ -58,7 +58,7 @@ def searched(solr_server):
         ("总统", {11, 12}),
     ],
 )
-def test_chinese_words_are_found_as_words(searched, query, found):
+def test_chinese_words_are_matched_as_words(searched, query, found):
     assert set(searched.ids(query, handler="nutch")) == set(ids(*found))
     assert set(searched.ids(f'content:"{query}" OR title:"{query}"')) == set(ids(*found))
 
@@ -79,7 +79,7 @@ def test_chinese_words_are_found_as_words(searched, query, found):
         ("title:crawler lang:en", {1, 2, 3}),
     ],
 )
-def test_english_words_are_found_in_all_their_forms(searched, query, found):
+def test_english_words_are_matched_in_all_forms(searched, query, found):
     assert set(searched.ids(query, handler="nutch")) == set(ids(*found))
 
 
@@ -103,7 +103,7 @@ def test_english_words_are_found_in_all_their_forms(searched, query, found):
         ("batchId:b AND title:About", {4}),
     ],
 )
-def test_queries_of_nutch_2_applications_are_answered(searched, query, found):
+def test_nutch_2_application_queries_work(searched, query, found):
     assert set(searched.ids(query)) == set(ids(*found))
 
 
@@ -125,11 +125,11 @@ def test_queries_of_nutch_2_applications_are_answered(searched, query, found):
         ("content:/hom[ea]/ OR title:[opel TO opera]", "OR", {4}),
     ],
 )
-def test_text_stands_for_all_of_a_page_in_lucenes_syntax(searched, query, operator, found):
+def test_lucene_text_field_searches_all_fields(searched, query, operator, found):
     assert set(searched.ids(query, **{"q.op": operator})) == set(ids(*found))
 
 
-def test_the_user_dictionary_makes_one_word_of_several():
+def test_user_dictionary_joins_words():
     """Of several words behind ``=>`` a graph would come, and text_general does without flattenGraph."""
     lines = (ROOT / "schema" / "solr" / "conf" / "userdict.txt").read_text(encoding="utf-8").splitlines()
     rules = [line.split("=>") for line in lines if line and not line.startswith("#")]
@@ -155,7 +155,7 @@ def test_relevance_is_multiplied_by_pagerank_and_opic(searched):
     assert usual[ids(21)[0]] == pytest.approx(base)  # whatever its OPIC
 
 
-def test_pagerank_can_be_set_without_sending_the_document_again(searched):
+def test_pagerank_is_updated_in_place(searched):
     searched.post([{"id": ids(20)[0], "pagerank": {"set": 100}}])
     try:
         assert searched.ids("weighted words", handler="nutch") == ids(20, 22, 21)
@@ -164,7 +164,7 @@ def test_pagerank_can_be_set_without_sending_the_document_again(searched):
         searched.post([{"id": ids(20)[0], "pagerank": {"set": 1}}])
 
 
-def test_results_are_collapsed_by_host_or_by_digest(searched):
+def test_results_collapse_by_host_or_digest(searched):
     assert len(searched.ids("crawler", handler="nutch")) == 3
     assert len(searched.ids("crawler", handler="nutch", collapse="digest")) == 2
     hosts = searched.select("*:*", handler="nutch", collapse="host")["response"]["docs"]
@@ -178,7 +178,7 @@ def test_facets_count_hosts_types_and_languages(searched):
     assert sorted(facets["type"][::2]) == ["html", "text", "text/html"]
 
 
-def test_snippets_mark_words_and_escape_the_rest(searched):
+def test_snippets_highlight_words_and_are_escaped(searched):
     write(settings(searched.url), page_doc(30, title="<b>bold</b>", content="<script>alert(1)</script> dangerous"))
     shown = searched.select("dangerous", handler="nutch")["highlighting"][ids(30)[0]]
     assert "&lt;script&gt;" in shown["content"][0]
@@ -189,7 +189,7 @@ def test_snippets_mark_words_and_escape_the_rest(searched):
 @pytest.mark.parametrize(
     ("query", "meant"), [("crwaler", "crawler"), ("nutsh crawler", "nutch crawler"), ("web crawlrs", "web crawlers")]
 )
-def test_misspelt_words_are_corrected(searched, query, meant):
+def test_misspelled_words_are_corrected(searched, query, meant):
     said = searched.select(query, handler="nutch")["spellcheck"]
     assert said["collations"] == ["collation", meant]
     assert searched.ids(meant, handler="nutch")
@@ -210,13 +210,13 @@ def test_misspelt_words_are_corrected(searched, query, meant):
         ('"web (', {"Nutch web crawler", "Web crawlers"}),
     ],
 )
-def test_titles_are_suggested_without_anything_being_built(searched, typed, titles):
+def test_titles_are_suggested_without_build(searched, typed, titles):
     found = searched.select(typed, handler="suggest")["response"]["docs"]
     assert {title for each in found for title in each["title"]} == titles
     assert len(found) == len(titles)  # pages with the same digest are one suggestion
 
 
-def test_suggestions_come_with_the_commit_and_the_best_page_first(searched):
+def test_suggestions_appear_at_commit_best_page_first(searched):
     write(
         settings(searched.url),
         page_doc(40, title="Suggested once"),
@@ -230,16 +230,16 @@ def test_suggestions_come_with_the_commit_and_the_best_page_first(searched):
         searched.post({"delete": ids(40, 41)})
 
 
-def test_nutch2py_search_asks_solr(searched, capsys):
+def test_search_command_queries_solr(searched, capsys):
     conf = settings(searched.url, search_backend="solr")
     result = search(conf, "北京奥运会")
     (hit,) = result.hits
     assert (result.total, hit.id, hit.url) == (1, *ids(10), "http://example.org/10")
     assert hit.to_dict()["title"] == "<em>北京奥运会</em>"
-    assert [hit.snippet.text[start:end] for start, end in hit.snippet.marks] == ["奥运会", "北京"]
-    by_handler = solr_search(conf, "北京奥运会").hits[0]
+    assert [hit.snippet.text[start:end] for start, end in hit.snippet.highlights] == ["奥运会", "北京"]
+    by_handler = search_solr_handler(conf, "北京奥运会").hits[0]
     assert by_handler.to_dict()["title"] == "<em>北京</em><em>奥运会</em>"
-    assert "1. 北京奥运会" in render(result)
+    assert "1. 北京奥运会" in format_for_terminal(result)
     paged = search(conf, "crawler", start=1, rows=1)
     assert (paged.total, len(paged.hits), paged.start) == (3, 1, 1)
     assert search(conf, "nothing of that kind").hits == []
@@ -248,22 +248,22 @@ def test_nutch2py_search_asks_solr(searched, capsys):
     assert "Nutch web crawler" in capsys.readouterr().out
 
 
-def test_a_search_goes_where_documents_go():
+def test_search_backend_follows_index_writer():
     there = {"solr.server.url": "http://localhost:8983/solr/nutch"}
-    assert search_backend(Configuration.load()) == "embedded"
-    assert search_backend(Configuration.load(overrides=there)) == "solr"
+    assert search_backend_name(Configuration.load()) == "embedded"
+    assert search_backend_name(Configuration.load(overrides=there)) == "solr"
     both = {**there, "plugin.includes": "indexer-(solr|embedded)"}
-    assert search_backend(Configuration.load(overrides=both)) == "embedded"
-    assert search_backend(Configuration.load(overrides={**both, "search.backend": "solr"})) == "solr"
-    assert search_backend(Configuration.load(overrides={"elastic.host": "localhost"})) == "elastic"
+    assert search_backend_name(Configuration.load(overrides=both)) == "embedded"
+    assert search_backend_name(Configuration.load(overrides={**both, "search.backend": "solr"})) == "solr"
+    assert search_backend_name(Configuration.load(overrides={"elastic.host": "localhost"})) == "elastic"
     all_three = {**both, "elastic.host": "localhost", "search.backend": "opensearch"}
-    assert search_backend(Configuration.load(overrides=all_three)) == "elastic"
+    assert search_backend_name(Configuration.load(overrides=all_three)) == "elastic"
 
 
-def test_a_search_in_solr_that_cannot_be_made_says_why(searched):
+def test_impossible_solr_search_reports_reason(searched):
     conf = settings(searched.url, search_backend="solr", solr_search_handler="none")
     with pytest.raises(IndexingError, match=r"Solr at .* has no request handler none: load the configset schema/solr"):
-        solr_search(conf, "x")
+        search_solr_handler(conf, "x")
     with pytest.raises(ConfigurationError, match="Missing SOLR URL"):
         search(Configuration({"search.backend": "solr"}), "x")
     with pytest.raises(ConfigurationError, match=r"search\.backend is 'lucene': write embedded, solr or elastic"):

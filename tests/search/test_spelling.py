@@ -5,13 +5,13 @@ import doctest
 import pytest
 
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
-from nutch2py.search import spelling
-from nutch2py.search.searcher import EmbeddedSearcher
-from nutch2py.search.spelling import changes, corrected
+from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
+from nutch2py.search.suggestions import spelling
+from nutch2py.search.suggestions.spelling import correct_query, edit_distance
 from tests.indexer.pages import doc
 
 
-def test_examples_of_the_docstrings_hold():
+def test_docstring_examples_hold():
     results = doctest.testmod(spelling)
     assert (results.failed, results.attempted > 0) == (0, True)
 
@@ -21,14 +21,14 @@ def test_examples_of_the_docstrings_hold():
     [("a", "a", 0), ("ab", "ba", 1), ("abc", "ab", 1), ("ab", "abc", 1), ("abc", "axc", 1), ("abcd", "badc", 2),
      ("kitten", "sitting", 3), ("", "abcdef", 4), ("ca", "abc", 3)],
 )  # fmt: skip
-def test_changes_are_counted_up_to_a_limit(one, other, count):
-    assert changes(one, other, 3) == count
-    assert changes(other, one, 3) == count
+def test_edit_distance_is_counted_up_to_limit(one, other, count):
+    assert edit_distance(one, other, 3) == count
+    assert edit_distance(other, one, 3) == count
 
 
 @pytest.fixture(scope="module")
 def searcher(tmp_path_factory):
-    from nutch2py.conf import Configuration
+    from nutch2py.conf.configuration import Configuration
 
     conf = Configuration.load(overrides={"index.embedded.path": str(tmp_path_factory.mktemp("index"))})
     writer = EmbeddedIndexWriter(conf)
@@ -68,9 +68,9 @@ def searcher(tmp_path_factory):
         ("((", ""),
     ],
 )
-def test_words_that_no_page_has_are_replaced_by_near_ones(searcher, query, meant):
-    assert corrected(searcher, query) == meant
+def test_unknown_words_are_replaced_by_near_words(searcher, query, meant):
+    assert correct_query(searcher, query) == meant
 
 
-def test_a_long_query_is_looked_at_in_part(searcher):
-    assert corrected(searcher, "crwaler OR " * 400 + "crwaler").count("crawler") == 8
+def test_long_query_is_checked_partially(searcher):
+    assert correct_query(searcher, "crwaler OR " * 400 + "crwaler").count("crawler") == 8

@@ -2,10 +2,10 @@
 
 import pytest
 
-from nutch2py.backends.analysis import Analyzer
+from nutch2py.backends.analysis.analyzer import Analyzer
 from nutch2py.errors import ConfigurationError
-from nutch2py.search.search import search
-from nutch2py.search.synonyms import Synonyms, groups_of
+from nutch2py.search.query.synonyms import SynonymExpander, parse_synonyms
+from nutch2py.search.search_service import search
 from tests.indexer.pages import doc
 from tests.search.test_freshness import written
 
@@ -69,18 +69,18 @@ def conf(tmp_path_factory):
         ("please", ""),
     ],
 )
-def test_words_find_what_the_files_say(conf, query, found):
+def test_synonyms_of_files_are_found(conf, query, found):
     hits = search(conf, query, rows=100).hits
     assert sorted(hit.id for hit in hits) == found.split()
-    assert all(hit.snippet.marks for hit in hits)
+    assert all(hit.snippet.highlights for hit in hits)
 
 
-def test_the_words_that_were_typed_stand_first_where_several_do(conf):
+def test_typed_words_rank_before_synonyms(conf):
     assert search(conf, "motor car").hits[0].id == "motor"
 
 
 @pytest.mark.parametrize("line", ["car", "car =>", "=> car", ", ,", "car,", "a => b => c", "C#", "# a\n#b\nC# # c"])
-def test_a_line_that_says_nothing_is_refused(conf, tmp_path, line):
+def test_meaningless_line_is_rejected(conf, tmp_path, line):
     file = tmp_path / "synonyms.txt"
     file.write_text(f"a, b\n{line}\n", encoding="utf-8")
     other = conf.copy()
@@ -90,7 +90,7 @@ def test_a_line_that_says_nothing_is_refused(conf, tmp_path, line):
         search(other, "car")
 
 
-def test_a_comment_begins_behind_a_blank(conf, tmp_path):
+def test_comment_starts_after_blank(conf, tmp_path):
     """So that Q# is a word; and files of Solr, which begin with a licence, name none of its words."""
     synonyms, little = tmp_path / "synonyms.txt", tmp_path / "little.txt"
     synonyms.write_bytes("\ufeff# of languages\r\n\r\nautomobile, Q#, spider # and more\r\n".encode())
@@ -103,22 +103,22 @@ def test_a_comment_begins_behind_a_blank(conf, tmp_path):
 
 
 @pytest.mark.parametrize("arrow", ["", " => word7"])
-def test_what_a_long_line_takes_grows_as_its_words(conf, arrow):
+def test_long_line_time_is_linear(conf, arrow):
     """Each word of thousands knows as many of them as a query may have, the first of the line."""
     text = ", ".join(f"word{number}" for number in range(3000)) + arrow
-    made = Synonyms(groups_of(conf, text), Analyzer.of(conf), frozenset({"en", "de"}))
-    assert len(made._ways) == 3000
-    assert {len(ways) for ways in made._ways.values()} == {1 if arrow else 64}
+    made = SynonymExpander(parse_synonyms(conf, text), Analyzer.from_conf(conf), frozenset({"en", "de"}))
+    assert len(made._alternatives) == 3000
+    assert {len(ways) for ways in made._alternatives.values()} == {1 if arrow else 64}
 
 
-def test_one_word_in_many_lines_finds_what_the_first_of_them_say(conf):
+def test_word_in_many_lines_uses_first_lines(conf):
     text = "\n".join(f"hub, word{number}" for number in range(3000))
-    made = Synonyms(groups_of(conf, text), Analyzer.of(conf), frozenset({"en"}))
-    assert len(made._ways[("hub",),]) == 64
-    assert [*made._ways[("word2999",),]] == [(("hub",),), (("word2999",),)]
+    made = SynonymExpander(parse_synonyms(conf, text), Analyzer.from_conf(conf), frozenset({"en"}))
+    assert len(made._alternatives[("hub",),]) == 64
+    assert [*made._alternatives[("word2999",),]] == [(("hub",),), (("word2999",),)]
 
 
-def test_a_long_line_makes_no_long_query(conf, tmp_path):
+def test_long_line_does_not_lengthen_query(conf, tmp_path):
     """Five hundred words that find each other, and a query of as many of them."""
     file = tmp_path / "synonyms.txt"
     file.write_text(", ".join(["car", *(f"word{number}" for number in range(500))]), encoding="utf-8")
@@ -129,7 +129,7 @@ def test_a_long_line_makes_no_long_query(conf, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["index.synonyms.file", "index.stopwords.file"])
-def test_a_file_that_is_not_there_is_told(conf, name):
+def test_missing_synonym_file_is_reported(conf, name):
     other = conf.copy()
     other.set(name, "none.txt")
     with pytest.raises(ConfigurationError, match=f"{name}: there is no file"):

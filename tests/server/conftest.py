@@ -2,14 +2,14 @@
 
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.index_writers import IndexWriters
-from nutch2py.server.serve import Server
+from nutch2py.records.webpage import WebPage
+from nutch2py.server.http_server import HttpServer
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import WebPage
 from tests.indexer.pages import doc
-from tests.server.answering import answering
+from tests.server.running_server import answering
 
 EVIL = (
     "<html><head><title>Evil needle</title><meta http-equiv=refresh content='0;url=http://127.0.0.1:1/'></head><body>"
@@ -56,7 +56,7 @@ def _made(number, url, **fields):
     return doc(reverse_url(url), url=url, **fixed, **fields)
 
 
-class Running(Server):
+class Running(HttpServer):
     """A server with what tests look at."""
 
     @property

@@ -7,9 +7,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from nutch2py.indexer.index_writers import IndexWriters
+from nutch2py.records.webpage import WebPage
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
-from nutch2py.webpage import WebPage
 from tests.indexer.pages import doc
 from tests.processes import wait_until
 
@@ -76,7 +76,7 @@ def arrive(browser, before):
     WebDriverWait(browser, 30).until(gone)
 
 
-def test_a_person_searches_narrows_turns_pages_and_asks_why(either, browser):
+def test_user_searches_filters_pages_and_explains(either, browser):
     browser.get(either.url)
     submit(browser, "hay")
     assert text_of(browser, ".count")[0].startswith("30 documents · 1–10")
@@ -108,7 +108,7 @@ def test_a_person_searches_narrows_turns_pages_and_asks_why(either, browser):
 
 
 @SCRIPTED
-def test_it_can_be_used_with_the_keyboard_alone(server, browser):
+def test_page_is_usable_with_keyboard_only(server, browser):
     from selenium.webdriver.common.keys import Keys
 
     def press(*keys):
@@ -131,7 +131,7 @@ def test_it_can_be_used_with_the_keyboard_alone(server, browser):
 
 
 @SCRIPTED
-def test_the_page_is_laid_out(server, browser):
+def test_page_layout_is_correct(server, browser):
     browser.get(f"{server.url}?q=needle")
     hits = browser.find_element("css selector", "ol.hits").rect
     aside = browser.find_element("css selector", "aside").rect
@@ -143,7 +143,7 @@ def test_the_page_is_laid_out(server, browser):
 
 
 @SCRIPTED
-def test_nothing_is_wider_than_a_phone(server, browser):
+def test_page_fits_phone_width(server, browser):
     writers = IndexWriters(server.conf)
     long = "endless" * 40
     with writers:
@@ -160,7 +160,7 @@ def test_nothing_is_wider_than_a_phone(server, browser):
 
 
 @SCRIPTED
-def test_colours_follow_the_system(server, browser):
+def test_colours_follow_system_theme(server, browser):
     shades = {}
     for scheme in ("light", "dark"):
         browser.execute_cdp_cmd(
@@ -188,7 +188,7 @@ def luminance(colour):
 
 
 @pytest.mark.parametrize("framed", [True, False])
-def test_a_malicious_page_does_nothing(server, browser, framed):
+def test_malicious_page_content_is_inert(server, browser, framed):
     path = "cached" if framed else "cached/view"
     browser.get(f"{server.url}{path}?id={reverse_url('http://a.org/evil')}")
     if framed:
@@ -251,7 +251,7 @@ def elsewhere():
 
 
 @pytest.mark.parametrize("framed", [True, False])
-def test_a_page_that_tries_everything_reaches_nobody(server, browser, elsewhere, framed):
+def test_malicious_cached_page_makes_no_request(server, browser, elsewhere, framed):
     there, asked = elsewhere
     page = WebPage()
     page.content, page.content_type = HOSTILE.format(there=there).encode(), "text/html"
@@ -278,7 +278,7 @@ def test_a_page_that_tries_everything_reaches_nobody(server, browser, elsewhere,
     assert {"/hostile", "/img", "/sheet"} <= set(asked)
 
 
-def test_nothing_of_ours_breaks_its_own_policy(server, browser):
+def test_own_pages_satisfy_content_security_policy(server, browser):
     for path in ("", "?q=needle", "?q=nedle", "nothing", "explain?q=needle&id=org.b:http/plain",
                  f"cached?id={reverse_url('http://b.org/plain')}"):  # fmt: skip
         browser.get(server.url + path)

@@ -11,19 +11,19 @@ import pytest
 
 from nutch2py.errors import ConfigurationError
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
-from nutch2py.search.query_hints import hints
-from nutch2py.server import wording
-from nutch2py.server.cached import harmless_html
-from nutch2py.server.look import Look, contrast, readable_on
-from nutch2py.server.wording import LANGUAGES, Wording
+from nutch2py.search.query.query_hints import find_query_hints
+from nutch2py.server import translations
+from nutch2py.server.cached_page import sanitize_html
+from nutch2py.server.theme import Theme, contrast_ratio, ensure_contrast
+from nutch2py.server.translations import LANGUAGES, Translations
 from nutch2py.url.keys import reverse_url
 from tests.indexer.pages import doc
 from tests.server.conftest import running
 from tests.server.test_serve import ask, get
 
 
-def test_every_word_is_there_in_every_language_with_the_same_values():
-    for name, texts in wording._WORDS.items():
+def test_translations_are_complete_with_same_placeholders():
+    for name, texts in translations._MESSAGES.items():
         assert len(texts) == len(LANGUAGES), name
         assert len({text.count("{}") for text in texts}) == 1, name
         assert all(texts), name
@@ -32,13 +32,13 @@ def test_every_word_is_there_in_every_language_with_the_same_values():
 @pytest.mark.parametrize(
     ("accepted", "shown"), [("de-CH, en;q=0.5", "34 Dokumente"), ("zh-CN", "34 个文档"), ("fr", "34 documents")]
 )
-def test_the_browser_chooses_the_language(server, accepted, shown):
+def test_page_language_follows_browser(server, accepted, shown):
     answer, body = get(server, "/", **{"Accept-Language": accepted})
     assert shown in body
     assert answer.headers["Vary"] == "Accept-Language, Authorization"
 
 
-def test_properties_say_how_the_page_looks(server, tmp_path):
+def test_theme_properties_are_applied(server, tmp_path):
     (tmp_path / "logo.png").write_bytes(b"PNG")
     (tmp_path / "home.html").write_text("<p>ours: {{ documents }} of {{ look.name }}</p>")
     for name, value in (("name", "Sea & Sand"), ("logo", str(tmp_path / "logo.png")), ("colour", "#ffcc00"),
@@ -72,16 +72,16 @@ def test_properties_say_how_the_page_looks(server, tmp_path):
         ("cors.origins", "https://*.a.org"),
     ],
 )
-def test_a_look_that_cannot_be_is_refused(conf, name, value):
+def test_invalid_theme_is_rejected(conf, name, value):
     conf.set(f"search.{name}", value)
     with pytest.raises(ConfigurationError, match=rf"search\.{name}"):
-        Look.of(conf)
+        Theme.from_conf(conf)
 
 
 @pytest.mark.parametrize("colour", ["#1546a8", "#ffcc00", "#000000", "#ffffff", "#808080", "#ff0000"])
-def test_links_of_any_colour_can_be_read(colour):
+def test_links_of_any_colour_are_readable(colour):
     for paper in ("#ffffff", "#14181f"):
-        assert contrast(readable_on(colour, (paper,)), paper) >= 4.5
+        assert contrast_ratio(ensure_contrast(colour, (paper,)), paper) >= 4.5
 
 
 def suggested(server, typed, **headers):
@@ -90,7 +90,7 @@ def suggested(server, typed, **headers):
     return answer, json.loads(body)
 
 
-def test_other_sites_may_ask_when_a_property_says_so(server):
+def test_cors_property_allows_other_origins(server):
     answer, _ = suggested(server, "nee", Origin="https://www.example.org")
     assert answer.headers["Access-Control-Allow-Origin"] is None
     assert get(server, "/box.js")[0].status == 404
@@ -105,7 +105,7 @@ def test_other_sites_may_ask_when_a_property_says_so(server):
         assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
 
 
-def test_a_browser_learns_how_to_search(server):
+def test_opensearch_description_is_linked(server):
     assert 'href="/opensearch.xml"' in get(server, "/")[1]
     root = ElementTree.fromstring(get(server, "/opensearch.xml")[1])
     urls = {each.get("type"): each.get("template") for each in root.iter("{http://a9.com/-/spec/opensearch/1.1/}Url")}
@@ -115,7 +115,7 @@ def test_a_browser_learns_how_to_search(server):
 
 
 @pytest.mark.parametrize("name", ["", 'Sea & Sand <of the> "Very" Long Name ' * 40, "搜索" * 20])
-def test_what_a_browser_learns_is_as_opensearch_has_it(server, name):
+def test_opensearch_description_is_valid(server, name):
     """What the specification (1.1, draft 6) says of each element, and that templates can be filled in."""
     server.conf.set("search.page.name", name)
     server.conf.set("search.page.address", "https://search.example.org/a&b")
@@ -138,7 +138,7 @@ def test_what_a_browser_learns_is_as_opensearch_has_it(server, name):
         assert re.findall(r"{[^}]*}", template) == ["{searchTerms}"]
 
 
-def test_a_query_that_is_not_quite_one_is_answered_and_told(server):
+def test_malformed_query_is_answered_with_hint(server):
     _, body = ask(server, q='needle OR "')
     assert "A quotation mark has no partner." in body
     assert "Searched for needle instead." in body
@@ -161,12 +161,12 @@ def test_a_query_that_is_not_quite_one_is_answered_and_told(server):
         ('-a +b (c OR "d e") site:x.org', [], ""),
     ],
 )
-def test_hints_say_what_is_wrong(query, wrong, instead):
-    found, read = hints(query)
-    assert ([hint.wrong for hint in found], read) == (wrong, instead)
+def test_query_hints_describe_problem(query, wrong, instead):
+    found, read = find_query_hints(query)
+    assert ([hint.problem for hint in found], read) == (wrong, instead)
 
 
-def test_facets_of_one_value_are_not_shown(server):
+def test_single_value_facets_are_hidden(server):
     assert 'data-facet="lang"' in ask(server, q="needle")[1]
     body = ask(server, q="hay")[1]
     assert re.findall('data-facet="(.*?)"', body) == ["path"]
@@ -175,15 +175,18 @@ def test_facets_of_one_value_are_not_shown(server):
     assert "<aside" not in body
 
 
-def test_folders_and_dates_are_shown_for_people(server):
+def test_folder_and_date_facets_are_formatted(server):
     body = ask(server, q="hay", path="hay.org/a/", date="2026")[1]
     assert re.findall(r">(/a/[0-9]/)</a><span>(\d+)<", body) == [("/a/0/", "5"), ("/a/1/", "5"), ("/a/2/", "5")]
     assert '<b class="chosen">/a/</b>' in body
     assert '<a href="/?q=hay&amp;path=hay.org%2Fa%2F&amp;date=2026-01">2026-01</a>' in body
-    assert (Wording("zh").value("date", "2026-01"), Wording("zh").value("date", "2026")) == ("2026 年 01 月", "2026 年")
+    assert (Translations("zh").facet_label("date", "2026-01"), Translations("zh").facet_label("date", "2026")) == (
+        "2026 年 01 月",
+        "2026 年",
+    )
 
 
-def test_the_newest_can_come_first(server):
+def test_newest_first_sorting_works(server):
     assert '<a href="/?q=needle&amp;sort=date">newest first</a>' in ask(server, q="needle")[1]
     _, body = ask(server, q="needle", sort="date", lang="en")
     assert '<a href="/?q=needle&amp;lang=en">best first</a>' in body
@@ -200,13 +203,13 @@ def test_the_newest_can_come_first(server):
     assert re.findall(r"<span>(\d{4})-05-01", body) == ["2031", "2011", "2001"]
 
 
-def test_while_somebody_types_the_hits_come_alone(server):
+def test_typing_request_returns_only_hits(server):
     body = ask(server, q="needle", part="1")[1]
     assert "4 documents" in body
     assert "data-facet" not in body
 
 
-def test_a_cached_page_has_its_date_and_its_words_marked(server):
+def test_cached_page_shows_date_and_highlights(server):
     key = quote(reverse_url("http://b.org/plain"))
     frame = get(server, f"/cached?id={key}&q=needle")[1]
     assert "This is a copy of" in frame
@@ -215,36 +218,36 @@ def test_a_cached_page_has_its_date_and_its_words_marked(server):
     assert re.search("<mark style=[^>]+>needle</mark> &lt;b&gt;plain&lt;/b&gt;", view)
 
 
-def test_marks_of_a_cached_page_stand_in_its_texts_alone():
+def test_cached_page_highlights_only_text():
     page = (
         "<title>needle</title><style>.needle{}</style><body class=needle><p>A needle &lt;script&gt;, needles "
         "<script>needle</script><textarea>needle</textarea><iframe src=//needle></iframe><a title='needle'>x</a>"
     )
-    marked = harmless_html(page, "needle <script>")
+    marked = sanitize_html(page, "needle <script>")
     assert marked.count("<mark") == 3
     assert "&lt;<mark" in marked  # script, as a word of the text
     assert "<script" not in marked
     assert "<iframe" not in marked
     assert "<style>.needle{}</style>" in marked
-    assert "<mark" not in harmless_html(page, "-needle")
+    assert "<mark" not in sanitize_html(page, "-needle")
 
 
-def test_nothing_of_a_cached_page_asks_another_site():
+def test_cached_page_requests_no_other_site():
     page = (
         "<link rel=stylesheet href=//x><style>@import '//x'; p { background: url(//x) ; color: red }</style><body "
         "background=//x><p style='background:url( \"//x\" );color:red'><img src=//x srcset='//x 2x' alt=a><video "
         "poster=//x src=//x></video><svg><image href=//x /><use xlink:href=//x /></svg><a href=//x ping=//x>there</a>"
         "<img src='data:image/png;base64,AAAA'><script src=//x></script><object data=//x></object><base href=//x>"
     )
-    shown = harmless_html(page)
+    shown = sanitize_html(page)
     assert shown.count("//x") == 1  # the link, which does not work there
     assert '<a href="//x">there</a>' in shown
     assert shown.count("color: red") + shown.count("color:red") == 2
     assert "data:image/png" in shown
 
 
-def test_an_explanation_is_a_sentence_in_the_language_of_the_page(server):
+def test_explanation_is_in_page_language(server):
     key = reverse_url("http://b.org/plain")
     path = f"/explain?{urlencode({'q': 'needle', 'id': key})}"
     assert "Gefunden: “needle” in dem Titel" in get(server, path, **{"Accept-Language": "de"})[1]
-    assert Wording("zh")("in_title") in get(server, path, **{"Accept-Language": "zh"})[1]
+    assert Translations("zh")("in_title") in get(server, path, **{"Accept-Language": "zh"})[1]

@@ -11,8 +11,8 @@ import pytest
 
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.url.keys import reverse_url
+from tests.charts.chrome import VIEWS, axe, chrome, faults, opened, save, too_wide
 from tests.indexer.pages import doc
-from tests.pictures.chrome import VIEWS, axe, chrome, faults, opened, save, too_wide
 from tests.server.conftest import running
 
 __all__ = ["axe", "chrome"]
@@ -31,7 +31,7 @@ STATES = {
 
 
 @pytest.mark.parametrize(("size", "scheme"), VIEWS)
-def test_every_state_can_be_read(chrome, axe, server, size, scheme):
+def test_every_page_state_is_readable(chrome, axe, server, size, scheme):
     with opened(chrome, size, scheme) as page:
         for name, path in STATES.items():
             page.goto(server.url + path)
@@ -44,7 +44,7 @@ def test_every_state_can_be_read(chrome, axe, server, size, scheme):
         assert {url for url in page.asked if not url.startswith(server.url)} == set()
 
 
-def test_suggestions_are_chosen_with_the_keyboard(chrome, axe, server):
+def test_suggestions_are_selected_by_keyboard(chrome, axe, server):
     with opened(chrome) as page:
         page.goto(f"{server.url}?q=hay")
         page.keyboard.press("/")
@@ -67,7 +67,7 @@ def test_suggestions_are_chosen_with_the_keyboard(chrome, axe, server):
         assert page.complaints == []
 
 
-def test_what_was_typed_is_in_the_history(chrome, server):
+def test_typed_query_is_in_history(chrome, server):
     with opened(chrome) as page:
         page.goto(f"{server.url}?q=hay")
         page.fill("input[name=q]", "needle")
@@ -79,7 +79,7 @@ def test_what_was_typed_is_in_the_history(chrome, server):
         page.wait_for_selector(".count:has-text('4 documents')")
 
 
-def test_without_scripts_it_is_a_form_with_links(chrome, server):
+def test_page_without_scripts_is_form_with_links(chrome, server):
     with opened(chrome, scripts=False) as page:
         page.goto(server.url)
         page.fill("input[name=q]", "hay")
@@ -113,7 +113,7 @@ def elsewhere():
     listening.server_close()
 
 
-def test_another_site_shows_the_box_by_one_tag(chrome, axe, server, elsewhere):
+def test_search_box_is_embedded_by_one_tag(chrome, axe, server, elsewhere):
     there, shown = elsewhere
     server.conf.set("search.cors.origins", there)
     with running(server.conf) as made, opened(chrome) as page:
@@ -133,7 +133,7 @@ def test_another_site_shows_the_box_by_one_tag(chrome, axe, server, elsewhere):
 
 
 @pytest.mark.parametrize(("size", "scheme"), VIEWS)
-def test_titles_that_are_long_or_turned_leave_room_for_the_others(chrome, axe, server, size, scheme):
+def test_long_or_rotated_titles_keep_layout(chrome, axe, server, size, scheme):
     odd = {
         "long": "needle in " + "very " * 80 + "long title", "wide": "needle" + "W" * 300, "\u05d0": "אתר needle בעברית",
         "turned": "needle \u202egnp.exe \u2067x",

@@ -14,11 +14,11 @@ import pytest
 
 from nutch2py.errors import ConfigurationError
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
-from nutch2py.rest.tokens import Role, add_token
-from nutch2py.search.search_backends import backend, narrowed, tree_lines
-from nutch2py.server.asked import Asked
-from nutch2py.server.serve import Server
-from nutch2py.server.wording import Wording
+from nutch2py.rest.access.tokens import Role, add_token
+from nutch2py.search.search_backends import add_filters, format_tree, open_search_backend
+from nutch2py.server.http_server import HttpServer
+from nutch2py.server.search_request import SearchRequest
+from nutch2py.server.translations import Translations
 from nutch2py.url.keys import reverse_url
 from tests.indexer.pages import doc
 from tests.server.conftest import fill, running
@@ -37,7 +37,7 @@ def ask(server, **arguments):
     return get(server, f"/?{urlencode(arguments)}")
 
 
-def test_only_who_may_look_is_led_to_the_control_room(conf, tmp_path):
+def test_control_room_link_is_shown_only_to_authorized(conf, tmp_path):
     fill(conf)
     conf.set("rest.tokens.file", str(tmp_path / "tokens"))
     token = add_token(conf, "reader", Role.READ)
@@ -50,7 +50,7 @@ def test_only_who_may_look_is_led_to_the_control_room(conf, tmp_path):
 
 
 @pytest.mark.parametrize("tokens", ["", "missing", "damaged"])
-def test_who_searches_is_not_refused_for_want_of_tokens(conf, tmp_path, tokens):
+def test_search_works_without_tokens(conf, tmp_path, tokens):
     """On another address than loopback, too: search and the box are for everybody, the control room is not."""
     fill(conf)
     conf.set("search.cors.origins", "*")
@@ -60,7 +60,7 @@ def test_who_searches_is_not_refused_for_want_of_tokens(conf, tmp_path, tokens):
         file.touch(0o600)
     sent = {"Authorization": "Bearer something"} if tokens else {}
     with running(conf) as server:
-        server.app.state.gatekeeper.office.local = False
+        server.app.state.gatekeeper.context.is_local = False
         if tokens == "missing":
             file.unlink()
         elif tokens:
@@ -77,13 +77,13 @@ def test_who_searches_is_not_refused_for_want_of_tokens(conf, tmp_path, tokens):
         assert get(server, "/crawl", **sent)[0].status == (503 if tokens else 403)
 
 
-def test_the_first_page_counts_documents(server):
+def test_start_page_shows_document_count(server):
     answer, body = get(server, "/")
     assert (answer.status, answer.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     assert "34 documents" in body
 
 
-def test_an_answer_is_sent_at_once(server):
+def test_response_is_sent_immediately(server):
     with socket.create_connection(server.address) as client:
         client.sendall(b"GET /style.css HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert client.recv(12) == b"HTTP/1.1 200"
@@ -92,7 +92,7 @@ def test_an_answer_is_sent_at_once(server):
         assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
 
 
-def test_headers_of_our_pages(server):
+def test_own_pages_have_security_headers(server):
     for path in ("/", "/?q=needle", "/style.css", "/nothing", "/search.json?q=needle"):
         answer, _ = get(server, path)
         policy = answer.headers["Content-Security-Policy"]
@@ -107,7 +107,7 @@ def view(server, url):
     return get(server, f"/cached/view?id={quote(reverse_url(url))}")
 
 
-def test_a_cached_page_is_sandboxed(server):
+def test_cached_page_is_sandboxed(server):
     answer, body = view(server, "http://a.org/evil")
     assert "needle in a trap" in body
     assert "document.cookie" not in body
@@ -120,7 +120,7 @@ def test_a_cached_page_is_sandboxed(server):
     assert '<iframe sandbox="" src="/cached/view?id=org.a%3Ahttp%2Fevil"' in frame
 
 
-def test_cached_pages_are_decoded_and_keep_their_type(server):
+def test_cached_page_is_decoded_and_keeps_type(server):
     answer, body = view(server, "http://a.org/zh")
     assert "北京奥运会开幕" in body
     answer, body = view(server, "http://b.org/plain")
@@ -128,7 +128,7 @@ def test_cached_pages_are_decoded_and_keep_their_type(server):
 
 
 @pytest.mark.parametrize("url", ["http://b.org/secret", "http://hay.org/b/1/1", "http://no.such.page/"])
-def test_a_page_that_forbids_it_or_is_not_there_has_no_cached_view(server, url):
+def test_noarchive_or_missing_page_has_no_cached_view(server, url):
     answer, body = view(server, url)
     assert (answer.status, "needle" in body) == (404, False)
     answer, _ = get(server, f"/cached?id={quote(reverse_url(url))}")
@@ -137,7 +137,7 @@ def test_a_page_that_forbids_it_or_is_not_there_has_no_cached_view(server, url):
     assert "cached" not in body
 
 
-def test_the_score_is_explained(server):
+def test_score_is_explained(server):
     key = reverse_url("http://b.org/plain")
     _, body = get(server, f"/explain?{urlencode({'q': 'needle', 'id': key})}")
     assert "pagerank 2.0" in body
@@ -148,7 +148,7 @@ def test_the_score_is_explained(server):
     assert answer.status == 404
 
 
-def test_what_age_takes_is_explained(conf):
+def test_freshness_penalty_is_explained(conf):
     conf.set("index.search.freshness", "0.1")  # the page was fetched on the first of January, 2026
     fill(conf)
     with running(conf) as server:
@@ -156,7 +156,7 @@ def test_what_age_takes_is_explained(conf):
     assert "Its age multiplies the score by 0.500." in body
 
 
-def test_near_copies_are_one_hit_with_the_others_below(conf):
+def test_near_duplicates_are_one_hit_with_others_below(conf):
     conf.set("index.search.collapse", "near")
     fill(conf)
     with running(conf) as server:
@@ -170,7 +170,7 @@ def test_near_copies_are_one_hit_with_the_others_below(conf):
     assert (len(as_json["hits"]), as_json["hits"][0]["more"]) == (1, 29)
 
 
-def test_a_name_that_was_made_to_point_here_is_refused(server):
+def test_dns_rebinding_host_is_rejected(server):
     answer, body = get(server, "/?q=needle", Host="evil.example:8080")
     assert answer.status == 421
     assert "Plain" not in body
@@ -178,26 +178,26 @@ def test_a_name_that_was_made_to_point_here_is_refused(server):
         assert get(server, "/?q=needle", Host=host)[0].status == 200
 
 
-def test_head_has_no_body_and_other_methods_are_refused(server):
+def test_head_has_no_body_and_other_methods_are_rejected(server):
     answer, body = get(server, "/?q=needle", method="HEAD")
     assert (answer.status, body) == (200, "")
     assert get(server, "/", method="POST")[0].status == 405
 
 
-def test_new_commits_show_without_a_restart(server, monkeypatch):
+def test_new_commits_appear_without_restart(server, monkeypatch):
     assert "34 documents" in get(server, "/")[1]
     writer = EmbeddedIndexWriter(server.conf)
     writer.open(server.conf, {})
     writer.write(doc("org.new:http/", url="http://new.org/", host="new.org", title="New needle", content="x"))
     writer.commit()
-    monkeypatch.setattr("nutch2py.search.search_backends._FRESH", -1.0)
+    monkeypatch.setattr("nutch2py.search.search_backends._COMMIT_CHECK_INTERVAL", -1.0)
     assert "5 documents" in ask(server, q="needle")[1]
 
 
-def test_words_of_a_page_that_has_changed_are_suggested_and_those_it_has_lost_are_not(server, monkeypatch):
+def test_suggestions_follow_changed_pages(server, monkeypatch):
     """A commit that leaves the number of documents as it is."""
-    monkeypatch.setattr("nutch2py.search.search_backends._FRESH", -1.0)
-    index, writer = backend(server.conf), EmbeddedIndexWriter(server.conf)
+    monkeypatch.setattr("nutch2py.search.search_backends._COMMIT_CHECK_INTERVAL", -1.0)
+    index, writer = open_search_backend(server.conf), EmbeddedIndexWriter(server.conf)
     writer.open(server.conf, {})
     for text, gone in (("harbourmaster", "harbinger"), ("harbinger", "harbourmaster")):
         writer.write(doc("org.new:http/", url="http://new.org/", host="new.org", title="New", content=text))
@@ -205,19 +205,19 @@ def test_words_of_a_page_that_has_changed_are_suggested_and_those_it_has_lost_ar
         assert index.suggest("harb").queries == [text], f"{gone} was before"
 
 
-def test_without_an_index_the_page_says_what_to_do(conf):
+def test_missing_index_page_names_fix(conf):
     with running(conf) as made:
         answer, body = get(made, "/?q=x")
     assert answer.status == 503
     assert "run nutch2py index first" in body
 
 
-def test_a_port_that_is_taken_is_named(server):
+def test_port_in_use_is_named_in_error(server):
     with pytest.raises(ConfigurationError, match=r"serve\.port"):
-        Server(server.conf, ("127.0.0.1", server.address[1]))
+        HttpServer(server.conf, ("127.0.0.1", server.address[1]))
 
 
-def test_many_requests_at_once(server):
+def test_many_concurrent_requests_are_answered(server):
     answers = []
     threads = [
         threading.Thread(target=lambda n=n: answers.append(ask(server, q=f"needle OR {n}")[0].status))
@@ -230,22 +230,24 @@ def test_many_requests_at_once(server):
     assert answers == [200] * 16
 
 
-def test_links_other_than_to_the_web_are_no_links(server):
-    result = backend(server.conf).search("plain", {}, 0, 1)
+def test_non_web_links_are_not_linked(server):
+    result = open_search_backend(server.conf).search("plain", {}, 0, 1)
     evil = result._replace(hits=[result.hits[0]._replace(url="javascript:alert(1)")])
-    assert 'href="javascript' not in server.app.state.search.pages.results(Wording("en"), Asked({"q": "q"}), evil, {})
+    assert 'href="javascript' not in server.app.state.search.pages.render_results(
+        Translations("en"), SearchRequest({"q": "q"}), evil, {}
+    )
 
 
-def test_filters_cannot_leave_their_quotes():
-    assert narrowed("a", {"host": 'x" OR "y'}) == '(a) +host:"x OR y"'
+def test_filter_values_are_quoted():
+    assert add_filters("a", {"host": 'x" OR "y'}) == '(a) +host:"x OR y"'
 
 
-def test_explanations_pass_over_steps_that_change_nothing():
+def test_explanation_skips_neutral_steps():
     inner = {"value": 2.0, "description": "inner", "details": []}
-    assert tree_lines({"value": 2.0, "description": "outer", "details": [inner]}) == ["2  inner"]
+    assert format_tree({"value": 2.0, "description": "outer", "details": [inner]}) == ["2  inner"]
 
 
-def test_the_command_serves_and_stops(server):
+def test_serve_command_starts_and_stops(server):
     options = ["-D", f"storage.data.store={server.conf.get('storage.data.store')}", "--port", "0"]
     command = [sys.executable, "-m", "nutch2py.cli", "serve", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.soak.drawing import write_csv, write_svg
-from tests.soak.soaking import CHILD_MEGABYTES, Soak
-from tests.soak.verdict import Row, judge
+from tests.soak.memory_chart import write_csv, write_svg
+from tests.soak.memory_verdict import Row, judge
+from tests.soak.soak_run import CHILD_MEGABYTES, Soak
 from tests.soak.web import Web
 
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from nutch2py import Crawl
 from nutch2py.crawl_reader import CrawlReader
-from nutch2py.webpage import CrawlStatus, Mark, ParseStatusCode, ProtocolStatusCode, WebPage
+from nutch2py.records.webpage import CrawlStatus, Mark, ParseStatusCode, ProtocolStatusCode, WebPage
 from tests.soak.web import Web
 
 _AGAIN = 5  # of so many rounds one also fetches what is due in a month: the same pages once more

@@ -11,9 +11,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.site.server import Reply
-from tests.soak.drawing import write_csv, write_svg
-from tests.soak.soaking import Soak
-from tests.soak.verdict import Row, judge, slope
+from tests.soak.memory_chart import write_csv, write_svg
+from tests.soak.memory_verdict import Row, judge, slope
+from tests.soak.soak_run import Soak
 from tests.soak.web import HOSTILE_TRICKS, SHARES, Web
 
 QUICK = {
@@ -38,7 +38,7 @@ def failures(given: list[Row], **ended: Any) -> list[str]:
     return judge(given, {**ENDED, **ended}, 1024).failures
 
 
-def test_a_few_rounds_of_a_real_crawl(tmp_path: Path) -> None:
+def test_short_soak_of_real_crawl_passes(tmp_path: Path) -> None:
     assert len(TRICKS) >= 8
     soak, told = Soak(Web(7, 150, TRICKS), tmp_path / "crawl", 60, {"fetcher.threads.fetch": 20}), []
     soak.run(lambda done: done < 3, lambda row, counters: told.append(counters))
@@ -56,7 +56,7 @@ def test_a_few_rounds_of_a_real_crawl(tmp_path: Path) -> None:
     assert climbs == []  # whether memory climbs, three rounds cannot tell
 
 
-def test_a_process_that_leaks_is_told(tmp_path: Path) -> None:
+def test_leaking_process_is_detected(tmp_path: Path) -> None:
     soak = Soak(Web(1, 10, TRICKS), tmp_path, 10, program="tests.soak.leaky")
     soak.run(lambda done: done < 6, lambda row, counters: None)
     verdict = judge(soak.rows, soak.ended, 1024)
@@ -66,7 +66,7 @@ def test_a_process_that_leaks_is_told(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_what_is_flat_passes() -> None:
+def test_flat_series_passes() -> None:
     assert failures(rows()) == []
     assert failures(rows(table_megabytes=40, index_megabytes=10, mapped=5)) == []
     uneven = rows()
@@ -89,7 +89,7 @@ def test_what_is_flat_passes() -> None:
         ({"peak_child": 40.0}, "a child has held 1320 MB"),
     ],
 )
-def test_what_climbs_or_is_left_fails(climbs: dict[str, float], told: str) -> None:
+def test_growing_or_leftover_series_fails(climbs: dict[str, float], told: str) -> None:
     found = failures(rows(**climbs))
     assert len(found) == 1
     assert told in found[0]
@@ -103,18 +103,18 @@ def test_what_climbs_or_is_left_fails(climbs: dict[str, float], told: str) -> No
         ({"tricks": {}}, "no hostile answer"),
     ],
 )
-def test_what_has_not_ended_fails(ended: dict[str, Any], told: str) -> None:
+def test_unfinished_run_fails(ended: dict[str, Any], told: str) -> None:
     (failure,) = failures(rows(), **ended)
     assert told in failure
 
 
-def test_too_few_rounds_are_no_proof() -> None:
+def test_too_few_rounds_are_inconclusive() -> None:
     assert "too few" in failures(rows(1))[0]
     assert slope([1.0]) == 0
     assert slope([1.0, 2.0, 90.0, 4.0, 5.0]) == pytest.approx(1.0)
 
 
-def test_table_and_picture(tmp_path: Path) -> None:
+def test_table_and_chart_are_written(tmp_path: Path) -> None:
     given = rows(4, memory=2)
     write_csv(given, tmp_path / "soak.csv")
     write_svg(given, tmp_path / "soak.svg")
@@ -126,7 +126,7 @@ def test_table_and_picture(tmp_path: Path) -> None:
     assert all(len((line.get("points") or "").split()) == 4 for line in lines)
 
 
-def test_a_seed_gives_one_web_in_its_shares() -> None:
+def test_seed_determines_web_and_its_shares() -> None:
     web, again, other = Web(3, 3000), Web.of(Web(3, 3000).told()), Web(4, 3000)
     kinds = [web.place(number).kind for number in range(3000)]
     assert kinds == [again.place(number).kind for number in range(3000)]

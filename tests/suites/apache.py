@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import Parse
-from nutch2py.parser.bounded_parsing import BoundedParsing
-from nutch2py.parser.parsechecker import page_of
-from nutch2py.webpage import ParseStatusCode
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import Parse
+from nutch2py.parser.parsechecker import create_page
+from nutch2py.parser.worker.parse_worker_client import ParseWorkerClient
+from nutch2py.records.webpage import ParseStatusCode
 from tests.suites.suite import Repository
 
 _STANDARD = "/tika-parsers/tika-parsers-standard/**/src/test/"
@@ -45,13 +45,13 @@ def tika_files(folder: Path) -> dict[str, Path]:
 
 def reader(conf: Configuration) -> Callable[[Path], Parse]:
     """Return what parses a file as the crawler does, in a child process with the limits of one; each file once."""
-    parsing = BoundedParsing(conf)
+    parsing = ParseWorkerClient(conf)
     seen: dict[Path, Parse] = {}
 
     def read(file: Path) -> Parse:
         if file not in seen:
             url = f"http://h.test/{file.name}"
-            seen[file] = parsing.parse(url, page_of(url, file.read_bytes(), None, conf))
+            seen[file] = parsing.parse(url, create_page(url, file.read_bytes(), None, conf))
         return seen[file]
 
     return read

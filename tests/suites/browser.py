@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urldefrag, urlsplit
 
-from nutch2py.conf import Configuration
-from nutch2py.parser.html import HtmlParser
-from nutch2py.parser.link_rules import LinkRules
-from nutch2py.parser.parsechecker import page_of
-from nutch2py.webpage import MetadataKey, ParseStatusCode
+from nutch2py.conf.configuration import Configuration
+from nutch2py.parser.html.html_parser import HtmlParser
+from nutch2py.parser.links.outlink_filter import OutlinkFilter
+from nutch2py.parser.parsechecker import create_page
+from nutch2py.records.webpage import MetadataKey, ParseStatusCode
 from tests.suites.odd_pages import OddPage, odd_pages
 from tests.suites.suite import Case, Goal
 
@@ -111,7 +111,7 @@ def cases(data: Path) -> Iterator[Case]:
     conf = Configuration.load(overrides={
         "http.agent.name": "suites", "parser.html.outlinks.ignore_tags": "img,script,link,frame,iframe",
     })  # fmt: skip
-    parser, rules = HtmlParser(conf), LinkRules(conf)
+    parser, rules = HtmlParser(conf), OutlinkFilter(conf)
     try:
         with _browser() as browser:
             for number, page in enumerate(pages):
@@ -133,7 +133,7 @@ def cases(data: Path) -> Iterator[Case]:
         server.server_close()
 
 
-def _rows(rules: LinkRules, url: str) -> str | None:
+def _rows(rules: OutlinkFilter, url: str) -> str | None:
     """Return the URL of the row that a link leads to."""
     return rules.accept(url)
 
@@ -152,7 +152,7 @@ def _seen(server: _Server, browser: Any, url: str, kind: str) -> Any:
 
 def _found(parser: HtmlParser, conf: Configuration, url: str, page: OddPage) -> Any:
     """Return the same, as the program has it."""
-    row = page_of(url, page.body, page.content_type, conf)
+    row = create_page(url, page.body, page.content_type, conf)
     parse = parser.parse(url, row)
     if page.kind == "charset":
         return row.metadata[MetadataKey.CHARSET].decode()

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from nutch2py.crawl import Crawl
-from nutch2py.search.results import MAX_ROWS
-from nutch2py.webpage import CrawlStatus, ParseStatusCode, WebPage
+from nutch2py.records.webpage import CrawlStatus, ParseStatusCode, WebPage
+from nutch2py.search.results.search_results import MAX_ROWS
 from tests.suites.link_checker import Page, check
 from tests.suites.suite import Case, Goal
 

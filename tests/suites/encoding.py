@@ -7,9 +7,9 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
-from nutch2py.conf import Configuration
-from nutch2py.parser.charset import EncodingDetector
-from nutch2py.parser.charset_names import decode, resolve_label
+from nutch2py.conf.configuration import Configuration
+from nutch2py.parser.charset.encoding_detector import EncodingDetector
+from nutch2py.parser.charset.encoding_names import decode, resolve_label
 from tests.suites.suite import Case, Goal, Repository
 
 GOALS = (Goal("html5lib pages", 1.0), Goal("WHATWG labels", 1.0), Goal("chardet files", 400 / 418))

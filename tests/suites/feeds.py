@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import Parse
-from nutch2py.parser.formats.feed import FeedParser, plain, resolved
-from nutch2py.webpage import ParseStatusCode, WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import Parse
+from nutch2py.parser.formats.feed import FeedParser, resolve_target, strip_markup
+from nutch2py.records.webpage import ParseStatusCode, WebPage
 from tests.suites.suite import Case, Goal, Repository
 
 GOALS = (
@@ -71,7 +71,7 @@ def _string(literal: str) -> str | None:
 def _parse(parser: FeedParser, body: bytes, head: str) -> Parse:
     headers = {name: value.strip() for name, value in _HEADER.findall(head)}
     page = WebPage()
-    location = resolved(_URL, headers.get("Location", ""))
+    location = resolve_target(_URL, headers.get("Location", ""))
     page.base_url = location if location.startswith("http") else _URL
     page.content, page.content_type, page.headers = body, "application/rss+xml", {}
     if "Type" in headers:
@@ -85,7 +85,7 @@ def _left(part: str, value: str, parse: Parse) -> str:
     wanted = _plain(value)
     if part.endswith("links"):
         found = [link.url for link in parse.outlinks]
-        return "" if not value or resolved(_URL, value.strip()) in found else f"{found}, not {value!r}"
+        return "" if not value or resolve_target(_URL, value.strip()) in found else f"{found}, not {value!r}"
     if part == "feed titles":
         return "" if wanted in (_plain(parse.title), parse.title) else f"{parse.title!r}, not {wanted!r}"
     text = " ".join(parse.text.split()).translate(_BRACKETS)
@@ -94,4 +94,4 @@ def _left(part: str, value: str, parse: Parse) -> str:
 
 def _plain(value: str) -> str:
     """Return the words of a value, which may be HTML: this program keeps text."""
-    return " ".join(plain(value).split()).translate(_BRACKETS)
+    return " ".join(strip_markup(value).split()).translate(_BRACKETS)

@@ -21,8 +21,8 @@ from typing import Any
 
 from lxml.html import fromstring
 
-from nutch2py.parser.dom import cut_scripts, node_text, parse_tree
-from nutch2py.parser.main_text import main_text
+from nutch2py.parser.html.dom import node_text, parse_tree, remove_scripts
+from nutch2py.parser.html.main_text import extract_main_text
 from tests.suites.suite import Case, Goal, Repository
 
 GOALS = (Goal("F1 of at least 0.95", 1.0), Goal("Chinese pages, F1 of at least 0.90", 1.0))
@@ -86,7 +86,7 @@ def _chinese(folder: Path) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
         for file in sorted(folder.glob(f"{pattern}.html")):
             name, page = str(file.relative_to(folder)), file.read_text(encoding="utf-8", errors="replace")
             tree = parse_tree(page)
-            cut_scripts(tree)
+            remove_scripts(tree)
             marked = tree.css_first(selector)
             assert marked is not None, f"{name} has no {selector}"
             pages[name] = page
@@ -114,8 +114,8 @@ def _extractors(data: Path) -> dict[str, Callable[[str], str]]:
 
     def ours(html: str) -> str:
         tree = parse_tree(html)
-        cut_scripts(tree)
-        return main_text(html, 0 if tree.root is None else len(node_text(tree.root)))
+        remove_scripts(tree)
+        return extract_main_text(html, 0 if tree.root is None else len(node_text(tree.root)))
 
     return {
         "nutch2py": ours,

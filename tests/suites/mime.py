@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from nutch2py.conf import Configuration
-from nutch2py.parser.mime import MimeTypes
-from nutch2py.parser.mime_table import PLAIN_TEXT
-from nutch2py.parser.parser_factory import parser_factory
+from nutch2py.conf.configuration import Configuration
+from nutch2py.parser.mime.mime_table import PLAIN_TEXT
+from nutch2py.parser.mime.mime_types import MimeTypeResolver
+from nutch2py.parser.parser_factory import get_parser_factory
 from tests.suites.apache import TIKA, tika_files
 from tests.suites.suite import Case, Goal
 
@@ -28,22 +28,22 @@ def cases(data: Path) -> Iterator[Case]:
     folder = TIKA.folder(data)
     files = tika_files(folder)
     conf = Configuration.load()
-    kinds, parsers = MimeTypes(conf), parser_factory(conf)
+    kinds, parsers = MimeTypeResolver(conf), get_parser_factory(conf)
     (theirs_file,) = folder.rglob("tika-mimetypes.xml")
-    theirs = MimeTypes(Configuration({"mime.types.file": theirs_file.name}, [theirs_file.parent]))
+    theirs = MimeTypeResolver(Configuration({"mime.types.file": theirs_file.name}, [theirs_file.parent]))
     (test,) = folder.rglob("TestMimeTypes.java")
     for how, name, expected in sorted({*expectations(test.read_text(encoding="utf-8"))}):
         if how != "Name" and name not in files:
             continue
         body = b"" if how == "Name" else files[name].read_bytes()
         found = kinds.resolve(None, "" if how == "Data" else f"file:///{name}", body)
-        wanted = kinds.table.for_name(expected.partition(";")[0]) or expected
-        if found != wanted and wanted not in kinds.table.known and not parsers.parsers(found):
+        wanted = kinds.table.canonical_name(expected.partition(";")[0]) or expected
+        if found != wanted and wanted not in kinds.table.known_types and not parsers.get_parsers(found):
             continue
         right = found == wanted or (
-            (wanted not in kinds.table.known or found == _OLE)
+            (wanted not in kinds.table.known_types or found == _OLE)
             and found in _GENERAL
-            and theirs.table.is_a(wanted, found)
+            and theirs.table.is_instance_of(wanted, found)
         )
         yield Case("Tika's types", f"{name} by {how}", "" if right else f"{found}, not {expected}")
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from tests.suites.apache import PDFBOX, reader, refusal
 from tests.suites.suite import Case, Goal
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from tests.suites.apache import POI, reader, refusal
 from tests.suites.suite import Case, Goal
 

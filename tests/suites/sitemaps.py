@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from nutch2py.parser.sitemap import Sitemap, parse_sitemap
+from nutch2py.parser.sitemap.sitemap_parser import Sitemap, parse_sitemap
 from tests.suites.suite import Case, Goal, Repository
 
 GOALS = (Goal("crawler-commons sitemaps", 1.0),)

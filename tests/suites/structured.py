@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from nutch2py.parser.dom import cut_scripts, parse_tree
-from nutch2py.parser.structured import structured_data
+from nutch2py.parser.html.dom import parse_tree, remove_scripts
+from nutch2py.parser.html.structured_data import extract_structured_data
 from tests.suites.suite import Case, Goal, Repository
 
 GOALS = (Goal("microdata", 0.9), Goal("JSON-LD", 0.95), Goal("Open Graph", 0.9))
@@ -30,8 +30,8 @@ def cases(data: Path) -> Iterator[Case]:
             expected = expected["items"]
         html = page.read_text(encoding="utf-8")
         tree = parse_tree(html)
-        cut_scripts(tree)
-        found = structured_data(tree, html, "http://www.example.com/index.html")
+        remove_scripts(tree)
+        found = extract_structured_data(tree, html, "http://www.example.com/index.html")
         if file.suffix == ".jsonld":
             yield _case("JSON-LD", file, found.get("jsonld", []), expected)
         elif "opengraph" in file.name or "OG" in file.name:

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from nutch2py.conf import Configuration
-from nutch2py.parser.mime import mime_types
-from nutch2py.parser.parser_factory import parser_factory
+from nutch2py.conf.configuration import Configuration
+from nutch2py.parser.mime.mime_types import get_mime_resolver
+from nutch2py.parser.parser_factory import get_parser_factory
 from tests.suites.apache import TIKA, reader, refusal, tika_files
 from tests.suites.suite import Case, Goal
 
@@ -73,8 +73,8 @@ def cases(data: Path) -> Iterator[Case]:
     files = tika_files(folder)
     conf = Configuration.load(overrides={"parser.timeout": "60", "http.agent.name": "x"})
     read = reader(conf)
-    kinds = mime_types(conf)
-    parsers = parser_factory(conf)
+    kinds = get_mime_resolver(conf)
+    parsers = get_parser_factory(conf)
     wanted = dict.fromkeys(
         found
         for test in sorted(folder.rglob("*Test.java"))
@@ -83,7 +83,7 @@ def cases(data: Path) -> Iterator[Case]:
     for found in sorted(wanted):
         file = files[found.file]
         kind = kinds.resolve(None, f"http://h.test/{file.name}", file.read_bytes())
-        if not parsers.parsers(kind):
+        if not parsers.get_parsers(kind):
             continue
         parse = read(file)
         places = [parse.title, parse.text, *(f"{link.anchor} {link.url}" for link in parse.outlinks)]

@@ -12,12 +12,12 @@ from pathlib import Path
 from types import FunctionType
 from urllib.parse import quote
 
-from nutch2py.conf import Configuration
-from nutch2py.parser.charset import EncodingDetector, byte_order_mark, header_charset
-from nutch2py.parser.charset_names import decode, resolve_label
-from nutch2py.parser.dom import head_elements, parse_tree
-from nutch2py.parser.meta import document_base, read_meta_tags
-from nutch2py.parser.prescan import sniff_label
+from nutch2py.conf.configuration import Configuration
+from nutch2py.parser.charset.encoding_detector import EncodingDetector, byte_order_mark, header_charset
+from nutch2py.parser.charset.encoding_names import decode, resolve_label
+from nutch2py.parser.charset.prescan import sniff_label
+from nutch2py.parser.html.dom import head_elements, parse_tree
+from nutch2py.parser.html.head_directives import find_document_base, read_meta_tags
 from tests.suites.suite import Case, Goal, Repository
 
 GOALS = (Goal("w3lib", 0.95),)
@@ -142,7 +142,7 @@ def _head(text: str | bytes, encoding: str) -> list:  # type: ignore[type-arg]
 
 def _get_base_url(text: str | bytes, baseurl: str | bytes = "", encoding: str = "utf-8") -> str:
     url = baseurl.decode() if isinstance(baseurl, bytes) else baseurl
-    return _url(document_base(_head(text, encoding), url))
+    return _url(find_document_base(_head(text, encoding), url))
 
 
 def _get_meta_refresh(

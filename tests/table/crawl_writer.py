@@ -5,9 +5,9 @@
 
 import sys
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
+from nutch2py.records.webpage import WebPage
 from nutch2py.table import open_store
-from nutch2py.webpage import WebPage
 
 
 def main(folder, first, step, rows, rounds):

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from nutch2py.table.hbase.hbase_settings import Address, Settings
-from nutch2py.table.hbase.interface import HBaseError
+from nutch2py.table.hbase.thrift_client.hbase_settings import GatewayAddress, HBaseSettings
+from nutch2py.table.hbase.thrift_client.thrift_types import HBaseError
 
 Cell = tuple[int, bytes]
 _MARK = re.compile(rb"SingleColumnValueFilter\('(.*)','(.*)',(>?=),'binary:(.*)',true,true\)", re.DOTALL)
@@ -159,7 +159,7 @@ class _Client:
 class _Link:
     fresh = False
 
-    def __init__(self, server: Server, address: Address) -> None:
+    def __init__(self, server: Server, address: GatewayAddress) -> None:
         self._server, self.address = server, address
         self.client = _Client(server)
         self.socket = _Result(received=0)
@@ -184,21 +184,21 @@ class _Link:
 
 
 class Gateways:
-    """Stands for :class:`nutch2py.table.hbase.gateways.Gateways`; every gateway leads to ``server``."""
+    """Stands for :class:`nutch2py.table.hbase.thrift_client.gateways.Gateways`; every gateway leads to ``server``."""
 
     server: Server
 
-    def __init__(self, addresses: tuple[Address, ...], settings: Settings, table: str, where: str) -> None:
+    def __init__(self, addresses: tuple[GatewayAddress, ...], settings: HBaseSettings, table: str, where: str) -> None:
         self.addresses, self.settings, self.table, self.where = addresses, settings, table, where
 
     def another_lives(self) -> bool:
         return False
 
-    def borrow(self, _address: Address | None = None) -> Any:
+    def borrow(self, _address: GatewayAddress | None = None) -> Any:
         return _Link(self.server, self.addresses[0])
 
     @contextmanager
-    def link(self, _address: Address | None = None) -> Iterator[Any]:
+    def link(self, _address: GatewayAddress | None = None) -> Iterator[Any]:
         yield self.borrow()
 
     @contextmanager

@@ -10,11 +10,11 @@ from itertools import pairwise
 
 import pytest
 
-from nutch2py.cells import encode_int, encode_text
 from nutch2py.errors import StoreError
-from nutch2py.record import FieldNotReadError, Mutation
-from nutch2py.table import KeyRange, MarkCondition, Query
-from nutch2py.webpage import BatchEntry, Host, WebPage
+from nutch2py.records.cells import encode_int, encode_text
+from nutch2py.records.record import FieldNotReadError, Mutation
+from nutch2py.records.webpage import DerivedRow, Host, WebPage
+from nutch2py.table import KeyRange, MarkCondition, TableQuery
 
 KEYS = ["com.a:http/", "com.a:http/x", "com.b:http:8080/", "com.foo:http/中?é=ü", "org.z:https/~u"]
 LONG = [
@@ -58,15 +58,15 @@ class StoreSuite:
 
     # the table
 
-    def test_made_by_several_at_once(self, make_store):
+    def test_create_by_several_processes_succeeds(self, make_store):
         for number in range(2):
-            stores = [make_store(BatchEntry, f"at-once-{number}") for _ in range(6)]
+            stores = [make_store(DerivedRow, f"at-once-{number}") for _ in range(6)]
             ready = threading.Barrier(len(stores))
 
             def use(store, key, ready=ready):
                 ready.wait()
                 store.create()
-                entry = BatchEntry()
+                entry = DerivedRow()
                 entry.key = key
                 with store.batch() as batch:
                     batch.put(key, entry)
@@ -75,7 +75,7 @@ class StoreSuite:
             with ThreadPoolExecutor(len(stores)) as pool:
                 keys = [f"row{number}" for number in range(len(stores))]
                 assert list(pool.map(use, stores, keys)) == keys
-            assert [key for key, _ in stores[0].scan(Query(None))] == keys
+            assert [key for key, _ in stores[0].scan(TableQuery(None))] == keys
 
     def test_create_exists_drop(self, make_store):
         store = make_store(WebPage, "webpage")
@@ -90,14 +90,14 @@ class StoreSuite:
         store.create()
         assert list(store.scan_cells()) == []
 
-    def test_a_table_that_is_not_there_is_an_error(self, make_store):
+    def test_missing_table_raises_error(self, make_store):
         store = make_store(WebPage, "webpage")
         with pytest.raises(StoreError, match="webpage"):
-            list(store.scan(Query()))
+            list(store.scan(TableQuery()))
         with pytest.raises(StoreError, match="webpage"):
             store.get("a")
 
-    def test_tables_are_apart(self, make_store):
+    def test_tables_are_independent(self, make_store):
         pages, hosts, other = make_store(WebPage, "webpage"), make_store(Host, "host"), make_store(WebPage, "b_webpage")
         for store in (pages, hosts, other):
             store.create()
@@ -105,11 +105,11 @@ class StoreSuite:
         host.metadata["q_mt"] = b"2"
         write(hosts, {"com.a": host})
         write(pages, {"com.a:http/": page_at()})
-        assert [key for key, _ in hosts.scan(Query())] == ["com.a"]
+        assert [key for key, _ in hosts.scan(TableQuery())] == ["com.a"]
         assert hosts.get("com.a").metadata["q_mt"] == b"2"
-        assert list(other.scan(Query())) == []
+        assert list(other.scan(TableQuery())) == []
 
-    def test_a_closed_store_opens_again(self, store):
+    def test_closed_store_reopens(self, store):
         write(store, {"a": page_at()})
         store.close()
         store.close()
@@ -117,27 +117,29 @@ class StoreSuite:
 
     # reading
 
-    def test_rows_come_in_key_order(self, store):
+    def test_rows_are_in_key_order(self, store):
         write(store, {key: page_at() for key in [*reversed(KEYS), *LONG]})
         wanted = sorted([*KEYS, *LONG], key=str.encode)
-        assert [key for key, _ in store.scan(Query())] == wanted
-        assert [key for key, _ in store.scan(Query.of([WebPage.status]))] == wanted
-        assert [key for key, _ in store.scan(Query.of([WebPage.markers], MarkCondition("dist")))] == wanted
+        assert [key for key, _ in store.scan(TableQuery())] == wanted
+        assert [key for key, _ in store.scan(TableQuery.for_fields([WebPage.status]))] == wanted
+        assert [key for key, _ in store.scan(TableQuery.for_fields([WebPage.markers], MarkCondition("dist")))] == wanted
         assert [key for key, _ in store.scan_cells()] == wanted
 
-    def test_ranges_include_their_start_and_exclude_their_stop(self, store):
+    def test_range_includes_start_and_excludes_stop(self, store):
         write(store, {key: page_at() for key in [*KEYS, *LONG]})
         everything = sorted([*KEYS, *LONG], key=str.encode)
         ends = ["", *everything, everything[3] + "\0", "com.long", "z"]
         for start in ends:
             for stop in ends:
                 wanted = [key for key in everything if key in KeyRange(start, stop)]
-                query = Query.of([WebPage.status, WebPage.markers]).within(KeyRange(start, stop))
+                query = TableQuery.for_fields([WebPage.status, WebPage.markers]).with_range(KeyRange(start, stop))
                 assert [key for key, _ in store.scan(query)] == wanted
-                marked = Query.of([WebPage.status], MarkCondition("dist", "0")).within(KeyRange(start, stop))
+                marked = TableQuery.for_fields([WebPage.status], MarkCondition("dist", "0")).with_range(
+                    KeyRange(start, stop)
+                )
                 assert [key for key, _ in store.scan(marked)] == wanted
 
-    def test_long_keys_are_read_and_deleted_one_by_one(self, store):
+    def test_long_keys_are_read_and_deleted_individually(self, store):
         write(store, {key: page_at(depth) for depth, key in enumerate(LONG)})
         assert [page.markers["dist"] for page in store.get_many(LONG)] == [str(depth) for depth in range(len(LONG))]
         assert store.get(LONG[4] + "x") is None
@@ -146,12 +148,12 @@ class StoreSuite:
         assert store.get(LONG[3]) is None
         assert [page is None for page in store.get_many(LONG)] == [key == LONG[3] for key in LONG]
 
-    def test_keys_are_those_of_the_rows(self, store):
+    def test_keys_equal_keys_of_rows(self, store):
         write(store, {key: page_at() for key in [*KEYS, *LONG]})
         only = WebPage(fields=frozenset())
         only.text = "in one family alone"
         write(store, {"org.a:http/": only, LONG[2] + "x": only})
-        there = [key for key, _ in store.scan(Query(None))]
+        there = [key for key, _ in store.scan(TableQuery(None))]
         assert list(store.keys(KeyRange())) == there
         for start, stop in [(LONG[0], LONG[2]), (LONG[1], LONG[5]), ("com.b", "org.b"), ("", "com.b"), ("zz", "")]:
             expected = [key for key in there if key in KeyRange(start, stop)]
@@ -161,15 +163,15 @@ class StoreSuite:
                 batch.delete(key)
         assert list(store.keys(KeyRange())) == sorted({*KEYS, "org.a:http/"})
 
-    def test_keys_of_many_rows_come_once(self, store):
+    def test_keys_of_many_rows_are_unique(self, store):
         many = [f"row{number:05d}" for number in range(11_000)]
         write(store, {key: page_at() for key in many})
         assert list(store.keys(KeyRange())) == many
         assert list(store.keys(KeyRange(many[3], many[10_500]))) == many[3:10_500]
 
-    def test_a_record_shows_only_what_the_query_named(self, store):
+    def test_record_contains_only_queried_fields(self, store):
         write(store, {"a": page_at(_gnmrk_="1-1")})
-        ((_, page),) = store.scan(Query.of([WebPage.status, WebPage.score]))
+        ((_, page),) = store.scan(TableQuery.for_fields([WebPage.status, WebPage.score]))
         assert (page.status, page.score) == (2, 0.5)
         with pytest.raises(FieldNotReadError):
             _ = page.fetch_interval
@@ -178,44 +180,49 @@ class StoreSuite:
         assert page.cells == {b"f": {b"st": encode_int(2)}, b"s": {b"s": b"\x3f\0\0\0"}}
         assert store.get("a", [WebPage.markers]).cells == {b"mk": {b"dist": b"0", b"_gnmrk_": b"1-1"}}
 
-    def test_a_scan_of_columns_gives_rows_that_have_one(self, store):
+    def test_scan_of_columns_returns_rows_with_any(self, store):
         only_type, only_mark, both = WebPage(), WebPage(), page_at()
         only_type.content_type = "text/html"
         only_mark.markers["x"] = "y"
         both.content_type = "text/plain"
         write(store, {"a": only_type, "b": only_mark, "c": both})
-        assert [key for key, _ in store.scan(Query.of([WebPage.status]))] == ["c"]
-        assert [key for key, _ in store.scan(Query.of([WebPage.status, WebPage.markers]))] == ["b", "c"]
-        assert [key for key, _ in store.scan(Query.of([WebPage.content_type, WebPage.title]))] == ["a", "c"]
-        assert [key for key, _ in store.scan(Query.of([WebPage.content]))] == []
-        assert [key for key, _ in store.scan(Query())] == ["a", "b", "c"]
+        assert [key for key, _ in store.scan(TableQuery.for_fields([WebPage.status]))] == ["c"]
+        assert [key for key, _ in store.scan(TableQuery.for_fields([WebPage.status, WebPage.markers]))] == ["b", "c"]
+        assert [key for key, _ in store.scan(TableQuery.for_fields([WebPage.content_type, WebPage.title]))] == [
+            "a",
+            "c",
+        ]
+        assert [key for key, _ in store.scan(TableQuery.for_fields([WebPage.content]))] == []
+        assert [key for key, _ in store.scan(TableQuery())] == ["a", "b", "c"]
         assert store.get("a", [WebPage.status]) is None
 
-    def test_a_mark_condition_needs_the_exact_value(self, store):
+    def test_mark_condition_requires_exact_value(self, store):
         write(store, {
             "a": page_at(_gnmrk_="1-1"), "b": page_at(_gnmrk_="1-10"), "c": page_at(_ftcmrk_="1-1"), "d": page_at(),
             "e": page_at(other="_gnmrk_", x="1-1"), "f": page_at(_gnmrk_=""),
         })  # fmt: skip
-        query = Query.of([WebPage.status, WebPage.markers], MarkCondition("_gnmrk_", "1-1"))
+        query = TableQuery.for_fields([WebPage.status, WebPage.markers], MarkCondition("_gnmrk_", "1-1"))
         assert [(key, page.status, page.markers["dist"]) for key, page in store.scan(query)] == [("a", 2, "0")]
-        present = Query.of([WebPage.status], MarkCondition("_gnmrk_"))
+        present = TableQuery.for_fields([WebPage.status], MarkCondition("_gnmrk_"))
         assert [key for key, _ in store.scan(present)] == ["a", "b", "f"]
-        assert [key for key, _ in store.scan(Query.of([WebPage.status], MarkCondition("_gnmrk_", "")))] == ["f"]
-        ((_, page),) = store.scan(Query.of([WebPage.status], MarkCondition("_gnmrk_", "1-1")))
+        assert [
+            key for key, _ in store.scan(TableQuery.for_fields([WebPage.status], MarkCondition("_gnmrk_", "")))
+        ] == ["f"]
+        ((_, page),) = store.scan(TableQuery.for_fields([WebPage.status], MarkCondition("_gnmrk_", "1-1")))
         with pytest.raises(FieldNotReadError):
             page.markers.get("_gnmrk_")
 
-    def test_a_marked_row_without_a_wanted_cell_is_left_out(self, store):
+    def test_marked_row_without_queried_cell_is_skipped(self, store):
         bare = WebPage()
         bare.markers["_gnmrk_"] = "1-1"
         write(store, {"a": bare, "b": page_at(_gnmrk_="1-1")})
         condition = MarkCondition("_gnmrk_", "1-1")
-        assert [key for key, _ in store.scan(Query.of([WebPage.status], condition))] == ["b"]
-        assert [key for key, _ in store.scan(Query.of([], condition))] == ["a", "b"]
-        assert list(store.scan(Query.of([]))) == []
-        assert [key for key, _ in store.scan(Query(mark=condition))] == ["a", "b"]
+        assert [key for key, _ in store.scan(TableQuery.for_fields([WebPage.status], condition))] == ["b"]
+        assert [key for key, _ in store.scan(TableQuery.for_fields([], condition))] == ["a", "b"]
+        assert list(store.scan(TableQuery.for_fields([]))) == []
+        assert [key for key, _ in store.scan(TableQuery(mark=condition))] == ["a", "b"]
 
-    def test_get_many_keeps_the_order_of_the_keys(self, store):
+    def test_get_many_keeps_key_order(self, store):
         write(store, {key: page_at(depth) for depth, key in enumerate(KEYS)})
         asked = [KEYS[3], "com.none:http/", KEYS[0], KEYS[3], ""]
         found = store.get_many(asked, [WebPage.markers])
@@ -223,42 +230,50 @@ class StoreSuite:
         assert store.get_many([]) == []
         assert store.get("com.none:http/") is None
 
-    def test_a_scan_sees_many_rows_once(self, store):
+    def test_scan_of_many_rows_returns_each_once(self, store):
         keys = [f"com.host{i % 7}:http/{i:05d}" for i in range(7_000)]
         write(store, {key: page_at(i, **({"_gnmrk_": "1-1"} if i % 5 == 0 else {})) for i, key in enumerate(keys)})
         titled = WebPage()
         titled.title, titled.content = "t", b"c" * 300
         write(store, dict.fromkeys(keys[::50], titled))
-        read = [(key, page.status, page.title) for key, page in store.scan(Query.of([WebPage.status, WebPage.title]))]
+        read = [
+            (key, page.status, page.title)
+            for key, page in store.scan(TableQuery.for_fields([WebPage.status, WebPage.title]))
+        ]
         assert read == [(key, 2, "t" if key in set(keys[::50]) else None) for key in sorted(keys)]
-        marked = store.scan(Query.of([WebPage.content, WebPage.status], MarkCondition("_gnmrk_", "1-1")))
+        marked = store.scan(TableQuery.for_fields([WebPage.content, WebPage.status], MarkCondition("_gnmrk_", "1-1")))
         wanted = {key: i for i, key in enumerate(keys) if i % 5 == 0}
         got = {key: page.content for key, page in marked}
         assert list(got) == sorted(wanted)
         assert {key for key, content in got.items() if content} == set(keys[::50]) & wanted.keys()
 
-    def test_scans_in_each_other_and_left_early(self, store):
+    def test_nested_and_abandoned_scans_work(self, store):
         write(store, {key: page_at() for key in KEYS})
-        outer = store.scan(Query.of([WebPage.status]))
-        pairs = [(next(outer)[0], [key for key, _ in store.scan(Query.of([WebPage.score]))]) for _ in range(2)]
+        outer = store.scan(TableQuery.for_fields([WebPage.status]))
+        pairs = [
+            (next(outer)[0], [key for key, _ in store.scan(TableQuery.for_fields([WebPage.score]))]) for _ in range(2)
+        ]
         outer.close()
         assert pairs == [(KEYS[0], sorted(KEYS)), (KEYS[1], sorted(KEYS))]
         assert store.get(KEYS[0]).status == 2
 
-    def test_writing_while_scanning(self, store):
+    def test_writing_during_scan_works(self, store):
         write(store, {f"k{i:04d}": page_at(i) for i in range(1_500)})
         seen = 0
         with store.batch() as batch:
-            for key, page in store.scan(Query.of([WebPage.markers])):
+            for key, page in store.scan(TableQuery.for_fields([WebPage.markers])):
                 page.markers["_gnmrk_"] = "1-1"
                 batch.put(key, page)
                 seen += 1
         assert seen == 1_500
-        assert sum(1 for _ in store.scan(Query.of([WebPage.markers], MarkCondition("_gnmrk_", "1-1")))) == 1_500
+        assert (
+            sum(1 for _ in store.scan(TableQuery.for_fields([WebPage.markers], MarkCondition("_gnmrk_", "1-1"))))
+            == 1_500
+        )
 
     # writing
 
-    def test_a_record_comes_back_as_it_was_written(self, store):
+    def test_record_round_trips(self, store):
         page = WebPage()
         page.content, page.title, page.text = b"<html>" * 100, "", "t" * 5_000
         page.headers["Content-Type"] = "text/html"
@@ -286,7 +301,7 @@ class StoreSuite:
         assert (back.status, back.fetch_interval, back.score, back.title) == (3, 2592000, 0.5, "new")
         assert dict(back.markers) == {"dist": "0", "keep": "k", "_ftcmrk_": "1-1"}
 
-    def test_a_cleared_family_keeps_only_what_the_same_write_puts(self, store):
+    def test_cleared_family_keeps_only_puts_of_same_write(self, store):
         page = WebPage()
         page.outlinks = {"http://a/": "a", "http://b/": "b"}
         page.headers["x"] = "y"
@@ -314,7 +329,7 @@ class StoreSuite:
         assert store.get("a", [WebPage.content]) is None
         assert store.get("a").content is None
 
-    def test_a_row_whose_last_cell_goes_is_gone(self, store):
+    def test_row_without_cells_does_not_exist(self, store):
         page = WebPage()
         page.markers["x"] = "y"
         write(store, {"a": page})
@@ -322,9 +337,9 @@ class StoreSuite:
         del page.markers["x"]
         write(store, {"a": page})
         assert store.get("a") is None
-        assert list(store.scan(Query())) == []
+        assert list(store.scan(TableQuery())) == []
 
-    def test_delete_takes_the_whole_row(self, store):
+    def test_delete_removes_whole_row(self, store):
         page = page_at()
         page.content = b"x" * 100
         write(store, {"a": page, "b": page_at()})
@@ -343,13 +358,13 @@ class StoreSuite:
             batch.put("b", page_at(3))
         assert dict(store.get("a").markers) == {"dist": "2"}
 
-    def test_a_put_says_whether_there_was_something_to_write(self, store):
+    def test_put_returns_whether_anything_was_written(self, store):
         write(store, {"a": page_at()})
         with store.batch() as batch:
             assert batch.put("a", store.get("a")) is False
             assert batch.put("b", page_at()) is True
 
-    def test_flushed_writes_are_seen_by_another_store(self, store, make_store):
+    def test_flushed_writes_are_visible_to_other_store(self, store, make_store):
         other = make_store(WebPage, "webpage")
         batch = store.batch()
         batch.put("a", page_at())
@@ -357,7 +372,7 @@ class StoreSuite:
         assert other.get("a").status == 2
         other.close()
 
-    def test_what_must_be_durable_first_is_so_whenever_a_batch_writes(self, store, make_store):
+    def test_batch_before_hook_is_durable_first(self, store, make_store):
         """A batch that is full writes by itself: what runs before sees the table as it was, and may stop it."""
         small = make_store(WebPage, "webpage", gora_buffer_write_limit=3, hbase_thrift_write_rows=3)
         written = lambda: sum(store.get(f"row{number}") is not None for number in range(9))  # noqa: E731
@@ -380,7 +395,7 @@ class StoreSuite:
         assert seen == [0, 3, 6]
         small.close()
 
-    def test_an_exception_drops_what_was_not_sent(self, store):
+    def test_exception_in_batch_discards_unsent_writes(self, store):
         def job():
             with store.batch() as batch:
                 batch.put("a", page_at())
@@ -390,7 +405,7 @@ class StoreSuite:
             job()
         assert store.get("a") is None
 
-    def test_an_empty_key_is_refused(self, store):
+    def test_empty_key_is_rejected(self, store):
         with pytest.raises(ValueError, match="empty"), store.batch() as batch:
             batch.put("", page_at())
 
@@ -403,26 +418,26 @@ class StoreSuite:
         ((_, cells),) = store.scan_cells()
         assert all(before - 1 <= stamp <= after - 1 for columns in cells.values() for _, stamp in columns.values())
 
-    def test_an_explicit_time_is_repeatable(self, store):
+    def test_explicit_timestamp_is_idempotent(self, store):
         write(store, {"a": page_at()}, timestamp=1_000_000)
         first = list(store.scan_cells())
         assert {stamp for columns in first[0][1].values() for _, stamp in columns.values()} == {999_999}
         write(store, {"a": page_at()}, timestamp=1_000_000)
         assert list(store.scan_cells()) == first
 
-    def test_an_older_write_does_not_hide_a_newer_one(self, store):
+    def test_older_write_does_not_hide_newer(self, store):
         write(store, {"a": page_at(5)}, timestamp=2_000_000)
         write(store, {"a": page_at(1, late="x")}, timestamp=1_000_000)
         assert dict(store.get("a").markers) == {"dist": "5", "late": "x"}
 
-    def test_an_older_deletion_does_not_take_a_newer_cell(self, store):
+    def test_older_deletion_does_not_remove_newer_cell(self, store):
         write(store, {"a": page_at(old="1")}, timestamp=1_000_000)
         write(store, {"a": page_at(new="2")}, timestamp=3_000_000)
         with store.batch() as batch:
             batch.mutate("a", Mutation({}, {b"mk": [b"new", b"old"]}, []), timestamp=2_000_000)
         assert dict(store.get("a").markers) == {"dist": "0", "new": "2"}
 
-    def test_cells_keep_their_own_times(self, store):
+    def test_cells_keep_their_own_timestamps(self, store):
         cells = {
             b"f": {b"st": (encode_int(1), 1_000), b"fi": (encode_int(2), 2_000), b"cnt": (b"body" * 50, 3_000)},
             b"mk": {b"a": (b"1", 1_000), b"b": (b"2", 1_000), b"\xff": (b"", 5_000)},
@@ -438,7 +453,7 @@ class StoreSuite:
 
     # splitting
 
-    def test_a_cell_is_set_when_it_holds_what_was_expected(self, store):
+    def test_compare_and_set_succeeds_on_expected_value(self, store):
         score = WebPage.score
         one, two = (score.encode(number) for number in (1.0, 2.0))
         for key in ("com.a:http/", LONG[3]):
@@ -455,7 +470,7 @@ class StoreSuite:
             assert store.compare_and_set(key, score, None, one)
             assert store.get(key, {score}).score == 1.0
 
-    def test_setting_a_cell_leaves_the_rest_of_the_row_alone(self, store):
+    def test_compare_and_set_keeps_other_cells(self, store):
         write(store, {"a": page_at(3)})
         before = store.get("a").status, store.get("a").fetch_interval
         assert store.compare_and_set("a", WebPage.score, WebPage.score.encode(0.5), WebPage.score.encode(4.0))
@@ -463,7 +478,7 @@ class StoreSuite:
         assert (row.status, row.fetch_interval) == before
         assert (row.score, row.markers["dist"]) == (4.0, "3")
 
-    def test_of_many_that_expect_the_same_value_one_sets_it(self, store, make_store):
+    def test_compare_and_set_by_many_succeeds_once(self, store, make_store):
         stores = [store, *(make_store(WebPage, "webpage") for _ in range(3))]
 
         def race(number):
@@ -475,7 +490,7 @@ class StoreSuite:
         for each in stores[1:]:
             each.close()
 
-    def test_what_cannot_be_compared_is_refused(self, store):
+    def test_compare_and_set_of_invalid_value_is_rejected(self, store):
         for field in (WebPage.content, WebPage.markers):
             with pytest.raises(ValueError, match="compared"):
                 store.compare_and_set("a", field, None, b"x")
@@ -483,26 +498,26 @@ class StoreSuite:
             with pytest.raises(ValueError, match="empty"):
                 store.compare_and_set("a", WebPage.title, expected, new)
 
-    def test_key_ranges_cover_the_range_in_order(self, store):
+    def test_key_ranges_cover_range_in_order(self, store):
         write(store, {f"com.h{i:04d}:http/": page_at() for i in range(1_000)})
         for wanted in (KeyRange(), KeyRange("com.h0100", "com.h0900"), KeyRange("x", "y")):
             for count in (1, 2, 7):
-                ranges = store.key_ranges(Query(range=wanted), count)
+                ranges = store.key_ranges(TableQuery(range=wanted), count)
                 assert ranges[0].start == wanted.start
                 assert ranges[-1].stop == wanted.stop
                 assert all(left.stop == right.start for left, right in pairwise(ranges))
                 assert all(not part.stop or part.start < part.stop for part in ranges)
 
-    def test_scanning_the_ranges_gives_every_row_once(self, store):
+    def test_scanning_key_ranges_returns_every_row_once(self, store):
         keys = [*LONG, *(f"com.h{i:04d}:http/" for i in range(500))]
         write(store, {key: page_at() for key in keys})
-        ranges = store.key_ranges(Query(), 5)
-        parts = [[key for key, _ in store.scan(Query(range=part))] for part in ranges]
+        ranges = store.key_ranges(TableQuery(), 5)
+        parts = [[key for key, _ in store.scan(TableQuery(range=part))] for part in ranges]
         assert [key for part in parts for key in part] == sorted(keys, key=str.encode)
 
-    def test_an_empty_table_has_one_range(self, store):
-        assert store.key_ranges(Query(), 4) == [KeyRange()]
+    def test_empty_table_has_one_range(self, store):
+        assert store.key_ranges(TableQuery(), 4) == [KeyRange()]
 
-    def test_row_estimate_is_a_count_or_unknown(self, store):
+    def test_row_estimate_is_count_or_unknown(self, store):
         write(store, {key: page_at() for key in KEYS})
         assert store.row_estimate() in (None, len(KEYS))

@@ -10,21 +10,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nutch2py.cells import CellError, ParseStatus, ProtocolStatus, encode_float
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import StoreError, UsageError
-from nutch2py.jobs.readdb_stats import StatsCollector
-from nutch2py.table import DataStore, Query, open_store
-from nutch2py.table.due import Span, candidates
-from nutch2py.table.embedded import keeping
-from nutch2py.table.embedded.due_places import LONGEST_URL, entries, front, key_of, score_of, url_is_behind
+from nutch2py.jobs.stats.stats_collector import StatsCollector
+from nutch2py.records.cells import CellError, ParseStatus, ProtocolStatus, encode_float
+from nutch2py.records.webpage import Host, WebPage
+from nutch2py.table import DataStore, TableQuery, open_store
+from nutch2py.table.due_index import TimeSpan, iter_candidates
+from nutch2py.table.embedded import embedded_due_update
+from nutch2py.table.embedded.due_keys import (
+    LONGEST_URL,
+    build_entries,
+    entry_prefix,
+    is_after_url,
+    row_key_of,
+    score_of,
+)
 from nutch2py.table.embedded.embedded_store import EmbeddedStore
 from nutch2py.url.keys import unreverse_url
-from nutch2py.webpage import Host, WebPage
 from tests.conftest import MAP_SIZE
 
 NOW = 1_700_000_000_000
-ALL = Span(-(1 << 63), (1 << 63) - 1)
+ALL = TimeSpan(-(1 << 63), (1 << 63) - 1)
 
 
 def opened(folder: Path, keeps: bool = True) -> EmbeddedStore[WebPage]:
@@ -61,7 +68,7 @@ def put(store: DataStore[WebPage], key: str, **values: Any) -> None:
 
 def counted(store: DataStore[WebPage]) -> StatsCollector:
     stats = StatsCollector()
-    for key, page in store.scan(Query(StatsCollector.FIELDS)):
+    for key, page in store.scan(TableQuery(StatsCollector.FIELDS)):
         stats.add(key, page)
     return stats
 
@@ -75,9 +82,12 @@ def due_time(page: WebPage) -> int:
 
 
 def dump(store: EmbeddedStore[WebPage]) -> list[list[tuple[bytes, bytes]]]:
-    files = store._live()
-    with files.reading() as txn:
-        return [list(txn.cursor(files.database(name))) for name in (keeping.DUE, keeping.FIGURES)]
+    files = store._get_files()
+    with files.read_transaction() as txn:
+        return [
+            list(txn.cursor(files.database_handle(name)))
+            for name in (embedded_due_update.DUE_DATABASE, embedded_due_update.STATISTICS_DATABASE)
+        ]
 
 
 KEYS = st.sampled_from(
@@ -123,7 +133,7 @@ WRITES = st.lists(
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(WRITES, max_size=3))
-def test_whatever_is_written_index_and_figures_are_those_of_the_rows(
+def test_due_index_and_figures_match_rows_after_any_write(
     tmp_path_factory: pytest.TempPathFactory, groups: list[list[tuple[str, Any]]]
 ) -> None:
     store = opened(tmp_path_factory.mktemp("due"))
@@ -141,36 +151,40 @@ def test_whatever_is_written_index_and_figures_are_those_of_the_rows(
                         setattr(page, name, value)
                     batch.put(key, page)
         assert troubles(store) == []
-    index, figures = store.due_index(), store.due_index().figures()
+    index, figures = store.due_index(), store.due_index().statistics()
     if not figures.unreadable:
         found = counted(store)
-        assert StatsCollector.of_figures(figures).text() == found.text()
+        assert StatsCollector.from_table_stats(figures).format_text() == found.format_text()
         read = {WebPage.fetch_time, WebPage.score, WebPage.markers}
-        spans = [Span(-(1 << 63), NOW), Span(1 << 62, (1 << 63) - 1)]
-        due = {key for key, page in store.scan(Query.of(read)) if any(due_time(page) in span for span in spans)}
-        listed = [each.key for each in candidates(index, spans, 3)]
+        spans = [TimeSpan(-(1 << 63), NOW), TimeSpan(1 << 62, (1 << 63) - 1)]
+        due = {
+            key
+            for key, page in store.scan(TableQuery.for_fields(read))
+            if any(due_time(page) in span for span in spans)
+        }
+        listed = [each.key for each in iter_candidates(index, spans, 3)]
         assert due <= set(listed)
         assert len(listed) == len(set(listed))
-        known = dict(store.scan(Query.of(read)))
+        known = dict(store.scan(TableQuery.for_fields(read)))
         for key in set(listed) & known.keys():
             assert any(due_time(known[key]) in span for span in spans)
-        places = [each.place for each in candidates(index, [ALL], 1000)]
+        places = [each.sort_key for each in iter_candidates(index, [ALL], 1000)]
         assert places == sorted(places)
         assert index.count([ALL], 1000) == len(places)
     before = dump(store)
-    index.build()
+    index.rebuild()
     assert dump(store) == before
     store.close()
 
 
-def test_the_best_come_first_and_of_the_same_score_in_the_order_of_urls(store: EmbeddedStore[WebPage]) -> None:
+def test_due_rows_are_ordered_by_score_then_url(store: EmbeddedStore[WebPage]) -> None:
     put(store, "com.b:http/1", fetch_time=NOW - (5 << 22), score=1.0)
     put(store, "com.c:http/", fetch_time=5, score=2.0)
     put(store, "com.a.x:http/", fetch_time=NOW, score=1.0)
     put(store, "com.a:https/", fetch_time=NOW - 1, score=1.0)
     put(store, "com.z:http/", fetch_time=NOW - 1, score=float("nan"))
     put(store, "com.later:http/", fetch_time=NOW + 1, score=9.0)
-    found = list(candidates(store.due_index(), [Span(0, NOW)], 2))
+    found = list(iter_candidates(store.due_index(), [TimeSpan(0, NOW)], 2))
     assert [unreverse_url(each.key) for each in found] == [
         "http://z.com/",
         "http://c.com/",
@@ -179,59 +193,59 @@ def test_the_best_come_first_and_of_the_same_score_in_the_order_of_urls(store: E
         "https://a.com/",
     ]
     index = store.due_index()
-    assert [index.score_of(each.place) for each in found] == [None, 2.0, 1.0, 1.0, 1.0]
-    assert index.url_is_behind(found[3].place, "http://b.com/1")
-    assert not index.url_is_behind(found[3].place, "http://x.a.com/")
-    behind = index.read([Span(0, NOW)], index.behind_score(found[1].place), 9)
+    assert [index.score_of(each.sort_key) for each in found] == [None, 2.0, 1.0, 1.0, 1.0]
+    assert index.is_after_url(found[3].sort_key, "http://b.com/1")
+    assert not index.is_after_url(found[3].sort_key, "http://x.a.com/")
+    behind = index.read_candidates([TimeSpan(0, NOW)], index.after_score(found[1].sort_key), 9)
     assert [each.key for each in behind] == [each.key for each in found[2:]]
 
 
 @given(st.lists(st.text(st.characters(min_codepoint=33, exclude_categories=("Cs",)), max_size=600), min_size=2))
-def test_places_sort_as_urls_do_and_give_their_keys_back(paths: list[str]) -> None:
+def test_due_keys_sort_like_urls_and_round_trip(paths: list[str]) -> None:
     keys = sorted({f"com.example:http/{path}" for path in paths})
-    one = front(b"\0" * 8, encode_float(1.0))
-    made = dict(zip(keys, entries((key.encode(), one) for key in keys), strict=True))
+    one = entry_prefix(b"\0" * 8, encode_float(1.0))
+    made = dict(zip(keys, build_entries((key.encode(), one) for key in keys), strict=True))
     for key, (place, value) in made.items():
-        assert key_of(place[5:], value).decode() == key
+        assert row_key_of(place[5:], value).decode() == key
         assert score_of(place[5:]) == 1.0
         for other in keys:
-            if url_is_behind(made[other][0][5:], unreverse_url(key)):
+            if is_after_url(made[other][0][5:], unreverse_url(key)):
                 assert unreverse_url(other) > unreverse_url(key)
             elif len(other.encode()) < LONGEST_URL:
                 assert unreverse_url(other) <= unreverse_url(key)
 
 
 class TestNotTrusted:
-    def test_after_a_program_that_does_not_keep_it(self, store: EmbeddedStore[WebPage], tmp_path: Path) -> None:
+    def test_written_by_unaware_program_is_not_trusted(self, store: EmbeddedStore[WebPage], tmp_path: Path) -> None:
         put(store, "com.a:http/", fetch_time=NOW)
         put(opened(tmp_path / "crawl", keeps=False), "com.b:http/", fetch_time=NOW)
-        assert "does not keep it has written the table since (dueindex" in store.due_index().trouble
+        assert "does not keep it has written the table since (dueindex" in store.due_index().unavailable_reason
         put(store, "com.c:http/", fetch_time=NOW)  # whoever keeps it does not make it right again by going on
-        assert "has written the table since" in store.due_index().trouble
+        assert "has written the table since" in store.due_index().unavailable_reason
         for read in (lambda index: index.figures(), lambda index: index.read([ALL], b"", 1)):
             with pytest.raises(StoreError, match="has written the table since"):
                 read(store.due_index())
         assert len(troubles(store)) == 1
-        assert store.due_index().build() == 3
-        assert store.due_index().trouble == ""
+        assert store.due_index().rebuild() == 3
+        assert store.due_index().unavailable_reason == ""
         assert troubles(store) == []
 
-    def test_in_a_table_that_had_none(self, tmp_path: Path) -> None:
+    def test_missing_in_table_is_not_trusted(self, tmp_path: Path) -> None:
         old = opened(tmp_path / "crawl", keeps=False)
         old.create()
         put(old, "com.a:http/", fetch_time=NOW, status=2)
-        assert old.due_index().trouble == "storage.embedded.due.index is false"
+        assert old.due_index().unavailable_reason == "storage.embedded.due.index is false"
         with pytest.raises(UsageError, match=r"due\.index is false"):
-            old.due_index().build()
+            old.due_index().rebuild()
         now = opened(tmp_path / "crawl")
         put(now, "com.b:http/", fetch_time=NOW)
-        assert now.due_index().trouble == "the table has none (dueindex makes it)"
-        assert now.due_index().build() == 2
-        assert now.due_index().figures().status == {2: 1}
+        assert now.due_index().unavailable_reason == "the table has none (dueindex makes it)"
+        assert now.due_index().rebuild() == 2
+        assert now.due_index().statistics().status == {2: 1}
         now.due_index().drop()
-        assert now.due_index().trouble == "the table has none (dueindex makes it)"
+        assert now.due_index().unavailable_reason == "the table has none (dueindex makes it)"
 
-    def test_looking_at_a_table_is_no_writing(self, store: EmbeddedStore[WebPage], tmp_path: Path) -> None:
+    def test_read_by_unaware_program_stays_trusted(self, store: EmbeddedStore[WebPage], tmp_path: Path) -> None:
         put(store, "com.a:http/", fetch_time=NOW)
         list(store.check(pytest.fail))
         store.close()
@@ -239,32 +253,32 @@ class TestNotTrusted:
         assert again.get("com.a:http/") is not None
         list(again.check(pytest.fail))
         again.close()
-        assert store.due_index().trouble == ""
+        assert store.due_index().unavailable_reason == ""
 
-    def test_a_store_that_keeps_none_says_so(self, tmp_path: Path) -> None:
+    def test_unsupported_store_reports_none(self, tmp_path: Path) -> None:
         conf = Configuration()
         conf.set("storage.data.store", "hbase://127.0.0.1:1")
         index = open_store(conf, Host).due_index()
-        assert index.trouble == "hbase keeps none"
+        assert index.unavailable_reason == "hbase keeps none"
         with pytest.raises(UsageError, match="hbase keeps none"):
-            index.build()
+            index.rebuild()
         with pytest.raises(StoreError, match="hbase keeps none"):
-            index.figures()
+            index.statistics()
 
 
-@pytest.mark.parametrize("database", [keeping.DUE, keeping.FIGURES])
-def test_what_is_wrong_is_found(store: EmbeddedStore[WebPage], database: bytes) -> None:
+@pytest.mark.parametrize("database", [embedded_due_update.DUE_DATABASE, embedded_due_update.STATISTICS_DATABASE])
+def test_inconsistent_due_index_is_detected(store: EmbeddedStore[WebPage], database: bytes) -> None:
     for number in range(3):
         put(store, f"com.a:http/{number}", fetch_time=NOW, status=2)
-    with store._live().writing() as (txn, handles):
+    with store._get_files().write_transaction() as (txn, handles):
         cursor = txn.cursor(handles[database])
         assert cursor.last()
         key, value = cursor.item()
         txn.delete(key, db=handles[database])
         txn.put(b"\0" * 20 + key, value, db=handles[database])
-        keeping.stamp(txn, handles)
+        embedded_due_update.record_commit(txn, handles)
     found = troubles(store)
-    if database == keeping.DUE:
+    if database == embedded_due_update.DUE_DATABASE:
         assert found == [
             "row com.a:http/2 is not in the index where it should be",
             "1 entries of the index are of no row",

@@ -6,12 +6,11 @@ import tracemalloc
 
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import InputError, StoreError
+from nutch2py.records.webpage import Host, WebPage
 from nutch2py.table import open_store
-from nutch2py.table.dump import copy_table, export_table, import_table
-from nutch2py.table.importing import BadLines, ImportRules
-from nutch2py.webpage import Host, WebPage
+from nutch2py.table.dump import BadLineCounter, ImportLimits, copy_table, export_table, import_table
 
 
 @pytest.fixture
@@ -42,7 +41,7 @@ def fill(store, rows=ROWS):
 
 
 @pytest.mark.parametrize("name", ["dump.jsonl", "dump.jsonl.gz"])
-def test_a_dump_comes_back(make, tmp_path, name):
+def test_dump_round_trips(make, tmp_path, name):
     source, target = make(), make("copy")
     fill(source)
     assert export_table(source, tmp_path / name) == 2
@@ -52,7 +51,7 @@ def test_a_dump_comes_back(make, tmp_path, name):
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted({"crawl", name})
 
 
-def test_the_form_of_a_line(make, tmp_path):
+def test_dump_line_format_is_stable(make, tmp_path):
     store = make()
     fill(store)
     export_table(store, tmp_path / "dump")
@@ -73,7 +72,7 @@ def test_equal_tables_give_equal_files(make, tmp_path):
     assert (tmp_path / "1.gz").read_bytes() == (tmp_path / "2.gz").read_bytes()
 
 
-def test_every_recorded_dump_comes_back(make, tmp_path, recording):
+def test_recorded_dumps_round_trip(make, tmp_path, recording):
     dumps = sorted((recording / "dumps").glob("*.jsonl.gz"))
     assert dumps
     for number, dump in enumerate(dumps):
@@ -88,7 +87,7 @@ def test_every_recorded_dump_comes_back(make, tmp_path, recording):
     print(f"{len(dumps)}/{len(dumps)}")
 
 
-def test_copies_keep_every_cell(make):
+def test_copy_keeps_every_cell(make):
     source, target = make(), make("other")
     fill(source)
     seen = []
@@ -97,7 +96,7 @@ def test_copies_keep_every_cell(make):
     assert seen == [2]
 
 
-def test_a_host_table_is_dumped_likewise(make, tmp_path):
+def test_host_table_dump_round_trips(make, tmp_path):
     source, target = make("host", Host), make("host2", Host)
     rows = [("com.a", {b"mtdt": {b"q_mt": (b"2", 1)}})]
     fill(source, rows)
@@ -106,7 +105,7 @@ def test_a_host_table_is_dumped_likewise(make, tmp_path):
     assert list(target.scan_cells()) == rows
 
 
-def test_importing_twice_changes_nothing(make, tmp_path):
+def test_repeated_import_changes_nothing(make, tmp_path):
     store = make()
     (tmp_path / "dump").write_text(LINE + "\n")
     assert import_table(store, tmp_path / "dump") == 1
@@ -115,7 +114,7 @@ def test_importing_twice_changes_nothing(make, tmp_path):
     assert list(store.scan_cells()) == before
 
 
-def test_newer_cells_stay(make, tmp_path):
+def test_import_keeps_newer_cells(make, tmp_path):
     store = make()
     fill(store, [("a", {b"f": {b"st": (b"\0\0\0\3", 9)}})])
     (tmp_path / "dump").write_text(LINE)
@@ -143,13 +142,13 @@ def test_newer_cells_stay(make, tmp_path):
         ('{"row": "b\\ud800", "cells": {}}', "line 2: "),
     ],
 )
-def test_a_bad_line_is_named(make, tmp_path, line, told):
+def test_invalid_line_is_named_in_error(make, tmp_path, line, told):
     (tmp_path / "dump").write_text(LINE + line + "\n")
     with pytest.raises(InputError, match=told):
         import_table(make(), tmp_path / "dump")
 
 
-def test_a_missing_or_broken_file_is_named(make, tmp_path):
+def test_missing_or_broken_file_is_named_in_error(make, tmp_path):
     with pytest.raises(InputError, match="nowhere"):
         import_table(make(), tmp_path / "nowhere")
     (tmp_path / "cut.gz").write_bytes(gzip.compress(LINE.encode() * 100)[:-12])
@@ -157,7 +156,7 @@ def test_a_missing_or_broken_file_is_named(make, tmp_path):
         import_table(make(), tmp_path / "cut.gz")
 
 
-def test_an_export_that_fails_leaves_the_old_file(make, tmp_path):
+def test_failed_export_keeps_old_file(make, tmp_path):
     (tmp_path / "dump").write_text("old")
     store = make("none")
     with pytest.raises(StoreError, match="there is no table"):
@@ -172,22 +171,22 @@ def test_an_export_that_fails_leaves_the_old_file(make, tmp_path):
 @pytest.mark.parametrize(
     "bad", ["{", '{"row": "b", "cells": {"f:st": ["AAA=", 1]}}', "x" * 5_000], ids=["line", "cell", "long"]
 )
-def test_a_bad_line_among_good_ones_is_named_and_left_out(make, tmp_path, bad, capsys):
+def test_single_invalid_line_is_reported_and_skipped(make, tmp_path, bad, capsys):
     good = [LINE.replace('"row": "', f'"row": "{number}') for number in range(30)]
     dump = tmp_path / "dump"
     dump.write_text("\n".join([*(line.strip() for line in good), bad]) + "\n")
     store = make()
-    rules = ImportRules(line_bytes=4_000)
-    counts = BadLines(dump, rules.share)
-    import_table(store, dump, rules=rules, bad=counts)
+    rules = ImportLimits(max_line_bytes=4_000)
+    counts = BadLineCounter(dump, rules.max_bad_share)
+    import_table(store, dump, limits=rules, bad_lines=counts)
     assert sum(1 for _ in store.scan_cells()) == 30
-    assert counts.lines + counts.cells == 1
+    assert counts.skipped_lines + counts.skipped_cells == 1
     assert "line 31: " in capsys.readouterr().err
     with pytest.raises(InputError, match=r"line 31: .*1 of 31 lines are bad.*storage\.import\.bad\.share"):
-        import_table(store, dump, rules=rules._replace(share=0.01))
+        import_table(store, dump, limits=rules._replace(max_bad_share=0.01))
 
 
-def test_an_endless_line_is_never_in_memory(make, tmp_path):
+def test_overlong_line_is_not_read_into_memory(make, tmp_path):
     dump = tmp_path / "dump.gz"
     with gzip.open(dump, "wb", 1) as out:
         for _ in range(64):
@@ -196,14 +195,14 @@ def test_an_endless_line_is_never_in_memory(make, tmp_path):
     store = make()
     tracemalloc.start()
     try:
-        rows = import_table(store, dump, rules=ImportRules(line_bytes=1 << 20, share=0.6))
+        rows = import_table(store, dump, limits=ImportLimits(max_line_bytes=1 << 20, max_bad_share=0.6))
         assert tracemalloc.get_traced_memory()[1] < 12 << 20
     finally:
         tracemalloc.stop()
     assert rows == 1
 
 
-def test_a_file_of_something_else_is_given_up_early(make, tmp_path):
+def test_foreign_file_is_rejected_early(make, tmp_path):
     dump = tmp_path / "dump"
     dump.write_text("no row\n" * 50_000)
     with pytest.raises(InputError, match="1000 of 1000 lines are bad"):

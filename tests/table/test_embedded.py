@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, StoreError
-from nutch2py.jobs.batchlist import BatchLists
-from nutch2py.jobs.journal import discard
-from nutch2py.table import KeyRange, Query, open_store
-from nutch2py.table.embedded import files, packing
-from nutch2py.webpage import BatchEntry, WebPage
+from nutch2py.jobs.batches.batch_lists import BatchListStore
+from nutch2py.jobs.batches.update_journal import delete_journal
+from nutch2py.records.webpage import DerivedRow, WebPage
+from nutch2py.table import KeyRange, TableQuery, open_store
+from nutch2py.table.embedded.storage import packing, table_files
 
 from .store_suite import StoreSuite, page_at, write
 
@@ -47,7 +47,7 @@ def store(make_store):
     return store
 
 
-def test_folders_may_be_relative_or_in_the_home(tmp_path, monkeypatch):
+def test_relative_and_home_folders_are_resolved(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     for location, folder in (("embedded:here", "here"), ("embedded:~/there", "there")):
@@ -57,24 +57,24 @@ def test_folders_may_be_relative_or_in_the_home(tmp_path, monkeypatch):
         assert (tmp_path / folder / "webpage" / "meta" / "data.mdb").is_file()
 
 
-def test_the_crawl_id_is_in_the_name(tmp_path):
+def test_crawl_id_is_part_of_table_name(tmp_path):
     conf = Configuration({"storage.data.store": f"embedded:{tmp_path}", "storage.crawl.id": "test"})
     assert open_store(conf, WebPage).name == "test_webpage"
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", ".x", "", "a b"])
-def test_names_that_are_no_table_names(tmp_path, name):
+def test_invalid_table_names_are_rejected(tmp_path, name):
     conf = Configuration({"storage.schema.webpage": name})
     with pytest.raises(ConfigurationError, match="name of a table"):
         open_store(conf, WebPage, f"embedded:{tmp_path}", name or " ")
 
 
-def test_a_location_without_folder_is_refused():
+def test_location_without_folder_is_rejected():
     with pytest.raises(ConfigurationError, match="embedded:FOLDER"):
         open_store(Configuration(), WebPage, "embedded:")
 
 
-def test_a_mutation_may_make_many_rows_and_each_goes_its_own_way_from_there(store):
+def test_shared_mutation_on_many_rows_is_independent(store):
     page, other = page_at(), WebPage()
     page.fetch_time = 1
     alike = page.mutation()
@@ -87,22 +87,22 @@ def test_a_mutation_may_make_many_rows_and_each_goes_its_own_way_from_there(stor
         batch.delete("c")
         batch.mutate("d", alike, 1)  # older than what the same batch has put
         batch.mutate("f", alike, 1_000)
-    times = {key: page.fetch_time for key, page in store.scan(Query(frozenset({WebPage.fetch_time})))}
+    times = {key: page.fetch_time for key, page in store.scan(TableQuery(frozenset({WebPage.fetch_time})))}
     assert times == {"a": 1, "b": 2, "d": 1, "e": 1, "f": 1}
-    assert [key for key, page in store.scan(Query()) if "_x_" in page.markers] == ["b"]
+    assert [key for key, page in store.scan(TableQuery()) if "_x_" in page.markers] == ["b"]
     with store.batch() as batch:
         batch.mutate("a", other.mutation(), 1_000)  # older than the row
         batch.mutate("f", other.mutation(), 1_001)
     assert [store.get(key).fetch_time for key in "af"] == [1, 2]
 
 
-def test_batches_flush_by_rows_and_by_bytes(make_store):
+def test_batch_flushes_by_rows_and_bytes(make_store):
     by_rows = make_store(WebPage, "webpage", gora_buffer_write_limit=3)
     by_rows.create()
     batch = by_rows.batch()
     for key in "abcd":
         batch.put(key, page_at())
-    assert [key for key, _ in by_rows.scan(Query())] == ["a", "b", "c"]
+    assert [key for key, _ in by_rows.scan(TableQuery())] == ["a", "b", "c"]
     by_bytes = make_store(WebPage, "b_webpage", storage_buffer_write_bytes=1_000)
     by_bytes.create()
     batch = by_bytes.batch()
@@ -110,10 +110,10 @@ def test_batches_flush_by_rows_and_by_bytes(make_store):
         page = WebPage()
         page.content = os.urandom(600)
         batch.put(key, page)
-    assert [key for key, _ in by_bytes.scan(Query())] == ["a", "b"]
+    assert [key for key, _ in by_bytes.scan(TableQuery())] == ["a", "b"]
 
 
-def test_replaced_contents_are_deleted_by_the_next_flush(store):
+def test_replaced_contents_are_deleted_at_next_flush(store):
     for round_ in range(3):
         for key in "abc":
             page = WebPage(fields=frozenset())
@@ -124,10 +124,14 @@ def test_replaced_contents_are_deleted_by_the_next_flush(store):
     write(store, {"a": page})
     table = store._live()
     assert table.content.stat()["entries"] == 3
-    assert [page.content[:2] for _, page in store.scan(Query.of([WebPage.content]))] == [b"a2", b"b2", b"c2"]
+    assert [page.content[:2] for _, page in store.scan(TableQuery.for_fields([WebPage.content]))] == [
+        b"a2",
+        b"b2",
+        b"c2",
+    ]
 
 
-def test_contents_replaced_during_a_scan_are_read_again(store):
+def test_contents_replaced_during_scan_are_read_again(store):
     def contents(letter):
         page = WebPage(fields=frozenset())
         page.content = letter * 400
@@ -135,7 +139,7 @@ def test_contents_replaced_during_a_scan_are_read_again(store):
 
     keys = [f"k{i:03d}" for i in range(600)]
     write(store, {key: contents(b"a") for key in keys})
-    scan = store.scan(Query.of([WebPage.content]))
+    scan = store.scan(TableQuery.for_fields([WebPage.content]))
     first = next(scan)
     write(store, {key: contents(b"b") for key in keys})
     write(store, {"other": contents(b"c")})
@@ -147,7 +151,7 @@ def test_contents_replaced_during_a_scan_are_read_again(store):
     assert [key for key, _ in rest if key not in (keys[5], "other")] == [k for k in keys[1:] if k != keys[5]]
 
 
-def test_random_writes_equal_a_dictionary(store):
+def test_random_writes_equal_dictionary(store):
     """Puts, deletes and long keys in random order leave what a plain dictionary would hold."""
     rng = random.Random(7)
     heads = ["com.a:http/", "com.a:http/" + "x" * 489, "com.a:http/" + "x" * 600, "com.b:http/"]
@@ -169,33 +173,36 @@ def test_random_writes_equal_a_dictionary(store):
                     page.markers["dist"], page.content = str(depth), b"c" * depth
                     batch.put(key, page)
                     model[key] = (str(depth), depth)
-    read = {k: (p.markers["dist"], len(p.content)) for k, p in store.scan(Query.of([WebPage.markers, WebPage.content]))}
+    read = {
+        k: (p.markers["dist"], len(p.content))
+        for k, p in store.scan(TableQuery.for_fields([WebPage.markers, WebPage.content]))
+    }
     assert read == model
     assert list(read) == sorted(model, key=str.encode)
     bounds = sorted([*model, "com.a:http/" + "x" * 489, "com.a:http/" + "x" * 490])
     for start, stop in zip(bounds, bounds[3:], strict=False):
-        got = [k for k, _ in store.scan(Query.of([WebPage.markers]).within(KeyRange(start, stop)))]
+        got = [k for k, _ in store.scan(TableQuery.for_fields([WebPage.markers]).with_range(KeyRange(start, stop)))]
         assert got == [k for k in sorted(model) if start <= k < stop]
 
 
-def test_large_tables_are_split_by_the_sample(store, monkeypatch):
+def test_large_table_is_split_by_sampled_keys(store, monkeypatch):
     from nutch2py.table.embedded import embedded_store as module
 
-    monkeypatch.setattr(module, "_FEW_KEYS", 100)
+    monkeypatch.setattr(module, "_SMALL_TABLE_ROWS", 100)
     keys = [f"com.host{i:05d}.www:http/page" for i in range(20_000)]
     page = page_at()
     write(store, dict.fromkeys(keys, page))
-    ranges = store.key_ranges(Query(), 4)
+    ranges = store.key_ranges(TableQuery(), 4)
     assert len(ranges) == 4
     sizes = [sum(key in part for key in keys) for part in ranges]
     assert min(sizes) > 2_500
     with store.batch() as batch:
         for key in keys:
             batch.delete(key)
-    assert store._sampled_keys(KeyRange()) == []
+    assert store._sample_keys(KeyRange()) == []
 
 
-def test_a_forked_child_opens_the_table_anew(store):
+def test_forked_child_reopens_table(store):
     write(store, {"a": page_at()})
     parents = store._live()
     child = os.fork()
@@ -210,10 +217,10 @@ def test_a_forked_child_opens_the_table_anew(store):
     assert store.get("b").markers["dist"] == "7"
     assert store._live() is parents
     write(store, {"c": page_at()})
-    assert [key for key, _ in store.scan(Query())] == ["a", "b", "c"]
+    assert [key for key, _ in store.scan(TableQuery())] == ["a", "b", "c"]
 
 
-def test_threads_share_a_store(store):
+def test_threads_share_store(store):
     rounds, threads = 20, 4
     started = threading.Barrier(threads)
 
@@ -226,10 +233,10 @@ def test_threads_share_a_store(store):
     with ThreadPoolExecutor(threads) as pool:
         for done in [pool.submit(work, number) for number in range(threads)]:
             done.result()
-    assert sum(1 for _ in store.scan(Query())) == rounds * threads
+    assert sum(1 for _ in store.scan(TableQuery())) == rounds * threads
 
 
-def test_stores_of_one_process_share_the_files(store, make_store):
+def test_stores_in_process_share_files(store, make_store):
     other = make_store(WebPage, "webpage")
     assert other._live() is store._live()
     store.close()
@@ -237,10 +244,10 @@ def test_stores_of_one_process_share_the_files(store, make_store):
     assert store.get("a").status == 2
     store.close()
     other.close()
-    assert not files._open
+    assert not table_files._open_tables
 
 
-def test_a_table_that_is_dropped_elsewhere_is_noticed(store, make_store):
+def test_table_dropped_elsewhere_is_detected(store, make_store):
     write(store, {"a": page_at()})
     other = make_store(WebPage, "webpage")
     assert other.get("a") is not None
@@ -256,8 +263,8 @@ def test_a_table_that_is_dropped_elsewhere_is_noticed(store, make_store):
     assert store.get("a") is not None
 
 
-def test_a_family_made_by_another_process_is_read(store):
-    list(store.scan(Query()))
+def test_family_created_by_other_process_is_read(store):
+    list(store.scan(TableQuery()))
     child = os.fork()
     if child == 0:
         code = 1
@@ -272,26 +279,26 @@ def test_a_family_made_by_another_process_is_read(store):
     assert store.get("a").cells == {b"zz": {b"q": b"v"}}
 
 
-def test_rows_are_deleted_without_being_read(tmp_path, monkeypatch):
+def test_rows_are_deleted_without_reading(tmp_path, monkeypatch):
     """What updatedb keeps in the derived table can be as large as what it changes."""
     conf = Configuration({"storage.data.store": f"embedded:{tmp_path}"})
-    lists = BatchLists(conf)
+    lists = BatchListStore(conf)
     lists.store.create()
     keys = [f"j/b/{number}" for number in range(30)] + ["j/b/" + "long" * 200]
     with lists.store.batch() as batch:
         for key in keys:
-            entry = BatchEntry()
+            entry = DerivedRow()
             entry.data = os.urandom(10_000)
             batch.put(key, entry)
     read = []
     unpack = packing._unpack
     monkeypatch.setattr(packing, "_unpack", lambda packed: read.append(len(packed)) or unpack(packed))
-    discard(lists, "b")
+    delete_journal(lists, "b")
     assert list(lists.store.keys(KeyRange())) == []
     assert len(read) <= 1  # that of the long key, which lies in a bucket with others
 
 
-def test_packed_cells_are_those_of_one_cell_after_the_other():
+def test_packed_cells_equal_single_cells():
     chance = random.Random(4)
     names = [b"a", b"b", b"c", b"d"]
     for _ in range(5_000):
@@ -301,23 +308,23 @@ def test_packed_cells_are_those_of_one_cell_after_the_other():
             puts = {name: bytes([chance.randrange(9)]) for name in chance.sample(names, chance.randrange(5))}
             deletes = chance.sample(names, chance.choice((0, 0, 1, 2)))
             cleared, guarded, time = chance.random() < 0.1, chance.random() < 0.5, chance.randrange(1, 5)
-            packed = packing.changed(packed, [packing.Change(cleared, deletes, puts, time, guarded)])
+            packed = packing.merge_changes(packed, [packing.FamilyChange(cleared, deletes, puts, time, guarded)])
             for name in [*cells] if cleared else deletes:
                 if name in cells and not (guarded and cells[name][1] > time):
                     del cells[name]
             for name, value in puts.items():
                 if not (guarded and name in cells and cells[name][1] > time):
                     cells[name] = (value, time)
-            assert ({} if packed is None else packing.cell_times(packed)) == cells
+            assert ({} if packed is None else packing.unpack_cells(packed)) == cells
 
 
-def test_who_waits_for_a_long_writer_says_so(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(files, "_PATIENCE", 0.1)
+def test_waiting_for_long_writer_is_logged(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(table_files, "_WAIT_WARNING_DELAY", 0.1)
     conf = Configuration()
     open_store(conf, WebPage, f"embedded:{tmp_path}").create()
     held = subprocess.Popen([sys.executable, "-c", WRITES_LONG, str(tmp_path)], stdin=-1, stdout=-1, text=True)
     assert held.stdout.readline() == "begun\n"
-    files_of = [each for each in files._open.values() if each.path.parent == tmp_path]
+    files_of = [each for each in table_files._open_tables.values() if each.path.parent == tmp_path]
     for each in files_of:
         each.close()
     threading.Timer(0.5, held.stdin.close).start()
@@ -331,9 +338,9 @@ def test_who_waits_for_a_long_writer_says_so(tmp_path, capsys, monkeypatch):
 
 WRITES_LONG = """
 import sys
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.table import open_store
-from nutch2py.webpage import WebPage
+from nutch2py.records.webpage import WebPage
 store = open_store(Configuration(), WebPage, f"embedded:{sys.argv[1]}")
 with store._live().writing():
     print("begun", flush=True)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.table import Query, open_store
-from nutch2py.webpage import WebPage
-from tests.kills import Kills, strike
+from nutch2py.conf.configuration import Configuration
+from nutch2py.records.webpage import WebPage
+from nutch2py.table import TableQuery, open_store
+from tests.counted_kills import Kills, strike
 
 from .store_suite import page_at, write
 
@@ -35,7 +35,7 @@ def start(tmp_path, *arguments):
 def turns(store):
     """Return what each row says of its round; a row that contradicts itself fails the test."""
     found = []
-    for key, page in store.scan(Query()):
+    for key, page in store.scan(TableQuery()):
         turn = page.fetch_interval
         assert page.title == str(turn), key
         assert page.markers["_gnmrk_"] == str(turn), key
@@ -45,7 +45,7 @@ def turns(store):
     return found
 
 
-def test_kill_9_loses_nothing_and_tears_nothing(store, tmp_path):
+def test_kill_9_loses_no_commit_and_leaves_no_partial_write(store, tmp_path):
     rng = random.Random(1)
     done = -1
     with Kills("a writer within a round", KILLS) as kills:
@@ -67,7 +67,7 @@ def test_kill_9_loses_nothing_and_tears_nothing(store, tmp_path):
     assert table.content.stat()["entries"] == ROWS  # nothing is left of killed rounds, nor of replaced contents
 
 
-def test_a_kill_between_the_two_commits_shows_the_old_rows(store, tmp_path, monkeypatch):
+def test_kill_between_two_commits_shows_old_rows(store, tmp_path, monkeypatch):
     writer = start(tmp_path, 0, 1, ROWS, 1)
     writer.communicate()
 
@@ -93,7 +93,7 @@ def test_a_kill_between_the_two_commits_shows_the_old_rows(store, tmp_path, monk
     assert store._live().content.stat()["entries"] == ROWS + 1
 
 
-def test_two_writers_and_a_reader_at_once(store, tmp_path):
+def test_two_writers_and_reader_run_concurrently(store, tmp_path):
     """Writers take turns, flush by flush; a reader never sees a row between two of them."""
     rounds = 12
     writers = [start(tmp_path, first, 2, ROWS, rounds) for first in (0, 1)]
@@ -115,9 +115,9 @@ def test_two_writers_and_a_reader_at_once(store, tmp_path):
 
 READER = """
 import sys
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.table import open_store
-from nutch2py.webpage import WebPage
+from nutch2py.records.webpage import WebPage
 store = open_store(Configuration(), WebPage, "embedded:" + sys.argv[1])
 store.row_estimate()
 print("open", flush=True)
@@ -126,7 +126,7 @@ print(store.get("a").status, flush=True)
 """
 
 
-def test_readers_do_not_wait_for_a_writer(store, tmp_path):
+def test_readers_do_not_wait_for_writer(store, tmp_path):
     write(store, {"a": page_at()})
     child = subprocess.Popen(
         [sys.executable, "-c", READER, str(tmp_path / "crawl")],

@@ -10,12 +10,13 @@ import msgspec
 import pytest
 
 from nutch2py.cli import main
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import StoreError
-from nutch2py.table import Query, open_store
-from nutch2py.table.embedded import content, layout, packing
-from nutch2py.table.embedded.pages import DamagedFileError, PageFile, check_whole
-from nutch2py.webpage import WebPage
+from nutch2py.records.webpage import WebPage
+from nutch2py.table import TableQuery, open_store
+from nutch2py.table.embedded import blobs
+from nutch2py.table.embedded.storage import migrations, packing
+from nutch2py.table.embedded.storage.lmdb_pages import DamagedFileError, PageFile, check_complete
 
 from .store_suite import page_at, write
 
@@ -55,7 +56,7 @@ def cut(path, how):
 
 @pytest.mark.parametrize("name", ["meta", "content"])
 @pytest.mark.parametrize("how", ["half", "a byte", "a page", "all", "meta pages"])
-def test_a_file_that_was_cut_is_refused_by_every_command(folder, name, how, capsys):
+def test_truncated_file_is_rejected_by_every_command(folder, name, how, capsys):
     path = folder / "webpage" / name / "data.mdb"
     cut(path, how)
     for command in (["readdb", "-stats"], ["parse", "-all"], ["updatedb", "-all"], ["exporttable", str(folder / "x")]):
@@ -67,7 +68,7 @@ def test_a_file_that_was_cut_is_refused_by_every_command(folder, name, how, caps
 
 
 @pytest.mark.parametrize("name", ["meta", "content"])
-def test_a_file_that_is_missing_is_no_table_without_rows(folder, name, capsys, tmp_path):
+def test_missing_file_is_not_an_empty_table(folder, name, capsys, tmp_path):
     (folder / "webpage" / name / "data.mdb").unlink()
     seeds = tmp_path / "seeds"
     seeds.write_text("http://a.org/\n")
@@ -78,7 +79,7 @@ def test_a_file_that_is_missing_is_no_table_without_rows(folder, name, capsys, t
 
 
 @pytest.mark.parametrize("at", [16, 20, 8, 10, 40, 4096 + 16, 4096 + 40])
-def test_a_torn_meta_page_is_refused(folder, at):
+def test_torn_meta_page_is_rejected(folder, at):
     path = folder / "webpage" / "meta" / "data.mdb"
     data = bytearray(path.read_bytes())
     data[at : at + 8] = b"\xff" * 8
@@ -87,7 +88,7 @@ def test_a_torn_meta_page_is_refused(folder, at):
         opened(folder).get("k00001")
 
 
-def test_a_sound_file_may_be_shorter_than_its_last_page(tmp_path):
+def test_sound_file_shorter_than_last_page_is_accepted(tmp_path):
     """Pages that one transaction takes and gives back are free, and never written: they may lie behind the end."""
     path = tmp_path / "data.mdb"
     with lmdb.open(str(tmp_path), map_size=1 << 26) as environment:
@@ -101,18 +102,18 @@ def test_a_sound_file_may_be_shorter_than_its_last_page(tmp_path):
             with environment.begin(write=True) as txn:
                 txn.put(b"001", b"y" * 5_000)
     with PageFile(path) as file:
-        file.use(file.newest())
-        free, last = file.free_pages(), file.meta.last
+        file.select_meta(file.current_meta())
+        free, last = file.free_pages(), file.meta.last_page
     first = next(page for page in range(last, 1, -1) if page not in free) + 1
     assert first < last, "the last page is in use: this would show nothing"
     whole = path.read_bytes()
     path.write_bytes(whole[: first * 4096])
-    check_whole(path)
+    check_complete(path)
     with lmdb.open(str(tmp_path), map_size=1 << 26) as environment, environment.begin() as txn:
         assert [(key, value[:1]) for key, value in txn.cursor()] == [(b"00%d" % n, b"xyxxx"[n:][:1]) for n in range(5)]
     path.write_bytes(whole[: (first - 1) * 4096])
     with pytest.raises(DamagedFileError, match="it was cut"):
-        check_whole(path)
+        check_complete(path)
 
 
 def change(path, bytes_there):
@@ -126,7 +127,7 @@ def change(path, bytes_there):
     path.write_bytes(data)
 
 
-def test_changed_cells_are_an_error_and_checktable_names_the_row(folder, capsys):
+def test_damaged_cell_raises_and_checktable_names_row(folder, capsys):
     change(folder / "webpage" / "meta" / "data.mdb", b"text 41 text 41")
     store = opened(folder)
     page = store.get("k00041", {WebPage.text, WebPage.status})
@@ -153,24 +154,24 @@ def page_with_title(title):
 
 
 @pytest.mark.parametrize("number", [40, 41])
-def test_changed_contents_are_an_error_and_checktable_counts_them(folder, number, capsys):
-    stored = content.compress(pages()[f"k{number:05d}"].content)
+def test_damaged_content_raises_and_checktable_counts_it(folder, number, capsys):
+    stored = blobs.compress(pages()[f"k{number:05d}"].content)
     assert stored[:1] == (b"\2" if number % 2 else b"\1"), "both forms are tried"
     change(folder / "webpage" / "content" / "data.mdb", stored)
     store = opened(folder)
     with pytest.raises(StoreError, match=f"row k000{number if number % 2 else '..'}: "):
-        list(store.scan(Query.of({WebPage.content})))
+        list(store.scan(TableQuery.for_fields({WebPage.content})))
     store.close()
     assert main(["checktable", "-D", f"storage.data.store=embedded:{folder}"]) == 4
     assert "content/data.mdb: content " in capsys.readouterr().out
 
 
-def test_a_content_that_is_gone_is_an_error_not_a_wait_for_ever(folder, capsys):
+def test_missing_content_raises_instead_of_waiting(folder, capsys):
     store = opened(folder)
     with store._live().content.begin(write=True) as txn:
         txn.delete((5).to_bytes(8))
     with pytest.raises(StoreError, match=r"row k00005: its content is not there"):
-        list(store.scan(Query.of({WebPage.content})))
+        list(store.scan(TableQuery.for_fields({WebPage.content})))
     with pytest.raises(StoreError, match=r"row k00005: its content is not there"):
         store.get("k00005")
     store.close()
@@ -178,7 +179,7 @@ def test_a_content_that_is_gone_is_an_error_not_a_wait_for_ever(folder, capsys):
     assert "row k00005: its content: it is not there" in capsys.readouterr().out
 
 
-def test_what_can_be_read_is_saved(folder, tmp_path, capsys):
+def test_salvage_keeps_readable_rows(folder, tmp_path, capsys):
     option = ["-D", f"storage.data.store=embedded:{folder}"]
     before = dict(opened(folder).scan_cells())
     opened(folder).close()
@@ -196,11 +197,11 @@ def test_what_can_be_read_is_saved(folder, tmp_path, capsys):
     assert after == before
 
 
-def test_a_table_of_layout_1_is_read_and_written(tmp_path, monkeypatch):
+def test_layout_1_table_is_readable_and_writable(tmp_path, monkeypatch):
     with monkeypatch.context() as older:
-        older.setattr(packing, "_sealed", msgspec.msgpack.Encoder().encode)
-        older.setattr(layout, "LAYOUT", 1)
-        older.setattr(content, "compress", lambda value: b"\0" + value)
+        older.setattr(packing, "_add_checksum", msgspec.msgpack.Encoder().encode)
+        older.setattr(migrations, "LAYOUT_VERSION", 1)
+        older.setattr(blobs, "compress", lambda value: b"\0" + value)
         store = opened(tmp_path)
         store.create()
         write(store, pages())
@@ -220,7 +221,7 @@ def test_a_table_of_layout_1_is_read_and_written(tmp_path, monkeypatch):
 
 def values(path, family):
     with PageFile(path) as file:
-        file.use(file.newest())
+        file.select_meta(file.current_meta())
         return [value for _, value in file.entries(file.databases(pytest.fail)[family], pytest.fail)]
 
 
@@ -230,7 +231,7 @@ def version(store):
         return files.get_state(txn, b"version")
 
 
-def test_a_sound_table_is_sound_while_another_writes(folder):
+def test_checktable_during_concurrent_write_reports_sound(folder):
     store, writer = opened(folder), opened(folder)
     stop = threading.Event()
 
@@ -257,7 +258,7 @@ def test_a_sound_table_is_sound_while_another_writes(folder):
     writer.close()
 
 
-def test_no_change_of_a_byte_is_more_than_a_note(folder):
+def test_single_byte_change_causes_at_most_a_note(folder):
     """Files with changed pages are read without LMDB: nothing but notes comes of it."""
     path = folder / "webpage" / "meta" / "data.mdb"
     whole, chance, noted = path.read_bytes(), random.Random(5), 0
@@ -273,7 +274,7 @@ def test_no_change_of_a_byte_is_more_than_a_note(folder):
     assert noted > 20
 
 
-def test_checktable_counts_cells_of_another_writer(folder, tmp_path, capsys):
+def test_checktable_counts_foreign_cells(folder, tmp_path, capsys):
     cells = {"f:st": [base64.b64encode(b"\0\2").decode(), 5]}
     store = opened(folder)
     with store.batch() as batch:
@@ -290,7 +291,7 @@ def test_checktable_counts_cells_of_another_writer(folder, tmp_path, capsys):
     assert told.out.splitlines()[-1].endswith("left out: 0 lines, 1 cells")
 
 
-def test_no_byte_of_a_row_can_become_what_ends_a_job():
+def test_damaged_row_byte_never_ends_job():
     """Whatever bits of packed cells change, they are told to be damaged, or still are cells: bytes with times."""
     whole = packing._pack(1_795_340_000_000, {b"dist": b"23", b"_gnmrk_": b"b-1"}, {b"dist": 1_795_340_000_001})
     damaged = 0
@@ -298,7 +299,7 @@ def test_no_byte_of_a_row_can_become_what_ends_a_job():
         for value in range(256):
             changed = whole[:at] + bytes([value]) + whole[at + 1 :]
             try:
-                cells = packing.cell_times(changed)
+                cells = packing.unpack_cells(changed)
             except packing.DamagedCellsError:
                 damaged += 1
                 continue

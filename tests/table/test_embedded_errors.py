@@ -12,12 +12,12 @@ from pathlib import Path
 import lmdb
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import StoreError
-from nutch2py.table import Query, open_store
-from nutch2py.table.embedded import files
-from nutch2py.webpage import WebPage
-from tests.interposing import compiled
+from nutch2py.records.webpage import WebPage
+from nutch2py.table import TableQuery, open_store
+from nutch2py.table.embedded.storage import table_files
+from tests.preloaded_library import compiled
 
 from .store_suite import page_at, write
 
@@ -48,10 +48,10 @@ ssize_t pwrite64(int fd, const void *data, size_t size, off_t at) { return pwrit
 WRITES_TWICE = """
 import sys
 from pathlib import Path
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import StoreError
 from nutch2py.table import open_store
-from nutch2py.webpage import WebPage
+from nutch2py.records.webpage import WebPage
 store = open_store(Configuration(), WebPage, f"embedded:{sys.argv[1]}")
 assert store.get("a") is not None
 for refused in (True, False):
@@ -98,7 +98,7 @@ def with_contents(count, size=20_000):
     return pages
 
 
-def test_a_full_map_leaves_the_table_as_it_was(tmp_path):
+def test_full_map_leaves_table_unchanged(tmp_path):
     store = opened(tmp_path, storage_embedded_map_size=2 << 20)
     store.create()
     write(store, {"a": page_at()})
@@ -112,7 +112,7 @@ def test_a_full_map_leaves_the_table_as_it_was(tmp_path):
     store.close()
     larger = opened(tmp_path, storage_embedded_map_size=64 << 20)
     write(larger, with_contents(200))
-    assert sum(1 for _ in larger.scan(Query())) == 201
+    assert sum(1 for _ in larger.scan(TableQuery())) == 201
     larger.close()
 
 
@@ -136,7 +136,7 @@ def limited(work, limit=resource.RLIMIT_FSIZE, amount=1 << 20):
         return told.read()
 
 
-def test_a_full_disk_leaves_the_table_as_it_was(store):
+def test_full_disk_leaves_table_unchanged(store):
     write(store, {"a": page_at()})
     before = list(store.scan_cells())
     told = limited(lambda: write(store, with_contents(200)))
@@ -145,12 +145,12 @@ def test_a_full_disk_leaves_the_table_as_it_was(store):
     assert "nothing of this group was written" in told
     assert list(store.scan_cells()) == before
     write(store, with_contents(200))
-    assert sum(1 for _ in store.scan(Query())) == 201
+    assert sum(1 for _ in store.scan(TableQuery())) == 201
 
 
 @pytest.mark.parametrize("name", ["meta", "content"])
 @pytest.mark.parametrize("length", [0, 1, mmap.PAGESIZE, 2 * mmap.PAGESIZE - 1])
-def test_a_table_that_a_full_disk_left_half_made_is_made(tmp_path, name, length):
+def test_table_half_created_on_full_disk_is_completed(tmp_path, name, length):
     for each in ("meta", "content"):
         (tmp_path / "crawl" / "webpage" / each).mkdir(parents=True)
     (tmp_path / "crawl" / "webpage" / name / "data.mdb").write_bytes(bytes(length))
@@ -158,21 +158,21 @@ def test_a_table_that_a_full_disk_left_half_made_is_made(tmp_path, name, length)
     assert not store.exists()
     store.create()
     write(store, {"a": page_at()})
-    assert [key for key, _ in store.scan(Query())] == ["a"]
+    assert [key for key, _ in store.scan(TableQuery())] == ["a"]
     store.close()
 
 
-def test_a_table_that_has_lost_its_sign_of_being_made_keeps_its_rows(store, tmp_path):
+def test_table_without_created_marker_keeps_rows(store, tmp_path):
     write(store, {"a": page_at()})
     store.close()
-    (tmp_path / "crawl" / "webpage" / files.READY).unlink()
+    (tmp_path / "crawl" / "webpage" / table_files.READY_FILE).unlink()
     again = opened(tmp_path)
     again.create()
-    assert [key for key, _ in again.scan(Query())] == ["a"]
+    assert [key for key, _ in again.scan(TableQuery())] == ["a"]
     again.close()
 
 
-def test_a_full_disk_in_the_small_families_leaves_the_table_as_it_was(store):
+def test_full_disk_in_small_families_leaves_table_unchanged(store):
     write(store, {"a": page_at()})
     before = list(store.scan_cells())
 
@@ -185,7 +185,7 @@ def test_a_full_disk_in_the_small_families_leaves_the_table_as_it_was(store):
 
 @pytest.mark.parametrize("more", [(), ("again",)])
 @pytest.mark.parametrize("part", ["meta", "content"])
-def test_a_disk_that_refuses_the_end_of_a_commit_is_survived(store, tmp_path, part, more):
+def test_failed_commit_end_is_survived(store, tmp_path, part, more):
     """LMDB takes nothing more from such a process, and leaves a page that says what is not so."""
     made = compiled(REFUSES_ONCE, tmp_path / "refuses.so")
     if made is None:
@@ -200,12 +200,12 @@ def test_a_disk_that_refuses_the_end_of_a_commit_is_survived(store, tmp_path, pa
     assert "no space left for" in told
     assert "its disk fails" in told
     assert content == "b'new'"
-    assert len(list(opened(tmp_path).scan(Query()))) == 201
+    assert len(list(opened(tmp_path).scan(TableQuery()))) == 201
     assert not notes(store)
 
 
 @pytest.mark.parametrize("part", ["meta", "content"])
-def test_what_a_refused_commit_leaves_is_no_damage(store, tmp_path, part):
+def test_rejected_commit_leaves_no_damage(store, tmp_path, part):
     made = compiled(REFUSES_ONCE, tmp_path / "refuses.so")
     if made is None:
         pytest.skip("there is no C compiler")
@@ -219,10 +219,10 @@ def test_what_a_refused_commit_leaves_is_no_damage(store, tmp_path, part):
     assert (done.returncode, done.stdout) == (0, "")
     assert not switch.exists()
     again = opened(tmp_path)
-    assert [key for key, _ in again.scan(Query())] == ["a"]
+    assert [key for key, _ in again.scan(TableQuery())] == ["a"]
     assert not notes(again)
     write(again, with_contents(3))
-    assert len(list(again.scan(Query()))) == 4
+    assert len(list(again.scan(TableQuery()))) == 4
     again.close()
 
 
@@ -234,42 +234,45 @@ def notes(store):
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT])
-def test_trouble_of_the_disk_is_known_by_its_number(number):
-    with pytest.raises(StoreError, match="no space left for the table"), files.explained("the table"):
+def test_disk_error_is_detected_by_errno(number):
+    with pytest.raises(StoreError, match="no space left for the table"), table_files.translate_errors("the table"):
         raise OSError(number, "in whatever language")
 
 
 @pytest.mark.parametrize("number", [errno.ENOENT, errno.EMFILE, None])
-def test_a_path_that_speaks_of_disks_is_no_trouble_of_a_disk(number):
-    with pytest.raises(StoreError, match=r"cannot open t \((gone|No space left)\): "), files.explained("t"):
+def test_path_mentioning_disk_is_no_disk_error(number):
+    with (
+        pytest.raises(StoreError, match=r"cannot open t \((gone|No space left)\): "),
+        table_files.translate_errors("t"),
+    ):
         raise OSError(number, "gone", "/quota/No space left") if number else OSError("No space left")
 
 
-def test_lmdb_gives_the_number_of_the_system(tmp_path):
-    with pytest.raises(StoreError, match=r"the table t fails: .*No such file"), files.explained("t"):
+def test_lmdb_error_carries_system_errno(tmp_path):
+    with pytest.raises(StoreError, match=r"the table t fails: .*No such file"), table_files.translate_errors("t"):
         lmdb.open(str(tmp_path / "quota" / "x"), create=False)
 
 
-def test_too_little_address_space(tmp_path):
+def test_small_address_space_error_names_limit(tmp_path):
     told = limited(opened(tmp_path).create, resource.RLIMIT_AS, 1 << 34)
     assert "lower storage.embedded.map.size" in told
 
 
-def test_a_file_that_is_not_lmdb(tmp_path, store):
+def test_file_not_lmdb_is_rejected(tmp_path, store):
     store.close()
     (tmp_path / "crawl" / "webpage" / "meta" / "data.mdb").write_bytes(b"<html>" * 4_000)
     with pytest.raises(StoreError, match="not a sound table"):
         store.get("a")
 
 
-def test_a_file_cut_short(tmp_path, store):
+def test_truncated_file_is_rejected(tmp_path, store):
     store.close()
     (tmp_path / "crawl" / "webpage" / "meta" / "data.mdb").write_bytes(b"\0" * 100)
     with pytest.raises(StoreError, match="webpage in"):
         store.get("a")
 
 
-def test_a_folder_of_another_program(tmp_path):
+def test_folder_of_other_program_is_rejected(tmp_path):
     table = tmp_path / "crawl" / "webpage"
     for name in ("meta", "content"):
         (table / name).mkdir(parents=True)
@@ -279,18 +282,18 @@ def test_a_folder_of_another_program(tmp_path):
         opened(tmp_path).get("a")
 
 
-def test_a_folder_that_is_a_file(tmp_path):
+def test_folder_path_that_is_file_is_rejected(tmp_path):
     (tmp_path / "crawl").write_text("x")
     with pytest.raises(StoreError, match="webpage in"):
         opened(tmp_path).create()
 
 
-def test_a_missing_table_says_what_to_do(tmp_path):
+def test_missing_table_error_names_fix(tmp_path):
     with pytest.raises(StoreError, match=r"there is no table webpage.*inject"):
         opened(tmp_path).get("a")
 
 
-def test_a_table_half_made_is_no_table_and_can_be_made(tmp_path, store):
+def test_half_created_table_does_not_exist_and_can_be_created(tmp_path, store):
     store.close()
     (tmp_path / "crawl" / "webpage" / "ready").unlink()
     assert not store.exists()
@@ -301,10 +304,10 @@ def test_a_table_half_made_is_no_table_and_can_be_made(tmp_path, store):
 
 WITHOUT_PERMISSION = """
 import os, sys
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import StoreError
 from nutch2py.table import open_store
-from nutch2py.webpage import WebPage
+from nutch2py.records.webpage import WebPage
 store = open_store(Configuration(), WebPage, "embedded:" + sys.argv[1])
 if os.geteuid() == 0:
     os.setgid(65534)
@@ -317,7 +320,7 @@ for work in (lambda: store.get("a"), store.create, store.drop):
 """
 
 
-def test_a_folder_without_permission():
+def test_unwritable_folder_is_named_in_error():
     with tempfile.TemporaryDirectory() as folder:
         store = open_store(Configuration(), WebPage, f"embedded:{folder}")
         store.create()
@@ -353,7 +356,7 @@ print(codes(sys.argv[1]))
 
 
 @pytest.mark.parametrize("closed", ["meta/data.mdb", "content/data.mdb", "meta/lock.mdb", "content", "."])
-def test_a_right_that_is_missing_is_no_damage(closed):
+def test_missing_permission_is_not_reported_as_damage(closed):
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         sound = Path(folder, "sound")
@@ -379,7 +382,7 @@ def test_a_right_that_is_missing_is_no_damage(closed):
         assert done.stdout.splitlines()[-1] == f"[4, {saved}]", done.stderr
 
 
-def test_a_damaged_content_is_named(store):
+def test_damaged_content_is_named_in_error(store):
     write(store, {"a": with_contents(1)["k00000"]})
     page = WebPage(fields=frozenset())
     page.content = b"compressible " * 100

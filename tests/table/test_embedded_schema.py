@@ -6,17 +6,17 @@ import sys
 
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import StoreError
-from nutch2py.table import Query, open_store
-from nutch2py.table.embedded import schema
-from nutch2py.webpage import WebPage
+from nutch2py.records.webpage import WebPage
+from nutch2py.table import TableQuery, open_store
+from nutch2py.table.embedded.storage import avro_schema
 
 from .store_suite import page_at, write
 
 
 def changed(change):
-    parsed = json.loads(schema.schema_text("webpage"))
+    parsed = json.loads(avro_schema.schema_text("webpage"))
     change({field["name"]: field for field in parsed["fields"]}, parsed["fields"])
     return json.dumps(parsed)
 
@@ -36,10 +36,10 @@ def without_null(by_name, fields):
 
 
 @pytest.mark.parametrize("change", [without_sitemaps, with_another_field, without_null])
-def test_a_table_of_a_compatible_schema_opens_and_reads(tmp_path, monkeypatch, change):
+def test_compatible_schema_opens_and_reads(tmp_path, monkeypatch, change):
     older = changed(change)
     with monkeypatch.context() as patch:
-        patch.setattr(schema, "schema_text", lambda name: older)
+        patch.setattr(avro_schema, "schema_text", lambda name: older)
         store = open_store(Configuration(), WebPage, f"embedded:{tmp_path}")
         store.create()
         write(store, {"a": page_at()})
@@ -49,7 +49,7 @@ def test_a_table_of_a_compatible_schema_opens_and_reads(tmp_path, monkeypatch, c
     assert (page.status, dict(page.sitemaps), page.stm_priority) == (2, {}, 0.0)
     page.stm_priority = 0.5
     write(newer, {"a": page})
-    assert next(newer.scan(Query()))[1].stm_priority == 0.5
+    assert next(newer.scan(TableQuery()))[1].stm_priority == 0.5
     newer.close()
 
 
@@ -58,23 +58,23 @@ def test_a_table_of_a_compatible_schema_opens_and_reads(tmp_path, monkeypatch, c
     [("score", "double"), ("fetchInterval", "long"), ("status", "string"), ("title", ["null", "bytes"]),
      ("headers", {"type": "map", "values": ["null", "bytes"]}), ("fetchTime", "int")],
 )  # fmt: skip
-def test_a_field_of_another_type_is_named(field, avro_type):
+def test_changed_field_type_is_named_in_error(field, avro_type):
     def change(by_name, fields):
         by_name[field]["type"] = avro_type
         del by_name[field]["default"]
 
-    problem = schema.incompatibility(schema.schema_text("webpage"), changed(change))
+    problem = avro_schema.find_incompatibility(avro_schema.schema_text("webpage"), changed(change))
     assert f"field {field}" in problem
 
 
-def test_an_incompatible_table_is_refused(tmp_path, monkeypatch):
+def test_incompatible_table_is_rejected(tmp_path, monkeypatch):
     def change(by_name, fields):
         by_name["score"]["type"] = "string"
         del by_name["score"]["default"]
 
     other = changed(change)
     with monkeypatch.context() as patch:
-        patch.setattr(schema, "schema_text", lambda name: other)
+        patch.setattr(avro_schema, "schema_text", lambda name: other)
         store = open_store(Configuration(), WebPage, f"embedded:{tmp_path}")
         store.create()
         store.close()
@@ -82,27 +82,29 @@ def test_an_incompatible_table_is_refused(tmp_path, monkeypatch):
         open_store(Configuration(), WebPage, f"embedded:{tmp_path}").get("a")
 
 
-def test_a_field_that_the_table_lacks_needs_a_default():
+def test_missing_field_without_default_is_rejected():
     def change(by_name, fields):
         fields[:] = [field for field in fields if field["name"] != "score"]
 
-    reader = json.loads(schema.schema_text("webpage"))
+    reader = json.loads(avro_schema.schema_text("webpage"))
     for field in reader["fields"]:
         if field["name"] == "score":
             del field["default"]
-    assert "score" in schema.incompatibility(json.dumps(reader), changed(change))
+    assert "score" in avro_schema.find_incompatibility(json.dumps(reader), changed(change))
 
 
-def test_a_schema_that_is_not_one():
-    assert "not readable" in schema.incompatibility(schema.schema_text("webpage"), '{"type": "nonsense"}')
+def test_invalid_schema_is_rejected():
+    assert "not readable" in avro_schema.find_incompatibility(
+        avro_schema.schema_text("webpage"), '{"type": "nonsense"}'
+    )
 
 
-def test_equal_schemas_do_not_cost_the_import_of_avro(tmp_path):
+def test_equal_schemas_do_not_import_avro(tmp_path):
     work = (
         "import sys\n"
-        "from nutch2py.conf import Configuration\n"
+        "from nutch2py.conf.configuration import Configuration\n"
         "from nutch2py.table import open_store\n"
-        "from nutch2py.webpage import WebPage\n"
+        "from nutch2py.records.webpage import WebPage\n"
         "store = open_store(Configuration(), WebPage, 'embedded:' + sys.argv[1])\n"
         "store.create(); store.close(); assert store.get('a') is None\n"
         "print(sorted({'avro', 'fastavro', 'zstandard', 'mrjob'} & sys.modules.keys()))\n"

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.table.hbase import HBaseStore
 from tests.table.store_suite import StoreSuite
 

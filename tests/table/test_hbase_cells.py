@@ -7,14 +7,14 @@ import struct
 import happybase
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import StoreError
-from nutch2py.jobs.batchlist import BatchLists
-from nutch2py.jobs.journal import discard
-from nutch2py.record import Mutation
-from nutch2py.table import KeyRange, MarkCondition, Query, open_store
-from nutch2py.table.hbase.scan import RowBudget
-from nutch2py.webpage import BatchEntry, Host, ParseStatus, ProtocolStatus, WebPage
+from nutch2py.jobs.batches.batch_lists import BatchListStore
+from nutch2py.jobs.batches.update_journal import delete_journal
+from nutch2py.records.record import Mutation
+from nutch2py.records.webpage import DerivedRow, Host, ParseStatus, ProtocolStatus, WebPage
+from nutch2py.table import KeyRange, MarkCondition, TableQuery, open_store
+from nutch2py.table.hbase.thrift_client.hbase_scan import RowBudget
 
 _numbers = itertools.count()
 FAMILIES = ["f", "h", "il", "mk", "mtdt", "ol", "p", "s", "stm"]
@@ -78,7 +78,7 @@ def write(store, key, page, timestamp=None):
         batch.put(key, page, timestamp)
 
 
-def test_every_field_has_the_bytes_of_nutch(opened, raw, name):
+def test_every_field_has_nutch_bytes(opened, raw, name):
     store = opened()
     store.create()
     write(store, "com.foo:http/中?é=ü", full_page(), 1_600_000_000_000)
@@ -94,7 +94,7 @@ def test_every_field_has_the_bytes_of_nutch(opened, raw, name):
     )
 
 
-def test_the_table_is_made_as_nutch_makes_it(opened, raw, name):
+def test_created_table_matches_nutch(opened, raw, name):
     store = opened()
     store.create()
     families = raw.table(name).families()
@@ -104,7 +104,7 @@ def test_the_table_is_made_as_nutch_makes_it(opened, raw, name):
     }
     opened(Host, "cells_host").create()
     assert sorted(raw.table("cells_host").families()) == [b"il", b"mtdt", b"ol"]
-    batch = opened(BatchEntry, "cells_batch", hbase__compression="GZ")
+    batch = opened(DerivedRow, "cells_batch", hbase__compression="GZ")
     batch.create()
     batch.create()
     families = raw.table("cells_batch").families()
@@ -113,12 +113,12 @@ def test_the_table_is_made_as_nutch_makes_it(opened, raw, name):
     assert not batch.exists()
 
 
-def test_a_codec_that_the_servers_lack_is_an_error(opened):
+def test_unsupported_codec_raises_error(opened):
     with pytest.raises(StoreError, match=r"cannot be made.*hbase\.compression"):
         opened(hbase__compression="ZSTD").create()
 
 
-def test_a_map_is_emptied_below_the_time_of_its_entries(opened, raw, name):
+def test_map_clear_deletes_below_entry_timestamp(opened, raw, name):
     store = opened()
     store.create()
     table = raw.table(name)
@@ -133,7 +133,7 @@ def test_a_map_is_emptied_below_the_time_of_its_entries(opened, raw, name):
     }  # fmt: skip
 
 
-def test_a_repeated_write_leaves_one_version_of_each_cell(opened, raw, name):
+def test_repeated_write_keeps_one_version(opened, raw, name):
     raw.create_table(name, {family: {"max_versions": 5} for family in FAMILIES})
     store = opened()
     for _ in range(3):
@@ -142,7 +142,7 @@ def test_a_repeated_write_leaves_one_version_of_each_cell(opened, raw, name):
     assert {len(table.cells(b"a", column, versions=5)) for column in CELLS} == {1}
 
 
-def test_two_writes_of_a_row_within_a_millisecond_apply_in_order(opened, raw, name):
+def test_two_writes_in_one_millisecond_apply_in_order(opened, raw, name):
     store = opened()
     store.create()
     for turn in range(20):
@@ -167,14 +167,14 @@ def old_table(raw, name):
     return table
 
 
-def test_an_old_table_is_used_as_it_is(opened, old_table, capsys):
+def test_existing_nutch_table_is_used_unchanged(opened, old_table, capsys):
     store = opened()
     store.create()
     assert b"stm" not in old_table.families()
-    pages = dict(store.scan(Query.of([WebPage.status, WebPage.sitemaps, WebPage.stm_priority])))
+    pages = dict(store.scan(TableQuery.for_fields([WebPage.status, WebPage.sitemaps, WebPage.stm_priority])))
     assert len(pages) == 300
     assert {(page.status, len(page.sitemaps), page.stm_priority) for page in pages.values()} == {(1, 0, 0.0)}
-    everything = Query(mark=MarkCondition("_gnmrk_", "1-1"))
+    everything = TableQuery(mark=MarkCondition("_gnmrk_", "1-1"))
     assert [page.cells[b"x"] for _, page in store.scan(everything)] == [{b"own": b"kept"}] * 100
     assert store.get("com.foo:http/000", [WebPage.sitemaps]) is None
     page = store.get("com.foo:http/000", [WebPage.status, WebPage.sitemaps])
@@ -187,7 +187,7 @@ def test_an_old_table_is_used_as_it_is(opened, old_table, capsys):
     assert "has no column family stm" in capsys.readouterr().err
 
 
-def test_foreign_columns_pass_through_a_copy(opened, old_table, name):
+def test_foreign_columns_survive_copy(opened, old_table, name):
     source, target = opened(), opened(table=f"copy_of_{name}")
     target.create()
     with target.batch() as batch:
@@ -200,7 +200,7 @@ def test_foreign_columns_pass_through_a_copy(opened, old_table, name):
     assert {row[b"s"][b"s"][0] for row in rows.values()} == {b"\x3f\x80\0\0"}
 
 
-def test_a_site_s_own_columns(opened, raw, name, tmp_path):
+def test_custom_columns_are_read_and_written(opened, raw, name, tmp_path):
     (tmp_path / "gora-hbase-mapping.xml").write_text(
         f"""<gora-orm><table name="{name}"><family name="c" compression="GZ"/></table>
         <class table="{name}" name="org.apache.nutch.storage.WebPage">
@@ -219,7 +219,7 @@ def test_a_site_s_own_columns(opened, raw, name, tmp_path):
     assert row[b"c:state"] == CELLS[b"f:st"]
     assert (row[b"marks:dist"], row[b"links:http://b/?a=b:c"]) == (b"0", b"")
     assert not [column for column in row if column.startswith((b"mk:", b"ol:")) or column in (b"f:cnt", b"f:st")]
-    query = Query.of([WebPage.status, WebPage.content], MarkCondition("_gnmrk_", "1-1"))
+    query = TableQuery.for_fields([WebPage.status, WebPage.content], MarkCondition("_gnmrk_", "1-1"))
     ((_, page),) = store.scan(query)
     assert page.cells == {b"f": {b"st": CELLS[b"f:st"], b"cnt": CELLS[b"f:cnt"]}}
     ((_, cells),) = store.scan_cells()
@@ -237,7 +237,7 @@ def test_a_site_s_own_columns(opened, raw, name, tmp_path):
     assert raw.table(name).row(b"b", include_timestamp=True) == {b"marks:x": (b"y", 5), b"c:state": (b"\0\0\0\1", 6)}
 
 
-def test_a_cell_that_is_too_large_costs_its_row_only(opened, capsys):
+def test_oversized_cell_skips_only_its_row(opened, capsys):
     store = opened()
     store.create()
     link = WebPage()
@@ -255,7 +255,7 @@ def test_a_cell_that_is_too_large_costs_its_row_only(opened, capsys):
         assert [refused.key for refused in batch.refused] == ["row07"]
         assert "row07" in capsys.readouterr().err
         assert hint in batch.refused[0].reason
-        assert [key for key, _ in store.scan(Query.of([WebPage.status]))] == [
+        assert [key for key, _ in store.scan(TableQuery.for_fields([WebPage.status]))] == [
             f"row{n:02d}" for n in range(20) if n != 7
         ]
         assert dict(store.get("row07").outlinks) == {"http://kept/": ""}
@@ -265,7 +265,7 @@ def test_a_cell_that_is_too_large_costs_its_row_only(opened, capsys):
     assert store.get("large").content == largest.content
 
 
-def test_a_key_that_is_too_long_costs_its_row_only(opened, capsys):
+def test_overlong_key_skips_only_its_row(opened, capsys):
     store = opened()
     store.create()
     page = WebPage()
@@ -279,7 +279,7 @@ def test_a_key_that_is_too_long_costs_its_row_only(opened, capsys):
     assert "32,001 bytes" in capsys.readouterr().err
 
 
-def test_a_family_dropped_meanwhile_is_left_out(opened, raw, name, capsys):
+def test_family_dropped_meanwhile_is_skipped(opened, raw, name, capsys):
     store = opened()
     store.create()
     batch = store.batch()
@@ -291,7 +291,7 @@ def test_a_family_dropped_meanwhile_is_left_out(opened, raw, name, capsys):
     assert set(raw.table(name).row(b"a")) == {column for column in CELLS if not column.startswith(b"il:")}
 
 
-def test_a_dropped_table_and_a_disabled_one_are_errors(opened, raw, name):
+def test_dropped_or_disabled_table_raises_error(opened, raw, name):
     store = opened()
     store.create()
     batch = store.batch()
@@ -303,18 +303,18 @@ def test_a_dropped_table_and_a_disabled_one_are_errors(opened, raw, name):
     with pytest.raises(StoreError, match="there is no table"):
         batch.flush()
     with pytest.raises(StoreError, match="there is no table"):
-        list(store.scan(Query()))
+        list(store.scan(TableQuery()))
 
 
-def test_regions_split_from_the_start(opened, hbase, raw, name):
+def test_regions_are_presplit_at_creation(opened, hbase, raw, name):
     splits = ["com.b", "com.中", "org"]
     with pytest.raises(StoreError, match=rf"hbase\.thrift2\.gateways.*create '{name}'.*SPLITS"):
-        opened().create_split([key.encode() for key in splits])
+        opened().create_with_splits([key.encode() for key in splits])
     hbase.start("thrift2")
     gateway = f"127.0.0.1:{hbase.port('thrift2')}"
     store = opened(hbase__thrift2__gateways=gateway)
     try:
-        store.create_split([key.encode() for key in splits])
+        store.create_with_splits([key.encode() for key in splits])
         other = opened(
             table=f"b_{name}", hbase__thrift2__gateways=gateway, hbase__create__splits="m", hbase__compression="GZ"
         )
@@ -333,7 +333,7 @@ def test_regions_split_from_the_start(opened, hbase, raw, name):
     write(elsewhere, "a", full_page())
     assert elsewhere.get("a").status == 34
     with pytest.raises(StoreError, match="is there already"):
-        store.create_split([key.encode() for key in splits])
+        store.create_with_splits([key.encode() for key in splits])
 
     keys = [f"{top}.{host:03d}:http/" for top in ("com", "com.c", "com.中", "org") for host in range(50)]
     with store.batch() as batch:
@@ -343,29 +343,29 @@ def test_regions_split_from_the_start(opened, hbase, raw, name):
             page.markers["_gnmrk_"] = key[:3]
             batch.put(key, page)
     ordered = sorted(keys)
-    assert [key for key, _ in store.scan(Query())] == ordered
-    marked = Query.of([WebPage.score], MarkCondition("_gnmrk_", "org"))
+    assert [key for key, _ in store.scan(TableQuery())] == ordered
+    marked = TableQuery.for_fields([WebPage.score], MarkCondition("_gnmrk_", "org"))
     assert [key for key, _ in store.scan(marked)] == ordered[-50:]
-    assert store.key_ranges(Query(), 4) == [
+    assert store.key_ranges(TableQuery(), 4) == [
         KeyRange("", "com.b"),
         KeyRange("com.b", "com.中"),
         KeyRange("com.中", "org"),
         KeyRange("org", ""),
     ]
-    assert store.key_ranges(Query(), 2) == [KeyRange("", "com.中"), KeyRange("com.中", "")]
-    many = store.key_ranges(Query(), 10)
+    assert store.key_ranges(TableQuery(), 2) == [KeyRange("", "com.中"), KeyRange("com.中", "")]
+    many = store.key_ranges(TableQuery(), 10)
     assert len(many) == 10
-    sizes = [sum(1 for _ in store.scan(Query(range=part))) for part in many]
+    sizes = [sum(1 for _ in store.scan(TableQuery(range=part))) for part in many]
     assert sum(sizes) == 200
     assert max(sizes) <= 40
 
 
-def test_the_namespace_must_be_there(opened, hbase):
+def test_missing_namespace_raises_error(opened, hbase):
     with pytest.raises(StoreError, match="create_namespace 'nowhere'"):
         opened(location=f"{hbase.location}/nowhere").create()
 
 
-def test_a_mutation_of_several_fields_is_one_row_change(opened, raw, name):
+def test_multi_field_mutation_is_one_row_change(opened, raw, name):
     store = opened()
     store.create()
     raw.table(name).put(b"a", {b"h:x": b"1", b"mk:a": b"1", b"mk:b": b"1", b"f:st": b"\0\0\0\1"}, timestamp=10)
@@ -378,18 +378,18 @@ def test_a_mutation_of_several_fields_is_one_row_change(opened, raw, name):
     }  # fmt: skip
 
 
-def test_rows_are_deleted_by_their_keys(hbase, name, monkeypatch):
+def test_rows_are_deleted_by_key(hbase, name, monkeypatch):
     """Measured before: 309,531 bytes came over the wire to delete a journal of 300,000."""
-    lists = BatchLists(Configuration({"storage.data.store": hbase.location, "storage.crawl.id": name}))
+    lists = BatchListStore(Configuration({"storage.data.store": hbase.location, "storage.crawl.id": name}))
     lists.store.create()
     with lists.store.batch() as batch:
         for number in range(30):
-            entry = BatchEntry()
+            entry = DerivedRow()
             entry.data = os.urandom(10_000)
             batch.put(f"j/b/{number}", entry)
     received = []
-    learn = RowBudget.learn
-    monkeypatch.setattr(RowBudget, "learn", lambda self, rows, size: received.append(size) or learn(self, rows, size))
-    discard(lists, "b")
+    learn = RowBudget.adjust
+    monkeypatch.setattr(RowBudget, "adjust", lambda self, rows, size: received.append(size) or learn(self, rows, size))
+    delete_journal(lists, "b")
     assert 0 < sum(received) < 6_000
     assert list(lists.store.keys(KeyRange())) == []

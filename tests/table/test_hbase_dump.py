@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
+from nutch2py.records.webpage import ProtocolStatus, WebPage
 from nutch2py.table import open_store
 from nutch2py.table.dump import copy_table, export_table, import_table
-from nutch2py.webpage import ProtocolStatus, WebPage
 
 _numbers = itertools.count()
 
@@ -32,7 +32,7 @@ def lines(path):
 
 
 @pytest.mark.parametrize("dump", ["round1-inject", "round2-fetch", "round4-updatedb"])
-def test_a_recorded_table_comes_back_byte_for_byte(stores, recording, tmp_path, dump):
+def test_recorded_hbase_table_round_trips(stores, recording, tmp_path, dump):
     embedded, hbase = stores
     recorded = recording / "dumps" / f"{dump}.jsonl.gz"
     rows = import_table(hbase, recorded)
@@ -43,7 +43,7 @@ def test_a_recorded_table_comes_back_byte_for_byte(stores, recording, tmp_path, 
     print(f"{rows}/{rows} rows of {dump} equal")
 
 
-def test_a_copy_from_embedded_to_hbase_and_back(stores, tmp_path):
+def test_copy_embedded_to_hbase_and_back_is_identical(stores, tmp_path):
     embedded, hbase = stores
     multi_block = bytes.fromhex("18020261020462630000")  # an array of two Avro blocks: ["a"], ["bc"]
     rows = {

@@ -14,10 +14,10 @@ from pathlib import Path
 import happybase
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, StoreError
-from nutch2py.table import KeyRange, MarkCondition, Query, open_store
-from nutch2py.webpage import WebPage
+from nutch2py.records.webpage import WebPage
+from nutch2py.table import KeyRange, MarkCondition, TableQuery, open_store
 from tests.table.gateway_proxy import GatewayProxy
 
 _numbers = itertools.count()
@@ -75,7 +75,7 @@ def keys(rows=ROWS):
 def read(store, at, then, query=None):
     """Scan; call ``then`` after row ``at``; return the keys."""
     found = []
-    for key, page in store.scan(query or Query.of([WebPage.status, WebPage.text])):
+    for key, page in store.scan(query or TableQuery.for_fields([WebPage.status, WebPage.text])):
         if query is None:
             assert page.text == f"{page.status} " * 20
             assert int(key[3:]) == page.status
@@ -85,7 +85,7 @@ def read(store, at, then, query=None):
     return found
 
 
-def test_a_gateway_killed_in_the_middle_of_a_scan(hbase, opened):
+def test_gateway_killed_during_scan_is_survived(hbase, opened):
     store = opened()
     store.create()
     fill(store)
@@ -97,7 +97,7 @@ def test_a_gateway_killed_in_the_middle_of_a_scan(hbase, opened):
     assert read(store, 1_000, crash) == keys()
 
 
-def test_a_gateway_killed_in_the_middle_of_writing(hbase, opened):
+def test_gateway_killed_during_writes_is_survived(hbase, opened):
     store, undisturbed = opened(), open_store(Configuration(), WebPage, hbase.location, f"{opened.name}_calm")
     store.create()
     undisturbed.create()
@@ -121,7 +121,7 @@ def test_a_gateway_killed_in_the_middle_of_writing(hbase, opened):
     assert list(store.scan_cells()) == list(undisturbed.scan_cells())
 
 
-def test_hbase_killed_while_writing_and_reading(hbase, opened):
+def test_hbase_killed_during_writes_and_reads_is_survived(hbase, opened):
     store, reader = opened(), opened()
     store.create()
     fill(store)
@@ -139,7 +139,7 @@ def test_hbase_killed_while_writing_and_reading(hbase, opened):
     assert acknowledged == [ROWS + 499, ROWS + 999]
     found = []
     restart = threading.Thread(target=hbase.start)
-    for key, _ in reader.scan(Query.of([WebPage.status])):
+    for key, _ in reader.scan(TableQuery.for_fields([WebPage.status])):
         found.append(key)
         if len(found) == 500:
             hbase.crash("master")
@@ -149,22 +149,22 @@ def test_hbase_killed_while_writing_and_reading(hbase, opened):
     assert [page.status for page in store.get_many(found[::700])] == list(range(ROWS + 1_000))[::700]
 
 
-def test_a_region_that_is_split_in_the_middle_of_a_scan(hbase, opened):
+def test_region_split_during_scan_is_survived(hbase, opened):
     store = opened()
     store.create()
     fill(store, 3_000)
-    ranges = store.key_ranges(Query(), 1)
+    ranges = store.key_ranges(TableQuery(), 1)
 
     def split():
         hbase.java(Path(__file__).with_name("SplitRegion.java"), opened.name, "row001500")
 
-    query = Query.of([WebPage.status], MarkCondition("_gnmrk_", "1"))
+    query = TableQuery.for_fields([WebPage.status], MarkCondition("_gnmrk_", "1"))
     assert read(store, 700, split) == keys(3_000)
-    assert [key for part in ranges for key, _ in store.scan(query.within(part))] == keys(3_000)[1::2]
-    assert store.key_ranges(Query(), 2) == [KeyRange("", "row001500"), KeyRange("row001500", "")]
+    assert [key for part in ranges for key, _ in store.scan(query.with_range(part))] == keys(3_000)[1::2]
+    assert store.key_ranges(TableQuery(), 2) == [KeyRange("", "row001500"), KeyRange("row001500", "")]
 
 
-def test_a_slow_reader_loses_its_scanner_and_its_socket_only(hbase, opened):
+def test_slow_reader_reopens_scanner_and_socket(hbase, opened):
     """A gateway that closes a silent socket after 1 s and forgets a scanner after 2 s (defaults: 60 s and 2 min)."""
     store = opened()
     store.create()
@@ -176,7 +176,7 @@ def test_a_slow_reader_loses_its_scanner_and_its_socket_only(hbase, opened):
         del hbase.environment["SCANNER_TIMEOUT"], hbase.environment["SOCKET_TIMEOUT"]
     try:
         slow = opened(hbase.address("gateway-b"))
-        query = Query.of([WebPage.status], MarkCondition("_gnmrk_", "1"))
+        query = TableQuery.for_fields([WebPage.status], MarkCondition("_gnmrk_", "1"))
         assert read(slow, 300, lambda: time.sleep(3)) == keys(2_000)
         assert read(slow, 300, lambda: time.sleep(3), query) == keys(2_000)[1::2]
         time.sleep(1.5)
@@ -185,7 +185,7 @@ def test_a_slow_reader_loses_its_scanner_and_its_socket_only(hbase, opened):
         hbase.crash("gateway-b")
 
 
-def test_a_write_whose_answer_is_lost_is_sent_again_with_the_same_times(hbase, opened, proxy):
+def test_write_with_lost_response_is_resent_with_same_timestamps(hbase, opened, proxy):
     connection = happybase.Connection("127.0.0.1", hbase.port("gateway"), timeout=60_000)
     connection.create_table(opened.name, {f: {"max_versions": 9} for f in ("f", "mk", "ol", "p")})
     before = proxy()
@@ -203,11 +203,11 @@ def test_a_write_whose_answer_is_lost_is_sent_again_with_the_same_times(hbase, o
         row = b"row%06d" % number
         assert {len(table.cells(row, column, versions=9)) for column in columns} == {1}
         assert len(table.cells(row, b"ol:http://%d/" % number, versions=9)) == 1
-    assert [key for key, _ in store.scan(Query())] == keys(300)
+    assert [key for key, _ in store.scan(TableQuery())] == keys(300)
     connection.close()
 
 
-def test_answers_lost_while_reading(opened, proxy):
+def test_lost_read_responses_are_retried(opened, proxy):
     before = proxy()
     store = opened(f"hbase://127.0.0.1:{before.port}")
     store.create()
@@ -224,7 +224,7 @@ def test_answers_lost_while_reading(opened, proxy):
     assert store.exists()
 
 
-def test_gateways_are_used_in_turn_and_a_dead_one_comes_back(hbase, opened, proxy):
+def test_gateways_rotate_and_dead_one_returns(hbase, opened, proxy):
     first, second = proxy(), proxy()
     location = f"hbase://127.0.0.1:{first.port},127.0.0.1:{second.port}"
     opened().create()
@@ -251,28 +251,28 @@ def test_gateways_are_used_in_turn_and_a_dead_one_comes_back(hbase, opened, prox
     assert first.accepted > refused
 
 
-def test_scans_left_early_leave_nothing_behind(opened, proxy):
+def test_abandoned_scans_leave_nothing_open(opened, proxy):
     before = proxy()
     store = opened(f"hbase://127.0.0.1:{before.port}")
     store.create()
     fill(store, 1_000)
     connections = before.accepted
     for _ in range(20):
-        scan = store.scan(Query.of([WebPage.status]))
+        scan = store.scan(TableQuery.for_fields([WebPage.status]))
         assert next(scan)[0] == "row000000"
         scan.close()
         assert store.get("row000005").status == 5
     assert before.accepted - connections <= 3  # connections are used again, none with an answer that nobody read
 
 
-def test_threads_share_a_store(opened):
+def test_threads_share_hbase_store(opened):
     store = opened()
     store.create()
     fill(store, 1_000)
     found = {}
 
     def work(number):
-        found[number] = [key for key, _ in store.scan(Query.of([WebPage.status]))]
+        found[number] = [key for key, _ in store.scan(TableQuery.for_fields([WebPage.status]))]
         found[number] += [f"row{page.status:06d}" for page in store.get_many(keys(1_000)[::10])]
 
     threads = [threading.Thread(target=work, args=[number]) for number in range(6)]
@@ -283,11 +283,11 @@ def test_threads_share_a_store(opened):
     assert [found[number] for number in range(6)] == [keys(1_000) + keys(1_000)[::10]] * 6
 
 
-def test_a_child_process_uses_connections_of_its_own(opened):
+def test_child_process_opens_own_connections(opened):
     store = opened()
     store.create()
     fill(store, 500)
-    scan = store.scan(Query.of([WebPage.status]))
+    scan = store.scan(TableQuery.for_fields([WebPage.status]))
     next(scan)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # threads of other tests may live; the child needs none
@@ -295,7 +295,7 @@ def test_a_child_process_uses_connections_of_its_own(opened):
     if child == 0:
         status = 1
         with contextlib.suppress(BaseException):
-            status = 0 if [key for key, _ in store.scan(Query())] == keys(500) else 2
+            status = 0 if [key for key, _ in store.scan(TableQuery())] == keys(500) else 2
             store.close()
         os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -303,7 +303,7 @@ def test_a_child_process_uses_connections_of_its_own(opened):
     assert store.get("row000005").status == 5
 
 
-def test_framed_transport_and_compact_protocol(hbase, opened):
+def test_framed_transport_and_compact_protocol_work(hbase, opened):
     opened().create()
     hbase.start("gateway-framed")
     try:
@@ -341,7 +341,7 @@ def certificate(tmp_path):
     return path
 
 
-def test_tls(opened, proxy, certificate):
+def test_tls_connection_is_verified(opened, proxy, certificate):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     before = proxy(context)

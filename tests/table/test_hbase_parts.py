@@ -7,19 +7,24 @@ from thriftpy2.protocol import TBinaryProtocol
 from thriftpy2.thrift import TClient
 from thriftpy2.transport import TMemoryBuffer, TTransportException
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, StoreError
-from nutch2py.table import MarkCondition, Query, open_store
-from nutch2py.table.hbase import failures
-from nutch2py.table.hbase.admin import await_enabled, create_table, families_of
-from nutch2py.table.hbase.columns import Selection
-from nutch2py.table.hbase.failures import Condition, conditions_of, explained, hopeless
+from nutch2py.records.webpage import DerivedRow, Host, WebPage
+from nutch2py.table import MarkCondition, TableQuery, open_store
+from nutch2py.table.hbase.column_selection import ColumnSelection
 from nutch2py.table.hbase.gora_mapping import column_mapping
-from nutch2py.table.hbase.hbase_settings import Address, Location, Settings
-from nutch2py.table.hbase.interface import AlreadyExists, Hbase, HBaseError, IllegalArgument
-from nutch2py.table.hbase.scan import RowBudget
-from nutch2py.table.hbase.wire import batch_mutations, binary_message
-from nutch2py.webpage import BatchEntry, Host, WebPage
+from nutch2py.table.hbase.hbase_admin import await_enabled, create_table, new_table_families
+from nutch2py.table.hbase.thrift_client import hbase_errors
+from nutch2py.table.hbase.thrift_client.hbase_errors import (
+    ErrorCondition,
+    error_conditions,
+    is_permanent,
+    to_store_error,
+)
+from nutch2py.table.hbase.thrift_client.hbase_scan import RowBudget
+from nutch2py.table.hbase.thrift_client.hbase_settings import GatewayAddress, HBaseLocation, HBaseSettings
+from nutch2py.table.hbase.thrift_client.thrift_types import AlreadyExists, Hbase, HBaseError, IllegalArgument
+from nutch2py.table.hbase.thrift_client.wire import batch_mutations, binary_message
 from tests.table.hbase_classes import JARS, LIST, of_jars, simple
 
 EVERY = frozenset([b"f", b"h", b"il", b"mk", b"mtdt", b"ol", b"p", b"s", b"stm"])
@@ -36,85 +41,87 @@ NUTCH = column_mapping(Configuration(), WebPage)
         ("hbase://[::1]:7/x_1", [("::1", 7)], "x_1"),
     ],
 )
-def test_a_location(text, gateways, namespace):
-    location = Location.parse(text)
+def test_location_is_parsed(text, gateways, namespace):
+    location = HBaseLocation.parse(text)
     assert (list(location.gateways), location.namespace) == (gateways, namespace)
 
 
 @pytest.mark.parametrize(
     "text", ["hbase://", "hbase://h:x", "hbase://h:0", "hbase://h:65536", "hbase://h/a-b", "hbase://a b"]
 )
-def test_a_malformed_location_is_refused(text):
+def test_malformed_location_is_rejected(text):
     with pytest.raises(ConfigurationError, match=r"storage\.data\.store"):
-        Location.parse(text)
+        HBaseLocation.parse(text)
 
 
-def test_the_name_of_a_table_in_a_namespace():
-    assert Location.parse("hbase://h/crawl").full_name("webpage") == "crawl:webpage"
-    assert Location.parse("hbase://h/default").full_name("webpage") == "webpage"
-    assert str(Address("::1", 7)) == "[::1]:7"
+def test_table_name_in_namespace_is_built():
+    assert HBaseLocation.parse("hbase://h/crawl").full_name("webpage") == "crawl:webpage"
+    assert HBaseLocation.parse("hbase://h/default").full_name("webpage") == "webpage"
+    assert str(GatewayAddress("::1", 7)) == "[::1]:7"
 
 
 @pytest.mark.parametrize("name", ["a/b", "-x", "", "a:b", "é"])
-def test_a_table_name_that_hbase_refuses(name):
+def test_table_name_invalid_in_hbase_is_rejected(name):
     with pytest.raises(ConfigurationError, match=r"storage\.crawl\.id"):
         open_store(Configuration({"storage.crawl.id": ""}), WebPage, "hbase://h", name or " ")
 
 
-def test_settings_come_from_the_properties():
+def test_settings_are_read_from_properties():
     conf = Configuration({
         "hbase.thrift.transport": "FRAMED", "hbase.thrift.protocol": "compact", "hbase.thrift.timeout": "5000",
         "service.wait.seconds": "250", "hbase.compression": "gz", "gora.buffer.read.limit": "10",
         "hbase.thrift2.gateways": "a:1, b", "hbase.create.splits": "com.a,com.b",
     })  # fmt: skip
-    found = Settings.of(conf)
-    assert (found.transport, found.protocol, found.timeout, found.wait) == ("framed", "compact", 5.0, 250.0)
-    assert (found.compression, found.scan_rows, found.splits) == ("GZ", 10, ("com.a", "com.b"))
-    assert found.thrift2 == (("a", 1), ("b", 9095))
+    found = HBaseSettings.from_conf(conf)
+    assert (found.transport, found.protocol, found.timeout, found.max_wait) == ("framed", "compact", 5.0, 250.0)
+    assert (found.compression, found.scan_rows, found.split_keys) == ("GZ", 10, ("com.a", "com.b"))
+    assert found.thrift2_gateways == (("a", 1), ("b", 9095))
     assert found.write_bytes < 2 << 20  # what a gateway takes in a frame
-    assert Settings.of(Configuration()) == Settings()
+    assert HBaseSettings.from_conf(Configuration()) == HBaseSettings()
 
 
 @pytest.mark.parametrize("name", ["hbase.thrift.transport", "hbase.thrift.protocol", "hbase.thrift2.gateways"])
-def test_a_malformed_setting_names_its_property(name):
+def test_malformed_setting_is_named_in_error(name):
     with pytest.raises(ConfigurationError, match=name):
-        Settings.of(Configuration({name: "a b"}))
+        HBaseSettings.from_conf(Configuration({name: "a b"}))
 
 
 def cell(value):
     return SimpleNamespace(value=value)
 
 
-def test_only_the_named_columns_are_asked_for():
-    asked = Selection([WebPage.status, WebPage.title, WebPage.markers, WebPage.fetch_time], NUTCH, EVERY).columns_asked
+def test_only_named_columns_are_requested():
+    asked = ColumnSelection(
+        [WebPage.status, WebPage.title, WebPage.markers, WebPage.fetch_time], NUTCH, EVERY
+    ).requested_columns
     assert sorted(asked) == [b"f:st", b"f:ts", b"mk", b"p:t"]
-    assert Selection(None, NUTCH, EVERY).columns_asked is None
-    assert Selection([], NUTCH, EVERY).columns_asked == []
+    assert ColumnSelection(None, NUTCH, EVERY).requested_columns is None
+    assert ColumnSelection([], NUTCH, EVERY).requested_columns == []
 
 
-def test_a_family_that_the_table_lacks_is_never_asked_for():
+def test_missing_family_is_not_requested():
     old = EVERY - {b"stm"}
-    assert Selection([WebPage.sitemaps, WebPage.status], NUTCH, old).columns_asked == [b"f:st"]
-    assert Selection([WebPage.sitemaps], NUTCH, old).columns_asked == []
-    assert Selection([WebPage.status], NUTCH, EVERY - {b"mk"}, MarkCondition("x")).columns_asked == []
+    assert ColumnSelection([WebPage.sitemaps, WebPage.status], NUTCH, old).requested_columns == [b"f:st"]
+    assert ColumnSelection([WebPage.sitemaps], NUTCH, old).requested_columns == []
+    assert ColumnSelection([WebPage.status], NUTCH, EVERY - {b"mk"}, MarkCondition("x")).requested_columns == []
 
 
-def test_the_column_of_a_condition_is_read_and_not_shown():
-    chosen = Selection([WebPage.status], NUTCH, EVERY, MarkCondition("_gnmrk_", "it's"))
-    assert chosen.columns_asked == [b"f:st", b"mk:_gnmrk_"]
-    assert chosen.filter == b"SingleColumnValueFilter('mk','_gnmrk_',=,'binary:it''s',true,true)"
+def test_condition_column_is_read_and_not_returned():
+    chosen = ColumnSelection([WebPage.status], NUTCH, EVERY, MarkCondition("_gnmrk_", "it's"))
+    assert chosen.requested_columns == [b"f:st", b"mk:_gnmrk_"]
+    assert chosen.filter_string == b"SingleColumnValueFilter('mk','_gnmrk_',=,'binary:it''s',true,true)"
     row = {b"f:st": cell(b"\0\0\0\2"), b"mk:_gnmrk_": cell(b"it's")}
     assert WebPage(None, frozenset([WebPage.status]), chosen, row).cells == {b"f": {b"st": b"\0\0\0\2"}}
     assert chosen.has_cell(row)
     assert not chosen.has_cell({b"mk:_gnmrk_": cell(b"it's")})
 
 
-def test_answers_are_kept_near_their_size():
+def test_response_size_is_adapted():
     budget = RowBudget(1000, 1_000_000)
     asked = []
     for row_bytes in (100, 100, 100, 100, 50_000, 2_000_000):
         asked.append(budget.rows)
-        budget.learn(budget.rows, budget.rows * row_bytes)
+        budget.adjust(budget.rows, budget.rows * row_bytes)
     assert asked == [16, 128, 1000, 1000, 1000, 20]
     assert budget.rows == 1
     assert budget.copy().rows == 1
@@ -128,7 +135,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("rows", [ROWS, {}, {b"a": {b"f:st": b"1"}}])
-def test_the_message_that_writes_is_that_of_thriftpy2(rows):
+def test_write_message_equals_thriftpy2_message(rows):
     buffer = TMemoryBuffer()
     client = TClient(Hbase, TBinaryProtocol(buffer, decode_response=False))
     client._send("mutateRowsTs", tableName=b"t", rowBatches=batch_mutations(rows), timestamp=1 << 40, attributes={})
@@ -209,47 +216,47 @@ def trace(text, cause="", frame="org.apache.hadoop.hbase.thrift.A.b(A.java:1)"):
         (HBaseError(b"java.io.IOException: org.apache.hadoop.hbase.TableNotFoundException: t"), True),
     ],
 )  # fmt: skip
-def test_what_is_tried_again(error, expected):
-    assert hopeless(error) is expected
+def test_retried_failures_are_classified(error, expected):
+    assert is_permanent(error) is expected
 
 
-def test_each_of_hbase_s_own_exceptions_that_it_does_not_retry_either_passes_or_stays():
+def test_hbase_exceptions_are_retried_or_fatal():
     named = {simple(line) for line in LIST.read_text().splitlines() if not line.startswith("#")}
     assert len(named) > 50
-    assert not failures._PASSING & failures._HOPELESS
-    assert named - failures._PASSING - failures._HOPELESS == set()
+    assert not hbase_errors._TRANSIENT & hbase_errors._PERMANENT
+    assert named - hbase_errors._TRANSIENT - hbase_errors._PERMANENT == set()
     of_java_and_of_1_2 = {
         "IllegalArgumentException", "UnsupportedOperationException", "LockTimeoutException", "ScannerTimeoutException",
     }  # fmt: skip
-    assert (failures._PASSING | failures._HOPELESS) - named == of_java_and_of_1_2
+    assert (hbase_errors._TRANSIENT | hbase_errors._PERMANENT) - named == of_java_and_of_1_2
 
 
 @pytest.mark.skipif(not (JARS / ".complete").exists(), reason="the jars of HBase come with its first start")
-def test_the_list_of_exceptions_is_that_of_the_jars():
+def test_exception_list_matches_hbase_jars():
     assert LIST.read_text().splitlines()[1:] == of_jars()
 
 
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
-        (IllegalArgument(b"scanner ID is invalid"), {Condition.SCANNER_GONE}),
-        (IllegalArgument(b"java.lang.IllegalArgumentException: KeyValue size too large\n"), {Condition.TOO_LARGE}),
+        (IllegalArgument(b"scanner ID is invalid"), {ErrorCondition.SCANNER_GONE}),
+        (IllegalArgument(b"java.lang.IllegalArgumentException: KeyValue size too large\n"), {ErrorCondition.TOO_LARGE}),
         (answer("DoNotRetryIOException: Cell with size 10485999 exceeds limit of 10485760 bytes"),
-         {Condition.TOO_LARGE}),
-        (answer("DoNotRetryIOException: Compression algorithm 'lzo' previously failed test."), {Condition.NO_CODEC}),
+         {ErrorCondition.TOO_LARGE}),
+        (answer("DoNotRetryIOException: Compression algorithm 'lzo' previously failed test."), {ErrorCondition.NO_CODEC}),
         (trace("DoNotRetryIOException: x", frame="jdk.internal.NativeMethodAccessorImpl.invoke(N.java)"), set()),
         (answer("RegionTooBusyException: row of KeyValue size too large"), set()),
     ],
 )  # fmt: skip
-def test_what_only_words_tell(error, expected):
-    assert conditions_of(error) == expected
+def test_do_not_retry_exceptions_are_classified_by_text(error, expected):
+    assert error_conditions(error) == expected
 
 
-def test_what_the_user_is_told_comes_of_the_class_not_of_a_row_key():
+def test_error_message_derives_from_exception_class():
     stranger = answer("NotServingRegionException: row 'com.a:http/AccessDeniedException'")
-    assert "access denied" not in str(explained(stranger, "webpage", "hbase://h"))
-    assert "access denied" in str(explained(answer("security.AccessDeniedException: x"), "webpage", "hbase://h"))
-    assert "inject" in str(explained(trace("client.X: a", "TableNotFoundException: t"), "webpage", "hbase://h"))
+    assert "access denied" not in str(to_store_error(stranger, "webpage", "hbase://h"))
+    assert "access denied" in str(to_store_error(answer("security.AccessDeniedException: x"), "webpage", "hbase://h"))
+    assert "inject" in str(to_store_error(trace("client.X: a", "TableNotFoundException: t"), "webpage", "hbase://h"))
 
 
 MAPPING = """<gora-otd>
@@ -271,10 +278,10 @@ MAPPING = """<gora-otd>
 @pytest.fixture
 def site(tmp_path):
     (tmp_path / "gora-hbase-mapping.xml").write_text(MAPPING)
-    return Configuration(folders=[tmp_path])
+    return Configuration(conf_dirs=[tmp_path])
 
 
-def test_a_mapping_file_renames_columns_both_ways(site):
+def test_mapping_file_renames_columns_both_ways(site):
     mapping = column_mapping(site, WebPage)
     for ours, theirs in [
         ((b"f", b"cnt"), b"c:body"), ((b"f", b"st"), b"m:status"), ((b"mk", b"a:b"), b"marks:a:b"),
@@ -284,43 +291,43 @@ def test_a_mapping_file_renames_columns_both_ways(site):
         assert mapping.from_site(theirs) == ours
     assert not mapping.plain
     assert column_mapping(site, Host).to_site(b"mtdt", b"q") == b"m:q"
-    assert column_mapping(site, BatchEntry).plain
+    assert column_mapping(site, DerivedRow).plain
 
 
-def test_families_of_a_new_table(site):
-    families = {f.name: f for f in families_of(column_mapping(site, WebPage), Settings())}
+def test_families_of_new_table_follow_mapping(site):
+    families = {f.name: f for f in new_table_families(column_mapping(site, WebPage), HBaseSettings())}
     assert set(families) == {b"c", b"m", b"marks", b"f", b"p", b"s", b"h", b"ol", b"il", b"mtdt", b"stm"}
-    assert (families[b"c"].compression, families[b"m"].versions, families[b"m"].bloom) == ("GZ", 3, "NONE")
-    plain = families_of(NUTCH, Settings(compression="SNAPPY"))
+    assert (families[b"c"].compression, families[b"m"].versions, families[b"m"].bloom_filter) == ("GZ", 3, "NONE")
+    plain = new_table_families(NUTCH, HBaseSettings(compression="SNAPPY"))
     assert {f.name for f in plain} == EVERY
-    assert {(f.versions, f.bloom, f.compression, f.block_cache) for f in plain} == {(1, "ROW", "SNAPPY", True)}
+    assert {(f.versions, f.bloom_filter, f.compression, f.block_cache) for f in plain} == {(1, "ROW", "SNAPPY", True)}
 
 
-def test_a_codec_that_nobody_knows_is_refused():
+def test_unknown_codec_is_rejected():
     with pytest.raises(ConfigurationError, match=r"hbase\.compression"):
-        families_of(NUTCH, Settings(compression="RAR"))
+        new_table_families(NUTCH, HBaseSettings(compression="RAR"))
 
 
-def test_a_mapping_file_that_is_not_xml(tmp_path):
+def test_mapping_file_not_xml_is_rejected(tmp_path):
     (tmp_path / "gora-hbase-mapping.xml").write_text("<gora")
     with pytest.raises(ConfigurationError, match=r"gora-hbase-mapping\.xml"):
-        column_mapping(Configuration(folders=[tmp_path]), WebPage)
+        column_mapping(Configuration(conf_dirs=[tmp_path]), WebPage)
 
 
-def test_two_fields_in_one_column_are_refused(tmp_path):
+def test_two_fields_in_one_column_are_rejected(tmp_path):
     text = MAPPING.replace('qualifier="t"', 'qualifier="body"')
     (tmp_path / "gora-hbase-mapping.xml").write_text(text)
     with pytest.raises(ConfigurationError, match="two fields"):
-        column_mapping(Configuration(folders=[tmp_path]), WebPage)
+        column_mapping(Configuration(conf_dirs=[tmp_path]), WebPage)
 
 
-def test_no_gateway_at_the_address():
+def test_no_gateway_at_address_is_reported():
     conf = Configuration({"service.wait.seconds": "0.3"})
     store = open_store(conf, WebPage, "hbase://127.0.0.1:1", "webpage")
     with pytest.raises(
         StoreError, match=r"no HBase Thrift gateway answers at hbase://127\.0\.0\.1:1 .*storage\.data\.store"
     ):
-        list(store.scan(Query()))
+        list(store.scan(TableQuery()))
 
 
 class _Making:
@@ -353,14 +360,14 @@ class _Making:
         HBaseError(message=b"org.apache.hadoop.hbase.TableExistsException: t\n\tat x.y(Z.java:1)\n"),
     ],
 )
-def test_a_table_that_another_is_making_is_shared_when_it_is_ready(refusal):
+def test_table_being_created_elsewhere_is_awaited(refusal):
     making = _Making(
         refusal, [HBaseError(message=b"org.apache.hadoop.hbase.TableNotFoundException: t"), False, False, True]
     )
-    create_table(making, b"t", families_of(NUTCH, Settings.of(Configuration())))
+    create_table(making, b"t", new_table_families(NUTCH, HBaseSettings.from_conf(Configuration())))
     assert not making.looks
 
 
-def test_a_table_that_stays_disabled_is_told():
+def test_table_staying_disabled_is_reported():
     with pytest.raises(StoreError, match="is disabled: run  enable 't'"):
-        await_enabled(_Making(None, [False] * 3), b"t", seconds=0)
+        await_enabled(_Making(None, [False] * 3), b"t", timeout=0)

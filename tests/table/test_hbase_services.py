@@ -7,9 +7,9 @@ from subprocess import PIPE
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.table import Query, open_store
-from nutch2py.webpage import WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.records.webpage import WebPage
+from nutch2py.table import TableQuery, open_store
 from tests.table.hbase_server import ROOT, Server
 
 
@@ -18,7 +18,7 @@ def services(*words):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_data_survives_a_stop_and_a_start(hbase):
+def test_data_survives_restart(hbase):
     store = open_store(Configuration(), WebPage, hbase.location, "services_webpage")
     store.create()
     page = WebPage()
@@ -34,19 +34,19 @@ def test_data_survives_a_stop_and_a_start(hbase):
     assert "master           stopped" in services("status", "hbase", "--instance", hbase.name).stdout
     hbase.start()
     assert hbase.location == before
-    assert [(key, page.title) for key, page in store.scan(Query())] == [("a", "there")]
+    assert [(key, page.title) for key, page in store.scan(TableQuery())] == [("a", "there")]
     status = hbase.status()
     assert "gateway          runs" in status
     assert f"address          {before}" in status
 
 
-def test_a_start_of_what_runs_changes_nothing(hbase):
+def test_starting_running_service_changes_nothing(hbase):
     pid = (hbase.folder / "run" / "master.pid").read_text()
     hbase.start()
     assert (hbase.folder / "run" / "master.pid").read_text() == pid
 
 
-def test_a_pid_that_another_process_has_is_left_alone(hbase):
+def test_reused_pid_of_other_process_is_not_killed(hbase):
     file = hbase.folder / "run" / "gateway-b.pid"
     file.write_text(f"{os.getpid()}\n")
     assert "gateway-b        stopped" in hbase.status()
@@ -54,7 +54,7 @@ def test_a_pid_that_another_process_has_is_left_alone(hbase):
     assert not file.exists()
 
 
-def test_a_port_in_use_is_an_error(hbase):
+def test_port_in_use_is_reported(hbase):
     with socket.create_server(("127.0.0.1", hbase.port("gateway-b"))):
         done = services("start", "hbase", "--instance", hbase.name, "gateway-b")
     assert done.returncode == 1
@@ -74,19 +74,19 @@ def test_a_port_in_use_is_an_error(hbase):
         (["fly", "hbase"], 2, "scripts/services start  NAME"),
     ],
 )
-def test_what_it_says_of_wrong_words(words, status, message):
+def test_invalid_arguments_print_usage(words, status, message):
     done = services(*words)
     assert done.returncode == status
     assert message in done.stderr
 
 
-def test_a_part_that_is_not_one(hbase):
+def test_unknown_part_is_rejected(hbase):
     done = services("start", "hbase", "--instance", hbase.name, "gatway")
     assert done.returncode == 1
     assert "hbase has no part gatway: choose of master gateway" in done.stderr
 
 
-def test_data_in_a_folder_of_choice(hbase, tmp_path):
+def test_data_folder_option_is_used(hbase, tmp_path):
     """Only what a start writes down is looked at here: the address and the folder, before anything runs."""
     server = Server(f"{hbase.name}-placed")
     try:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from nutch2py import Crawl
-from nutch2py.jobs.batchlist import BatchLists
+from nutch2py.jobs.batches.batch_lists import BatchListStore
+from nutch2py.records.webpage import WebPage
 from nutch2py.table import open_store
 from nutch2py.url.keys import unreverse_url
-from nutch2py.webpage import WebPage
 
 HERE = Path(__file__).parent
 URL = "http://127.0.0.1:8472/"
@@ -53,7 +53,7 @@ def answers(tables: Path) -> dict[str, Any]:
         jobs = (crawl.parse, crawl.updatedb, crawl.index)
         told["jobs"] = {job.__name__: job(WAITING).counters for job in jobs}
         made = crawl.generate(top_n=5, add_days=30, batch_id="after")  # what failed is due, too
-        told["generated"] = [unreverse_url(row) for row in sorted(BatchLists(crawl.conf).row_keys("after"))]
+        told["generated"] = [unreverse_url(row) for row in sorted(BatchListStore(crawl.conf).iter_row_keys("after"))]
         told["jobs"] |= {
             "generate": made.counters,
             "dedup": crawl.dedup().counters,

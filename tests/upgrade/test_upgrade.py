@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from nutch2py import Crawl
-from nutch2py.backends.index_folder import SCHEMA_VERSION, IndexFolder
+from nutch2py.backends.embedded_index.index_directory import SCHEMA_VERSION, IndexDirectory
 from nutch2py.cli import main
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError, InputError, StoreError
-from nutch2py.search.plan import Narrowed
-from nutch2py.search.searcher import EmbeddedSearcher
-from nutch2py.table.embedded import files, layout
-from nutch2py.table.embedded.files import STATE, VERSION, TableFiles
-from nutch2py.table.embedded.layout import Step
+from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
+from nutch2py.search.query.query_plan import SearchOptions
+from nutch2py.table.embedded.storage import migrations, table_files
+from nutch2py.table.embedded.storage.migrations import LayoutMigration
+from nutch2py.table.embedded.storage.table_files import STATE_DATABASE, VERSION, TableFiles
 from nutch2py.version import __version__
 from tests.upgrade.kept import HERE, SETTINGS, URL, WAITING, answers, unpack, versions
 
@@ -27,14 +27,14 @@ VERSIONS = versions()
 TABLES = ("webpage", "host", "batch")
 
 
-def test_this_version_is_kept_and_all_are_small() -> None:
+def test_current_version_is_archived_and_archives_are_small() -> None:
     assert __version__ in VERSIONS
     kept = [HERE / f"{version}{suffix}" for version in VERSIONS for suffix in (".tar.xz", ".json")]
     assert sum(path.stat().st_size for path in kept) < 200_000
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_every_job_goes_on_with_the_crawl_of_a_version(tmp_path: Path, version: str) -> None:
+def test_every_job_continues_crawl_of_older_version(tmp_path: Path, version: str) -> None:
     expected = json.loads((HERE / f"{version}.json").read_text(encoding="utf-8"))
     told = json.loads(json.dumps(answers(unpack(version, tmp_path))))
     assert told.keys() == expected.keys()
@@ -51,7 +51,7 @@ def _of(counters: dict[str, int], names: Mapping[str, int]) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_commands_read_the_crawl_of_a_version(tmp_path: Path, version: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_read_crawl_of_older_version(tmp_path: Path, version: str, capsys: pytest.CaptureFixture[str]) -> None:
     where = [
         "-D",
         f"storage.data.store=embedded:{unpack(version, tmp_path)}",
@@ -74,17 +74,17 @@ def test_commands_read_the_crawl_of_a_version(tmp_path: Path, version: str, caps
 @contextmanager
 def writing(table: Path) -> Iterator[tuple[Any, dict[bytes, Any]]]:
     """Give a write transaction of a table, whatever its layout, and its handles."""
-    opened = files.acquire(table, 1 << 30, str(table))
+    opened = table_files.acquire(table, 1 << 30, str(table))
     try:
-        with opened.writing() as (txn, handles):
+        with opened.write_transaction() as (txn, handles):
             yield txn, handles
     finally:
-        files.release(opened)
+        table_files.release(opened)
 
 
 def layout_of(table: Path) -> bytes:
     with writing(table) as (txn, handles):
-        return bytes(txn.get(VERSION, db=handles[STATE]) or b"")
+        return bytes(txn.get(VERSION, db=handles[STATE_DATABASE]) or b"")
 
 
 @pytest.fixture
@@ -92,25 +92,27 @@ def tables(tmp_path: Path) -> Path:
     return unpack(__version__, tmp_path)
 
 
-def test_the_layout_is_in_the_files(tables: Path) -> None:
-    assert {layout_of(tables / name) for name in TABLES} == {str(layout.LAYOUT).encode()}
+def test_layout_version_is_stored_in_files(tables: Path) -> None:
+    assert {layout_of(tables / name) for name in TABLES} == {str(migrations.LAYOUT_VERSION).encode()}
     assert isinstance(json.loads((tables / "index" / "index.json").read_text())["schema"], int)
 
 
-def test_an_earlier_layout_is_migrated_when_it_is_opened(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_older_layout_is_migrated_on_open(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two registered steps, taken in order, in one transaction, once; the log says so."""
     taken: list[str] = []
 
-    def step(name: str) -> Step:
+    def step(name: str) -> LayoutMigration:
         def apply(_: TableFiles, txn: Any, handles: Mapping[bytes, Any]) -> None:
             taken.append(name)
-            txn.put(name.encode(), b"done", db=handles[STATE])
+            txn.put(name.encode(), b"done", db=handles[STATE_DATABASE])
 
-        return Step(apply, f"the {name} step")
+        return LayoutMigration(apply, f"the {name} step")
 
-    now = layout.LAYOUT
-    monkeypatch.setattr(layout, "STEPS", {**layout.STEPS, now: step("first"), now + 1: step("second")})
-    monkeypatch.setattr(layout, "LAYOUT", now + 2)
+    now = migrations.LAYOUT_VERSION
+    monkeypatch.setattr(
+        migrations, "MIGRATIONS", {**migrations.MIGRATIONS, now: step("first"), now + 1: step("second")}
+    )
+    monkeypatch.setattr(migrations, "LAYOUT_VERSION", now + 2)
     warnings: list[str] = []
     with Crawl(f"embedded:{tables}", SETTINGS, on_warning=warnings.append) as crawl:
         assert crawl.page(f"{URL}0") is not None
@@ -122,24 +124,24 @@ def test_an_earlier_layout_is_migrated_when_it_is_opened(tables: Path, monkeypat
     assert layout_of(tables / "webpage") == str(now + 2).encode()
 
 
-def test_a_step_that_fails_leaves_the_table_as_it_was(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_migration_step_leaves_table_unchanged(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(_: TableFiles, txn: Any, handles: Mapping[bytes, Any]) -> None:
-        txn.put(b"half", b"done", db=handles[STATE])
+        txn.put(b"half", b"done", db=handles[STATE_DATABASE])
         raise StoreError("the disk is full: free some space")
 
-    now = layout.LAYOUT
+    now = migrations.LAYOUT_VERSION
     with monkeypatch.context() as later:
-        later.setattr(layout, "STEPS", {**layout.STEPS, now: Step(fails, "never said")})
-        later.setattr(layout, "LAYOUT", now + 1)
+        later.setattr(migrations, "MIGRATIONS", {**migrations.MIGRATIONS, now: LayoutMigration(fails, "never said")})
+        later.setattr(migrations, "LAYOUT_VERSION", now + 1)
         with Crawl(f"embedded:{tables}", SETTINGS) as crawl, pytest.raises(StoreError, match="disk is full"):
             crawl.stats()
     assert layout_of(tables / "webpage") == str(now).encode()
     with writing(tables / "webpage") as (txn, handles):
-        assert txn.get(b"half", db=handles[STATE]) is None
+        assert txn.get(b"half", db=handles[STATE_DATABASE]) is None
 
 
-def test_every_earlier_layout_has_a_step() -> None:
-    assert sorted(layout.STEPS) == list(range(1, layout.LAYOUT))
+def test_every_older_layout_has_a_migration_step() -> None:
+    assert sorted(migrations.MIGRATIONS) == list(range(1, migrations.LAYOUT_VERSION))
 
 
 @pytest.mark.parametrize(
@@ -150,9 +152,9 @@ def test_every_earlier_layout_has_a_step() -> None:
         (b"\xff", r"webpage in .* has layout .*, which is none of nutch2py's"),
     ],
 )  # fmt: skip
-def test_a_layout_that_is_not_read_is_refused(tables: Path, number: bytes, said: str) -> None:
+def test_unsupported_layout_is_rejected(tables: Path, number: bytes, said: str) -> None:
     with writing(tables / "webpage") as (txn, handles):
-        txn.put(VERSION, number, db=handles[STATE])
+        txn.put(VERSION, number, db=handles[STATE_DATABASE])
     with Crawl(f"embedded:{tables}", SETTINGS) as crawl:
         for job in (crawl.stats, crawl.generate, lambda: crawl.updatedb(WAITING)):
             with pytest.raises(StoreError, match=said):
@@ -167,7 +169,7 @@ def test_a_layout_that_is_not_read_is_refused(tables: Path, number: bytes, said:
         (0, r"the index .* has layout 0, that of an earlier version .*: rebuild it with index -reindex"),
     ],
 )
-def test_an_index_of_another_layout_is_refused_until_it_is_made_anew(tables: Path, number: int, said: str) -> None:
+def test_index_of_other_layout_is_rejected_until_rebuilt(tables: Path, number: int, said: str) -> None:
     path = tables / "index" / "index.json"
     ours = json.loads(path.read_text())
     path.write_text(json.dumps({**ours, "schema": number}))
@@ -182,10 +184,10 @@ def test_an_index_of_another_layout_is_refused_until_it_is_made_anew(tables: Pat
         crawl.index("-reindex")
         assert crawl.search("text").total > 0
     assert any(f"has layout {number}" in text and "made anew" in text for text in warnings)
-    assert json.loads(path.read_text()) == IndexFolder(path.parent / "new", Configuration.load()).version
+    assert json.loads(path.read_text()) == IndexDirectory(path.parent / "new", Configuration.load()).version_record
 
 
-def test_an_index_of_0_1_0_is_read_and_written_with_its_own_words_until_it_is_made_anew(tmp_path: Path) -> None:
+def test_index_of_0_1_0_is_used_with_its_analyzer_until_rebuilt(tmp_path: Path) -> None:
     tables = unpack("0.1.0", tmp_path)
     path = tables / "index" / "index.json"
     ours = json.loads(path.read_text())
@@ -198,8 +200,8 @@ def test_an_index_of_0_1_0_is_read_and_written_with_its_own_words_until_it_is_ma
         assert json.loads(path.read_text()) == ours
         assert crawl.search("text").total >= before > 0
         with pytest.raises(InputError, match="cannot sort by date: index -reindex"):
-            EmbeddedSearcher(crawl.conf).search("text", narrowed=Narrowed(newest=True))
+            EmbeddedSearcher(crawl.conf).search("text", options=SearchOptions(newest_first=True))
         crawl.index("-reindex")
         assert json.loads(path.read_text())["schema"] == SCHEMA_VERSION
         assert crawl.search("text").total >= before
-        assert EmbeddedSearcher(crawl.conf).search("text", narrowed=Narrowed(newest=True))[0] >= before
+        assert EmbeddedSearcher(crawl.conf).search("text", options=SearchOptions(newest_first=True))[0] >= before

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import URLFilter
-from nutch2py.plugins import named
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import URLFilter
+from nutch2py.plugins.loading import create_named_plugin
 
 Case = dict[str, Any]
 Cases = Callable[[str], list[Case]]
@@ -22,7 +22,7 @@ NO_RULES = "# none"
 
 @cache
 def _filter(plugin_id: str, properties: str) -> URLFilter:
-    found: URLFilter = named(Configuration(json.loads(properties)), "urlfilter", plugin_id)
+    found: URLFilter = create_named_plugin(Configuration(json.loads(properties)), "urlfilter", plugin_id)
     return found
 
 
@@ -48,7 +48,7 @@ def _properties(name: str, case: Case, fixture: Fixture) -> dict[str, str]:
 @pytest.mark.parametrize(
     "name", ["regex", "automaton", "fast", "prefix", "suffix", "domain", "domaindenylist", "validator"]
 )
-def test_cases(cases: Cases, case_fixture: Fixture, name: str) -> None:
+def test_url_filter_public_cases(cases: Cases, case_fixture: Fixture, name: str) -> None:
     fixture = cache(case_fixture)
     table, failed = cases(f"urlfilter_{name}"), []
     for case in table:

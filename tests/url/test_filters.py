@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nutch2py.conf import Configuration, data_folder
+from nutch2py.conf.configuration import Configuration, data_dir
 from nutch2py.errors import ConfigurationError
-from nutch2py.plugins import named
-from nutch2py.url.filter_automaton import translate
-from nutch2py.url.filter_regex import RegexURLFilter
-from nutch2py.url.java_regex import compile_java
-from nutch2py.url.url_filters import URLFilters
+from nutch2py.plugins.loading import create_named_plugin
+from nutch2py.url.filters.automaton_url_filter import translate_automaton
+from nutch2py.url.filters.regex_url_filter import RegexURLFilter
+from nutch2py.url.filters.url_filters import URLFilters
+from nutch2py.url.regex.java_regex import compile_java
 
 SHIPPED = [
     (line[0] == "+", compile_java(line[1:]))
-    for line in (data_folder("conf") / "regex-urlfilter.txt").read_text(encoding="utf-8").splitlines()
+    for line in (data_dir("conf") / "regex-urlfilter.txt").read_text(encoding="utf-8").splitlines()
     if line[:1] in {"+", "-"}
 ]
 FILTER = RegexURLFilter(Configuration.load())
@@ -27,19 +27,19 @@ _PIECES = ["http://", "ftp://", "a.org", "/", "/a", "/b", "/a/b/a/c/a/", ".gif",
 
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(_PIECES), max_size=9).map("".join))
-def test_shipped_rules_are_the_plain_loop(url: str) -> None:
+def test_prefiltered_shipped_rules_equal_plain_loop(url: str) -> None:
     accepts = next((accepts for accepts, pattern in SHIPPED if pattern.search(url)), False)
     assert FILTER.filter(url) == (url if accepts else None)
 
 
-def test_all_filters_must_accept(conf: Configuration) -> None:
+def test_url_must_pass_all_filters(conf: Configuration) -> None:
     filters = URLFilters(conf)
     assert filters.filter("http://www.example.org/a.html") == "http://www.example.org/a.html"
     assert filters.filter("http://www.example.org/a.gif") is None
     assert filters.filter("http://localhost/a.html") is None  # the validator's
 
 
-def test_an_order_also_selects(conf: Configuration) -> None:
+def test_filter_order_also_selects_filters(conf: Configuration) -> None:
     conf.set("urlfilter.order", "org.apache.nutch.urlfilter.regex.RegexURLFilter")
     filters = URLFilters(conf)
     assert [type(found).__name__ for found in filters.filters] == ["RegexURLFilter"]
@@ -50,15 +50,15 @@ FILES = ["regex", "automaton", "prefix", "suffix", "domain", "domaindenylist", "
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_shipped_files_can_be_read(name: str) -> None:
-    found = named(Configuration.load(), "urlfilter", f"urlfilter-{name}")
+def test_shipped_filter_files_are_readable(name: str) -> None:
+    found = create_named_plugin(Configuration.load(), "urlfilter", f"urlfilter-{name}")
     assert found.filter("http://www.example.org/a/page.html") == "http://www.example.org/a/page.html"
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_missing_file_is_named(name: str) -> None:
+def test_missing_filter_file_is_named_in_error(name: str) -> None:
     with pytest.raises(ConfigurationError, match=rf"nowhere\.txt.*correct urlfilter\.{name}\.file"):
-        named(Configuration({f"urlfilter.{name}.file": "nowhere.txt"}), "urlfilter", f"urlfilter-{name}")
+        create_named_plugin(Configuration({f"urlfilter.{name}.file": "nowhere.txt"}), "urlfilter", f"urlfilter-{name}")
 
 
 @pytest.mark.parametrize(
@@ -77,11 +77,11 @@ def test_a_missing_file_is_named(name: str) -> None:
         ("fast", "Host a\nDenyPath ("),
     ],
 )
-def test_a_malformed_line_is_named(tmp_path: Path, name: str, line: str) -> None:
+def test_malformed_filter_line_is_named_in_error(tmp_path: Path, name: str, line: str) -> None:
     path = tmp_path / "rules.txt"
     path.write_text(f"# first\n{line}\n", encoding="utf-8")
     with pytest.raises(ConfigurationError, match=r"line [23]: .*correct or remove") as caught:
-        named(Configuration({f"urlfilter.{name}.file": str(path)}), "urlfilter", f"urlfilter-{name}")
+        create_named_plugin(Configuration({f"urlfilter.{name}.file": str(path)}), "urlfilter", f"urlfilter-{name}")
     assert str(path) in str(caught.value)
 
 
@@ -100,23 +100,23 @@ def test_a_malformed_line_is_named(tmp_path: Path, name: str, line: str) -> None
         ("[?*!@=]", ["@", "?"], ["a"]),
     ],
 )
-def test_automaton_expressions(expression: str, yes: list[str], no: list[str]) -> None:
-    pattern = re.compile(translate(expression))
+def test_automaton_expressions_are_matched(expression: str, yes: list[str], no: list[str]) -> None:
+    pattern = re.compile(translate_automaton(expression))
     assert all(pattern.fullmatch(text) for text in yes)
     assert not any(pattern.fullmatch(text) for text in no)
 
 
-def test_fast_rules_may_be_gzipped(tmp_path: Path) -> None:
+def test_fast_filter_rules_may_be_gzipped(tmp_path: Path) -> None:
     path = tmp_path / "rules.txt.gz"
     path.write_bytes(gzip.compress(b"Domain org # all below\n  DenyPathQuery ^/a\\?b\nHost x.com\nDenyPath .*\n"))
-    found = named(Configuration({"urlfilter.fast.file": str(path)}), "urlfilter", "urlfilter-fast")
+    found = create_named_plugin(Configuration({"urlfilter.fast.file": str(path)}), "urlfilter", "urlfilter-fast")
     assert found.filter("http://www.example.org/a?b") is None
     assert found.filter("http://www.example.org/a") is not None
     assert found.filter("http://x.com/") is None
     assert found.filter("http://www.x.com/") is not None
     path.write_bytes(b"no gzip")
     with pytest.raises(ConfigurationError, match=r"rules\.txt\.gz"):
-        named(Configuration({"urlfilter.fast.file": str(path)}), "urlfilter", "urlfilter-fast")
+        create_named_plugin(Configuration({"urlfilter.fast.file": str(path)}), "urlfilter", "urlfilter-fast")
 
 
 @pytest.mark.parametrize(
@@ -140,35 +140,37 @@ def test_fast_rules_may_be_gzipped(tmp_path: Path) -> None:
         ("http1://a.bc/", False),
     ],
 )
-def test_the_validator(url: str, valid: bool) -> None:
-    found = named(Configuration(), "urlfilter", "urlfilter-validator")
+def test_validator_rejects_invalid_urls(url: str, valid: bool) -> None:
+    found = create_named_plugin(Configuration(), "urlfilter", "urlfilter-validator")
     assert (found.filter(url) is not None) == valid
 
 
 @pytest.mark.parametrize("listed", ["flå.no", "FLÅ.no", "xn--fl-zia.no", "a.flå.no", "www.a.flå.no"])
 @pytest.mark.parametrize("host", ["www.a.flå.no", "www.a.FLÅ.no", "www.a.xn--fl-zia.no"])
-def test_international_names_are_one_name_in_either_form(listed: str, host: str) -> None:
+def test_international_host_matches_both_forms(listed: str, host: str) -> None:
     url, other = f"http://{host}/", "http://www.a.no/"
-    allows = named(Configuration({"urlfilter.domain.rules": listed}), "urlfilter", "urlfilter-domain")
+    allows = create_named_plugin(Configuration({"urlfilter.domain.rules": listed}), "urlfilter", "urlfilter-domain")
     assert (allows.filter(url), allows.filter(other)) == (url, None)
-    denies = named(Configuration({"urlfilter.domaindenylist.rules": listed}), "urlfilter", "urlfilter-domaindenylist")
+    denies = create_named_plugin(
+        Configuration({"urlfilter.domaindenylist.rules": listed}), "urlfilter", "urlfilter-domaindenylist"
+    )
     assert (denies.filter(url), denies.filter(other)) == (None, other)
 
 
-def test_a_url_beyond_the_limit_passes_no_filter() -> None:
+def test_url_beyond_limit_is_rejected() -> None:
     values = {"plugin.includes": "urlfilter-suffix", "urlfilter.suffix.rules": "+\n.gif", "http.url.limit": "9"}
     filters = URLFilters(Configuration(values))
     assert filters.filter("http://ab") == "http://ab"
     assert filters.filter("http://abc") is None
 
 
-def test_letters_that_a_filter_rejects_are_tried_escaped(conf: Configuration) -> None:
+def test_rejected_letters_are_tried_percent_encoded(conf: Configuration) -> None:
     filters = URLFilters(conf)
     assert filters.filter("http://h.test/火车") is None
-    assert filters.accept("http://h.test/火车 a") == "http://h.test/%E7%81%AB%E8%BD%A6%20a"
-    assert filters.accept("http://h.test/a") == "http://h.test/a"
-    assert filters.accept('http://h.test/{a|b}^`<c>"') == "http://h.test/%7Ba%7Cb%7D%5E%60%3Cc%3E%22"
-    assert filters.accept("http://h.test/a?b") is None
-    assert filters.accept("http://h.test/火车?b") is None
+    assert filters.filter_link("http://h.test/火车 a") == "http://h.test/%E7%81%AB%E8%BD%A6%20a"
+    assert filters.filter_link("http://h.test/a") == "http://h.test/a"
+    assert filters.filter_link('http://h.test/{a|b}^`<c>"') == "http://h.test/%7Ba%7Cb%7D%5E%60%3Cc%3E%22"
+    assert filters.filter_link("http://h.test/a?b") is None
+    assert filters.filter_link("http://h.test/火车?b") is None
     conf.set("plugin.includes", "urlfilter-regex")  # a table of Nutch without the validator has such keys
-    assert URLFilters(conf).accept("http://h.test/火车") == "http://h.test/火车"
+    assert URLFilters(conf).filter_link("http://h.test/火车") == "http://h.test/火车"

@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nutch2py.url
-from nutch2py.conf import Configuration
-from nutch2py.plugins import named
-from nutch2py.url import idn, javaurl, keys, parts
-from nutch2py.url.ambiguity import Growth, growth_of
-from nutch2py.url.java_regex import compile_java, substitution
-from nutch2py.url.length import MAX_LENGTH
-from nutch2py.url.partition import URLPartitioner, java_hash
-from nutch2py.url.url_filters import URLFilters
-from nutch2py.url.url_normalizers import URLNormalizers
+from nutch2py.conf.configuration import Configuration
+from nutch2py.plugins.loading import create_named_plugin
+from nutch2py.url import idn, java_url, keys, url_parts
+from nutch2py.url.filters.url_filters import URLFilters
+from nutch2py.url.normalizers.url_normalizers import URLNormalizers
+from nutch2py.url.regex.java_regex import compile_java, translate_replacement
+from nutch2py.url.regex.regex_complexity import RegexComplexity, estimate_complexity
+from nutch2py.url.url_length import MAX_LENGTH
+from nutch2py.url.url_partitioner import URLPartitioner, java_hash
 from tests.growth import Shape, assert_linear, patterns_of, repeated, repetitions
 
 Text = Callable[[str], object]
@@ -29,7 +29,7 @@ PIECES += ["@", "[", "]", "xn--", "-", "\\", "1.", "\x01", "!*", "://"]
 HEADS = ["http://", "http://h/", "http://h/a?", "http://h/#!", "", "mailto:a?"]
 SHAPES = repetitions(PIECES, HEADS, ["", "\n!"])
 SHAPES["dots before a colon"] = repeated(".", head="a", tail="!:x")
-BASE = javaurl.parse_url("http://h/a/b?c")
+BASE = java_url.parse_url("http://h/a/b?c")
 
 RULES = {
     "urlnormalizer-host": ("urlnormalizer.hosts.rules", "*.example.com www.example.com"),
@@ -54,47 +54,47 @@ def _conf(plugin_id: str, **properties: str) -> Configuration:
 
 def _normalizer(name: str, scope: str = "default", **properties: str) -> Text:
     plugin_id = f"urlnormalizer-{name}"
-    plugin = named(_conf(plugin_id, **properties), "urlnormalizer", plugin_id)
+    plugin = create_named_plugin(_conf(plugin_id, **properties), "urlnormalizer", plugin_id)
     return lambda url: plugin.normalize(url, scope)
 
 
 def _filter(name: str) -> Text:
     plugin_id = f"urlfilter-{name}"
-    accept: Text = named(_conf(plugin_id), "urlfilter", plugin_id).filter
+    accept: Text = create_named_plugin(_conf(plugin_id), "urlfilter", plugin_id).filter
     return accept
 
 
 FUNCTIONS: dict[str, Callable[[], Text]] = {
-    "parse_url": lambda: javaurl.parse_url,
-    "parse_relative": lambda: lambda href: javaurl.parse_relative(BASE, href),
-    "resolve": lambda: lambda href: javaurl.resolve(BASE, href),
-    "resolve against": lambda: lambda base: javaurl.resolve(base, "../x"),
+    "parse_url": lambda: java_url.parse_url,
+    "parse_relative": lambda: lambda href: java_url.parse_relative(BASE, href),
+    "resolve": lambda: lambda href: java_url.resolve_url(BASE, href),
+    "resolve against": lambda: lambda base: java_url.resolve_url(base, "../x"),
     "reverse_url": lambda: keys.reverse_url,
     "unreverse_url": lambda: keys.unreverse_url,
     "reverse_host": lambda: keys.reverse_host,
-    "host_of_key": lambda: keys.host_of_key,
+    "host_of_key": lambda: keys.reversed_host_of_key,
     "host_to_ascii": lambda: lambda url: idn._uts46.__wrapped__(url[7:]),
     "host_to_ascii_2003": lambda: lambda url: idn.host_to_ascii_2003(url[7:]),
     "host_to_unicode_2003": lambda: lambda url: idn.host_to_unicode_2003(url[7:]),
-    "to_ascii": lambda: idn.to_ascii,
-    "to_unicode": lambda: idn.to_unicode,
-    "suffix_of_host": lambda: lambda url: parts.suffix_of_host.__wrapped__(url[7:]),
-    "domain_of_host": lambda: lambda url: parts.domain_of_host.__wrapped__(url[7:]),
-    "domains_above": lambda: lambda url: [*parts.domains_above(url[7:], 20)],
-    "segments_of": lambda: parts.segments_of,
-    "choose_repr": lambda: lambda url: parts.choose_repr(url, url, True),
+    "to_ascii": lambda: idn.url_to_ascii,
+    "to_unicode": lambda: idn.url_to_unicode,
+    "suffix_of_host": lambda: lambda url: url_parts.suffix_of_host.__wrapped__(url[7:]),
+    "domain_of_host": lambda: lambda url: url_parts.domain_of_host.__wrapped__(url[7:]),
+    "domains_above": lambda: lambda url: [*url_parts.parent_domains(url[7:], 20)],
+    "segments_of": lambda: url_parts.segments_of,
+    "choose_repr": lambda: lambda url: url_parts.choose_repr(url, url, True),
     "java_hash": lambda: java_hash.__wrapped__,
     "normalize_basic, Nutch 1": lambda: _normalizer("basic", urlnormalizer_basic_nutch1_rules="true"),
     "normalize_basic, IDN": lambda: _normalizer("basic", urlnormalizer_basic_host_idn="toAscii"),
     "normalize_ajax, index": lambda: _normalizer("ajax", "indexer"),
     **{f"normalize_{name}": lambda name=name: _normalizer(name) for name in NORMALIZERS},  # type: ignore[misc]
     **{f"filter_{name}": lambda name=name: _filter(name) for name in FILTERS},  # type: ignore[misc]
-    "substitution": lambda: lambda text: substitution(text, 3),
+    "substitution": lambda: lambda text: translate_replacement(text, 3),
 }
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_every_function_is_linear(name: str) -> None:
+def test_url_function_time_is_linear(name: str) -> None:
     assert_linear(FUNCTIONS[name](), SHAPES, 16_384)
 
 
@@ -154,29 +154,33 @@ def _run(pattern: re.Pattern[str], case: Case) -> Text:
     return (lambda text: pattern.sub("/", text)) if case.method == "sub" else getattr(pattern, case.method)
 
 
-def test_every_pattern_of_the_package_has_a_case() -> None:
+def test_every_url_pattern_has_a_case() -> None:
     assert set(patterns_of(nutch2py.url)) == set(PATTERNS)
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_every_pattern_is_linear(name: str) -> None:
+def test_url_pattern_time_is_linear(name: str) -> None:
     pattern, case = patterns_of(nutch2py.url)[name], PATTERNS[name]
     assert_linear(_run(pattern, case), _shapes(case), 16_384)
     if case.method in {"fullmatch", "search"}:
-        assert growth_of(pattern, case.method == "fullmatch") == Growth.LINEAR
+        assert estimate_complexity(pattern, case.method == "fullmatch") == RegexComplexity.LINEAR
 
 
 @pytest.mark.parametrize("name", ["automaton", "fast", "regex"])
-def test_the_shipped_rules_of_filters_are_linear(name: str) -> None:
-    named(Configuration.load(overrides={"urlfilter.regex.unsafe": "refuse"}), "urlfilter", f"urlfilter-{name}")
+def test_shipped_filter_rules_time_is_linear(name: str) -> None:
+    create_named_plugin(
+        Configuration.load(overrides={"urlfilter.regex.unsafe": "refuse"}), "urlfilter", f"urlfilter-{name}"
+    )
 
 
-def test_the_shipped_substitutions_are_linear() -> None:
-    named(Configuration.load(overrides={"urlfilter.regex.unsafe": "refuse"}), "urlnormalizer", "urlnormalizer-regex")
+def test_shipped_substitutions_time_is_linear() -> None:
+    create_named_plugin(
+        Configuration.load(overrides={"urlfilter.regex.unsafe": "refuse"}), "urlnormalizer", "urlnormalizer-regex"
+    )
 
 
 @pytest.mark.parametrize("scope", ["default", "outlink"])
-def test_all_normalizers_and_filters_together(scope: str) -> None:
+def test_all_normalizers_and_filters_time_is_linear(scope: str) -> None:
     """Beyond the limit a URL costs nothing; below it, all that the shipped configuration does to one is linear."""
     conf = Configuration.load(overrides={"http.url.limit": "-1"})
     normalizers, filters = URLNormalizers(conf, scope), URLFilters(conf)
@@ -206,7 +210,7 @@ _TEXT = st.one_of(
 
 @settings(deadline=None, max_examples=300)
 @given(_TEXT)
-def test_every_function_returns_or_raises_value_error(text: str) -> None:
+def test_every_url_function_returns_or_raises_value_error(text: str) -> None:
     for function in EVERY_FUNCTION:
         try:
             function(text)
@@ -215,9 +219,9 @@ def test_every_function_returns_or_raises_value_error(text: str) -> None:
 
 
 @pytest.mark.parametrize("length", [MAX_LENGTH + 1, 3_000_000])
-def test_too_long_a_url_is_none(length: int) -> None:
+def test_overlong_url_is_rejected(length: int) -> None:
     url = "http://a.org/".ljust(length, "a")
-    for function in (javaurl.parse_url, keys.reverse_url, FUNCTIONS["resolve"](), FUNCTIONS["parse_relative"]()):
+    for function in (java_url.parse_url, keys.reverse_url, FUNCTIONS["resolve"](), FUNCTIONS["parse_relative"]()):
         with pytest.raises(
             ValueError, match=f"a URL of {length} characters, the limit is {MAX_LENGTH}: http://a.org/aa"
         ):
@@ -226,6 +230,6 @@ def test_too_long_a_url_is_none(length: int) -> None:
         keys.unreverse_url("org.a:http/".ljust(length, "a"))
 
 
-def test_the_longest_row_key_of_hbase_is_a_url() -> None:
+def test_longest_hbase_row_key_is_a_url() -> None:
     key = "org.a:http:80/".ljust(32_767, "a")
     assert keys.reverse_url(keys.unreverse_url(key)) == key

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nutch2py.url.java_regex import compile_java, substitution
+from nutch2py.url.regex.java_regex import compile_java, translate_replacement
 
 # pattern, what find() of java.util.regex finds, what it does not
 JAVA = [
@@ -32,14 +32,14 @@ JAVA = [
 
 
 @pytest.mark.parametrize(("pattern", "found", "missed"), JAVA)
-def test_patterns_find_what_java_finds(pattern: str, found: list[str], missed: list[str]) -> None:
+def test_patterns_match_like_java(pattern: str, found: list[str], missed: list[str]) -> None:
     compiled = compile_java(pattern)
     assert [text for text in found if not compiled.search(text)] == []
     assert [text for text in missed if compiled.search(text)] == []
 
 
 @pytest.mark.parametrize("pattern", ["(a", "a)", "[a", r"\p{Greek}", r"[\P{Alpha}]", "(?q)a", "*a", "a{3,1}"])
-def test_what_cannot_be_used_is_said(pattern: str) -> None:
+def test_unsupported_syntax_is_reported(pattern: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         compile_java(pattern)
 
@@ -56,12 +56,12 @@ def test_what_cannot_be_used_is_said(pattern: str) -> None:
         (r"a", r"\\", "a", "\\"),
     ],
 )
-def test_substitutions_are_those_of_java(pattern: str, replacement: str, text: str, result: str) -> None:
+def test_substitutions_match_java(pattern: str, replacement: str, text: str, result: str) -> None:
     compiled = compile_java(pattern)
-    assert compiled.sub(substitution(replacement, compiled.groups), text) == result
+    assert compiled.sub(translate_replacement(replacement, compiled.groups), text) == result
 
 
 @pytest.mark.parametrize("replacement", ["$", "$x", "\\", "a${}"])
-def test_a_malformed_substitution_is_said(replacement: str) -> None:
+def test_malformed_substitution_is_reported(replacement: str) -> None:
     with pytest.raises(ValueError, match="no group"):
-        substitution(replacement, 1)
+        translate_replacement(replacement, 1)

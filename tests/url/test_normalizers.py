@@ -6,35 +6,39 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.url.keys import unreverse_url
-from nutch2py.url.length import limit_of
-from nutch2py.url.url_normalizers import FETCHER, INJECT, URLNormalizers
+from nutch2py.url.normalizers.url_normalizers import SCOPE_FETCHER, SCOPE_INJECT, URLNormalizers
+from nutch2py.url.url_length import max_url_length
 
 
 def _names(normalizers: URLNormalizers) -> list[str]:
     return [type(normalizer).__name__ for normalizer in normalizers.normalizers]
 
 
-def test_the_default_order(conf: Configuration) -> None:
+def test_default_order_is_nutchs(conf: Configuration) -> None:
     assert _names(URLNormalizers(conf)) == ["BasicURLNormalizer", "RegexURLNormalizer", "PassURLNormalizer"]
 
 
-def test_a_scope_has_its_order_and_selection(conf: Configuration) -> None:
+def test_scope_sets_order_and_selection(conf: Configuration) -> None:
     conf.set("urlnormalizer.order.inject", "urlnormalizer-regex urlnormalizer-pass")
     conf.set("urlnormalizer.scope.fetcher", "org.apache.nutch.net.urlnormalizer.pass.PassURLNormalizer")
-    assert _names(URLNormalizers(conf, INJECT)) == ["RegexURLNormalizer", "PassURLNormalizer", "BasicURLNormalizer"]
-    assert _names(URLNormalizers(conf, FETCHER)) == ["PassURLNormalizer"]
+    assert _names(URLNormalizers(conf, SCOPE_INJECT)) == [
+        "RegexURLNormalizer",
+        "PassURLNormalizer",
+        "BasicURLNormalizer",
+    ]
+    assert _names(URLNormalizers(conf, SCOPE_FETCHER)) == ["PassURLNormalizer"]
 
 
-def test_a_malformed_url_is_none_and_the_reason_can_be_had(conf: Configuration) -> None:
+def test_malformed_url_returns_none_with_reason(conf: Configuration) -> None:
     normalizers = URLNormalizers(conf)
     assert normalizers.normalize("not a url") is None
     with pytest.raises(ValueError, match=r"^no protocol: not a url$"):
         normalizers.normalize_or_raise("not a url")
 
 
-def test_loops_end_when_nothing_changes(conf: Configuration) -> None:
+def test_loop_stops_when_url_is_unchanged(conf: Configuration) -> None:
     conf.set(
         "urlnormalizer.regex.rules",
         "<regex-normalize><regex><pattern>xy</pattern><substitution/></regex></regex-normalize>",
@@ -45,11 +49,11 @@ def test_loops_end_when_nothing_changes(conf: Configuration) -> None:
     assert URLNormalizers(conf).normalize(url) == "http://a.org/"
 
 
-def test_what_is_remembered_is_bounded(conf: Configuration) -> None:
+def test_normalizer_cache_is_bounded(conf: Configuration) -> None:
     normalizers = URLNormalizers(conf)
     for number in range(20_000):
         assert normalizers.normalize(f"http://A.org/{number}") == f"http://a.org/{number}"
-    assert len(normalizers._remembered) <= 16_384
+    assert len(normalizers._cache) <= 16_384
 
 
 def test_recorded_urls_are_canonical(conf: Configuration, recording: Path) -> None:
@@ -66,7 +70,7 @@ def test_recorded_urls_are_canonical(conf: Configuration, recording: Path) -> No
     assert changed == set()
 
 
-def test_a_url_beyond_the_limit_is_none(conf: Configuration) -> None:
+def test_url_beyond_limit_returns_none(conf: Configuration) -> None:
     conf.set("http.url.limit", "40")
     normalizers = URLNormalizers(conf)
     url = "http://a.org/".ljust(40, "a")
@@ -76,7 +80,7 @@ def test_a_url_beyond_the_limit_is_none(conf: Configuration) -> None:
         normalizers.normalize_or_raise(f"{url}a")
 
 
-def test_a_url_that_a_normalizer_makes_too_long_is_none(conf: Configuration) -> None:
+def test_url_lengthened_beyond_limit_returns_none(conf: Configuration) -> None:
     conf.set("http.url.limit", "40")
     conf.set("urlnormalizer.basic.nutch1.rules", "true")
     normalizers = URLNormalizers(conf)
@@ -85,6 +89,6 @@ def test_a_url_that_a_normalizer_makes_too_long_is_none(conf: Configuration) -> 
 
 
 @pytest.mark.parametrize(("limit", "most"), [("-1", 32_800), ("1000000", 32_800), ("0", 0)])
-def test_no_limit_is_above_that_of_row_keys(conf: Configuration, limit: str, most: int) -> None:
+def test_url_limit_is_within_row_key_limit(conf: Configuration, limit: str, most: int) -> None:
     conf.set("http.url.limit", limit)
-    assert limit_of(conf) == most
+    assert max_url_length(conf) == most

@@ -15,7 +15,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.installed import environment, install, run
+from tests.installed_wheel import environment, install, run
 
 
 class User:

@@ -18,10 +18,10 @@ import pytest
 
 from nutch2py import Crawl
 from nutch2py.cli import main
-from tests.kills import Kills
+from tests.counted_kills import Kills
+from tests.crawl_loop.test_crawl_command import page
 from tests.processes import wait_until
 from tests.rest.conftest import PATIENCE
-from tests.rounds.test_crawl import page
 from tests.site.server import Reply, ScriptedSite
 from tests.users.conftest import User
 
@@ -139,8 +139,8 @@ def table(folder: Path) -> Iterator[tuple[str, Row]]:
         for url, row in crawl.pages():
             protocol, parse = row.protocol_status, row.parse_status
             yield url, (
-                row.status, row.title, row.text, round(row.score, 6), dict(row.outlinks.decoded()),
-                dict(row.inlinks.decoded()), row.signature, row.markers.get("dist"),
+                row.status, row.title, row.text, round(row.score, 6), dict(row.outlinks.decoded_items()),
+                dict(row.inlinks.decoded_items()), row.signature, row.markers.get("dist"),
                 None if protocol is None else protocol.code, None if parse is None else parse.major,
                 row.fetch_interval, row.retries_since_fetch,
             )  # fmt: skip
@@ -174,7 +174,7 @@ def good(job: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("paths", [NutchPaths, OurPaths])
-def test_requests_in_place_of_the_script(
+def test_rest_requests_replace_crawl_script(
     user: User, site: ScriptedSite, news: str, tmp_path: Path, paths: Callable[[str], NutchPaths | OurPaths]
 ) -> None:
     user.configures(**OWN)

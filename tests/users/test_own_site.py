@@ -5,12 +5,12 @@ from __future__ import annotations
 from urllib.parse import quote
 from urllib.request import urlopen
 
-from tests.rounds.test_crawl import page
+from tests.crawl_loop.test_crawl_command import page
 from tests.site.server import ScriptedSite
 from tests.users.conftest import User, text_of
 
 
-def test_three_commands(user: User, site: ScriptedSite) -> None:
+def test_site_is_crawled_with_three_commands(user: User, site: ScriptedSite) -> None:
     site.on("/", page("/keeper", "/picture.gif", text="harbour"))
     site.on("/keeper", page(text="lighthouse keeper"))
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.installed import environment
+from tests.crawl_loop.test_crawl_command import page
+from tests.installed_wheel import environment
 from tests.processes import wait_until
-from tests.rounds.test_crawl import page
 from tests.site.server import Reply, ScriptedSite
 from tests.users.conftest import User, address_in, findings, text_of
 
@@ -47,14 +47,14 @@ def check(words: tuple[str, ...], text: str, found: list[dict[str, str]], page: 
     assert all(word in page for word in words), page
 
 
-def test_robots_forbid_it(user: User, site: ScriptedSite) -> None:
+def test_doctor_robots_txt_denying_all_is_reported(user: User, site: ScriptedSite) -> None:
     site.on("/robots.txt", Reply(body=b"User-agent: *\nDisallow: /"))
     user.configures(**OWN, http_agent_name="mine")
     assert user.types(f"nutch2py crawl {site.url('/')}").returncode == 9
     told_alike(user, "the site's robots.txt denies them to us", "127.0.0.1", "http.agent.name", "http.robot.rules")
 
 
-def test_only_our_name_is_forbidden(user: User, site: ScriptedSite) -> None:
+def test_doctor_robots_txt_denying_our_agent_is_reported(user: User, site: ScriptedSite) -> None:
     site.on("/robots.txt", Reply(body=b"User-agent: evilbot\nDisallow: /\n\nUser-agent: *\nDisallow:"))
     site.on("/", page())
     user.configures(**OWN, http_agent_name="evilbot")
@@ -65,14 +65,14 @@ def test_only_our_name_is_forbidden(user: User, site: ScriptedSite) -> None:
     assert "1 page fetched" in again.stdout
 
 
-def test_the_server_refuses_our_name(user: User, site: ScriptedSite) -> None:
+def test_doctor_server_rejecting_our_agent_is_reported(user: User, site: ScriptedSite) -> None:
     site.on("/", Reply(403))
     user.configures(**OWN, http_agent_name="evilbot")
     assert user.types(f"nutch2py crawl {site.url('/')}").returncode == 9
     told_alike(user, "were answered with an error (403)", "127.0.0.1", "http.agent.name")
 
 
-def test_there_is_no_name(user: User, site: ScriptedSite) -> None:
+def test_doctor_unknown_host_is_reported(user: User, site: ScriptedSite) -> None:
     site.on("/", page())
     user.configures(**OWN)
     user.writes("seeds", site.url("/"))
@@ -86,7 +86,7 @@ def test_there_is_no_name(user: User, site: ScriptedSite) -> None:
     told_alike(user, "http.agent.name is empty", "fetch refuses to run", "name your crawler", file, crawl=why)
 
 
-def test_names_do_not_resolve(user: User, site: ScriptedSite, closed_port: int) -> None:
+def test_doctor_unresolvable_names_are_reported(user: User, site: ScriptedSite, closed_port: int) -> None:
     site.on("/", page())
     own = OWN | {"http_dns_resolver": "c-ares", "http_dns_timeout": "1", "http_agent_name": "mine"}
     user.configures(**own, http_dns_servers=f"127.0.0.1:{closed_port}")
@@ -101,7 +101,7 @@ def test_names_do_not_resolve(user: User, site: ScriptedSite, closed_port: int) 
     told_alike(user, "have a host whose name nobody knows", "www.harbour.example", "http.dns.servers")
 
 
-def test_solr_is_away(user: User, site: ScriptedSite, closed_port: int) -> None:
+def test_doctor_unavailable_solr_is_reported(user: User, site: ScriptedSite, closed_port: int) -> None:
     site.on("/", page())
     solr = f"http://127.0.0.1:{closed_port}/solr/pages"
     user.configures(**OWN, http_agent_name="mine", solr_server_url=solr, service_wait_seconds="1")
@@ -126,7 +126,7 @@ wait
 
 
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="there is no unshare")
-def test_the_disk_is_full(user: User, site: ScriptedSite, tmp_path: Path) -> None:
+def test_doctor_full_disk_is_reported(user: User, site: ScriptedSite, tmp_path: Path) -> None:
     for number in range(40):
         site.on(f"/{number}", page(f"/{number + 1}", text=f"{number} " * 30_000))
     user.configures(**OWN, http_agent_name="mine")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import IndexingFilter
-from nutch2py.document import NutchDocument
-from nutch2py.indexer.filters.index_basic import indexed_text
-from nutch2py.webpage import WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.indexer.filters.index_basic import strip_replacement_characters
+from nutch2py.interfaces import IndexingFilter
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.webpage import WebPage
 
 
 class AnchorIndexingFilter(IndexingFilter):
@@ -24,8 +24,8 @@ class AnchorIndexingFilter(IndexingFilter):
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Add the anchors; an empty one is left out."""
         seen: set[str] = set()
-        for _, anchor in sorted(page.inlinks.decoded()):
-            text = indexed_text(anchor)
+        for _, anchor in sorted(page.inlinks.decoded_items()):
+            text = strip_replacement_characters(anchor)
             if not text:
                 continue
             if self.deduplicate:

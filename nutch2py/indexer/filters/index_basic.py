@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import IndexingFilter, PageNotIndexable
-from nutch2py.document import NutchDocument
-from nutch2py.indexer.dates import solr_date
-from nutch2py.parser.main_text import MAIN_TEXT, reading_text
-from nutch2py.url.javaurl import parse_url
-from nutch2py.url.parts import domain_of
-from nutch2py.webpage import Mark, MetadataKey, WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.indexer.document_dates import format_solr_date
+from nutch2py.interfaces import IndexingFilter, PageNotIndexableError
+from nutch2py.parser.html.main_text import MAIN_TEXT_KEY, main_or_full_text
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.webpage import Mark, MetadataKey, WebPage
+from nutch2py.url.java_url import parse_url
+from nutch2py.url.url_parts import domain_of
 
 
-def host_of(url: str) -> str:
+def indexed_host(url: str) -> str:
     """Return the host of a URL as it is written (case and brackets kept); PageNotIndexable when it is not a URL."""
     try:
         return parse_url(url).host
     except ValueError as error:
-        raise PageNotIndexable(f"{url!r} is not a URL ({error}): the page is not indexed") from None
+        raise PageNotIndexableError(f"{url!r} is not a URL ({error}): the page is not indexed") from None
 
 
-def fetch_time_of(page: WebPage) -> int:
+def page_fetch_time(page: WebPage) -> int:
     """Return when the page was fetched, in ms since 1970.
 
     ``fetchTime`` is that time until updatedb makes it the time of the next fetch, ``fetchInterval`` later, and
@@ -34,7 +34,7 @@ def fetch_time_of(page: WebPage) -> int:
     return max(fetch_time - page.fetch_interval * 1000, page.prev_fetch_time)
 
 
-def indexed_text(value: str | None) -> str:
+def strip_replacement_characters(value: str | None) -> str:
     """Return a text of the table without the replacement characters (U+FFFD) that Nutch drops from an index."""
     return value.replace("\ufffd", "") if value else ""
 
@@ -62,35 +62,38 @@ class BasicIndexingFilter(IndexingFilter):
     )
 
     def __init__(self, conf: Configuration) -> None:
-        self.max_title = conf.get_int("indexer.max.title.length", 100)
-        self.max_content = conf.get_int("indexer.max.content.length", -1)
+        self.max_title_length = conf.get_int("indexer.max.title.length", 100)
+        self.max_content_length = conf.get_int("indexer.max.content.length", -1)
         self.add_domain = conf.get_bool("indexer.add.domain", False)
-        self.content_main = conf.get_bool("indexer.content.main", False)
+        self.use_main_text = conf.get_bool("indexer.content.main", False)
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Add host, url, content, title, cache, tstamp (and domain)."""
-        shown = indexed_text(page.repr_url) or url
-        host = host_of(shown)
+        shown = strip_replacement_characters(page.repr_url) or url
+        host = indexed_host(shown)
         document.add("host", host)
         if self.add_domain:
             document.add("domain", domain_of(shown))
         document.add("url", shown)
         text = page.text
-        if MAIN_TEXT in page.metadata:
-            if self.content_main:
-                text = reading_text(page)
+        if MAIN_TEXT_KEY in page.metadata:
+            if self.use_main_text:
+                text = main_or_full_text(page)
             else:
-                document.add("maintext", _cut(indexed_text(reading_text(page)), self.max_content))
-        document.add("content", _cut(indexed_text(text), self.max_content))
-        title = _cut(indexed_text(page.title), self.max_title)
+                document.add(
+                    "maintext",
+                    _truncate(strip_replacement_characters(main_or_full_text(page)), self.max_content_length),
+                )
+        document.add("content", _truncate(strip_replacement_characters(text), self.max_content_length))
+        title = _truncate(strip_replacement_characters(page.title), self.max_title_length)
         if title:
             document.add("title", title)
         caching = page.metadata.get(MetadataKey.CACHING_FORBIDDEN)
         if caching is not None and caching != b"none":
             document.add("cache", caching.decode("utf-8", "replace"))
-        document.add("tstamp", solr_date(fetch_time_of(page)))
+        document.add("tstamp", format_solr_date(page_fetch_time(page)))
         return document
 
 
-def _cut(text: str, limit: int) -> str:
+def _truncate(text: str, limit: int) -> str:
     return text[:limit] if 0 <= limit < len(text) else text

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import IndexingFilter
-from nutch2py.document import NutchDocument
+from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.filters.index_metadata import metadata_values
+from nutch2py.interfaces import IndexingFilter
 from nutch2py.parser.filters.creativecommons import LICENSE_LOCATION, LICENSE_URL, WORK_TYPE
-from nutch2py.url.parts import parse_url
-from nutch2py.webpage import WebPage
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.webpage import WebPage
+from nutch2py.url.url_parts import parse_url
 
 
 class CCIndexingFilter(IndexingFilter):
@@ -26,7 +26,7 @@ class CCIndexingFilter(IndexingFilter):
         """Add what the parse filter of the same id found."""
         for licence in metadata_values(page, LICENSE_URL)[:1]:
             document.add("cc", f"license={licence}")
-            for term in terms_of(licence):
+            for term in license_terms(licence):
                 document.add("cc", term)
         for place in metadata_values(page, LICENSE_LOCATION)[:1]:
             document.add("cc", f"meta={place}")
@@ -35,14 +35,14 @@ class CCIndexingFilter(IndexingFilter):
         return document
 
 
-def terms_of(licence: str) -> list[str]:
+def license_terms(license_url: str) -> list[str]:
     """Return the terms in the path of a licence's URL.
 
     >>> terms_of("http://creativecommons.org/licenses/by-nc/4.0/")
     ['by', 'nc', '4.0']
     """
     try:
-        path = parse_url(licence).file.partition("?")[0]
+        path = parse_url(license_url).file.partition("?")[0]
     except ValueError:
         return []
     return [term for term in re.split("[/-]", path) if term][1:]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import IndexingFilter
-from nutch2py.document import NutchDocument
-from nutch2py.indexer.dates import parse_date, solr_date
+from nutch2py.conf.configuration import Configuration
+from nutch2py.indexer.document_dates import format_solr_date, parse_date
 from nutch2py.indexer.filters.index_metadata import metadata_values
-from nutch2py.webpage import WebPage
+from nutch2py.interfaces import IndexingFilter
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.webpage import WebPage
 
 _MILLISECONDS = re.compile(r"-?[0-9]{1,18}")
 
@@ -38,5 +38,5 @@ class FeedIndexingFilter(IndexingFilter):
                 text = value.strip()
                 time = int(text) if _MILLISECONDS.fullmatch(text) else parse_date(text)
                 if time is not None:
-                    document.add(f"{name}Date", solr_date(time))
+                    document.add(f"{name}Date", format_solr_date(time))
         return document

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import IndexingFilter
-from nutch2py.document import NutchDocument
+from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.filters.index_metadata import metadata_values
-from nutch2py.webpage import WebPage
+from nutch2py.interfaces import IndexingFilter
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.webpage import WebPage
 
 
 class HeadingsIndexingFilter(IndexingFilter):
@@ -18,11 +18,11 @@ class HeadingsIndexingFilter(IndexingFilter):
     fields = frozenset({WebPage.metadata})
 
     def __init__(self, conf: Configuration) -> None:
-        self.names = conf.get_strings("headings", ("h1", "h2"))
+        self.heading_names = conf.get_strings("headings", ("h1", "h2"))
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Add the headings."""
-        for name in self.names:
+        for name in self.heading_names:
             for value in metadata_values(page, name):
                 if value.strip():
                     document.add(name, value.strip())

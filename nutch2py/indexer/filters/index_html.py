@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import IndexingFilter
-from nutch2py.document import NutchDocument
-from nutch2py.webpage import MetadataKey, WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import IndexingFilter
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.webpage import MetadataKey, WebPage
 
 
-def page_source(page: WebPage) -> str | None:
+def decode_page_source(page: WebPage) -> str | None:
     """Return the content as text, by the charset that the parser found; None when there is none.
 
     (Nutch reads every page as UTF-8.)
@@ -37,7 +37,11 @@ class HtmlIndexingFilter(IndexingFilter):
         kind = page.content_type or ""
         if not (kind.startswith("text/") or kind.endswith("xml")):
             return document
-        source = None if page.metadata.get(MetadataKey.CACHING_FORBIDDEN) not in (None, b"none") else page_source(page)
+        source = (
+            None
+            if page.metadata.get(MetadataKey.CACHING_FORBIDDEN) not in (None, b"none")
+            else decode_page_source(page)
+        )
         if source:
             document.add("rawcontent", source.replace("\ufffd", ""))
         return document

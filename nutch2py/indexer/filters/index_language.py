@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from nutch2py.cells import decode_text
-from nutch2py.conf import Configuration
-from nutch2py.contracts import IndexingFilter
-from nutch2py.document import NutchDocument
-from nutch2py.indexer.filters.index_more import header_of
-from nutch2py.parser.filters.language import LANGUAGE, LanguageRules, language_code
-from nutch2py.webpage import WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.indexer.filters.index_more import response_header
+from nutch2py.interfaces import IndexingFilter
+from nutch2py.parser.filters.language_identifier import LANGUAGE_KEY, LanguagePolicy, language_code
+from nutch2py.records.cells import decode_text
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.webpage import WebPage
 
 
 class LanguageIndexingFilter(IndexingFilter):
@@ -23,18 +23,18 @@ class LanguageIndexingFilter(IndexingFilter):
     fields = frozenset({WebPage.metadata, WebPage.headers, WebPage.title, WebPage.text})
 
     def __init__(self, conf: Configuration) -> None:
-        self.rules = LanguageRules(conf)
-        self.wanted = frozenset(conf.get_strings("lang.index.languages"))
+        self.rules = LanguagePolicy(conf)
+        self.allowed_languages = frozenset(conf.get_strings("lang.index.languages"))
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Add the language, or leave the page out."""
-        cell = page.metadata.get(LANGUAGE)
-        found = decode_text(cell) if cell else self._judged(page)
-        if self.wanted and found not in self.wanted:
+        cell = page.metadata.get(LANGUAGE_KEY)
+        found = decode_text(cell) if cell else self._detect_language(page)
+        if self.allowed_languages and found not in self.allowed_languages:
             return None
         document.add("lang", found or "unknown")
         return document
 
-    def _judged(self, page: WebPage) -> str | None:
-        said = language_code(header_of(page, "Content-Language"))
-        return self.rules.language(said, f"{page.title or ''} {page.text or ''}")
+    def _detect_language(self, page: WebPage) -> str | None:
+        said = language_code(response_header(page, "Content-Language"))
+        return self.rules.choose_language(said, f"{page.title or ''} {page.text or ''}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import IndexingFilter
-from nutch2py.document import NutchDocument
-from nutch2py.url.parts import host_of
-from nutch2py.webpage import WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import IndexingFilter
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.webpage import WebPage
+from nutch2py.url.url_parts import host_of
 
 
 class LinksIndexingFilter(IndexingFilter):
@@ -22,27 +22,27 @@ class LinksIndexingFilter(IndexingFilter):
     fields = frozenset({WebPage.outlinks, WebPage.inlinks})
 
     def __init__(self, conf: Configuration) -> None:
-        self.foreign_outlinks = conf.get_bool("index.links.outlinks.host.ignore", False)
-        self.foreign_inlinks = conf.get_bool("index.links.inlinks.host.ignore", False)
+        self.external_outlinks_only = conf.get_bool("index.links.outlinks.host.ignore", False)
+        self.external_inlinks_only = conf.get_bool("index.links.inlinks.host.ignore", False)
         self.hosts_only = conf.get_bool("index.links.hosts.only", False)
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Add both fields."""
         here = host_of(url)
-        for value in self._chosen(page.outlinks, here if self.foreign_outlinks else None):
+        for value in self._select_links(page.outlinks, here if self.external_outlinks_only else None):
             document.add("outlinks", value)
-        for value in self._chosen(page.inlinks, here if self.foreign_inlinks else None):
+        for value in self._select_links(page.inlinks, here if self.external_inlinks_only else None):
             document.add("inlinks", value)
         return document
 
-    def _chosen(self, links: Iterable[str], left_out: str | None) -> Iterator[str]:
+    def _select_links(self, links: Iterable[str], skipped_host: str | None) -> Iterator[str]:
         hosts: set[str] = set()
         for link in links:
             try:
                 host = host_of(link)
             except ValueError:
                 continue
-            if host == left_out:
+            if host == skipped_host:
                 continue
             if not self.hosts_only:
                 yield link

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from nutch2py.cells import decode_text
-from nutch2py.conf import Configuration
-from nutch2py.contracts import IndexingFilter
-from nutch2py.document import NutchDocument
-from nutch2py.indexer.filters.index_more import header_of
-from nutch2py.webpage import WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.indexer.filters.index_more import response_header
+from nutch2py.interfaces import IndexingFilter
+from nutch2py.records.cells import decode_text
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.webpage import WebPage
 
-_META = "meta_"  # what parse-metatags of Nutch 2 puts before a tag's name
-_METATAG = "metatag."  # what that of Nutch 1 did
+_META_PREFIX = "meta_"  # what parse-metatags of Nutch 2 puts before a tag's name
+_METATAG_PREFIX = "metatag."  # what that of Nutch 1 did
 
 
 def metadata_values(page: WebPage, name: str) -> list[str]:
@@ -21,8 +21,8 @@ def metadata_values(page: WebPage, name: str) -> list[str]:
     ``metatag.NAME``, as Nutch 1 calls the meta tags of a page, is the entry ``meta_name`` of Nutch 2.
     """
     cell = page.metadata.get(name)
-    if cell is None and name.startswith(_METATAG):
-        cell = page.metadata.get(_META + name.removeprefix(_METATAG).lower())
+    if cell is None and name.startswith(_METATAG_PREFIX):
+        cell = page.metadata.get(_META_PREFIX + name.removeprefix(_METATAG_PREFIX).lower())
     return [] if cell is None else decode_text(cell).split("\t")
 
 
@@ -43,28 +43,28 @@ class MetadataIndexer(IndexingFilter):
         self.entries = [*conf.get_strings("index.db.md"), *conf.get_strings("index.parse.md")]
         self.headers = conf.get_strings("index.content.md")
         self.separator = conf.get("index.metadata.separator") or ""
-        self.multivalued = frozenset(conf.get_strings("index.metadata.multivalued.fields"))
+        self.multivalued_fields = frozenset(conf.get_strings("index.metadata.multivalued.fields"))
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Add the fields."""
         for name in self.tags:
-            self._add(document, _META + name, metadata_values(page, _META + name.lower()))
+            self._add_values(document, _META_PREFIX + name, metadata_values(page, _META_PREFIX + name.lower()))
         for name in self.entries:
-            self._add(document, name, metadata_values(page, name))
+            self._add_values(document, name, metadata_values(page, name))
         for name in self.headers:
-            value = header_of(page, name)
+            value = response_header(page, name)
             if value is not None:
-                self._add(document, name, [value])
+                self._add_values(document, name, [value])
         return document
 
-    def _add(self, document: NutchDocument, name: str, values: Iterable[str]) -> None:
+    def _add_values(self, document: NutchDocument, name: str, values: Iterable[str]) -> None:
         for value in values:
-            for part in self._parts(name, value):
+            for part in self._split_value(name, value):
                 if part.strip():
                     document.add(name, part.strip())
 
-    def _parts(self, name: str, value: str) -> Iterator[str]:
-        if self.separator and name in self.multivalued:
+    def _split_value(self, name: str, value: str) -> Iterator[str]:
+        if self.separator and name in self.multivalued_fields:
             yield from value.split(self.separator)
         else:
             yield value

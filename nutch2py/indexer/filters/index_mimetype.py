@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import IndexingFilter
-from nutch2py.document import NutchDocument
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.parser.mime import mime_types
-from nutch2py.webpage import WebPage
+from nutch2py.interfaces import IndexingFilter
+from nutch2py.parser.mime.mime_types import get_mime_resolver
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.webpage import WebPage
 
 
 class MimeTypeIndexingFilter(IndexingFilter):
@@ -20,21 +20,21 @@ class MimeTypeIndexingFilter(IndexingFilter):
     fields = frozenset({WebPage.content_type})
 
     def __init__(self, conf: Configuration) -> None:
-        self.mime_types = mime_types(conf)
+        self.mime_types = get_mime_resolver(conf)
         self.prefixes: tuple[str, ...] | None = None
-        self.others = False
+        self.allows_unlisted = False
         name = conf.get_trimmed("mimetype.filter.file")
         if name:
             text = conf.resource_text(name)
             if text is None:
                 raise ConfigurationError(f"mimetype.filter.file: there is no file {name}: correct the name or empty it")
-            self._read(text)
+            self._read_rules(text)
 
-    def _read(self, text: str) -> None:
+    def _read_rules(self, text: str) -> None:
         prefixes: list[str] = []
         for line in text.splitlines():
             if line.startswith(("+", "-")):
-                self.others = line[0] == "+"
+                self.allows_unlisted = line[0] == "+"
             elif line and not line.startswith((" ", "#")):
                 prefixes.append(line.strip())
         self.prefixes = tuple(prefixes)
@@ -44,6 +44,10 @@ class MimeTypeIndexingFilter(IndexingFilter):
         if self.prefixes is None:
             return document
         given = page.content_type
-        name = self.mime_types.by_url(url) if given is None else self.mime_types.table.for_name(given.partition(";")[0])
+        name = (
+            self.mime_types.type_by_url(url)
+            if given is None
+            else self.mime_types.table.canonical_name(given.partition(";")[0])
+        )
         listed = (name or "").startswith(self.prefixes)
-        return document if listed != self.others else None
+        return document if listed != self.allows_unlisted else None

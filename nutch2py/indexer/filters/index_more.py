@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import IndexingFilter
-from nutch2py.document import NutchDocument
-from nutch2py.indexer.dates import parse_date, solr_date
-from nutch2py.indexer.filters.index_basic import fetch_time_of
-from nutch2py.parser.mime import mime_types
-from nutch2py.reporting import warn
-from nutch2py.webpage import WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.indexer.document_dates import format_solr_date, parse_date
+from nutch2py.indexer.filters.index_basic import page_fetch_time
+from nutch2py.interfaces import IndexingFilter
+from nutch2py.parser.mime.mime_types import get_mime_resolver
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.webpage import WebPage
+from nutch2py.support.reporting import warn
 
-_FILENAMES = (
+_FILENAME_PATTERNS = (
     re.compile(r"\bfilename=['\"](.+?)['\"]", re.IGNORECASE),
     re.compile(r"\bfilename=(\S+)\b", re.IGNORECASE),
 )
 
 
-def parts_of(mime_type: str) -> list[str]:
+def split_mime_type(mime_type: str) -> list[str]:
     """Return the type and the subtype of a MIME type.
 
     >>> parts_of("text/html")
@@ -28,13 +28,13 @@ def parts_of(mime_type: str) -> list[str]:
     return mime_type.split("/")
 
 
-def header_of(page: WebPage, name: str) -> str | None:
+def response_header(page: WebPage, name: str) -> str | None:
     """Return a response header, whatever the case in which the server wrote its name."""
     exact: str | None = page.headers.get(name)
     if exact is not None:
         return exact
     lower = name.lower()
-    return next((value for key, value in page.headers.decoded() if key.lower() == lower), None)
+    return next((value for key, value in page.headers.decoded_items() if key.lower() == lower), None)
 
 
 class MoreIndexingFilter(IndexingFilter):
@@ -62,60 +62,62 @@ class MoreIndexingFilter(IndexingFilter):
     )
 
     def __init__(self, conf: Configuration) -> None:
-        self.index_parts = conf.get_bool("moreIndexingFilter.indexMimeTypeParts", True)
-        self.mime_types = mime_types(conf)
-        self.mapping = _type_mapping(conf) if conf.get_bool("moreIndexingFilter.mapMimeTypes", False) else {}
+        self.index_type_parts = conf.get_bool("moreIndexingFilter.indexMimeTypeParts", True)
+        self.mime_types = get_mime_resolver(conf)
+        self.type_mapping = _read_type_mapping(conf) if conf.get_bool("moreIndexingFilter.mapMimeTypes", False) else {}
         self.mapped_field = conf.get_trimmed("moreIndexingFilter.mapMimeTypes.field")
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Add lastModified, date, contentLength, type and perhaps title."""
         self._add_times(document, url, page)
-        length = (header_of(page, "Content-Length") or "").strip()
+        length = (response_header(page, "Content-Length") or "").strip()
         if length:
             document.add("contentLength", length)
         content_type = page.content_type
-        mime_type = self.type_of(header_of(page, "Content-Type") if content_type is None else content_type, url)
+        mime_type = self.canonical_type(
+            response_header(page, "Content-Type") if content_type is None else content_type, url
+        )
         if mime_type is not None:
             self._add_type(document, mime_type)
         if "title" not in document:
-            title = _file_name(header_of(page, "Content-Disposition") or "")
+            title = _disposition_filename(response_header(page, "Content-Disposition") or "")
             if title:
                 document.add("title", title)
         return document
 
-    def type_of(self, content_type: str | None, url: str) -> str | None:
+    def canonical_type(self, content_type: str | None, url: str) -> str | None:
         """Return the canonical MIME type without parameters, None when ``content_type`` is no name of a type.
 
         A page without any is judged by the ending of its URL.
         """
         if content_type is None:
-            return self.mime_types.by_url(url)
-        return self.mime_types.table.for_name(content_type.partition(";")[0])
+            return self.mime_types.type_by_url(url)
+        return self.mime_types.table.canonical_name(content_type.partition(";")[0])
 
     def _add_type(self, document: NutchDocument, mime_type: str) -> None:
-        mapped = self.mapping.get(mime_type)
+        mapped = self.type_mapping.get(mime_type)
         if mapped is not None and self.mapped_field:
             document.add(self.mapped_field, mapped)
         elif mapped is not None:
             mime_type = mapped
         document.add("type", mime_type)
-        if self.index_parts:
-            for part in parts_of(mime_type):
+        if self.index_type_parts:
+            for part in split_mime_type(mime_type):
                 if part != mime_type:  # a mapped type such as "web page" has no parts
                     document.add("type", part)
 
     def _add_times(self, document: NutchDocument, url: str, page: WebPage) -> None:
-        header = header_of(page, "Last-Modified")
+        header = response_header(page, "Last-Modified")
         modified = parse_date(header) if header is not None else None
         if modified is not None:
-            document.add("lastModified", solr_date(modified))
+            document.add("lastModified", format_solr_date(modified))
         elif header is not None:
             warn(f"{url}: Last-Modified {header[:80]!r} is not a date: it is left out")
         time = modified if modified is not None else page.modified_time
-        document.add("date", solr_date(time if time > 0 else fetch_time_of(page)))
+        document.add("date", format_solr_date(time if time > 0 else page_fetch_time(page)))
 
 
-def _type_mapping(conf: Configuration) -> dict[str, str]:
+def _read_type_mapping(conf: Configuration) -> dict[str, str]:
     """Read contenttype-mapping.txt of Nutch 1: a type to show, a tab, and the types it stands for, parted by tabs."""
     mapping: dict[str, str] = {}
     for line in (conf.resource_text("contenttype-mapping.txt") or "").splitlines():
@@ -128,5 +130,5 @@ def _type_mapping(conf: Configuration) -> dict[str, str]:
     return mapping
 
 
-def _file_name(disposition: str) -> str | None:
-    return next((found[1] for pattern in _FILENAMES if (found := pattern.search(disposition))), None)
+def _disposition_filename(disposition: str) -> str | None:
+    return next((found[1] for pattern in _FILENAME_PATTERNS if (found := pattern.search(disposition))), None)

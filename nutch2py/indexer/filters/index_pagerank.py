@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import IndexingFilter
-from nutch2py.document import NutchDocument, java_float
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import IndexingFilter
+from nutch2py.records.document import NutchDocument, format_java_float
+from nutch2py.records.webpage import DerivedRow, WebPage
 from nutch2py.table import open_store
-from nutch2py.webpage import BatchEntry, WebPage
 
-MEAN_ROW = "m/pagerank"
+MEAN_RANK_ROW = "m/pagerank"
 """Row of the derived table whose ``data`` is the mean of all ranks, as decimal text."""
 
 
@@ -26,20 +26,20 @@ class PageRankIndexingFilter(IndexingFilter):
         self.conf = conf
 
     @cached_property
-    def mean(self) -> float:
+    def mean_rank(self) -> float:
         """The mean rank of the pages of the table, 1 when it is not known."""
-        store = open_store(self.conf, BatchEntry)
-        entry = store.get(MEAN_ROW, {BatchEntry.data}) if store.exists() else None
+        store = open_store(self.conf, DerivedRow)
+        entry = store.get(MEAN_RANK_ROW, {DerivedRow.data}) if store.exists() else None
         mean = float(entry.data) if entry is not None and entry.data else 1.0
         return mean if mean > 0 else 1.0
 
-    def value(self, page: WebPage) -> str | None:
+    def scaled_rank(self, page: WebPage) -> str | None:
         """Return the field of a page, None while it has none."""
-        return java_float(page.page_rank / self.mean) if page.page_rank > 0 else None
+        return format_java_float(page.page_rank / self.mean_rank) if page.page_rank > 0 else None
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Add the field."""
-        value = self.value(page)
+        value = self.scaled_rank(page)
         if value is not None:
             document.add("pagerank", value)
         return document

@@ -17,37 +17,37 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import IndexingFilter
-from nutch2py.document import NutchDocument
-from nutch2py.record import Field
-from nutch2py.reporting import warn
-from nutch2py.url.java_regex import compile_java, substitution
-from nutch2py.webpage import WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import IndexingFilter
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.record import Field
+from nutch2py.records.webpage import WebPage
+from nutch2py.support.reporting import warn
+from nutch2py.url.regex.java_regex import compile_java, translate_replacement
 
 _FLAGS = {2: "i", 4: "x", 8: "m", 32: "s"}
 
 
-class Replacement(NamedTuple):
-    """What is replaced in ``source`` and written to ``target``; ``by``: template of :func:`re.sub`."""
+class FieldReplacement(NamedTuple):
+    """What is replaced in ``source`` and written to ``target``; ``template``: template of :func:`re.sub`."""
 
     source: str
     target: str
     pattern: re.Pattern[str]
-    by: str
+    template: str
 
 
-class Scope(NamedTuple):
-    """Replacements for the documents whose field ``key`` (host or url) has the pattern in it."""
+class ReplacementScope(NamedTuple):
+    """Replacements for the documents whose field ``field`` (host or url) has the pattern in it."""
 
-    key: str
+    field: str
     pattern: re.Pattern[str] | None
-    replacements: list[Replacement]
+    replacements: list[FieldReplacement]
 
 
-def parse_rules(text: str) -> list[Scope]:
+def parse_replacements(text: str) -> list[ReplacementScope]:
     """Return the scopes of a property's value, those by host first, as Nutch runs them."""
-    scopes: dict[tuple[str, str], Scope] = {}
+    scopes: dict[tuple[str, str], ReplacementScope] = {}
     current = ("host", ".*")
     for line in text.splitlines():
         name, equals, value = line.strip().partition("=")
@@ -58,18 +58,18 @@ def parse_rules(text: str) -> list[Scope]:
             current = (name.removesuffix("match"), value)
             continue
         try:
-            replacement = _replacement(name, value)
+            replacement = _parse_replacement(name, value)
             if current not in scopes:
-                scopes[current] = Scope(current[0], compile_java(current[1]), [])
+                scopes[current] = ReplacementScope(current[0], compile_java(current[1]), [])
         except ValueError as error:
             warn(f"index.replace.regexp: the line {line.strip()!r} is left out: {error}")
             continue
         if replacement is not None:
             scopes[current].replacements.append(replacement)
-    return sorted(scopes.values(), key=lambda scope: scope.key != "host")
+    return sorted(scopes.values(), key=lambda scope: scope.field != "host")
 
 
-def _replacement(name: str, value: str) -> Replacement | None:
+def _parse_replacement(name: str, value: str) -> FieldReplacement | None:
     """Read ``field`` and ``/pattern/replacement/flags``; None for a value too short to be one."""
     if len(value) <= 3:
         return None
@@ -86,8 +86,8 @@ def _replacement(name: str, value: str) -> Replacement | None:
         raise ValueError("the pattern is empty")
     letters = "".join(letter for bit, letter in _FLAGS.items() if int(number or 0) & bit)
     compiled = compile_java(f"(?{letters}){pattern}" if letters else pattern)
-    return Replacement(source.strip(), target.strip() if colon else source.strip(), compiled,
-                       substitution(replacement, compiled.groups))  # fmt: skip
+    return FieldReplacement(source.strip(), target.strip() if colon else source.strip(), compiled,
+                       translate_replacement(replacement, compiled.groups))  # fmt: skip
 
 
 class ReplaceIndexer(IndexingFilter):
@@ -97,22 +97,22 @@ class ReplaceIndexer(IndexingFilter):
     fields: frozenset[Field[Any]] = frozenset()
 
     def __init__(self, conf: Configuration) -> None:
-        self.scopes = parse_rules(conf.get("index.replace.regexp") or "")
+        self.scopes = parse_replacements(conf.get("index.replace.regexp") or "")
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Do the replacements of every scope that fits."""
         for scope in self.scopes:
-            for value in [*document.values(scope.key)]:
+            for value in [*document.values(scope.field)]:
                 if scope.pattern is None or scope.pattern.search(value):
                     for replacement in scope.replacements:
-                        _replace(document, replacement)
+                        _apply_replacement(document, replacement)
         return document
 
 
-def _replace(document: NutchDocument, replacement: Replacement) -> None:
+def _apply_replacement(document: NutchDocument, replacement: FieldReplacement) -> None:
     if replacement.source not in document:
         return
-    values = [replacement.pattern.sub(replacement.by, value) for value in document.values(replacement.source)]
+    values = [replacement.pattern.sub(replacement.template, value) for value in document.values(replacement.source)]
     document.remove(replacement.target)
     for value in values:
         document.add(replacement.target, value)

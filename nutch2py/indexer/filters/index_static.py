@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import IndexingFilter
-from nutch2py.document import NutchDocument
-from nutch2py.record import Field
-from nutch2py.webpage import WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import IndexingFilter
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.record import Field
+from nutch2py.records.webpage import WebPage
 
 
 class StaticFieldIndexer(IndexingFilter):
@@ -25,18 +25,18 @@ class StaticFieldIndexer(IndexingFilter):
         field_separator = conf.get("index.static.fieldsep") or ","
         key_separator = conf.get("index.static.keysep") or ":"
         value_separator = conf.get("index.static.valuesep") or " "
-        self.values: dict[str, list[str]] = {}
+        self.static_values: dict[str, list[str]] = {}
         for part in (conf.get("index.static") or "").split(field_separator):
             pieces = part.split(key_separator)
             while len(pieces) > 1 and not pieces[-1]:  # as Java's split: no empty pieces at the end
                 pieces.pop()
             if len(pieces) == 2 and pieces[0].strip():
                 values = (value.strip() for value in pieces[1].strip().split(value_separator))
-                self.values[pieces[0].strip()] = [value for value in values if value]
+                self.static_values[pieces[0].strip()] = [value for value in values if value]
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Add the fields."""
-        for name, values in self.values.items():
+        for name, values in self.static_values.items():
             for value in values:
                 document.add(name, value)
         return document

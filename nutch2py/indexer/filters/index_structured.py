@@ -7,16 +7,16 @@ from typing import Any
 
 import orjson
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import IndexingFilter
-from nutch2py.document import NutchDocument
-from nutch2py.parser.filters.structured import STRUCTURED
-from nutch2py.webpage import WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import IndexingFilter
+from nutch2py.parser.filters.structured_filter import STRUCTURED_DATA_KEY
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.webpage import WebPage
 
-_MOST_VALUES = 20
-_MOST_CHARACTERS = 1000
-_SCHEMA = "schema:"
-_LABELS = ("name", "headline", "title", "url", "@id")  # what a thing is called, when it is a value itself
+_MAX_VALUES = 20
+_MAX_VALUE_CHARACTERS = 1000
+_SCHEMA_PREFIX = "schema:"
+_NAME_PROPERTIES = ("name", "headline", "title", "url", "@id")  # what a thing is called, when it is a value itself
 
 
 class StructuredIndexingFilter(IndexingFilter):
@@ -30,29 +30,29 @@ class StructuredIndexingFilter(IndexingFilter):
     fields = frozenset({WebPage.metadata})
 
     def __init__(self, conf: Configuration) -> None:
-        self._names = conf.get_strings("index.structured.fields")
+        self._property_names = conf.get_strings("index.structured.fields")
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Add the fields."""
-        cell = page.metadata.get(STRUCTURED)
+        cell = page.metadata.get(STRUCTURED_DATA_KEY)
         if cell is None:
             return document
         try:
             data = orjson.loads(cell)
         except ValueError:
             return document
-        for name in self._names:
-            for value in list(dict.fromkeys(_values(data, name)))[:_MOST_VALUES]:
-                document.add(name.replace(":", "_"), value[:_MOST_CHARACTERS])
+        for name in self._property_names:
+            for value in list(dict.fromkeys(_iter_values(data, name)))[:_MAX_VALUES]:
+                document.add(name.replace(":", "_"), value[:_MAX_VALUE_CHARACTERS])
         return document
 
 
-def _values(data: dict[str, Any], name: str) -> Iterator[str]:
+def _iter_values(data: dict[str, Any], name: str) -> Iterator[str]:
     """Yield what is said under a name."""
-    if name.startswith(_SCHEMA):
-        wanted = name.removeprefix(_SCHEMA)
-        for thing in _things([data.get("jsonld"), data.get("microdata"), data.get("rdfa")]):
-            yield from _said(thing, wanted)
+    if name.startswith(_SCHEMA_PREFIX):
+        wanted = name.removeprefix(_SCHEMA_PREFIX)
+        for thing in _iter_items([data.get("jsonld"), data.get("microdata"), data.get("rdfa")]):
+            yield from _iter_property_values(thing, wanted)
     elif name.startswith("link:"):
         found = data.get("links", {}).get(name.removeprefix("link:"))
         if isinstance(found, dict):
@@ -63,7 +63,7 @@ def _values(data: dict[str, Any], name: str) -> Iterator[str]:
         yield from data.get("meta", {}).get(name.lower(), [])
 
 
-def _things(data: Any) -> Iterator[dict[str, Any]]:
+def _iter_items(data: Any) -> Iterator[dict[str, Any]]:
     """Yield every object, those within others, too."""
     waiting = [data]
     while waiting:
@@ -75,32 +75,32 @@ def _things(data: Any) -> Iterator[dict[str, Any]]:
             waiting += [*value.values()][::-1]
 
 
-def _said(thing: dict[str, Any], wanted: str) -> Iterator[str]:
+def _iter_property_values(item: dict[str, Any], property_name: str) -> Iterator[str]:
     """Yield the values of one property of a thing; another thing is called by its name."""
-    if wanted == "type":
-        types = thing.get("type" if "properties" in thing else "@type", [])
+    if property_name == "type":
+        types = item.get("type" if "properties" in item else "@type", [])
         for each in types if isinstance(types, list) else [types]:
             if isinstance(each, str):
-                yield _local(each)
+                yield _local_name(each)
         return
-    properties = thing.get("properties", thing)
+    properties = item.get("properties", item)
     for name, values in properties.items() if isinstance(properties, dict) else ():
-        if _local(name) == wanted:
+        if _local_name(name) == property_name:
             for value in values if isinstance(values, list) else [values]:
-                yield from _text(value)
+                yield from _iter_texts(value)
 
 
-def _local(name: str) -> str:
+def _local_name(name: str) -> str:
     return name.rstrip("/").rpartition("/")[2].rpartition("#")[2].rpartition(":")[2]
 
 
-def _text(value: Any) -> Iterator[str]:
+def _iter_texts(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         if isinstance(whole := value.get("value"), str) and whole:
             yield whole
             return
         inner = value.get("properties", value)
-        for label in _LABELS:
+        for label in _NAME_PROPERTIES:
             named = inner.get(label) if isinstance(inner, dict) else None
             named = named[0] if isinstance(named, list) and named else named
             if isinstance(named, str) and named.strip():

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import IndexingFilter
-from nutch2py.document import NutchDocument
+from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.filters.index_metadata import metadata_values
-from nutch2py.webpage import WebPage
+from nutch2py.interfaces import IndexingFilter
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.webpage import WebPage
 
 
 class Subcollection(NamedTuple):
@@ -26,13 +26,13 @@ class Subcollection(NamedTuple):
         return url if any(text in url for text in self.whitelist) else None
 
 
-def lines_of(text: str | None, fold: bool = False) -> tuple[str, ...]:
-    """Return the lines of a list that are not empty, trimmed, in lower case when ``fold``."""
+def split_lines(text: str | None, lower_case: bool = False) -> tuple[str, ...]:
+    """Return the lines of a list that are not empty, trimmed, in lower case when ``lower_case``."""
     lines = (line.strip() for line in (text or "").splitlines())
-    return tuple(line.lower() if fold else line for line in lines if line)
+    return tuple(line.lower() if lower_case else line for line in lines if line)
 
 
-def read_subcollections(conf: Configuration, fold: bool = False) -> list[Subcollection]:
+def read_subcollections(conf: Configuration, lower_case: bool = False) -> list[Subcollection]:
     """Read the file ``subcollections.config``; none without it."""
     name = conf.get_trimmed("subcollections.config", "subcollections.xml")
     root = conf.resource_xml(name)
@@ -41,8 +41,8 @@ def read_subcollections(conf: Configuration, fold: bool = False) -> list[Subcoll
     return [
         Subcollection(
             (element.findtext("name") or element.findtext("id") or "").strip(),
-            lines_of(element.findtext("whitelist"), fold),
-            lines_of(element.findtext("blacklist"), fold),
+            split_lines(element.findtext("whitelist"), lower_case),
+            split_lines(element.findtext("blacklist"), lower_case),
             (element.findtext("key") or "").strip(),
         )
         for element in root.iter("subcollection")
@@ -61,19 +61,19 @@ class SubcollectionIndexingFilter(IndexingFilter):
     fields = frozenset({WebPage.metadata})
 
     def __init__(self, conf: Configuration) -> None:
-        self.field = conf.get_trimmed("subcollection.default.fieldname", "subcollection")
-        self.fold = conf.get_bool("subcollection.case.insensitive", False)
-        self.source = conf.get_trimmed("subcollection.metadata.source", "subcollection")
-        self.subcollections = read_subcollections(conf, self.fold)
+        self.default_field = conf.get_trimmed("subcollection.default.fieldname", "subcollection")
+        self.ignores_case = conf.get_bool("subcollection.case.insensitive", False)
+        self.metadata_key = conf.get_trimmed("subcollection.metadata.source", "subcollection")
+        self.subcollections = read_subcollections(conf, self.ignores_case)
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Add the names."""
-        own = [value.strip() for value in metadata_values(page, self.source) if value.strip()]
+        own = [value.strip() for value in metadata_values(page, self.metadata_key) if value.strip()]
         if own:
-            document.add(self.field, own[0])
+            document.add(self.default_field, own[0])
             return document
-        looked_at = url.lower() if self.fold else url
+        looked_at = url.lower() if self.ignores_case else url
         for each in self.subcollections:
             if each.filter(looked_at) is not None:
-                document.add(each.key or self.field, each.name)
+                document.add(each.key or self.default_field, each.name)
         return document

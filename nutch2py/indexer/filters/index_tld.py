@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import IndexingFilter
-from nutch2py.document import NutchDocument
-from nutch2py.record import Field
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import IndexingFilter
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.record import Field
+from nutch2py.records.webpage import WebPage
 from nutch2py.url.idn import host_to_unicode
-from nutch2py.url.parts import host_of, suffix_of_host
-from nutch2py.webpage import WebPage
+from nutch2py.url.url_parts import host_of, suffix_of_host
 
 
-def suffix_shown(url: str) -> str | None:
+def unicode_suffix(url: str) -> str | None:
     """Return the public suffix in Unicode, the last label when the list has none; None for an address or one label."""
     host = host_of(url)
     suffix = suffix_of_host(host)
@@ -38,7 +38,7 @@ class TLDIndexingFilter(IndexingFilter):
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Add the suffix, if the host has one."""
-        suffix = suffix_shown(url)
+        suffix = unicode_suffix(url)
         if suffix:
             document.add("tld", suffix)
         return document

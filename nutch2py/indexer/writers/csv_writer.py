@@ -5,11 +5,11 @@ from __future__ import annotations
 import codecs
 from pathlib import Path
 
-from nutch2py.document import NutchDocument
 from nutch2py.errors import ConfigurationError
-from nutch2py.indexer.index_writers import Parameters
+from nutch2py.indexer.index_writers import WriterParameters
 from nutch2py.indexer.writers.file_writer import FileIndexWriter
-from nutch2py.reporting import warn
+from nutch2py.records.document import NutchDocument
+from nutch2py.support.reporting import warn
 
 _RECORD_SEPARATOR = "\r\n"
 
@@ -29,7 +29,7 @@ class CSVIndexWriter(FileIndexWriter):
     java_class = "org.apache.nutch.indexwriter.csv.CSVIndexWriter"
     plugin_id = "indexer-csv"
 
-    def configure(self, parameters: Parameters) -> Path:
+    def configure(self, parameters: WriterParameters) -> Path:
         """Take over the parameters. ConfigurationError when one is no value for it."""
         self.fields = [name.strip() for name in parameters.get("fields", "id,title,content").split(",") if name.strip()]
         self.charset = parameters.get("charset", "UTF-8").strip()
@@ -39,23 +39,23 @@ class CSVIndexWriter(FileIndexWriter):
             raise ConfigurationError(f"charset {self.charset!r} of indexer-csv is not known: write UTF-8") from None
         self.separator = parameters.get("separator", ",")
         self.value_separator = parameters.get("valuesep", "|")
-        self.quote = _character("quotechar", parameters.get("quotechar", '"'))
-        self.escape = _character("escapechar", parameters.get("escapechar", '"'))
-        self.max_length = parameters.get_int("maxfieldlength", 4096)
-        self.max_values = parameters.get_int("maxfieldvalues", 12)
-        self.with_header = parameters.get_bool("header", True)
-        self.folder = parameters.get_path("outpath", "csvindexwriter")
-        return self.folder / "nutch.csv"
+        self.quote_char = _single_character("quotechar", parameters.get("quotechar", '"'))
+        self.escape_char = _single_character("escapechar", parameters.get("escapechar", '"'))
+        self.max_field_length = parameters.get_int("maxfieldlength", 4096)
+        self.max_field_values = parameters.get_int("maxfieldvalues", 12)
+        self.has_header = parameters.get_bool("header", True)
+        self.output_dir = parameters.get_path("outpath", "csvindexwriter")
+        return self.output_dir / "nutch.csv"
 
     def header(self) -> bytes:
         """Return the row of names, if it is wanted."""
         names = self.separator.join(self.fields) + _RECORD_SEPARATOR
-        return names.encode(self.charset, "replace") if self.with_header else b""
+        return names.encode(self.charset, "replace") if self.has_header else b""
 
     def write(self, document: NutchDocument) -> None:
         """Add a row; a column that the document lacks is empty."""
-        row = self.separator.join(self._cell(document.values(name)) for name in self.fields)
-        self.add((row + _RECORD_SEPARATOR).encode(self.charset, "replace"))
+        row = self.separator.join(self._format_cell(document.values(name)) for name in self.fields)
+        self.add_record((row + _RECORD_SEPARATOR).encode(self.charset, "replace"))
 
     def delete(self, document_id: str) -> None:
         """Do nothing: a table of rows has no deletes."""
@@ -63,30 +63,34 @@ class CSVIndexWriter(FileIndexWriter):
     def describe(self) -> str:
         """Return the settings."""
         return (
-            f"CSVIndexWriter\n\toutpath : {self.folder}\n\tfields : {','.join(self.fields)}\n"
+            f"CSVIndexWriter\n\toutpath : {self.output_dir}\n\tfields : {','.join(self.fields)}\n"
             f"\tcharset : {self.charset}\n\tseparator : {self.separator!r}\n\tvaluesep : {self.value_separator!r}\n"
-            f"\tquotechar : {self.quote!r}\n\tescapechar : {self.escape!r}\n"
-            f"\tmaxfieldlength : {self.max_length}\n\tmaxfieldvalues : {self.max_values}\n"
-            f"\theader : {self.with_header}\n"
+            f"\tquotechar : {self.quote_char!r}\n\tescapechar : {self.escape_char!r}\n"
+            f"\tmaxfieldlength : {self.max_field_length}\n\tmaxfieldvalues : {self.max_field_values}\n"
+            f"\theader : {self.has_header}\n"
         )
 
-    def _cell(self, values: list[str]) -> str:
+    def _format_cell(self, values: list[str]) -> str:
         if len(values) == 1:
             value = values[0]
-            special = (self.quote, *self.separator, *_RECORD_SEPARATOR)
-            if self.quote and any(mark in value for mark in special):
-                return self.quote + self._escaped(value) + self.quote
-            return value[: self.max_length]
+            special = (self.quote_char, *self.separator, *_RECORD_SEPARATOR)
+            if self.quote_char and any(mark in value for mark in special):
+                return self.quote_char + self._escape(value) + self.quote_char
+            return value[: self.max_field_length]
         if not values:
             return ""
-        return self.quote + self.value_separator.join(map(self._escaped, values[: self.max_values])) + self.quote
+        return (
+            self.quote_char
+            + self.value_separator.join(map(self._escape, values[: self.max_field_values]))
+            + self.quote_char
+        )
 
-    def _escaped(self, value: str) -> str:
-        clipped = value[: self.max_length]
-        return clipped.replace(self.quote, self.escape + self.quote) if self.quote else clipped
+    def _escape(self, value: str) -> str:
+        clipped = value[: self.max_field_length]
+        return clipped.replace(self.quote_char, self.escape_char + self.quote_char) if self.quote_char else clipped
 
 
-def _character(name: str, text: str) -> str:
+def _single_character(name: str, text: str) -> str:
     if len(text) > 1:
         warn(f"{name} of indexer-csv is one character: of {text!r} the first is used")
     return text[:1]

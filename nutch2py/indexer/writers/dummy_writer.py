@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nutch2py.document import NutchDocument
-from nutch2py.indexer.index_writers import Parameters
+from nutch2py.indexer.index_writers import WriterParameters
 from nutch2py.indexer.writers.file_writer import FileIndexWriter
+from nutch2py.records.document import NutchDocument
 
 
 class DummyIndexWriter(FileIndexWriter):
@@ -19,33 +19,33 @@ class DummyIndexWriter(FileIndexWriter):
     java_class = "org.apache.nutch.indexwriter.dummy.DummyIndexWriter"
     plugin_id = "indexer-dummy"
 
-    def configure(self, parameters: Parameters) -> Path:
+    def configure(self, parameters: WriterParameters) -> Path:
         """Take over the parameters."""
         self.path = parameters.get_path("path", "dummy-index.txt")
-        self.deletes = parameters.get_bool("delete", False)
+        self.writes_deletes = parameters.get_bool("delete", False)
         return self.path
 
     def write(self, document: NutchDocument) -> None:
         """Note an addition."""
-        self._note(f"add\t{document.get('id')}")
+        self._add_line(f"add\t{document.get('id')}")
 
     def update(self, document: NutchDocument) -> None:
         """Note an update."""
-        self._note(f"update\t{document.get('id')}")
+        self._add_line(f"update\t{document.get('id')}")
 
     def delete(self, document_id: str) -> None:
         """Note a delete, if deletes are wanted."""
-        if self.deletes:
-            self._note(f"delete\t{document_id}")
+        if self.writes_deletes:
+            self._add_line(f"delete\t{document_id}")
 
     def commit(self) -> None:
         """Note the commit and write all notes."""
-        self._note("commit")
+        self._add_line("commit")
         super().commit()
 
-    def _note(self, line: str) -> None:
-        self.add(f"{line}\n".encode("utf-8", "replace"))
+    def _add_line(self, line: str) -> None:
+        self.add_record(f"{line}\n".encode("utf-8", "replace"))
 
     def describe(self) -> str:
         """Return the settings."""
-        return f"DummyIndexWriter\n\tpath : {self.path}\n\tdelete : {str(self.deletes).lower()}\n"
+        return f"DummyIndexWriter\n\tpath : {self.path}\n\tdelete : {str(self.writes_deletes).lower()}\n"

@@ -8,32 +8,37 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from nutch2py.backends.attempts import Refusal
-from nutch2py.backends.elastic_client import SERVER, Action, ElasticClient, addresses
-from nutch2py.backends.elastic_mapping import ElasticMapping
-from nutch2py.backends.field_types import columns_of
-from nutch2py.backends.index_folder import NEAR, TERMS
-from nutch2py.conf import Configuration, data_folder
-from nutch2py.document import NutchDocument, clean_text, java_float
+from nutch2py.backends.embedded_index.index_directory import SKETCH_FIELD, TERMS_PREFIX
+from nutch2py.backends.servers.elastic_client import (
+    ELASTIC_SERVER_NAME,
+    BulkAction,
+    ElasticClient,
+    parse_elastic_addresses,
+)
+from nutch2py.backends.servers.elastic_mapping import ElasticMapping
+from nutch2py.backends.servers.index_schema import collect_new_columns
+from nutch2py.backends.servers.server_retry import RequestRejectedError
+from nutch2py.conf.configuration import Configuration, data_dir
 from nutch2py.errors import ConfigurationError, IndexingError
-from nutch2py.indexer.index_writers import Parameters, no_id
-from nutch2py.indexer.search_fields import ServerTerms, Weights, without_terms
-from nutch2py.indexer.writers.delivery import Batch, ServerIndexWriter, json_fields, send_halving
-from nutch2py.outages import service_wait
-from nutch2py.reporting import warn
+from nutch2py.indexer.index_writers import WriterParameters, missing_id_error
+from nutch2py.indexer.search_fields import DocumentWeights, TermsFieldBuilder, strip_terms_fields
+from nutch2py.indexer.writers.server_writer import DocumentBatch, ServerIndexWriter, document_to_json, send_bisecting
+from nutch2py.records.document import NutchDocument, clean_text, format_java_float
+from nutch2py.support.reporting import warn
+from nutch2py.support.retry import service_wait_seconds
 
 T = TypeVar("T")
 
-_MAX_ID = 512  # bytes of UTF-8
+_MAX_ID_BYTES = 512  # bytes of UTF-8
 _TRANSPORT_PORT = 9300
-_OF_CONTENT = (400, 413, 500)
+_CONTENT_ERROR_STATUSES = (400, 413, 500)
 """Answers to a whole request that may be due to one document in it."""
 
 
 class ElasticIndexWriter(ServerIndexWriter):
     """Sends documents and deletes to an index of Elasticsearch (7 or later) or OpenSearch, at ``elastic.host``.
 
-    They go by ``_bulk``, ``elastic.max.bulk.docs`` documents or ``elastic.max.bulk.size`` characters at once, and are
+    They go by ``_send_bulk``, ``elastic.max.bulk.docs`` documents or ``elastic.max.bulk.size`` characters at once, and are
     searchable after :meth:`commit` (``_refresh``). A server that is away is waited for, ``service.wait.seconds``
     seconds; one that is overloaded (429) is tried ``elastic.exponential.backoff.retries`` times, beginning after
     ``elastic.exponential.backoff.millis``. A document that it objects to is named, counted in ``refused``, and left
@@ -46,19 +51,19 @@ class ElasticIndexWriter(ServerIndexWriter):
     """
 
     java_class = "org.apache.nutch.indexwriter.elastic.ElasticIndexWriter"
-    server = SERVER
-    tells_scores = True
+    server_name = ELASTIC_SERVER_NAME
+    supports_scores = True
 
     def __init__(self, conf: Configuration) -> None:
-        self._sent = self._exists = self._looked = False
-        self._known: set[str] = set()  # fields that were looked up
+        self._needs_refresh = self._index_exists = self._is_index_checked = False
+        self._known_fields: set[str] = set()  # fields that were looked up
         self._mappings: list[ElasticMapping] = []
         self._client: ElasticClient | None = None
-        self._scores: list[Action] = []
+        self._score_actions: list[BulkAction] = []
         self._configure(conf, {})
 
-    def _configure(self, conf: Configuration, given: Mapping[str, str]) -> None:
-        parameters = Parameters(conf, "indexer-elastic", given)
+    def _configure(self, conf: Configuration, writer_parameters: Mapping[str, str]) -> None:
+        parameters = WriterParameters(conf, "indexer-elastic", writer_parameters)
 
         def given_or(name: str, default: str) -> str:
             return parameters.get(name, "").strip() or default  # an empty one, as in the template, says nothing
@@ -66,19 +71,19 @@ class ElasticIndexWriter(ServerIndexWriter):
         whole = parameters.get_int
         scheme = given_or("scheme", conf.get_trimmed("elastic.scheme", "http")).lower()
         port = whole("port", conf.get_int("elastic.port", 9200))
-        self.urls = addresses(given_or("host", conf.get_trimmed("elastic.host")), port, scheme)
+        self.urls = parse_elastic_addresses(given_or("host", conf.get_trimmed("elastic.host")), port, scheme)
         self.index = given_or("index", conf.get_trimmed("elastic.index", "nutch"))
-        self._batch = Batch(
+        self._batch = DocumentBatch(
             whole("max.bulk.docs", conf.get_int("elastic.max.bulk.docs", 250)),
             whole("max.bulk.size", conf.get_int("elastic.max.bulk.size", 2_500_500)),
         )
         millis = conf.get_int("elastic.exponential.backoff.millis", 100)
-        self.first_wait = whole("exponential.backoff.millis", millis) / 1000
+        self.first_delay = whole("exponential.backoff.millis", millis) / 1000
         retries = conf.get_int("elastic.exponential.backoff.retries", 10)
-        self.overloads = whole("exponential.backoff.retries", retries)
-        self.patience = conf.get_float("elastic.bulk.close.timeout", service_wait(conf))
+        self.max_overloads = whole("exponential.backoff.retries", retries)
+        self.max_retry_seconds = conf.get_float("elastic.bulk.close.timeout", service_wait_seconds(conf))
         if (patience := whole("bulk.close.timeout", -1)) >= 0:
-            self.patience = patience
+            self.max_retry_seconds = patience
         self.timeout = conf.get_float("elastic.timeout", 120.0)
         user = given_or("username", conf.get_trimmed("elastic.username"))
         password = parameters.get("password", "") or conf.get("elastic.password", "")
@@ -89,10 +94,10 @@ class ElasticIndexWriter(ServerIndexWriter):
                 "certificate authority as PEM (keytool -exportcert -rfc), and name that file in tls.ca"
             )
         authority = given_or("tls.ca", conf.get_trimmed("elastic.tls.ca"))
-        self.ca = str(conf.absolute(authority)) if authority else ""
-        if self.ca and not Path(self.ca).is_file():
-            raise ConfigurationError(f"elastic.tls.ca names {self.ca}, which is not a file: correct the path")
-        self._terms, self._weights = ServerTerms(conf), Weights(conf)
+        self.ca_file = str(conf.absolute(authority)) if authority else ""
+        if self.ca_file and not Path(self.ca_file).is_file():
+            raise ConfigurationError(f"elastic.tls.ca names {self.ca_file}, which is not a file: correct the path")
+        self._terms_builder, self._weights = TermsFieldBuilder(conf), DocumentWeights(conf)
         self.index_file = conf.get_trimmed("elastic.index.file")
         self._conf = conf
 
@@ -105,7 +110,7 @@ class ElasticIndexWriter(ServerIndexWriter):
                 "its port for HTTP is 9200 unless it was changed"
             )
         try:
-            self._look(create=True)
+            self._read_mappings(create=True)
         finally:
             self.close()
 
@@ -113,18 +118,18 @@ class ElasticIndexWriter(ServerIndexWriter):
         """Raise an error unless the server answers, and its index, if there is one, fits."""
         self.open(conf, parameters)
         try:
-            self._look(create=False)
+            self._read_mappings(create=False)
         finally:
             self.close()
 
     def open(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         """Take over the parameters; the first batch connects."""
         self._configure(conf, parameters)
-        self._client = self.connect(self.timeout, self.patience)
-        self._exists = self._looked = False
-        self._known.clear()
+        self._client = self.create_client(self.timeout, self.max_retry_seconds)
+        self._index_exists = self._is_index_checked = False
+        self._known_fields.clear()
 
-    def connect(self, timeout: float, patience: float) -> ElasticClient:
+    def create_client(self, timeout: float, max_retry_seconds: float) -> ElasticClient:
         """Return a connection of its own; ConfigurationError when no server is named."""
         if not self.urls:
             raise ConfigurationError("elastic.host is not set: name the server, such as -D elastic.host=localhost")
@@ -132,11 +137,11 @@ class ElasticIndexWriter(ServerIndexWriter):
             self.urls,
             self.index,
             auth=self.auth,
-            ca=self.ca,
+            ca_file=self.ca_file,
             timeout=timeout,
-            patience=patience,
-            first_wait=self.first_wait,
-            overloads=self.overloads,
+            max_retry_seconds=max_retry_seconds,
+            first_delay=self.first_delay,
+            max_overloads=self.max_overloads,
         )
 
     @property
@@ -149,78 +154,82 @@ class ElasticIndexWriter(ServerIndexWriter):
     def write(self, document: NutchDocument) -> None:
         """Gather a document; it replaces one with the same id."""
         if not document.get("id"):
-            raise no_id(document)
+            raise missing_id_error(document)
         document_id = clean_text(document.id)
-        if self._batch.add(document_id, json_fields(document) | {"id": document_id} | self._terms.of(document)):
+        if self._batch.add(
+            document_id, document_to_json(document) | {"id": document_id} | self._terms_builder.build(document)
+        ):
             self._flush()
 
-    def scores(self, ids: Sequence[str]) -> Mapping[str, float | None]:
+    def get_scores(self, ids: Sequence[str]) -> Mapping[str, float | None]:
         """Return the field ``pagerank`` of the documents that are there."""
-        self._look(create=False)
-        if not self._exists:
+        self._read_mappings(create=False)
+        if not self._index_exists:
             return {}
-        names = {index_id(clean_text(each)): each for each in ids}
-        found = self._ask("scores", lambda: self.client.values([*names], "pagerank"))
+        names = {elastic_document_id(clean_text(each)): each for each in ids}
+        found = self._call_server("scores", lambda: self.client.get_field_values([*names], "pagerank"))
         return {names[name]: score for name, score in found.items()}
 
     def set_score(self, document_id: str, score: float) -> bool:
         """Gather a partial update, where the server makes the document anew of all its fields."""
-        weighed = any(mapping.takes_terms for mapping in self._mappings)
-        if not all(mapping.keeps_all for mapping in self._mappings) or (
+        weighed = any(mapping.has_terms_fields for mapping in self._mappings)
+        if not all(mapping.has_full_source for mapping in self._mappings) or (
             weighed and self._weights.powers.keys() - {"pagerank"}
         ):
             return False
-        fields = {"pagerank": java_float(score)}  # as texts, as they are sent with documents
+        fields = {"pagerank": format_java_float(score)}  # as texts, as they are sent with documents
         if weighed:
-            fields[f"{TERMS}weight"] = str(self._weights.of(NutchDocument({"pagerank": [repr(score)]})))
-        self._scores.append(_update(clean_text(document_id), fields))
+            fields[f"{TERMS_PREFIX}weight"] = str(self._weights.weight_of(NutchDocument({"pagerank": [repr(score)]})))
+        self._score_actions.append(_update_action(clean_text(document_id), fields))
         return True
 
     def _flush(self) -> None:
-        added, deleted = self._batch.take()
-        scores, self._scores = self._scores, []
+        added, deleted = self._batch.drain()
+        scores, self._score_actions = self._score_actions, []
         if scores:
-            self._sent = True
-            for start in range(0, len(scores), self._batch.documents):
-                send_halving(scores[start : start + self._batch.documents], self._bulk, self._refused)
+            self._needs_refresh = True
+            for start in range(0, len(scores), self._batch.max_documents):
+                send_bisecting(scores[start : start + self._batch.max_documents], self._send_bulk, self._on_rejected)
         if not (added or deleted):
             return
-        self._look(create=bool(added))
-        if not self._exists:
+        self._read_mappings(create=bool(added))
+        if not self._index_exists:
             return  # there is nothing to delete from
-        if not all(mapping.takes_terms for mapping in self._mappings):  # others take words for whole values
-            added = {document_id: without_terms(fields) for document_id, fields in added.items()}
-        elif any(mapping.field(NEAR) is None for mapping in self._mappings):  # strict, and made before there was one
+        if not all(mapping.has_terms_fields for mapping in self._mappings):  # others take words for whole values
+            added = {document_id: strip_terms_fields(fields) for document_id, fields in added.items()}
+        elif any(
+            mapping.find_field(SKETCH_FIELD) is None for mapping in self._mappings
+        ):  # strict, and made before there was one
             for fields in added.values():
-                fields.pop(NEAR, None)
+                fields.pop(SKETCH_FIELD, None)
         self._check_fields([*added.values()])
-        actions = [_delete(document_id) for document_id in deleted]
-        actions += [_index(document_id, fields) for document_id, fields in added.items()]
-        self._sent = True
-        send_halving(actions, self._bulk, self._refused)
+        actions = [_delete_action(document_id) for document_id in deleted]
+        actions += [_index_action(document_id, fields) for document_id, fields in added.items()]
+        self._needs_refresh = True
+        send_bisecting(actions, self._send_bulk, self._on_rejected)
 
-    def _bulk(self, actions: Sequence[Action]) -> None:
+    def _send_bulk(self, actions: Sequence[BulkAction]) -> None:
         try:
             refusals = self.client.bulk(actions)
-        except Refusal as refusal:
-            if refusal.status in _OF_CONTENT:
+        except RequestRejectedError as refusal:
+            if refusal.status in _CONTENT_ERROR_STATUSES:
                 raise
             raise IndexingError(
-                f"{SERVER} at {self.client.url} refuses documents: {refusal} (HTTP {refusal.status})"
+                f"{ELASTIC_SERVER_NAME} at {self.client.url} refuses documents: {refusal} (HTTP {refusal.status})"
             ) from refusal
-        self.accepted += sum(action.document for action in actions) - len(refusals)
+        self.accepted += sum(action.is_document for action in actions) - len(refusals)
         for refused in refusals:
-            self.refuse(self.client.url, refused.document_id, refused.reason)
+            self.reject_document(self.client.url, refused.document_id, refused.reason)
 
-    def _refused(self, action: Action, refusal: Refusal) -> None:
-        self.refuse(self.client.url, action.document_id, f"{refusal} (HTTP {refusal.status})")
+    def _on_rejected(self, action: BulkAction, refusal: RequestRejectedError) -> None:
+        self.reject_document(self.client.url, action.document_id, f"{refusal} (HTTP {refusal.status})")
 
     def commit(self) -> None:
         """Send what is gathered; make it searchable."""
         self._flush()
-        if self._sent:
-            self._ask("a refresh", self.client.refresh)
-            self._sent = False
+        if self._needs_refresh:
+            self._call_server("a refresh", self.client.refresh)
+            self._needs_refresh = False
 
     def close(self) -> None:
         """Send what is left, and close the connections."""
@@ -230,38 +239,38 @@ class ElasticIndexWriter(ServerIndexWriter):
             if self._client is not None:
                 self._client.close()
             self._client = None
-        self.tell_refused()
+        self.report_rejected()
 
     def describe(self) -> str:
         """Return the settings."""
         return (
             f"ElasticIndexWriter\n\telastic.host : addresses of the cluster ({', '.join(self.urls) or 'not set'})\n"
             f"\telastic.index : {self.index}\n"
-            f"\telastic.max.bulk.docs : documents sent at once ({self._batch.documents})\n"
-            f"\telastic.max.bulk.size : characters sent at once ({self._batch.characters})\n"
+            f"\telastic.max.bulk.docs : documents sent at once ({self._batch.max_documents})\n"
+            f"\telastic.max.bulk.size : characters sent at once ({self._batch.max_characters})\n"
             f"\telastic.username : use authentication ({str(self.auth is not None).lower()})\n"
         )
 
-    def _look(self, create: bool) -> None:
+    def _read_mappings(self, create: bool) -> None:
         """Find out whether there is an index, and its fields; make it when there is none and one is needed."""
-        if self._exists or (self._looked and not create):
+        if self._index_exists or (self._is_index_checked and not create):
             return
-        found = self._ask("a look at its fields", self.client.mappings)
+        found = self._call_server("a look at its fields", self.client.get_mappings)
         if found is None and create:
-            definition = self._definition()
-            self._ask("to make it", lambda: self.client.create(definition))
-            found = self._ask("a look at its fields", self.client.mappings)
+            definition = self._read_index_definition()
+            self._call_server("to make it", lambda: self.client.create_index(definition))
+            found = self._call_server("a look at its fields", self.client.get_mappings)
         self._mappings = [ElasticMapping(each) for each in (found or {}).values()]
-        self._exists, self._looked = found is not None, True
-        self._demand([mapping.unfit() for mapping in self._mappings])
+        self._index_exists, self._is_index_checked = found is not None, True
+        self._raise_problems([mapping.find_type_problems() for mapping in self._mappings])
 
     def _check_fields(self, documents: list[dict[str, Any]]) -> None:
-        if all(document.keys() <= self._known for document in documents):
+        if all(document.keys() <= self._known_fields for document in documents):
             return
-        columns = columns_of(documents, self._known)
-        self._demand([mapping.problems(columns, {}) for mapping in self._mappings])
+        columns = collect_new_columns(documents, self._known_fields)
+        self._raise_problems([mapping.find_problems(columns, {}) for mapping in self._mappings])
 
-    def _demand(self, problems: Sequence[Mapping[str, str]]) -> None:
+    def _raise_problems(self, problems: Sequence[Mapping[str, str]]) -> None:
         wrong = {name: problem for each in problems for name, problem in each.items()}
         if wrong:
             raise IndexingError(
@@ -269,19 +278,19 @@ class ElasticIndexWriter(ServerIndexWriter):
                 "elastic.index, which is made as it must be, or rename fields in index-writers.xml"
             )
 
-    def _ask(self, what: str, call: Callable[[], T]) -> T:
+    def _call_server(self, what: str, call: Callable[[], T]) -> T:
         try:
             return call()
-        except Refusal as refusal:
+        except RequestRejectedError as refusal:
             raise IndexingError(
-                f"{SERVER} refuses {what}, the index {self.client.url}: {refusal} (HTTP {refusal.status})"
+                f"{ELASTIC_SERVER_NAME} refuses {what}, the index {self.client.url}: {refusal} (HTTP {refusal.status})"
             ) from refusal
 
-    def _definition(self) -> bytes:
+    def _read_index_definition(self) -> bytes:
         """Return the JSON of a new index. ConfigurationError when the file is not there or is none."""
         import orjson
 
-        shipped = data_folder("schema") / "elastic" / "index.json"
+        shipped = data_dir("schema") / "elastic" / "index.json"
         path = self._conf.resource(self.index_file) if self.index_file else shipped
         if path is None:
             raise ConfigurationError(
@@ -295,37 +304,42 @@ class ElasticIndexWriter(ServerIndexWriter):
         return definition
 
 
-def index_id(document_id: str) -> str:
+def elastic_document_id(document_id: str) -> str:
     """Return the ``_id`` of a document: its id, the end of one of more than 512 bytes replaced by a digest of it all.
 
     >>> index_id("org.example:http/"), len(index_id("org.example:http/" + 600 * "x"))
     ('org.example:http/', 512)
     """
     encoded = document_id.encode()
-    if len(encoded) <= _MAX_ID:
+    if len(encoded) <= _MAX_ID_BYTES:
         return document_id
     digest = hashlib.sha256(encoded).hexdigest()
-    return f"{encoded[: _MAX_ID - len(digest) - 1].decode(errors='ignore')}#{digest}"
+    return f"{encoded[: _MAX_ID_BYTES - len(digest) - 1].decode(errors='ignore')}#{digest}"
 
 
-def _index(document_id: str, fields: Mapping[str, Any]) -> Action:
+def _index_action(document_id: str, fields: Mapping[str, Any]) -> BulkAction:
     import orjson
 
     try:
         source = orjson.dumps(fields)
     except TypeError:  # text that a plug-in put in past NutchDocument.add
         source = orjson.dumps(NutchDocument.from_json(fields).to_json())
-    return Action(document_id, b'{"index":{"_id":%b}}\n%b\n' % (orjson.dumps(index_id(document_id)), source), True)
+    return BulkAction(
+        document_id, b'{"index":{"_id":%b}}\n%b\n' % (orjson.dumps(elastic_document_id(document_id)), source), True
+    )
 
 
-def _update(document_id: str, fields: Mapping[str, str]) -> Action:
+def _update_action(document_id: str, fields: Mapping[str, str]) -> BulkAction:
     import orjson
 
-    lines = b'{"update":{"_id":%b}}\n{"doc":%b}\n' % (orjson.dumps(index_id(document_id)), orjson.dumps(fields))
-    return Action(document_id, lines, True)
+    lines = b'{"update":{"_id":%b}}\n{"doc":%b}\n' % (
+        orjson.dumps(elastic_document_id(document_id)),
+        orjson.dumps(fields),
+    )
+    return BulkAction(document_id, lines, True)
 
 
-def _delete(document_id: str) -> Action:
+def _delete_action(document_id: str) -> BulkAction:
     import orjson
 
-    return Action(document_id, b'{"delete":{"_id":%b}}\n' % orjson.dumps(index_id(document_id)), False)
+    return BulkAction(document_id, b'{"delete":{"_id":%b}}\n' % orjson.dumps(elastic_document_id(document_id)), False)

@@ -6,17 +6,17 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import IndexWriter
-from nutch2py.document import NutchDocument
-from nutch2py.indexer.index_writers import Parameters
-from nutch2py.indexer.writers.appendfile import AppendFile
+from nutch2py.conf.configuration import Configuration
+from nutch2py.indexer.index_writers import WriterParameters
+from nutch2py.indexer.writers.append_file import AppendFile
+from nutch2py.interfaces import IndexWriter
+from nutch2py.records.document import NutchDocument
 
 _BATCH_BYTES = 4_000_000
 
 
 class FileIndexWriter(IndexWriter):
-    """Gathers records and appends them to a file, 4 MB at once; see :mod:`nutch2py.indexer.writers.appendfile`.
+    """Gathers records and appends them to a file, 4 MB at once; see :mod:`nutch2py.indexer.writers.append_file`.
 
     Every job adds its records, so that a crawl of several rounds has them all; ``index -reindex`` empties the file
     first. ``plugin_id``: prefix of the properties that parameters can be given as.
@@ -27,14 +27,14 @@ class FileIndexWriter(IndexWriter):
     def __init__(self, conf: Configuration) -> None:
         self._records: list[bytes] = []
         self._size = 0
-        self._set_up(conf, {})
+        self._configure_file(conf, {})
 
-    def _set_up(self, conf: Configuration, given: Mapping[str, str]) -> None:
-        path = self.configure(Parameters(conf, self.plugin_id, given))
+    def _configure_file(self, conf: Configuration, given_parameters: Mapping[str, str]) -> None:
+        path = self.configure(WriterParameters(conf, self.plugin_id, given_parameters))
         self._file = AppendFile(path, conf.get_float("index.lock.timeout", 300.0))
 
     @abstractmethod
-    def configure(self, parameters: Parameters) -> Path:
+    def configure(self, parameters: WriterParameters) -> Path:
         """Take over the parameters; return the file to write."""
 
     @abstractmethod
@@ -55,19 +55,19 @@ class FileIndexWriter(IndexWriter):
 
     def prepare(self, conf: Configuration, parameters: Mapping[str, str], reindex: bool) -> None:
         """Empty the file when everything is indexed anew."""
-        self._set_up(conf, parameters)
+        self._configure_file(conf, parameters)
         if reindex:
             self._file.clear()
 
     def open(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         """Take over the parameters; the file is touched by the first batch."""
-        self._set_up(conf, parameters)
+        self._configure_file(conf, parameters)
 
     def update(self, document: NutchDocument) -> None:
         """Add the record of a document, as :meth:`write` does."""
         self.write(document)
 
-    def add(self, record: bytes) -> None:
+    def add_record(self, record: bytes) -> None:
         """Gather a record."""
         self._records.append(record)
         self._size += len(record)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from nutch2py.document import NutchDocument
-from nutch2py.indexer.index_writers import Parameters
+from nutch2py.indexer.index_writers import WriterParameters
 from nutch2py.indexer.writers.file_writer import FileIndexWriter
+from nutch2py.records.document import NutchDocument
 
 
 class JSONLinesIndexWriter(FileIndexWriter):
@@ -20,7 +20,7 @@ class JSONLinesIndexWriter(FileIndexWriter):
 
     plugin_id = "indexer-jsonl"
 
-    def configure(self, parameters: Parameters) -> Path:
+    def configure(self, parameters: WriterParameters) -> Path:
         """Take over the path."""
         self.path = parameters.get_path("path", "index.jsonl")
         return self.path
@@ -36,7 +36,7 @@ class JSONLinesIndexWriter(FileIndexWriter):
     def _add_line(self, value: dict[str, Any]) -> None:
         import orjson
 
-        self.add(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE))
+        self.add_record(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE))
 
     def describe(self) -> str:
         """Return the settings."""

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import HtmlDocument, Parse, ParseFilter
-from nutch2py.parser.dom import value_of
-from nutch2py.record import Field
-from nutch2py.url.parts import parse_url, resolve
-from nutch2py.webpage import WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import HtmlDocument, Parse, ParseFilter
+from nutch2py.parser.html.dom import attribute_value
+from nutch2py.records.record import Field
+from nutch2py.records.webpage import WebPage
+from nutch2py.url.url_parts import parse_url, resolve_url
 
 LICENSE_URL, LICENSE_LOCATION, WORK_TYPE = "License-Url", "License-Location", "Work-Type"
 _RDF_LICENSE = re.compile(r"<(?:\w+:)?License\s[^<>]*?rdf:about\s*=\s*[\"']([^\"'<>]+)[\"']")
@@ -34,25 +34,25 @@ class CCParseFilter(ParseFilter):
     fields: frozenset[Field[Any]] = frozenset({WebPage.metadata, WebPage.content})
 
     def __init__(self, conf: Configuration) -> None:
-        self.exclude = conf.get_bool("creativecommons.exclude.unlicensed", False)
+        self.excludes_unlicensed = conf.get_bool("creativecommons.exclude.unlicensed", False)
 
     def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse | None:
         """Put licence, place and kind of work into ``page.metadata``, or take them out."""
-        licence, place, kind = self._find(page, document)
+        licence, place, kind = self._find_license(page, document)
         for name, value in ((LICENSE_URL, licence), (LICENSE_LOCATION, place), (WORK_TYPE, kind)):
             if value:
                 page.metadata[name] = value.encode()
             else:
                 page.metadata.pop(name, None)
-        return None if self.exclude and not licence else parse
+        return None if self.excludes_unlicensed and not licence else parse
 
-    def _find(self, page: WebPage, document: HtmlDocument) -> tuple[str, str, str]:
-        licence, kind = _from_comments(page.content or b"")
+    def _find_license(self, page: WebPage, document: HtmlDocument) -> tuple[str, str, str]:
+        licence, kind = _find_in_comments(page.content or b"")
         if licence:
             return licence, "rdf", kind
         related = linked = ""
         for node in document.tree.css("a[href]"):
-            target = _licence_of(document.url, value_of(node.attributes, "href"))
+            target = _resolve_license_url(document.url, attribute_value(node.attributes, "href"))
             if not target:
                 continue
             if "license" in (node.attributes.get("rel") or "").lower().split():
@@ -64,26 +64,26 @@ class CCParseFilter(ParseFilter):
         return (linked, "a", kind) if linked else ("", "", kind)
 
 
-def _from_comments(content: bytes) -> tuple[str, str]:
+def _find_in_comments(content: bytes) -> tuple[str, str]:
     if _NAMESPACE.encode() not in content:
         return "", ""
-    for comment in _comments(content.decode("utf-8", "replace")):
+    for comment in _html_comments(content.decode("utf-8", "replace")):
         if "RDF" in comment and _NAMESPACE in comment:
             licence, kind = _RDF_LICENSE.search(comment), _RDF_TYPE.search(comment)
             return licence[1] if licence else "", _WORK_TYPES.get(kind[1], "") if kind else ""
     return "", ""
 
 
-def _comments(html: str) -> Iterator[str]:
+def _html_comments(html: str) -> Iterator[str]:
     start = html.find("<!--")
     while start >= 0 and (end := html.find("-->", start + 4)) >= 0:  # one that is left open has no other behind it
         yield html[start + 4 : end]
         start = html.find("<!--", end + 3)
 
 
-def _licence_of(base: str, href: str) -> str:
+def _resolve_license_url(base: str, href: str) -> str:
     try:
-        url = resolve(base, href)
+        url = resolve_url(base, href)
         parsed = parse_url(url)
     except ValueError:
         return ""

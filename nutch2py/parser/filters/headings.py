@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import HtmlDocument, Parse, ParseFilter
-from nutch2py.parser.dom import node_text
-from nutch2py.record import Field
-from nutch2py.webpage import WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import HtmlDocument, Parse, ParseFilter
+from nutch2py.parser.html.dom import node_text
+from nutch2py.records.record import Field
+from nutch2py.records.webpage import WebPage
 
 
 class HeadingsParseFilter(ParseFilter):
@@ -18,14 +18,14 @@ class HeadingsParseFilter(ParseFilter):
     fields: frozenset[Field[Any]] = frozenset({WebPage.metadata})
 
     def __init__(self, conf: Configuration) -> None:
-        self.names = conf.get_strings("headings", ("h1", "h2"))
-        self.all = conf.get_bool("headings.multivalued", False)
+        self.tag_names = conf.get_strings("headings", ("h1", "h2"))
+        self.keeps_all = conf.get_bool("headings.multivalued", False)
 
     def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
         """Put the headings into ``page.metadata``; an entry whose headings are gone is removed."""
-        for name in self.names:
+        for name in self.tag_names:
             nodes = document.tree.css(name.lower())
-            texts = (" ".join(node_text(node).split()) for node in (nodes if self.all else nodes[:1]))
+            texts = (" ".join(node_text(node).split()) for node in (nodes if self.keeps_all else nodes[:1]))
             value = "\t".join(text for text in texts if text)
             if value:
                 page.metadata[name] = value.encode()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import HtmlDocument, Parse, ParseFilter
-from nutch2py.record import Field
-from nutch2py.webpage import WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import HtmlDocument, Parse, ParseFilter
+from nutch2py.records.record import Field
+from nutch2py.records.webpage import WebPage
 
-PREFIX = "meta_"
+META_PREFIX = "meta_"
 
 
 class MetaTagsParseFilter(ParseFilter):
@@ -33,7 +33,7 @@ class MetaTagsParseFilter(ParseFilter):
         found.update(document.meta.http_equiv)  # as in Nutch, http-equiv wins over a name written alike
         for name, value in found.items():
             if "*" in self._names or name in self._names:
-                page.metadata[PREFIX + name] = value.encode("utf-8", "replace")
+                page.metadata[META_PREFIX + name] = value.encode("utf-8", "replace")
         for name in self._names - {"*"} - found.keys():
-            page.metadata.pop(PREFIX + name, None)
+            page.metadata.pop(META_PREFIX + name, None)
         return parse

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import unquote_plus, urlsplit
 
-from nutch2py.contracts import HtmlDocument, Parse, ParseFilter
-from nutch2py.parser.dom import value_of
-from nutch2py.record import Field
-from nutch2py.url.parts import resolve
-from nutch2py.webpage import WebPage
+from nutch2py.interfaces import HtmlDocument, Parse, ParseFilter
+from nutch2py.parser.html.dom import attribute_value
+from nutch2py.records.record import Field
+from nutch2py.records.webpage import WebPage
+from nutch2py.url.url_parts import resolve_url
 
-REL_TAG = "Rel-Tag"
+REL_TAG_KEY = "Rel-Tag"
 """Metadata entry: the tags in order of the alphabet, each followed by a tab."""
 
 
@@ -29,14 +29,14 @@ class RelTagParser(ParseFilter):
         tags = set()
         for node in document.tree.css("a[rel][href]"):
             attributes = node.attributes
-            if "tag" not in value_of(attributes, "rel").lower().split():
+            if "tag" not in attribute_value(attributes, "rel").lower().split():
                 continue
             try:
-                path = urlsplit(resolve(document.url, value_of(attributes, "href").strip())).path
+                path = urlsplit(resolve_url(document.url, attribute_value(attributes, "href").strip())).path
             except ValueError:
                 continue
             tag = unquote_plus(path.rpartition("/")[2])
             if tag:
                 tags.add(tag)
-        page.metadata[REL_TAG] = "".join(f"{tag}\t" for tag in sorted(tags)).encode("utf-8", "replace")
+        page.metadata[REL_TAG_KEY] = "".join(f"{tag}\t" for tag in sorted(tags)).encode("utf-8", "replace")
         return parse

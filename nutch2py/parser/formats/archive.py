@@ -10,17 +10,23 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 
-from nutch2py.conf import Configuration
-from nutch2py.parser.charset import guess_text
-from nutch2py.parser.formats.nested import NestedDocuments, unpacking
-from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Encrypted, LimitExceeded, Unreadable
-from nutch2py.parser.formats.zip_package import ZipPackage, refuse_others
-from nutch2py.parser.gzipped import member_by_member
-from nutch2py.webpage import WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.parser.charset.encoding_detector import decode_unlabeled
+from nutch2py.parser.formats.containers.zip_package import ZipPackage, reject_unsupported
+from nutch2py.parser.formats.document_parser import (
+    DocumentLimitError,
+    DocumentParser,
+    EncryptedDocumentError,
+    ParsedDocument,
+    UnreadableDocumentError,
+)
+from nutch2py.parser.formats.embedded_documents import EmbeddedDocumentParser, unpack_budget
+from nutch2py.parser.gzip_decoder import gzip_decompressor
+from nutch2py.records.webpage import WebPage
 
-_CHUNK = 1 << 16
-_UTF8 = 0x800
-_MAX_HEADERS = 1000  # of a tar for all of its files: tarfile hands each of them a copy
+_CHUNK_BYTES = 1 << 16
+_UTF8_FLAG = 0x800
+_MAX_PAX_HEADERS = 1000  # of a tar for all of its files: tarfile hands each of them a copy
 
 
 class ArchiveParser(DocumentParser):
@@ -36,27 +42,27 @@ class ArchiveParser(DocumentParser):
 
     def __init__(self, conf: Configuration) -> None:
         super().__init__(conf)
-        self._nested = NestedDocuments(conf)
+        self._embedded_parser = EmbeddedDocumentParser(conf)
 
-    def read(self, content: bytes, document: Document, page: WebPage) -> None:
+    def read(self, content: bytes, document: ParsedDocument, page: WebPage) -> None:
         """Read an archive, or the one file that is compressed."""
         try:
-            with unpacking(self.conf) as budget:
+            with unpack_budget(self.conf) as budget:
                 if content[:2] == b"PK":
-                    self._zip(ZipPackage(content, budget), document)
-                elif (pieces := unpacked(content)) is not None:
-                    self._file(pieces, document)
+                    self._read_zip(ZipPackage(content, budget), document)
+                elif (pieces := decompress_chunks(content)) is not None:
+                    self._read_compressed_file(pieces, document)
                 else:
-                    self._tar(content, document)
-        except LimitExceeded:
+                    self._read_tar(content, document)
+        except DocumentLimitError:
             if not document.text:
                 raise
-            document.describe("parser.unpack.limit", "exceeded")
+            document.set_metadata("parser.unpack.limit", "exceeded")
 
-    def _zip(self, package: ZipPackage, document: Document) -> None:
-        refuse_others(package)
+    def _read_zip(self, package: ZipPackage, document: ParsedDocument) -> None:
+        reject_unsupported(package)
         if "[Content_Types].xml" in package:
-            from nutch2py.parser.formats.ooxml import OoxmlParser
+            from nutch2py.parser.formats.office.ooxml import OoxmlParser
 
             if any(name.lower().startswith(("word/", "xl/", "ppt/")) for name in package.names):
                 OoxmlParser(self.conf).read_package(package, document)
@@ -64,7 +70,7 @@ class ArchiveParser(DocumentParser):
         if "mimetype" in package:
             kind = package.read("mimetype")[:200]
             if b"opendocument" in kind or b"sun.xml" in kind:
-                from nutch2py.parser.formats.opendocument import OpenDocumentParser
+                from nutch2py.parser.formats.office.opendocument import OpenDocumentParser
 
                 OpenDocumentParser(self.conf).read_package(package, document)
                 return
@@ -75,99 +81,101 @@ class ArchiveParser(DocumentParser):
                 return
         locked = broken = 0
         entries = [entry for entry in package.entries if not entry.filename.endswith("/")]
-        for entry, name in zip(entries, entry_names(entries), strict=True):
+        for entry, name in zip(entries, decode_entry_names(entries), strict=True):
             if not entry.file_size:
-                document.add(name)
+                document.add_text(name)
             try:
-                self._nested.add(document, name, package.read_entry(entry))
-            except Encrypted:
+                self._embedded_parser.parse_into(document, name, package.read_entry(entry))
+            except EncryptedDocumentError:
                 locked += 1
-                document.add(name)
-            except Unreadable:
+                document.add_text(name)
+            except UnreadableDocumentError:
                 broken += 1
         if entries and locked == len(entries):
-            raise Encrypted("every file of the archive needs a password")
+            raise EncryptedDocumentError("every file of the archive needs a password")
         if entries and broken == len(entries):
-            raise Unreadable("no file of the archive can be unpacked")
+            raise UnreadableDocumentError("no file of the archive can be unpacked")
 
-    def _tar(self, content: bytes, document: Document) -> None:
+    def _read_tar(self, content: bytes, document: ParsedDocument) -> None:
         try:
-            with tarfile.open(fileobj=io.BytesIO(content), mode="r:", errors="replace") as archive, unpacking(
+            with tarfile.open(fileobj=io.BytesIO(content), mode="r:", errors="replace") as archive, unpack_budget(
                 self.conf
             ) as budget:  # fmt: skip
                 for member in archive:
-                    if len(archive.pax_headers) > _MAX_HEADERS:
-                        raise Unreadable(f"tar: {len(archive.pax_headers)} headers for every file")
+                    if len(archive.pax_headers) > _MAX_PAX_HEADERS:
+                        raise UnreadableDocumentError(f"tar: {len(archive.pax_headers)} headers for every file")
                     file = archive.extractfile(member) if member.isreg() else None
                     if file is not None:
-                        budget.take(member.size)
-                        self._nested.add(document, member.name, file.read())
-        except (LimitExceeded, MemoryError):
+                        budget.spend(member.size)
+                        self._embedded_parser.parse_into(document, member.name, file.read())
+        except (DocumentLimitError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001 - tarfile raises whatever its arithmetic ends in
-            if not document.length:
-                raise Unreadable(f"tar: {error}") from None
+            if not document.text_length:
+                raise UnreadableDocumentError(f"tar: {error}") from None
 
-    def _file(self, pieces: Iterator[bytes], document: Document) -> None:
-        with unpacking(self.conf) as budget:
+    def _read_compressed_file(self, pieces: Iterator[bytes], document: ParsedDocument) -> None:
+        with unpack_budget(self.conf) as budget:
             output, parts = io.BytesIO(), 0
             try:
                 for data in pieces:
-                    budget.take(len(data))
+                    budget.spend(len(data))
                     output.write(data)
                     parts += bool(data)
             except (zlib.error, OSError, lzma.LZMAError, EOFError, ValueError) as error:
                 if not parts:
-                    raise Unreadable(f"compressed file: {error}") from None
+                    raise UnreadableDocumentError(f"compressed file: {error}") from None
         name = document.base.partition("?")[0].rpartition("/")[2]
         for ending, new in ((".tgz", ".tar"), (".tbz2", ".tar"), (".txz", ".tar"), (".svgz", ".svg")):
             name = name.removesuffix(ending) + new if name.lower().endswith(ending) else name
         inner = name.rpartition(".")[0] if name.lower().endswith((".gz", ".bz2", ".xz", ".zst")) else name
-        self._nested.add(document, inner, output.getvalue())
+        self._embedded_parser.parse_into(document, inner, output.getvalue())
 
 
-def entry_names(entries: list[zipfile.ZipInfo]) -> list[str]:
+def decode_entry_names(entries: list[zipfile.ZipInfo]) -> list[str]:
     """Return the names; those not marked as UTF-8 are in a code page that nothing tells, the same for all of them."""
     names = [entry.filename for entry in entries]
     unmarked = [
-        index for index, entry in enumerate(entries) if not entry.flag_bits & _UTF8 and not entry.filename.isascii()
+        index
+        for index, entry in enumerate(entries)
+        if not entry.flag_bits & _UTF8_FLAG and not entry.filename.isascii()
     ]
     if unmarked:
-        joined = guess_text("\n".join(names[index] for index in unmarked).encode("cp437", "replace")).split("\n")
+        joined = decode_unlabeled("\n".join(names[index] for index in unmarked).encode("cp437", "replace")).split("\n")
         if len(joined) == len(unmarked):
             for index, name in zip(unmarked, joined, strict=True):
                 names[index] = name
     return names
 
 
-def unpacked(content: bytes) -> Iterator[bytes] | None:
+def decompress_chunks(content: bytes) -> Iterator[bytes] | None:
     """Return what a compressed file unpacks to, by pieces of 64 MiB at most; None for a file that is not compressed."""
     if content[:2] == b"\x1f\x8b":
-        decompress = member_by_member()
-        return (decompress(content[start : start + _CHUNK]) for start in range(0, len(content), _CHUNK))
+        decompress = gzip_decompressor()
+        return (decompress(content[start : start + _CHUNK_BYTES]) for start in range(0, len(content), _CHUNK_BYTES))
     if content[:3] == b"BZh":
-        return _pieces(bz2.BZ2Decompressor(), content)
+        return _decompress(bz2.BZ2Decompressor(), content)
     if content[:6] == b"\xfd7zXZ\0":
-        return _pieces(lzma.LZMADecompressor(memlimit=256 << 20), content)
-    return _zstd(content) if content[:4] == b"\x28\xb5\x2f\xfd" else None
+        return _decompress(lzma.LZMADecompressor(memlimit=256 << 20), content)
+    return _decompress_zstd(content) if content[:4] == b"\x28\xb5\x2f\xfd" else None
 
 
-def _pieces(decoder: bz2.BZ2Decompressor | lzma.LZMADecompressor, content: bytes) -> Iterator[bytes]:
-    for start in range(0, len(content), _CHUNK):
-        piece = content[start : start + _CHUNK]
+def _decompress(decoder: bz2.BZ2Decompressor | lzma.LZMADecompressor, content: bytes) -> Iterator[bytes]:
+    for start in range(0, len(content), _CHUNK_BYTES):
+        piece = content[start : start + _CHUNK_BYTES]
         while not decoder.eof:  # what goes in may be a gigabyte when it comes out
-            yield decoder.decompress(piece, _CHUNK)
+            yield decoder.decompress(piece, _CHUNK_BYTES)
             if decoder.needs_input:
                 break
             piece = b""
 
 
-def _zstd(content: bytes) -> Iterator[bytes]:
+def _decompress_zstd(content: bytes) -> Iterator[bytes]:
     import zstandard
 
     try:
         with zstandard.ZstdDecompressor(max_window_size=128 << 20).stream_reader(content) as reader:
-            while piece := reader.read(_CHUNK):
+            while piece := reader.read(_CHUNK_BYTES):
                 yield piece
     except zstandard.ZstdError as error:
         raise OSError(str(error)) from None

@@ -5,11 +5,11 @@ from __future__ import annotations
 import posixpath
 from urllib.parse import unquote
 
-from nutch2py.conf import Configuration
-from nutch2py.parser.formats.nested import NestedDocuments, unpacking
-from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Unreadable
-from nutch2py.parser.formats.zip_package import ZipPackage, xml_events
-from nutch2py.webpage import WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.parser.formats.containers.zip_package import ZipPackage, xml_events
+from nutch2py.parser.formats.document_parser import DocumentParser, ParsedDocument, UnreadableDocumentError
+from nutch2py.parser.formats.embedded_documents import EmbeddedDocumentParser, unpack_budget
+from nutch2py.records.webpage import WebPage
 
 _PROPERTIES = {
     "title": "title", "creator": "dc:creator", "subject": "dc:subject", "description": "dc:description",
@@ -25,14 +25,14 @@ class EpubParser(DocumentParser):
 
     def __init__(self, conf: Configuration) -> None:
         super().__init__(conf)
-        self._nested = NestedDocuments(conf)
+        self._embedded_parser = EmbeddedDocumentParser(conf)
 
-    def read(self, content: bytes, document: Document, page: WebPage) -> None:
+    def read(self, content: bytes, document: ParsedDocument, page: WebPage) -> None:
         """Read a book."""
-        with unpacking(self.conf) as budget:
+        with unpack_budget(self.conf) as budget:
             self.read_package(ZipPackage(content, budget), document)
 
-    def read_package(self, package: ZipPackage, document: Document) -> None:
+    def read_package(self, package: ZipPackage, document: ParsedDocument) -> None:
         """Read an opened package: ``container.xml`` names the package file, whose spine lists the chapters."""
         root = next(
             (
@@ -55,14 +55,14 @@ class EpubParser(DocumentParser):
                 elif event.name == "itemref":
                     spine.append(event.attributes.get("idref", ""))
             elif event.name in _PROPERTIES:
-                document.describe(_PROPERTIES[event.name], "".join(text).strip())
+                document.set_metadata(_PROPERTIES[event.name], "".join(text).strip())
         folder = posixpath.dirname(root)
         chapters = [posixpath.normpath(posixpath.join(folder, unquote(items[name]))) for name in spine if name in items]
         if not chapters:
             chapters = [name for name in package.names if name.lower().endswith((".html", ".xhtml", ".htm"))]
         chapters = [*dict.fromkeys(chapters)]
         if not chapters:
-            raise Unreadable("no chapters in the book")
+            raise UnreadableDocumentError("no chapters in the book")
         for name in chapters:
-            self._nested.add(document, "", package.read(name), "application/xhtml+xml")
-        package.finish(document)
+            self._embedded_parser.parse_into(document, "", package.read(name), "application/xhtml+xml")
+        package.raise_if_broken(document)

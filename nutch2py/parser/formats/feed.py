@@ -6,17 +6,17 @@ import re
 from base64 import b64decode
 from collections.abc import Mapping
 
-from nutch2py.parser.charset import guess_text
-from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Unreadable
-from nutch2py.parser.formats.zip_package import XmlEvent, xml_events
-from nutch2py.parser.references import reference
-from nutch2py.url.parts import resolve
-from nutch2py.webpage import WebPage
+from nutch2py.parser.charset.encoding_detector import decode_unlabeled
+from nutch2py.parser.formats.containers.zip_package import XmlEvent, xml_events
+from nutch2py.parser.formats.document_parser import DocumentParser, ParsedDocument, UnreadableDocumentError
+from nutch2py.parser.links.url_reference import clean_reference
+from nutch2py.records.webpage import WebPage
+from nutch2py.url.url_parts import resolve_url
 
-_ENTRIES = frozenset({"item", "entry"})
-_TEXTS = frozenset({"title", "description", "summary", "content", "subtitle", "tagline", "encoded", "author", "name",
+_ENTRY_TAGS = frozenset({"item", "entry"})
+_TEXT_TAGS = frozenset({"title", "description", "summary", "content", "subtitle", "tagline", "encoded", "author", "name",
     "creator", "category", "info", "body", "fullitem", "abstract"})  # fmt: skip
-_HIDDEN = frozenset({"script", "style"})
+_HIDDEN_TAGS = frozenset({"script", "style"})
 _MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|&[a-zA-Z#][a-zA-Z0-9]{1,30};")
 
 
@@ -28,99 +28,99 @@ class FeedParser(DocumentParser):
 
     content_types = r"application/(?:rss|atom|rdf)\+xml"
 
-    def read(self, content: bytes, document: Document, page: WebPage) -> None:
+    def read(self, content: bytes, document: ParsedDocument, page: WebPage) -> None:
         """Read a feed, broken XML as far as it goes."""
-        reader = _Reader(document)
+        reader = _FeedReader(document)
         for event in xml_events(content, page.headers.get("Content-Type")):
-            reader.take(event)
+            reader.handle_event(event)
         if not reader.root:
-            raise Unreadable("no XML")
+            raise UnreadableDocumentError("no XML")
         reader.end_entry()
 
 
-class _Reader:
-    def __init__(self, document: Document) -> None:
+class _FeedReader:
+    def __init__(self, document: ParsedDocument) -> None:
         self._document = document
         self.root = ""
         self._path: list[str] = []
         self._text: list[str] = []
         self._title = ""
         self._links: list[str] = []
-        self._depth = 0  # of the text element that is open: markup inside belongs to it
+        self._text_depth = 0  # of the text element that is open: markup inside belongs to it
         self._base = document.base
-        self._markup = False  # whether the text element holds elements of its own
+        self._has_markup = False  # whether the text element holds elements of its own
         self._is_base64 = False
-        self._hidden = 0  # elements around the text that no reader sees
+        self._hidden_depth = 0  # elements around the text that no reader sees
 
-    def take(self, event: XmlEvent) -> None:
+    def handle_event(self, event: XmlEvent) -> None:
         """Take one event."""
         if event.kind == "text":
-            if not self._hidden:
+            if not self._hidden_depth:
                 self._text.append(event.text)
         elif event.kind == "start":
-            self._start(event)
+            self._start_element(event)
         else:
-            self._end(event.name.lower())
+            self._end_element(event.name.lower())
 
-    def _start(self, event: XmlEvent) -> None:
+    def _start_element(self, event: XmlEvent) -> None:
         name = event.name.lower()
         self.root = self.root or name
         self._path.append(name)
         base = event.attributes.get("{http://www.w3.org/XML/1998/namespace}base")
         if base and len(self._path) <= 2:
-            self._base = resolved(self._base, base)
-        if self._depth:
-            self._markup = True
-            self._hidden += name in _HIDDEN
+            self._base = resolve_target(self._base, base)
+        if self._text_depth:
+            self._has_markup = True
+            self._hidden_depth += name in _HIDDEN_TAGS
             if self._text and not self._text[-1].endswith(" "):
                 self._text.append(" ")
             return
-        if name in _ENTRIES:
+        if name in _ENTRY_TAGS:
             self.end_entry()
         self._text = []
-        if name in _TEXTS:
-            self._depth, self._markup, self._is_base64 = len(self._path), False, _is_base64(event.attributes)
+        if name in _TEXT_TAGS:
+            self._text_depth, self._has_markup, self._is_base64 = len(self._path), False, _is_base64(event.attributes)
         if name == "link" and event.attributes.get("rel", "alternate") in ("alternate", "related"):
-            self._link(event.attributes.get("href", ""))
+            self._add_link(event.attributes.get("href", ""))
         elif name in ("item", "channel"):  # of the Channel Definition Format
-            self._link(event.attributes.get("HREF", event.attributes.get("href", "")))
+            self._add_link(event.attributes.get("HREF", event.attributes.get("href", "")))
 
-    def _end(self, name: str) -> None:
+    def _end_element(self, name: str) -> None:
         parent = self._path[-2] if len(self._path) > 1 else ""
-        if self._hidden and name in _HIDDEN:
-            self._hidden -= 1
-        if self._depth == len(self._path):
-            self._depth = 0
+        if self._hidden_depth and name in _HIDDEN_TAGS:
+            self._hidden_depth -= 1
+        if self._text_depth == len(self._path):
+            self._text_depth = 0
             text = "".join(self._text)
             if self._is_base64:
-                text = _unpacked(text)
+                text = _decode_base64(text)
             # where markup is written as markup, what is escaped is text
-            text = " ".join(text.split()) if self._markup else plain(text)
+            text = " ".join(text.split()) if self._has_markup else strip_markup(text)
             if name == "title" and parent not in ("image", "textInput", "textinput"):
                 self._title = self._title or text
-                if parent not in _ENTRIES:
-                    self._document.describe("title", text)
+                if parent not in _ENTRY_TAGS:
+                    self._document.set_metadata("title", text)
             if parent != "image":
-                self._document.add(text)
-        elif not self._depth:
+                self._document.add_text(text)
+        elif not self._text_depth:
             target = "".join(self._text).strip()
             is_link = name == "link" and parent not in ("image", "textInput", "textinput")
             if is_link or (name == "guid" and not self._links and target.startswith(("http://", "https://"))):
-                self._link(target)
-            if name in _ENTRIES:
+                self._add_link(target)
+            if name in _ENTRY_TAGS:
                 self.end_entry()
             self._text = []
         if self._path:
             self._path.pop()
 
-    def _link(self, target: str) -> None:
+    def _add_link(self, target: str) -> None:
         if target.strip():
-            self._links.append(resolved(self._base, target.strip()))
+            self._links.append(resolve_target(self._base, target.strip()))
 
     def end_entry(self) -> None:
         """Add the links of the entry so far with its title as anchor."""
         for target in dict.fromkeys(self._links):
-            self._document.link(target, self._title)
+            self._document.add_link(target, self._title)
         self._links, self._title = [], ""
 
 
@@ -132,22 +132,22 @@ def _is_base64(attributes: Mapping[str, str]) -> bool:
     return "/" in kind and not kind.startswith("text/") and not kind.endswith(("+xml", "/xml"))
 
 
-def _unpacked(text: str) -> str:
+def _decode_base64(text: str) -> str:
     try:
-        return guess_text(b64decode("".join(text.split()), validate=True))
+        return decode_unlabeled(b64decode("".join(text.split()), validate=True))
     except ValueError:
         return text
 
 
-def resolved(base: str, target: str) -> str:
+def resolve_target(base: str, target: str) -> str:
     """Return the absolute URL, the target as it is when there is none."""
     try:
-        return resolve(base, reference(target))
+        return resolve_url(base, clean_reference(target))
     except ValueError:
         return target
 
 
-def plain(text: str) -> str:
+def strip_markup(text: str) -> str:
     """Return the text of what may be a piece of HTML.
 
     >>> plain("<p>one &amp; <b>two</b></p>"), plain("1 < 2")
@@ -155,11 +155,11 @@ def plain(text: str) -> str:
     """
     if not _MARKUP.search(text):
         return text.strip()
-    from nutch2py.parser.dom import cut_scripts, node_text, parse_tree
-    from nutch2py.parser.html_limits import HtmlLimits
+    from nutch2py.parser.html.dom import node_text, parse_tree, remove_scripts
+    from nutch2py.parser.html.html_limits import HtmlLimits
 
     tree = parse_tree(HtmlLimits().apply(text)[0])
-    cut_scripts(tree)
+    remove_scripts(tree)
     return "" if tree.root is None else node_text(tree.root).strip()
 
 
@@ -168,7 +168,7 @@ class XmlParser(DocumentParser):
 
     content_types = r"(?:application|text)/xml|(?:application|image|model)/[^;]*\+xml"
 
-    def read(self, content: bytes, document: Document, page: WebPage) -> None:
+    def read(self, content: bytes, document: ParsedDocument, page: WebPage) -> None:
         """Read a file; the first ``title`` element is its title."""
         words: list[str] = []
         inside = seen = False
@@ -177,10 +177,10 @@ class XmlParser(DocumentParser):
             if event.kind == "text":
                 words.append(event.text)
                 if inside:
-                    document.describe("title", event.text)
+                    document.set_metadata("title", event.text)
             else:
                 inside = event.kind == "start" and event.name == "title"
                 words.append("\n" if event.kind == "end" else " ")
         if not seen:
-            raise Unreadable("no XML")
-        document.add("".join(words))
+            raise UnreadableDocumentError("no XML")
+        document.add_text("".join(words))

@@ -12,30 +12,30 @@ from email.policy import Compat32
 from email.utils import parsedate_to_datetime
 from itertools import islice
 
-from nutch2py.conf import Configuration
-from nutch2py.parser.charset import guess_text
-from nutch2py.parser.charset_names import decode, resolve_label
-from nutch2py.parser.formats.nested import NestedDocuments, unpacking
-from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Unreadable
-from nutch2py.webpage import WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.parser.charset.encoding_detector import decode_unlabeled
+from nutch2py.parser.charset.encoding_names import decode, resolve_label
+from nutch2py.parser.formats.document_parser import DocumentParser, ParsedDocument, UnreadableDocumentError
+from nutch2py.parser.formats.embedded_documents import EmbeddedDocumentParser, unpack_budget
+from nutch2py.records.webpage import WebPage
 
 _FROM_LINE = re.compile(rb"^From \S.*\r?\n", re.MULTILINE)
-_ENCODED = re.compile(r"=\?[^?\s]{1,40}\?[bBqQ]\?[^?]*\?=")
-_HEADERS = ("From", "To", "Cc", "Subject")
+_ENCODED_WORD = re.compile(r"=\?[^?\s]{1,40}\?[bBqQ]\?[^?]*\?=")
+_READ_HEADERS = ("From", "To", "Cc", "Subject")
 _MAX_PARTS = 1000
 # what nests: the standard library compares every line with the ends of all that is open, and calls itself for each
-_NESTS = re.compile(rb"^content-type:\s*(?:multipart|message)/", re.MULTILINE | re.IGNORECASE)
+_NESTED_TYPE = re.compile(rb"^content-type:\s*(?:multipart|message)/", re.MULTILINE | re.IGNORECASE)
 _MAX_DEPTH = 100
-_MAX_HEADER, _MAX_PARAMETERS = 50_000, 4_000  # characters
+_MAX_HEADER_CHARS, _MAX_PARAMETERS_CHARS = 50_000, 4_000  # characters
 
 
-class _ShortHeaders(Compat32):
+class _TruncatingPolicy(Compat32):
     """Cuts headers: what the standard library does with those that have parameters or encoded words is quadratic."""
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         """Return name and value of a header."""
         name, value = super().header_source_parse(sourcelines)
-        return name, value[: _MAX_PARAMETERS if name.lower().startswith("content-") else _MAX_HEADER]
+        return name, value[: _MAX_PARAMETERS_CHARS if name.lower().startswith("content-") else _MAX_HEADER_CHARS]
 
 
 class MailParser(DocumentParser):
@@ -45,91 +45,93 @@ class MailParser(DocumentParser):
 
     def __init__(self, conf: Configuration) -> None:
         super().__init__(conf)
-        self._nested = NestedDocuments(conf)
-        self._parser = BytesParser(policy=_ShortHeaders())
-        self._parts = 0  # of the message at hand
+        self._embedded_parser = EmbeddedDocumentParser(conf)
+        self._parser = BytesParser(policy=_TruncatingPolicy())
+        self._part_count = 0  # of the message at hand
 
-    def read(self, content: bytes, document: Document, page: WebPage) -> None:
+    def read(self, content: bytes, document: ParsedDocument, page: WebPage) -> None:
         """Read a message or a mailbox."""
-        with unpacking(self.conf):
+        with unpack_budget(self.conf):
             if not content.startswith(b"From "):
-                self._parts = 0
-                self._message(self._parsed(content), document)
+                self._part_count = 0
+                self._read_message(self._parse_message(content), document)
                 return
             starts = [match.end() for match in _FROM_LINE.finditer(content)]
             ends = [*[match.start() for match in _FROM_LINE.finditer(content)][1:], len(content)]
             for start, end in zip(starts[:_MAX_PARTS], ends, strict=False):
-                self._parts = 0
-                self._message(self._parsed(content[start:end]), document)
+                self._part_count = 0
+                self._read_message(self._parse_message(content[start:end]), document)
 
-    def _parsed(self, content: bytes) -> Message:
-        if sum(1 for _ in islice(_NESTS.finditer(content), _MAX_DEPTH)) == _MAX_DEPTH:
-            raise Unreadable(f"{_MAX_DEPTH} messages or more in each other")
+    def _parse_message(self, content: bytes) -> Message:
+        if sum(1 for _ in islice(_NESTED_TYPE.finditer(content), _MAX_DEPTH)) == _MAX_DEPTH:
+            raise UnreadableDocumentError(f"{_MAX_DEPTH} messages or more in each other")
         return self._parser.parsebytes(content)
 
-    def _message(self, message: Message, document: Document, *, inner: bool = False) -> None:
+    def _read_message(self, message: Message, document: ParsedDocument, *, inner: bool = False) -> None:
         """Read a message; ``inner``: it stands in another, of which the document's title and author are."""
-        found = [(name, decoded(message.get(name))) for name in _HEADERS]
+        found = [(name, decode_header_words(message.get(name))) for name in _READ_HEADERS]
         if not message.keys() and not isinstance(message.get_payload(), str):
-            raise Unreadable("no message")
+            raise UnreadableDocumentError("no message")
         for name, value in found:
-            document.add(value)
+            document.add_text(value)
             label = {"Subject": "title", "From": "dc:creator"}.get(name, f"Message-{name}")
             if not inner:
-                document.describe(label, value)
+                document.set_metadata(label, value)
         with suppress(TypeError, ValueError, AttributeError, OverflowError):
             if not inner:
-                document.describe("dcterms:created", parsedate_to_datetime(message["Date"]).isoformat())
-        self._part(message, document)
+                document.set_metadata("dcterms:created", parsedate_to_datetime(message["Date"]).isoformat())
+        self._read_part(message, document)
 
-    def _part(self, part: Message, document: Document) -> None:
+    def _read_part(self, part: Message, document: ParsedDocument) -> None:
         """Read a part and those in it: of alternatives the last that a reader of mail would show."""
         if not part.is_multipart():
-            self._leaf(part, document)
+            self._read_leaf(part, document)
             return
         found = part.get_payload()  # of no other part: text in a charset whose name holds NUL makes it fail
         kind, parts = part.get_content_type(), [each for each in found if isinstance(each, Message)]
         if kind == "message/rfc822":
-            whole = _unpacked(part)
+            whole = _decode_embedded_message(part)
             if whole is not None:
-                self._nested.add(document, decoded(part.get_filename()), whole, kind)
+                self._embedded_parser.parse_into(document, decode_header_words(part.get_filename()), whole, kind)
                 return
             for each in parts[:1]:
-                self._message(each, document, inner=True)
+                self._read_message(each, document, inner=True)
         elif kind == "multipart/alternative":
-            self._alternatives(parts, document)
+            self._read_alternatives(parts, document)
         else:
             for each in parts:
-                self._part(each, document)
+                self._read_part(each, document)
 
-    def _alternatives(self, parts: list[Message], document: Document) -> None:
+    def _read_alternatives(self, parts: list[Message], document: ParsedDocument) -> None:
         """Read attachments, and of the texts the HTML; another one if that says nothing."""
         bodies = [part for part in parts if _is_body(part)]
         bodies.sort(key=lambda part: part.get_content_type() != "text/plain")  # else as they stand, the best last
         for part in parts:
             if not _is_body(part):
-                self._part(part, document)
-        before = document.length
-        while bodies and document.length == before:
-            self._part(bodies.pop(), document)
+                self._read_part(part, document)
+        before = document.text_length
+        while bodies and document.text_length == before:
+            self._read_part(bodies.pop(), document)
 
-    def _leaf(self, part: Message, document: Document) -> None:
-        self._parts += 1
+    def _read_leaf(self, part: Message, document: ParsedDocument) -> None:
+        self._part_count += 1
         data = part.get_payload(decode=True)
-        if self._parts > _MAX_PARTS or not isinstance(data, bytes):
+        if self._part_count > _MAX_PARTS or not isinstance(data, bytes):
             return
-        name, kind = decoded(part.get_filename()), part.get_content_type()
+        name, kind = decode_header_words(part.get_filename()), part.get_content_type()
         if name or kind not in ("text/plain", "text/html"):
-            self._nested.add(document, name, data, kind)
+            self._embedded_parser.parse_into(document, name, data, kind)
         elif kind == "text/plain":
-            document.add(self._text(part, data))
+            document.add_text(self._decode_text(part, data))
         else:
-            charset = _charset(part)
-            self._nested.add(document, "", data, f"text/html; charset={charset}" if charset else "text/html")
+            charset = _charset_of(part)
+            self._embedded_parser.parse_into(
+                document, "", data, f"text/html; charset={charset}" if charset else "text/html"
+            )
 
-    def _text(self, part: Message, data: bytes) -> str:
-        name = _charset(part)
-        return guess_text(data) if name is None else decode(data, name)
+    def _decode_text(self, part: Message, data: bytes) -> str:
+        name = _charset_of(part)
+        return decode_unlabeled(data) if name is None else decode(data, name)
 
 
 def _is_body(part: Message) -> bool:
@@ -138,7 +140,7 @@ def _is_body(part: Message) -> bool:
     return kind.startswith("multipart/") or (kind in ("text/plain", "text/html") and not part.get_filename())
 
 
-def _unpacked(part: Message) -> bytes | None:
+def _decode_embedded_message(part: Message) -> bytes | None:
     """Return the message that a part holds in an encoding that RFC 2046 forbids there, None when it is in none."""
     within = part.get_payload(0)
     text = within.get_payload() if isinstance(within, Message) and not within.keys() else None
@@ -152,12 +154,12 @@ def _unpacked(part: Message) -> bytes | None:
         return None
 
 
-def _charset(part: Message) -> str | None:
+def _charset_of(part: Message) -> str | None:
     label = part.get_param("charset")
     return resolve_label(label) if isinstance(label, str) else None
 
 
-def decoded(value: object) -> str:
+def decode_header_words(value: object) -> str:
     """Return a header with its encoded words decoded; what cannot be decoded stays.
 
     >>> decoded("=?utf-8?q?=C3=BC?= x")
@@ -166,7 +168,7 @@ def decoded(value: object) -> str:
     from email.header import decode_header, make_header
 
     text = "" if value is None else str(value)
-    if not _ENCODED.search(text):
+    if not _ENCODED_WORD.search(text):
         return text
     try:
         return str(make_header(decode_header(text)))

@@ -6,21 +6,29 @@ import ctypes
 import re
 from typing import Any
 
-from nutch2py.conf import Configuration
-from nutch2py.parser.formats.nested import NestedDocuments, unpacking
-from nutch2py.parser.formats.parsed_document import Document, DocumentParser, Encrypted, LimitExceeded, Unreadable
-from nutch2py.parser.formats.pdf_text import page_text
-from nutch2py.webpage import WebPage
+from nutch2py.conf.configuration import Configuration
+from nutch2py.parser.formats.document_parser import (
+    DocumentLimitError,
+    DocumentParser,
+    EncryptedDocumentError,
+    ParsedDocument,
+    UnreadableDocumentError,
+)
+from nutch2py.parser.formats.embedded_documents import EmbeddedDocumentParser, unpack_budget
+from nutch2py.parser.formats.pdf_text import read_page_text
+from nutch2py.records.webpage import WebPage
 
 _PROPERTIES = {
     "Title": "title", "Author": "dc:creator", "Subject": "dc:subject", "Keywords": "meta:keyword",
     "Creator": "xmp:CreatorTool", "Producer": "pdf:producer",
 }  # fmt: skip
-_HYPHEN = re.compile("[\x02\ufffe]\\r?\\n?")  # PDFium's signs for a hyphen at the end of a line: the word goes on
-_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-]\d\d)'?(\d\d)?|Z)?")
+_LINE_END_HYPHEN = re.compile(
+    "[\x02\ufffe]\\r?\\n?"
+)  # PDFium's signs for a hyphen at the end of a line: the word goes on
+_PDF_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-]\d\d)'?(\d\d)?|Z)?")
 _MAX_LINKS = 10_000
 _MAX_BOOKMARKS, _MAX_DEPTH = 10_000, 32
-_MAX_LOOKED_AT = 20_000_000  # characters: for each link PDFium looks through all of its page
+_MAX_LINK_SCAN_CHARS = 20_000_000  # characters: for each link PDFium looks through all of its page
 
 
 class PdfParser(DocumentParser):
@@ -33,9 +41,9 @@ class PdfParser(DocumentParser):
 
     def __init__(self, conf: Configuration) -> None:
         super().__init__(conf)
-        self._nested = NestedDocuments(conf)
+        self._embedded_parser = EmbeddedDocumentParser(conf)
 
-    def read(self, content: bytes, document: Document, page: WebPage) -> None:
+    def read(self, content: bytes, document: ParsedDocument, page: WebPage) -> None:
         """Read a file; a broken page is passed over as long as one can be read."""
         import pypdfium2 as pdfium
         from pypdfium2 import raw
@@ -46,32 +54,32 @@ class PdfParser(DocumentParser):
             count = len(pdf)
         except pdfium.PdfiumError as error:
             if error.err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
-                raise Encrypted("the PDF needs a password") from None
-            raise Unreadable(f"PDF: {error}") from None
+                raise EncryptedDocumentError("the PDF needs a password") from None
+            raise UnreadableDocumentError(f"PDF: {error}") from None
         try:
-            self._describe(pdf, count, document)
+            self._read_metadata(pdf, count, document)
             broken = 0
             for number in range(count):
-                if document.full:
+                if document.is_full:
                     break
                 broken += not _read_page(pdf, number, document)
             if broken and broken == count:
-                raise Unreadable(f"PDF: none of {count} pages can be read")
-            _outline(pdf, document)
-            self._attachments(pdf, document)
+                raise UnreadableDocumentError(f"PDF: none of {count} pages can be read")
+            _read_outline(pdf, document)
+            self._read_attachments(pdf, document)
         finally:
             pdf.close()
 
-    def _describe(self, pdf: Any, count: int, document: Document) -> None:
+    def _read_metadata(self, pdf: Any, count: int, document: ParsedDocument) -> None:
         metadata = pdf.get_metadata_dict(skip_empty=True)
         for name, label in _PROPERTIES.items():
-            document.describe(label, metadata.get(name))
+            document.set_metadata(label, metadata.get(name))
         for name, label in (("CreationDate", "dcterms:created"), ("ModDate", "dcterms:modified")):
-            document.describe(label, w3c_date(metadata.get(name, "")))
-        document.describe("xmpTPg:NPages", count)
+            document.set_metadata(label, parse_pdf_date(metadata.get(name, "")))
+        document.set_metadata("xmpTPg:NPages", count)
 
-    def _attachments(self, pdf: Any, document: Document) -> None:
-        with unpacking(self.conf) as budget:
+    def _read_attachments(self, pdf: Any, document: ParsedDocument) -> None:
+        with unpack_budget(self.conf) as budget:
             for number in range(min(pdf.count_attachments(), budget.documents_left)):
                 try:
                     attachment = pdf.get_attachment(number)
@@ -79,20 +87,20 @@ class PdfParser(DocumentParser):
                 except Exception:  # noqa: BLE001 - PDFium's error for an attachment without a stream
                     continue
                 try:
-                    budget.take(len(data))
-                    self._nested.add(document, name, data)
-                except LimitExceeded:
+                    budget.spend(len(data))
+                    self._embedded_parser.parse_into(document, name, data)
+                except DocumentLimitError:
                     return
 
 
-def _read_page(pdf: Any, number: int, document: Document) -> bool:
+def _read_page(pdf: Any, number: int, document: ParsedDocument) -> bool:
     import pypdfium2 as pdfium
 
     try:
         page = pdf[number]
         text = page.get_textpage()
-        document.add(_HYPHEN.sub("", page_text(text)))
-        _annotations(pdf, page, text, document)
+        document.add_text(_LINE_END_HYPHEN.sub("", read_page_text(text)))
+        _read_annotations(pdf, page, text, document)
         text.close()
         page.close()
     except pdfium.PdfiumError:
@@ -100,11 +108,11 @@ def _read_page(pdf: Any, number: int, document: Document) -> bool:
     return True
 
 
-def _annotations(pdf: Any, page: Any, text: Any, document: Document) -> None:
+def _read_annotations(pdf: Any, page: Any, text: Any, document: ParsedDocument) -> None:
     """Add the links of a page, anchored by the text that they cover, and the texts of its notes and form fields."""
     from pypdfium2 import raw
 
-    room, characters = _MAX_LOOKED_AT, max(0, text.count_chars())
+    room, characters = _MAX_LINK_SCAN_CHARS, max(0, text.count_chars())
     for index in range(min(raw.FPDFPage_GetAnnotCount(page), _MAX_LINKS)):
         annotation = raw.FPDFPage_GetAnnot(page, index)
         if not annotation:
@@ -112,7 +120,7 @@ def _annotations(pdf: Any, page: Any, text: Any, document: Document) -> None:
         kind = raw.FPDFAnnot_GetSubtype(annotation)
         if kind == raw.FPDF_ANNOT_LINK:
             link = raw.FPDFAnnot_GetLink(annotation)
-            target = _uri(pdf, raw.FPDFLink_GetAction(link)) if link else ""
+            target = _action_uri(pdf, raw.FPDFLink_GetAction(link)) if link else ""
             if target:
                 area = raw.FS_RECTF()
                 anchor = ""
@@ -120,15 +128,15 @@ def _annotations(pdf: Any, page: Any, text: Any, document: Document) -> None:
                 if room > 0 and raw.FPDFAnnot_GetRect(annotation, area):
                     anchor = text.get_text_bounded(area.left, area.bottom, area.right, area.top, errors="ignore")
                     room -= len(anchor)
-                document.link(target, anchor)
+                document.add_link(target, anchor)
         elif kind != raw.FPDF_ANNOT_POPUP:
-            said = [_string(annotation, key) for key in (b"Contents", b"V")]
+            said = [_annotation_string(annotation, key) for key in (b"Contents", b"V")]
             if any(said):  # by whom a note is, what a field is called
-                document.add(": ".join(part for part in (_string(annotation, b"T"), *said) if part))
+                document.add_text(": ".join(part for part in (_annotation_string(annotation, b"T"), *said) if part))
         raw.FPDFPage_CloseAnnot(annotation)
 
 
-def _outline(pdf: Any, document: Document) -> None:
+def _read_outline(pdf: Any, document: ParsedDocument) -> None:
     """Add the titles of the outline (bookmarks), and the links in it; one that goes in circles is read once."""
     from pypdfium2 import raw
 
@@ -143,15 +151,15 @@ def _outline(pdf: Any, document: Document) -> None:
         buffer = ctypes.create_string_buffer(size)
         raw.FPDFBookmark_GetTitle(bookmark, buffer, size)
         title = buffer.raw[: max(0, size - 2)].decode("utf-16-le", "replace")
-        document.add(title)
-        if target := _uri(pdf, raw.FPDFBookmark_GetAction(bookmark)):
-            document.link(target, title)
+        document.add_text(title)
+        if target := _action_uri(pdf, raw.FPDFBookmark_GetAction(bookmark)):
+            document.add_link(target, title)
         waiting.append((raw.FPDFBookmark_GetNextSibling(pdf, bookmark), depth))
         if depth < _MAX_DEPTH:
             waiting.append((raw.FPDFBookmark_GetFirstChild(pdf, bookmark), depth + 1))
 
 
-def _uri(pdf: Any, action: Any) -> str:
+def _action_uri(pdf: Any, action: Any) -> str:
     from pypdfium2 import raw
 
     if not action or raw.FPDFAction_GetType(action) != raw.PDFACTION_URI:
@@ -162,7 +170,7 @@ def _uri(pdf: Any, action: Any) -> str:
     return buffer.value.decode("utf-8", "replace")
 
 
-def _string(annotation: Any, key: bytes) -> str:
+def _annotation_string(annotation: Any, key: bytes) -> str:
     from pypdfium2 import raw
 
     size = raw.FPDFAnnot_GetStringValue(annotation, key, None, 0)
@@ -173,13 +181,13 @@ def _string(annotation: Any, key: bytes) -> str:
     return buffer.raw[: size - 2].decode("utf-16-le", "replace")
 
 
-def w3c_date(text: str) -> str:
+def parse_pdf_date(text: str) -> str:
     """Return a date of a PDF as W3C writes it, "" when it is none.
 
     >>> w3c_date("D:20070915104800+01'00'"), w3c_date("D:2007"), w3c_date("today")
     ('2007-09-15T10:48:00+01:00', '2007', '')
     """
-    match = _DATE.match(text)
+    match = _PDF_DATE.match(text)
     if match is None:
         return ""
     year, month, day, hour, minute, second, zone, minutes = match.groups()

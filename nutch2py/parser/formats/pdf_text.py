@@ -18,35 +18,38 @@ from typing import Any, NamedTuple
 
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _SPACE = re.compile(" ")
-_LOOKED_AT, _ENOUGH = 200, 20  # spaces of a page
-_SOME, _ALL = 0.25, 0.9  # shares of them that PDFium made up: what is between is a page of two ways of writing
-_SINGLE = 1 / 3  # of a page's words that are single letters: more are no words
-_GAP = 0.25  # of the mean width of the characters of a line so far: more is a space
-_GAP_OF_DIGITS = 0.5  # which are equally wide, so that there is room beside a narrow one
-_MAX_LINE = 10_000  # characters
+_SAMPLED_SPACES, _MIN_SPACES = 200, 20  # spaces of a page
+_MIN_GENERATED_SHARE, _MAX_GENERATED_SHARE = (
+    0.25,
+    0.9,
+)  # shares of them that PDFium made up: what is between is a page of two ways of writing
+_MAX_SINGLE_LETTER_SHARE = 1 / 3  # of a page's words that are single letters: more are no words
+_WORD_GAP = 0.25  # of the mean width of the characters of a line so far: more is a space
+_DIGIT_GAP = 0.5  # which are equally wide, so that there is room beside a narrow one
+_MAX_LINE_CHARS = 10_000  # characters
 
 
 class _Char(NamedTuple):
     """A character, whether PDFium made it up, and the box of what is drawn, in points; y grows upwards."""
 
     text: str
-    made: bool
+    is_generated: bool
     left: float
     right: float
     bottom: float
     top: float
 
 
-def page_text(page: Any) -> str:
+def read_page_text(page: Any) -> str:
     """Return the text of a page (pypdfium2's text page)."""
     text: str = page.get_text_range(errors="ignore")
     turned = _RIGHT_TO_LEFT.search(text) is not None
     spaced = _is_badly_spaced(page, text)
     if not turned and not spaced:
         return text
-    lines = (_spaced(line) if spaced else line for line in _lines(_characters(page), spaced=spaced))
+    lines = (_insert_spaces(line) if spaced else line for line in _split_lines(_read_chars(page), joins_lines=spaced))
     if turned:
-        return "\n".join("".join(_turned(part)) for line in lines for part in _heights(line))
+        return "\n".join("".join(_order_glyphs(part)) for line in lines for part in _split_by_height(line))
     return "\n".join("".join(char.text for char in line) for line in lines)
 
 
@@ -55,14 +58,16 @@ def _is_badly_spaced(page: Any, text: str) -> bool:
     from pypdfium2 import raw
 
     words = text.split()
-    if len(words) > _ENOUGH / 2 and sum(len(word) == 1 and word.isalpha() for word in words) > _SINGLE * len(words):
+    if len(words) > _MIN_SPACES / 2 and sum(
+        len(word) == 1 and word.isalpha() for word in words
+    ) > _MAX_SINGLE_LETTER_SHARE * len(words):
         return True
-    places = [match.start() for match in islice(_SPACE.finditer(text), _LOOKED_AT)]
+    places = [match.start() for match in islice(_SPACE.finditer(text), _SAMPLED_SPACES)]
     made = sum(raw.FPDFText_IsGenerated(page, place) == 1 for place in places)
-    return len(places) >= _ENOUGH and _SOME < made / len(places) < _ALL
+    return len(places) >= _MIN_SPACES and _MIN_GENERATED_SHARE < made / len(places) < _MAX_GENERATED_SHARE
 
 
-def _characters(page: Any) -> Iterator[_Char]:
+def _read_chars(page: Any) -> Iterator[_Char]:
     from pypdfium2 import raw
 
     box = raw.FS_RECTF()
@@ -81,17 +86,17 @@ def _characters(page: Any) -> Iterator[_Char]:
         yield _Char(text, made, box.left, box.right, box.bottom, box.top)
 
 
-def _lines(characters: Iterator[_Char], *, spaced: bool) -> Iterator[list[_Char]]:
-    """Yield lines as PDFium ends them; with ``spaced`` one goes on when the next character stands right of it."""
+def _split_lines(characters: Iterator[_Char], *, joins_lines: bool) -> Iterator[list[_Char]]:
+    """Yield lines as PDFium ends them; with ``joins_lines`` one goes on when the next character stands right of it."""
     line: list[_Char] = []
     ended = False
     for char in characters:
-        if char.made and char.text in "\r\n":
+        if char.is_generated and char.text in "\r\n":
             ended = True
             continue
-        if ended or len(line) >= _MAX_LINE:
+        if ended or len(line) >= _MAX_LINE_CHARS:
             ended = False
-            if line and not (spaced and _follows(line[-1], char) and len(line) < _MAX_LINE):
+            if line and not (joins_lines and _continues_line(line[-1], char) and len(line) < _MAX_LINE_CHARS):
                 yield line
                 line = []
         line.append(char)
@@ -99,18 +104,18 @@ def _lines(characters: Iterator[_Char], *, spaced: bool) -> Iterator[list[_Char]
         yield line
 
 
-def _follows(last: _Char, char: _Char) -> bool:
+def _continues_line(last: _Char, char: _Char) -> bool:
     height = min(last.top, char.top) - max(last.bottom, char.bottom)
     near = 0 <= char.left - last.right < 2 * (last.top - last.bottom)
     return near and height > 0.5 * min(last.top - last.bottom, char.top - char.bottom)
 
 
-def _spaced(line: list[_Char]) -> list[_Char]:
+def _insert_spaces(line: list[_Char]) -> list[_Char]:
     """Return a line with spaces where gaps are wide, and where the file has them."""
     out: list[_Char] = []
     width = count = 0.0
     for char in line:
-        if char.made and char.text == " ":
+        if char.is_generated and char.text == " ":
             continue
         last = out[-1] if out else None
         if last is not None and count and not last.text.isspace() and not char.text.isspace():
@@ -118,7 +123,7 @@ def _spaced(line: list[_Char]) -> list[_Char]:
             if last.text == char.text == ".":  # dots that lead to a number
                 out.append(char)
                 continue
-            share = _GAP_OF_DIGITS if last.text.isdigit() and char.text.isdigit() else _GAP
+            share = _DIGIT_GAP if last.text.isdigit() and char.text.isdigit() else _WORD_GAP
             if gap > share * width / count:
                 out.append(_Char(" ", True, last.right, char.left, last.bottom, last.top))
         if not char.text.isspace():
@@ -128,22 +133,22 @@ def _spaced(line: list[_Char]) -> list[_Char]:
     return out
 
 
-def _heights(line: list[_Char]) -> list[list[_Char]]:
+def _split_by_height(line: list[_Char]) -> list[list[_Char]]:
     """Return the parts of a line that stand at different heights, from the top of the page."""
     parts: list[list[_Char]] = []
     for char in line:
-        if parts and (char.made or (char.bottom < parts[-1][-1].top and char.top > parts[-1][-1].bottom)):
+        if parts and (char.is_generated or (char.bottom < parts[-1][-1].top and char.top > parts[-1][-1].bottom)):
             parts[-1].append(char)
         else:
             parts.append([char])
     return sorted(parts, key=lambda part: -part[0].top) if len(parts) > 1 else parts
 
 
-def _turned(line: list[_Char]) -> Iterator[str]:
+def _order_glyphs(line: list[_Char]) -> Iterator[str]:
     """Yield the characters of a line, those of one glyph in the order of reading: a letter before its marks."""
     start = 0
     for index in range(1, len(line) + 1):
-        if index < len(line) and _same_glyph(line[start], line[index]):
+        if index < len(line) and _is_same_glyph(line[start], line[index]):
             continue
         glyph = [char.text for char in line[start:index]]
         if len(glyph) > 1 and _RIGHT_TO_LEFT.match(glyph[0]) and (
@@ -155,5 +160,5 @@ def _turned(line: list[_Char]) -> Iterator[str]:
         start = index
 
 
-def _same_glyph(one: _Char, other: _Char) -> bool:
-    return not other.made and one[2:] == other[2:]
+def _is_same_glyph(one: _Char, other: _Char) -> bool:
+    return not other.is_generated and one[2:] == other[2:]

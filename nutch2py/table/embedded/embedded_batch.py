@@ -8,30 +8,36 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from nutch2py.cells import encode_text
 from nutch2py.errors import StoreError
-from nutch2py.record import Columns, Mutation
+from nutch2py.records.cells import encode_text
+from nutch2py.records.record import Columns, Mutation
 from nutch2py.table.clock import CrawlClock, now_ms
-from nutch2py.table.embedded import content
-from nutch2py.table.embedded.files import GARBAGE, SAMPLE, TableFiles, explained
-from nutch2py.table.embedded.keeping import KEPT, Keeping, Written, is_kept, stamp
-from nutch2py.table.embedded.mapped import pieces
-from nutch2py.table.embedded.packing import (
-    LONGEST_KEY,
-    Change,
-    changed,
-    columns,
-    pack_bucket,
-    place,
-    unpack_bucket,
+from nutch2py.table.data_store import RowCells, WriteBatch
+from nutch2py.table.embedded import blobs
+from nutch2py.table.embedded.database_selection import CONTENT_COLUMNS, content_database
+from nutch2py.table.embedded.embedded_due_update import (
+    INDEXED_FAMILIES,
+    EmbeddedDueUpdate,
+    FamilyWrites,
+    is_up_to_date,
+    record_commit,
 )
-from nutch2py.table.embedded.selection import CONTENT, content_database
-from nutch2py.table.store import RowCells, WriteBatch
+from nutch2py.table.embedded.storage.mapped_memory import pieces
+from nutch2py.table.embedded.storage.packing import (
+    LONGEST_KEY,
+    FamilyChange,
+    lmdb_key,
+    merge_changes,
+    pack_bucket,
+    unpack_bucket,
+    unpack_columns,
+)
+from nutch2py.table.embedded.storage.table_files import GARBAGE_DATABASE, SAMPLE_DATABASE, TableFiles, translate_errors
 
-_SAMPLED = 1 << 24  # of the 1 << 32 values of a hash: one row in 256
+_SAMPLE_THRESHOLD = 1 << 24  # of the 1 << 32 values of a hash: one row in 256
 
-Changes = dict[bytes, dict[bytes, Sequence[Change]]]
-_NOTHING: Columns = {}
+ChangesByFamily = dict[bytes, dict[bytes, Sequence[FamilyChange]]]
+_NO_CELLS: Columns = {}
 
 
 class EmbeddedBatch(WriteBatch):
@@ -44,68 +50,74 @@ class EmbeddedBatch(WriteBatch):
 
     def __init__(
         self,
-        live: Callable[[], TableFiles],
+        get_files: Callable[[], TableFiles],
         schema: str,
         where: str,
-        most_rows: int,
-        most_bytes: int,
+        max_rows: int,
+        max_bytes: int,
         clock: CrawlClock,
-        keeps: bool = False,
+        keeps_due_index: bool = False,
     ) -> None:
-        self.schema, self._keeps = schema, keeps
-        self._live, self._where, self._clock = live, where, clock
-        self._most_rows, self._most_bytes = max(1, most_rows), max(1, most_bytes)
-        self._content_column = CONTENT.get(schema, (b"", b""))
+        self.schema, self._keeps_due_index = schema, keeps_due_index
+        self._get_files, self._where, self._clock = get_files, where, clock
+        self._max_rows, self._max_bytes = max(1, max_rows), max(1, max_bytes)
+        self._content_column = CONTENT_COLUMNS.get(schema, (b"", b""))
         self._content_database = content_database(schema)
-        self._changes: Changes = {}
+        self._changes: ChangesByFamily = {}
         self._families: list[bytes] | None = None  # those that a deletion goes through; looked up once a flush
-        self._written = self._bytes = 0
-        self._last: tuple[Mutation | None, int, bool] = (None, 0, False)
-        self._alike: tuple[list[tuple[bytes, tuple[Change]]], int] = ([], 0)  # what that became, and its bytes
+        self._row_count = self._byte_count = 0
+        self._last_mutation: tuple[Mutation | None, int, bool] = (None, 0, False)
+        self._last_changes: tuple[list[tuple[bytes, tuple[FamilyChange]]], int] = (
+            [],
+            0,
+        )  # what that became, and its bytes
 
     def mutate(self, key: str, mutation: Mutation, timestamp: int | None = None) -> None:
         """Collect changes to a row; with an explicit ``timestamp`` they leave newer cells as they are.
 
         A mutation that makes one row after the other, as of seeds that are alike, is looked at once a millisecond.
         """
-        row, guarded = _row_key(key), timestamp is not None
+        row, guarded = _encode_key(key), timestamp is not None
         time = (self._clock.now() if timestamp is None else timestamp) - 1
-        last, last_time, last_guarded = self._last
+        last, last_time, last_guarded = self._last_mutation
         if mutation is not last or time != last_time or guarded != last_guarded:
-            self._last, self._alike = (mutation, time, guarded), _changes_of(mutation, time, guarded)
-        changes, size = self._alike
+            self._last_mutation, self._last_changes = (
+                (mutation, time, guarded),
+                _split_mutation(mutation, time, guarded),
+            )
+        changes, size = self._last_changes
         for family, made in changes:
             rows = self._changes.get(family)
             if rows is None or row in rows or family == self._content_column[0]:
                 self._add(family, row, made[0])
             else:
                 rows[row] = made
-        self._count(size)
+        self._count_write(size)
 
     def put_cells(self, key: str, cells: RowCells) -> None:
         """Collect cells with their own timestamps; newer ones in the table stay."""
-        row, size = _row_key(key), 0
+        row, size = _encode_key(key), 0
         for family, entries in cells.items():
             by_time: dict[int, Columns] = {}
             for qualifier, (value, time) in entries.items():
                 by_time.setdefault(time, {})[qualifier] = value
                 size += len(qualifier) + len(value)
-            self._clock.see(max(by_time, default=0))
+            self._clock.observe(max(by_time, default=0))
             for time, put in by_time.items():
-                self._add(family, row, Change(False, (), put, time, True))
-        self._count(size)
+                self._add(family, row, FamilyChange(False, (), put, time, True))
+        self._count_write(size)
 
     def delete(self, key: str) -> None:
         """Collect the deletion of a row: all its cells in all families, foreign ones included."""
-        row = _row_key(key)
+        row = _encode_key(key)
         if self._families is None:
-            with explained(self._where):
-                self._families = self._live().families()
+            with translate_errors(self._where):
+                self._families = self._get_files().current_families()
         for family in {*self._families, *self._changes}:
-            self._add_change(family, row, Change(True, (), {}, self._clock.now(), False))
-        self._count(0)
+            self._add_change(family, row, FamilyChange(True, (), {}, self._clock.now(), False))
+        self._count_write(0)
 
-    def _add(self, family: bytes, row: bytes, change: Change) -> None:
+    def _add(self, family: bytes, row: bytes, change: FamilyChange) -> None:
         if family == self._content_column[0] and self._content_database:
             qualifier = self._content_column[1]
             if change.cleared or qualifier in change.puts or qualifier in change.deletes:
@@ -119,7 +131,7 @@ class EmbeddedBatch(WriteBatch):
                     return
         self._add_change(family, row, change)
 
-    def _add_change(self, family: bytes, row: bytes, change: Change) -> None:
+    def _add_change(self, family: bytes, row: bytes, change: FamilyChange) -> None:
         rows = self._changes.setdefault(family, {})
         listed = rows.get(row, ())
         if isinstance(listed, list):
@@ -127,159 +139,176 @@ class EmbeddedBatch(WriteBatch):
         else:  # rows that are alike may share it
             rows[row] = [*listed, change] if listed else (change,)
 
-    def _add_content(self, qualifier: bytes, row: bytes, change: Change) -> None:
+    def _add_content(self, qualifier: bytes, row: bytes, change: FamilyChange) -> None:
         assert self._content_database is not None
         value = change.puts.get(qualifier)
         change = replace(
             change,
-            puts={} if value is None else {qualifier: content.compress(value)},
+            puts={} if value is None else {qualifier: blobs.compress(value)},
             deletes=[qualifier] if qualifier in change.deletes else (),
         )
         self._add_change(self._content_database, row, change)
 
-    def _count(self, size: int) -> None:
-        self._written += 1
-        self._bytes += size
-        if self._written >= self._most_rows or self._bytes >= self._most_bytes:
+    def _count_write(self, size: int) -> None:
+        self._row_count += 1
+        self._byte_count += size
+        if self._row_count >= self._max_rows or self._byte_count >= self._max_bytes:
             self.flush()
 
-    def pending(self) -> bool:
+    def has_pending(self) -> bool:
         """Tell whether something was collected that was not written."""
         return bool(self._changes)
 
     def _write(self) -> None:
         """Apply what was collected in one transaction; when it returns, that is on the disk."""
-        with explained(self._where):
-            self._apply(self._live())
+        with translate_errors(self._where):
+            self._apply(self._get_files())
         self._changes, self._families = {}, None
-        self._last = (None, 0, False)
-        self._written = self._bytes = 0
+        self._last_mutation = (None, 0, False)
+        self._row_count = self._byte_count = 0
 
     def _apply(self, files: TableFiles) -> None:
         plain = {name: rows for name, rows in self._changes.items() if name != self._content_database}
         stored = self._changes.get(self._content_database, {}) if self._content_database else {}
         contents = [value for listed in stored.values() for change in listed for value in change.puts.values()]
-        with files.writing(tuple(self._changes)) as (txn, handles):
-            if not files.alive():
+        with files.write_transaction(tuple(self._changes)) as (txn, handles):
+            if not files.is_usable():
                 raise StoreError(f"table {self._where} was dropped while it was being written: start the job again")
             first = files.write_contents(txn, handles, contents)
             if stored:
-                self._apply_contents(txn, handles, stored, first, files.look)
-            keeping = Keeping(txn, handles, files.look) if self._keeps and is_kept(txn, handles, txn.id() - 1) else None
+                self._apply_contents(txn, handles, stored, first, files.release_mapped_pages)
+            keeping = (
+                EmbeddedDueUpdate(txn, handles, files.release_mapped_pages)
+                if self._keeps_due_index and is_up_to_date(txn, handles, txn.id() - 1)
+                else None
+            )
             for name in sorted(plain):
-                kept = keeping is not None and name in KEPT
-                before, after = apply_changes(txn, handles[name], plain[name], files.look, reads_all=kept)
+                kept = keeping is not None and name in INDEXED_FAMILIES
+                before, after = apply_changes(
+                    txn, handles[name], plain[name], files.release_mapped_pages, read_all=kept
+                )
                 if keeping is not None and kept:
-                    keeping.saw(name, Written(plain[name], before, after))
+                    keeping.add_family(name, FamilyWrites(plain[name], before, after))
             if keeping is not None:
                 keeping.write()
-                stamp(txn, handles)
-            _note_sample(txn, handles[SAMPLE], max(self._changes.values(), key=len))
+                record_commit(txn, handles)
+            _update_sample(txn, handles[SAMPLE_DATABASE], max(self._changes.values(), key=len))
 
     def _apply_contents(
         self,
         txn: Any,
         handles: dict[bytes, Any],
-        stored: dict[bytes, Sequence[Change]],
+        stored: dict[bytes, Sequence[FamilyChange]],
         number: int,
-        look: Callable[[], object],
+        release_mapped_pages: Callable[[], object],
     ) -> None:
         """Write references to the contents just stored; note which contents no row refers to any more."""
         assert self._content_database is not None
-        referring: dict[bytes, list[Change]] = {}
+        referring: dict[bytes, list[FamilyChange]] = {}
         new: set[bytes] = set()
         for row, listed in stored.items():
             numbered = []
             for change in listed:
                 put = {}
                 for qualifier, value in change.puts.items():
-                    put[qualifier] = content.reference(number, value)
-                    new.add(content.number_of(put[qualifier]))
+                    put[qualifier] = blobs.make_reference(number, value)
+                    new.add(blobs.content_number(put[qualifier]))
                     number += 1
                 numbered.append(replace(change, puts=put))
             referring[row] = numbered
-        before, after = apply_changes(txn, handles[self._content_database], referring, look, reads_all=True)
-        lost = (_numbers(before) | new) - _numbers(after)
+        before, after = apply_changes(
+            txn, handles[self._content_database], referring, release_mapped_pages, read_all=True
+        )
+        lost = (_content_numbers(before) | new) - _content_numbers(after)
         for garbage in sorted(lost):
-            txn.put(garbage, b"", db=handles[GARBAGE])
+            txn.put(garbage, b"", db=handles[GARBAGE_DATABASE])
 
 
 def compare_and_set(
-    files: TableFiles, where: str, place_of: tuple[bytes, bytes], key: str, expected: bytes | None, new: bytes | None
+    files: TableFiles, where: str, column: tuple[bytes, bytes], key: str, expected: bytes | None, new: bytes | None
 ) -> bool:
-    """Set the cell ``place_of`` (family, qualifier) of a row if it holds ``expected``, in one transaction."""
-    (family, qualifier), row = place_of, _row_key(key)
-    with explained(where), files.writing((family,)) as (txn, handles):
-        if not files.alive():
+    """Set the cell ``column`` (family, qualifier) of a row if it holds ``expected``, in one transaction."""
+    (family, qualifier), row = column, _encode_key(key)
+    with translate_errors(where), files.write_transaction((family,)) as (txn, handles):
+        if not files.is_usable():
             raise StoreError(f"table {where} was dropped while it was being written: start the job again")
         handle = handles[family]
-        packed = txn.get(place(row), db=handle)
+        packed = txn.get(lmdb_key(row), db=handle)
         if packed is not None and len(row) > LONGEST_KEY:
-            packed = unpack_bucket(place(row), packed).get(row)
-        found = None if packed is None else columns(packed).get(qualifier)
+            packed = unpack_bucket(lmdb_key(row), packed).get(row)
+        found = None if packed is None else unpack_columns(packed).get(qualifier)
         if (found or None) != expected:
             return False
-        put = _NOTHING if new is None else {qualifier: new}
-        change = Change(False, [qualifier] if new is None else (), put, now_ms() - 1, False)
-        apply_changes(txn, handle, {row: [change]}, files.look)
+        put = _NO_CELLS if new is None else {qualifier: new}
+        change = FamilyChange(False, [qualifier] if new is None else (), put, now_ms() - 1, False)
+        apply_changes(txn, handle, {row: [change]}, files.release_mapped_pages)
     return True
 
 
-def _changes_of(mutation: Mutation, time: int, guarded: bool) -> tuple[list[tuple[bytes, tuple[Change]]], int]:
+def _split_mutation(
+    mutation: Mutation, time: int, guarded: bool
+) -> tuple[list[tuple[bytes, tuple[FamilyChange]]], int]:
     """Return what a mutation does to each family, and the bytes of its values."""
     puts, deletes, cleared = mutation
     families = {*puts, *deletes, *cleared} if deletes or cleared else puts
     made = [
-        (family, (Change(family in cleared, deletes.get(family, ()), puts.get(family, _NOTHING), time, guarded),))
+        (
+            family,
+            (FamilyChange(family in cleared, deletes.get(family, ()), puts.get(family, _NO_CELLS), time, guarded),),
+        )
         for family in families
     ]
     return made, sum(sum(map(len, put.values())) for put in puts.values())
 
 
-def _row_key(key: str) -> bytes:
+def _encode_key(key: str) -> bytes:
     if not key:
         raise ValueError("a row key cannot be empty")
     return encode_text(key)
 
 
-def _numbers(values: dict[bytes, bytes]) -> set[bytes]:
-    return {content.number_of(cell) for packed in values.values() for cell in columns(packed).values()}
+def _content_numbers(values: dict[bytes, bytes]) -> set[bytes]:
+    return {blobs.content_number(cell) for packed in values.values() for cell in unpack_columns(packed).values()}
 
 
 def apply_changes(
-    txn: Any, handle: Any, rows: Mapping[bytes, Sequence[Change]], look: Callable[[], object], reads_all: bool = False
+    txn: Any,
+    handle: Any,
+    rows: Mapping[bytes, Sequence[FamilyChange]],
+    release_mapped_pages: Callable[[], object],
+    read_all: bool = False,
 ) -> tuple[dict[bytes, bytes], dict[bytes, bytes]]:
     """Change a database; return the packed values of the rows before and after (rows that have none are left out).
 
-    What is deleted whole is not read, and so not among those before, unless ``reads_all``. ``look`` is called after
+    What is deleted whole is not read, and so not among those before, unless ``read_all``. ``release_mapped_pages`` is called after
     each piece.
     """
     keys = sorted(rows)
     short = keys if max(map(len, keys)) <= LONGEST_KEY else [key for key in keys if len(key) <= LONGEST_KEY]
     cursor = txn.cursor(handle)
     behind = not cursor.last() or (bool(short) and short[0] > cursor.key())  # new rows, all after the last there is
-    if not reads_all and not behind:
-        doomed = [key for key in short if rows[key][-1].wipes()]
-        _delete(txn, handle, doomed, look)
+    if not read_all and not behind:
+        doomed = [key for key in short if rows[key][-1].is_wipe()]
+        _delete_keys(txn, handle, doomed, release_mapped_pages)
         if doomed:
-            short = [key for key in short if not rows[key][-1].wipes()]
+            short = [key for key in short if not rows[key][-1].is_wipe()]
     before: dict[bytes, bytes] = {}
     for piece in () if behind else pieces(short):
         before.update(cursor.getmulti(piece))
-        look()
+        release_mapped_pages()
     after: dict[bytes, bytes] = {}
     puts: list[tuple[bytes, bytes]] = []
     gone: list[bytes] = []
-    made: Change | None = None  # the last change that made a family: many a row is new with the same cells
+    made: FamilyChange | None = None  # the last change that made a family: many a row is new with the same cells
     packed: bytes | None = None
     for key in short:
         old, listed = before.get(key), rows[key]
         if old is not None or len(listed) > 1:
-            new = changed(old, listed)
+            new = merge_changes(old, listed)
         else:
             (change,) = listed
             if change is not made and (made is None or change.time != made.time or change.puts != made.puts):
-                made, packed = change, changed(None, listed)
+                made, packed = change, merge_changes(None, listed)
             new = packed
         if new is not None:
             after[key] = new
@@ -287,35 +316,39 @@ def apply_changes(
                 puts.append((key, new))
         elif old is not None:
             gone.append(key)
-    _delete(txn, handle, gone, look)
+    _delete_keys(txn, handle, gone, release_mapped_pages)
     for some in pieces(puts):
         txn.cursor(handle).putmulti(some, append=behind)
-        look()
+        release_mapped_pages()
     if max(map(len, keys)) > LONGEST_KEY:
-        _apply_long(txn, handle, {key: rows[key] for key in keys if len(key) > LONGEST_KEY}, before, after)
+        _apply_to_buckets(txn, handle, {key: rows[key] for key in keys if len(key) > LONGEST_KEY}, before, after)
     return before, after
 
 
-def _delete(txn: Any, handle: Any, keys: Sequence[bytes], look: Callable[[], object]) -> None:
+def _delete_keys(txn: Any, handle: Any, keys: Sequence[bytes], release_mapped_pages: Callable[[], object]) -> None:
     for some in pieces(keys):
         for key in some:
             txn.delete(key, db=handle)
-        look()
+        release_mapped_pages()
 
 
-def _apply_long(
-    txn: Any, handle: Any, rows: Mapping[bytes, Sequence[Change]], before: dict[bytes, bytes], after: dict[bytes, bytes]
+def _apply_to_buckets(
+    txn: Any,
+    handle: Any,
+    rows: Mapping[bytes, Sequence[FamilyChange]],
+    before: dict[bytes, bytes],
+    after: dict[bytes, bytes],
 ) -> None:
     """Do the same for rows that lie in buckets."""
     buckets: dict[bytes, list[bytes]] = {}
     for key in rows:
-        buckets.setdefault(place(key), []).append(key)
+        buckets.setdefault(lmdb_key(key), []).append(key)
     for place_key, keys in buckets.items():
         value = txn.get(place_key, db=handle)
         bucket = {} if value is None else unpack_bucket(place_key, value)
         for key in keys:
             old = bucket.pop(key, None)
-            new = changed(old, rows[key])
+            new = merge_changes(old, rows[key])
             if old is not None:
                 before[key] = old
             if new is not None:
@@ -326,14 +359,14 @@ def _apply_long(
             txn.put(place_key, pack_bucket(bucket), db=handle)
 
 
-def _note_sample(txn: Any, handle: Any, rows: dict[bytes, Sequence[Change]]) -> None:
+def _update_sample(txn: Any, handle: Any, rows: dict[bytes, Sequence[FamilyChange]]) -> None:
     """Keep the sample of keys: one row in 256, the same whoever writes it.
 
     The product spreads the CRC, which alone is too regular over keys that count up.
     """
     for key, listed in rows.items():
-        if (zlib.crc32(key) * 0x9E3779B1) & 0xFFFFFFFF < _SAMPLED:
+        if (zlib.crc32(key) * 0x9E3779B1) & 0xFFFFFFFF < _SAMPLE_THRESHOLD:
             if listed[-1].cleared and not listed[-1].puts:
-                txn.delete(place(key), db=handle)
-            elif txn.get(place(key), db=handle) is None:
-                txn.put(place(key), b"", db=handle)
+                txn.delete(lmdb_key(key), db=handle)
+            elif txn.get(lmdb_key(key), db=handle) is None:
+                txn.put(lmdb_key(key), b"", db=handle)

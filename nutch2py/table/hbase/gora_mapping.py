@@ -13,9 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 from xml.etree import ElementTree
 
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.record import Record
+from nutch2py.records.record import Record
 
 MAPPING_FILE = "gora-hbase-mapping.xml"
 _CLASSES = {"webpage": "WebPage", "host": "Host"}
@@ -70,7 +70,7 @@ class ColumnMapping:
 def column_mapping(conf: Configuration, record: type[Record]) -> ColumnMapping:
     """Return the mapping of ``record``: Nutch's own, changed by the site's file if there is one."""
     path = conf.resource(MAPPING_FILE)
-    declared, options = _read(path, record.SCHEMA) if path and record.SCHEMA in _CLASSES else ({}, {})
+    declared, options = _read_mapping_file(path, record.SCHEMA) if path and record.SCHEMA in _CLASSES else ({}, {})
     families: dict[bytes, bytes] = {}
     scalars: dict[tuple[bytes, bytes], tuple[bytes, bytes]] = {}
     for found in record.FIELDS.values():
@@ -84,18 +84,18 @@ def column_mapping(conf: Configuration, record: type[Record]) -> ColumnMapping:
     return ColumnMapping(families, scalars, options)
 
 
-Declared = dict[str, tuple[bytes, bytes]]
-Options = dict[bytes, dict[str, str]]
+DeclaredColumns = dict[str, tuple[bytes, bytes]]
+FamilyOptions = dict[bytes, dict[str, str]]
 
 
 @lru_cache(maxsize=16)
-def _read(path: Path, schema: str) -> tuple[Declared, Options]:
+def _read_mapping_file(path: Path, schema: str) -> tuple[DeclaredColumns, FamilyOptions]:
     """Return field -> (family, qualifier), and family -> attributes, of the class for ``schema``."""
     try:
         root = ElementTree.parse(path).getroot()
     except (ElementTree.ParseError, OSError) as error:
         raise ConfigurationError(f"cannot read {path}: {error}: repair the file's XML") from error
-    declared: Declared = {}
+    declared: DeclaredColumns = {}
     tables = {schema}
     for element in root.iter("class"):
         if element.get("name", "").rpartition(".")[2] == _CLASSES[schema]:
@@ -104,7 +104,7 @@ def _read(path: Path, schema: str) -> tuple[Declared, Options]:
                 name, family = entry.get("name", ""), entry.get("family", "")
                 if name and family:
                     declared[name] = (family.encode(), entry.get("qualifier", "").encode())
-    options: Options = {}
+    options: FamilyOptions = {}
     for element in root.iter("table"):
         if element.get("name") in tables:
             for entry in element.iter("family"):

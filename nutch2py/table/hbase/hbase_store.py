@@ -1,4 +1,4 @@
-"""HBaseStore: a table of HBase behind Thrift gateways, as a :class:`nutch2py.table.store.DataStore`."""
+"""HBaseStore: a table of HBase behind Thrift gateways, as a :class:`nutch2py.table.data_store.DataStore`."""
 
 from __future__ import annotations
 
@@ -7,29 +7,34 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Self
 
-from nutch2py.cells import encode_text
-from nutch2py.conf import Configuration
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, StoreError
-from nutch2py.record import Field
-from nutch2py.table.due import DueIndex
-from nutch2py.table.hbase.admin import await_enabled, create_table, families_of
-from nutch2py.table.hbase.columns import Row, Selection
-from nutch2py.table.hbase.connection import Link
+from nutch2py.records.cells import encode_text
+from nutch2py.records.record import Field
+from nutch2py.table.data_store import DataStore, R, RowCells, check_comparable
+from nutch2py.table.due_index import DueIndex
+from nutch2py.table.hbase.column_selection import CellRow, ColumnSelection
 from nutch2py.table.hbase.due_table import DueTable
-from nutch2py.table.hbase.failures import ANSWERS, explained, no_table, threw
-from nutch2py.table.hbase.gateways import Gateways
 from nutch2py.table.hbase.gora_mapping import ColumnMapping, column_mapping
+from nutch2py.table.hbase.hbase_admin import await_enabled, create_table, new_table_families
 from nutch2py.table.hbase.hbase_batch import HBaseBatch
-from nutch2py.table.hbase.hbase_due import HBaseDueIndex, Source
-from nutch2py.table.hbase.hbase_settings import Location, Settings
-from nutch2py.table.hbase.interface import ThriftMutation
-from nutch2py.table.hbase.listing import Listing
-from nutch2py.table.hbase.regions import KEYS_ONLY, region_hosts, region_spans, span_of, split_points
-from nutch2py.table.hbase.scan import RowBudget, Scan, read_rows
-from nutch2py.table.query import KeyRange, Query
-from nutch2py.table.store import DataStore, R, RowCells, check_comparable
+from nutch2py.table.hbase.hbase_due_index import HBaseDueIndex, PageTableSource
+from nutch2py.table.hbase.hbase_due_update import HBaseDueUpdater
+from nutch2py.table.hbase.regions import KEYS_ONLY_FILTER, region_hosts, region_spans, split_points, to_key_span
+from nutch2py.table.hbase.thrift_client.gateway_connection import GatewayConnection
+from nutch2py.table.hbase.thrift_client.gateways import Gateways
+from nutch2py.table.hbase.thrift_client.hbase_errors import (
+    SERVER_ERRORS,
+    has_java_exception,
+    table_missing_error,
+    to_store_error,
+)
+from nutch2py.table.hbase.thrift_client.hbase_scan import RowBudget, TableScanner, read_rows
+from nutch2py.table.hbase.thrift_client.hbase_settings import HBaseLocation, HBaseSettings
+from nutch2py.table.hbase.thrift_client.thrift_types import ThriftMutation
+from nutch2py.table.table_query import KeyRange, TableQuery
 
-DUE_TIME = (b"f", b"ts")
+DUE_TIME_COLUMN = (b"f", b"ts")
 """Nutch's column of the due time."""
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
@@ -47,8 +52,8 @@ class HBaseStore(DataStore[R]):
         self._gateways, self._mapping = gateways, mapping
         self._table = table.encode()
         self._families: frozenset[bytes] | None = None
-        self._learnt: dict[frozenset[bytes] | None, RowBudget] = {}
-        self._keeps_due, self._look_days = False, 0.0
+        self._budgets: dict[frozenset[bytes] | None, RowBudget] = {}
+        self._keeps_due_index, self._full_scan_days = False, 0.0
 
     @classmethod
     def open(cls, conf: Configuration, record: type[R], table_name: str, location: str) -> Self:
@@ -58,38 +63,38 @@ class HBaseStore(DataStore[R]):
                 f"{table_name!r} cannot be the name of a table: use letters, digits, '_', '-' and '.' in "
                 "storage.crawl.id"
             )
-        where = Location.parse(location)
+        where = HBaseLocation.parse(location)
         table = where.full_name(table_name)
-        gateways = Gateways(where.gateways, Settings.of(conf), table, location)
+        gateways = Gateways(where.gateways, HBaseSettings.from_conf(conf), table, location)
         store = cls(record, table_name, location, gateways, column_mapping(conf, record), table)
-        store._keeps_due = conf.get_bool("hbase.due.index", False)
-        store._look_days = conf.get_float("hbase.due.look.days", 7.0)
+        store._keeps_due_index = conf.get_bool("hbase.due.index", False)
+        store._full_scan_days = conf.get_float("hbase.due.look.days", 7.0)
         return store
 
-    def _describe(self) -> frozenset[bytes] | None:
+    def _fetch_families(self) -> frozenset[bytes] | None:
         """Return the table's families as they are now, None when there is no table."""
         try:
             described = self._gateways.call(lambda link: link.client.getColumnDescriptors(self._table))
-        except ANSWERS as error:
-            if threw(error, "TableNotFoundException", "NamespaceNotFoundException"):
+        except SERVER_ERRORS as error:
+            if has_java_exception(error, "TableNotFoundException", "NamespaceNotFoundException"):
                 return None
-            raise explained(error, self._gateways.table, self.location) from error
+            raise to_store_error(error, self._gateways.table, self.location) from error
         return frozenset(name.rstrip(b":") for name in described)
 
-    def _refreshed(self) -> frozenset[bytes]:
-        found = self._describe()
+    def _refresh_families(self) -> frozenset[bytes]:
+        found = self._fetch_families()
         if found is None:
-            raise no_table(self._gateways.table, self.location)
+            raise table_missing_error(self._gateways.table, self.location)
         self._families = found
         return found
 
     def families(self) -> frozenset[bytes]:
         """Return the families of the table under the site's names; asked of HBase once."""
-        return self._families if self._families is not None else self._refreshed()
+        return self._families if self._families is not None else self._refresh_families()
 
     def exists(self) -> bool:
         """Tell whether the table is there: one question to HBase's master."""
-        found = self._describe()
+        found = self._fetch_families()
         self._families = found
         return found is not None
 
@@ -103,11 +108,11 @@ class HBaseStore(DataStore[R]):
         if self.exists():
             await_enabled(self._gateways, self._table)
         else:
-            splits = self._gateways.settings.splits if self.record.SCHEMA == "webpage" else ()
-            self._create([encode_text(key) for key in splits])
+            splits = self._gateways.settings.split_keys if self.record_class.SCHEMA == "webpage" else ()
+            self._create_table([encode_text(key) for key in splits])
 
-    def create_split(self, keys: Sequence[bytes]) -> None:
-        """Make the table with its regions split at the row keys ``keys``.
+    def create_with_splits(self, split_keys: Sequence[bytes]) -> None:
+        """Make the table with its regions split at the row keys ``split_keys``.
 
         Raises :class:`nutch2py.errors.StoreError` when the table is there already (the hbase shell's ``split`` splits
         it), or when no gateway of the second Thrift interface answers; its message then holds the command for the hbase
@@ -118,30 +123,30 @@ class HBaseStore(DataStore[R]):
                 f"table {self._gateways.table} at {self.location} is there already: a table is split when it is made, "
                 f"or with  split '{self._gateways.table}', 'KEY'  in the hbase shell"
             )
-        self._create(keys)
+        self._create_table(split_keys)
 
-    def _create(self, splits: Sequence[bytes]) -> None:
-        if self._keeps_due and self._has_due_times:  # first, for another process may write rows as soon as it can
-            self._due().create()
-        create_table(self._gateways, self._table, families_of(self._mapping, self._gateways.settings), splits)
+    def _create_table(self, splits: Sequence[bytes]) -> None:
+        if self._keeps_due_index and self._has_due_times:  # first, for another process may write rows as soon as it can
+            self._due_table().create()
+        create_table(self._gateways, self._table, new_table_families(self._mapping, self._gateways.settings), splits)
         self._families = None
 
     def drop(self) -> None:
         """Disable and delete the table, if it is there, and the index of what is due."""
-        self._drop()
+        self._drop_table()
         if self._has_due_times:
-            self._due().drop()
+            self._due_table().drop()
 
-    def _drop(self) -> None:
+    def _drop_table(self) -> None:
         self._families = None
         try:
-            if self._describe() is None:
+            if self._fetch_families() is None:
                 return
             self._gateways.call(lambda link: link.is_table_enabled(self._table) and link.disable_table(self._table))
             self._gateways.call(lambda link: link.delete_table(self._table))
-        except ANSWERS as error:
-            if not threw(error, "TableNotFoundException"):
-                raise explained(error, self._gateways.table, self.location) from error
+        except SERVER_ERRORS as error:
+            if not has_java_exception(error, "TableNotFoundException"):
+                raise to_store_error(error, self._gateways.table, self.location) from error
 
     def close(self) -> None:
         """Close the connections."""
@@ -151,28 +156,28 @@ class HBaseStore(DataStore[R]):
         """Return how many rows to ask for at once: what was learnt from the last answers with the same columns."""
         settings = self._gateways.settings
         key = None if asked is None else frozenset(asked)
-        learnt = self._learnt.get(key)
+        learnt = self._budgets.get(key)
         budget = RowBudget(settings.scan_rows, settings.scan_bytes) if learnt is None else learnt.copy()
-        self._learnt[key] = budget
+        self._budgets[key] = budget
         return budget
 
-    def scan(self, query: Query) -> Iterator[tuple[str, R]]:
+    def scan(self, query: TableQuery) -> Iterator[tuple[str, R]]:
         """Yield rows in key order; nothing is held at the gateway's or in the pool while the caller is at work.
 
         A condition on a mark is checked by the region servers, region by region, so that no call takes longer than
         one region does. With no fields and a mark the rows have no cells.
         """
-        selection = Selection(query.fields, self._mapping, self.families(), query.mark)
-        asked, fields, record = selection.columns_asked, query.fields, self.record
+        selection = ColumnSelection(query.fields, self._mapping, self.families(), query.mark)
+        asked, fields, record = selection.requested_columns, query.fields, self.record_class
         if asked is not None and not asked:
             return
-        whole = span_of(query.range)
+        whole = to_key_span(query.range)
         budget = self._budget(asked)
         spans = [whole] if query.mark is None else region_spans(self._gateways, self._table, whole)
         for span in spans:
-            for rows in Scan(self._gateways, self._table, span, budget, asked, selection.filter):
-                self._see(row.columns for row in rows)
-                if selection.counts_mark:
+            for rows in TableScanner(self._gateways, self._table, span, budget, asked, selection.filter_string):
+                self._observe_times(row.columns for row in rows)
+                if selection.includes_mark:
                     for row in rows:
                         yield row.row.decode("utf-8", "replace"), record(None, fields, selection, row.columns)
                 else:
@@ -183,49 +188,51 @@ class HBaseStore(DataStore[R]):
     def keys(self, key_range: KeyRange) -> Iterator[str]:
         """Yield the row keys of a range; of each row the gateway sends the key and the name of one cell."""
         self.families()
-        for rows in Scan(self._gateways, self._table, span_of(key_range), self._budget([]), None, KEYS_ONLY):
-            self._see(row.columns for row in rows)
+        for rows in TableScanner(
+            self._gateways, self._table, to_key_span(key_range), self._budget([]), None, KEYS_ONLY_FILTER
+        ):
+            self._observe_times(row.columns for row in rows)
             for row in rows:
                 yield row.row.decode("utf-8", "replace")
 
     def get_many(self, keys: Sequence[str], fields: Iterable[Field[Any]] | None = None) -> list[R | None]:
         """Return the rows of ``keys``, asked for in groups by size; all of them are in memory at once."""
         wanted = None if fields is None else frozenset(fields)
-        selection = Selection(wanted, self._mapping, self.families())
-        asked = selection.columns_asked
+        selection = ColumnSelection(wanted, self._mapping, self.families())
+        asked = selection.requested_columns
         if asked is not None and not asked:
             return [None] * len(keys)
         coded = [encode_text(key) for key in keys]
         try:
             rows = read_rows(self._gateways, self._table, coded, asked, self._budget(asked))
-        except ANSWERS as error:
-            raise explained(error, self._gateways.table, self.location) from error
-        self._see(rows.values())
-        record, get = self.record, rows.get
+        except SERVER_ERRORS as error:
+            raise to_store_error(error, self._gateways.table, self.location) from error
+        self._observe_times(rows.values())
+        record, get = self.record_class, rows.get
         return [None if (row := get(key)) is None else record(None, wanted, selection, row) for key in coded]
 
-    def key_ranges(self, query: Query, count: int) -> list[KeyRange]:
+    def key_ranges(self, query: TableQuery, count: int) -> list[KeyRange]:
         """Return the regions, joined or split at a sample of the keys to be about ``count``."""
         self.families()
         cuts = split_points(
-            self._gateways, self._table, span_of(query.range), count, self._small_family(self.families())
+            self._gateways, self._table, to_key_span(query.range), count, self._sample_family(self.families())
         )
         texts = sorted({cut.decode("utf-8", "ignore") for cut in cuts})
         stop = query.range.stop
         inner = [text for text in texts if text > query.range.start and (not stop or text < stop)]
         return [KeyRange(*ends) for ends in pairwise([query.range.start, *inner, stop])]
 
-    def hosts(self, ranges: Sequence[KeyRange]) -> list[str]:
+    def range_hosts(self, ranges: Sequence[KeyRange]) -> list[str]:
         """Return the region server that has most of the regions of each range."""
-        return region_hosts(self._gateways, self._table, [span_of(key_range) for key_range in ranges])
+        return region_hosts(self._gateways, self._table, [to_key_span(key_range) for key_range in ranges])
 
     def region_count(self) -> int:
         """Return how many regions the table has."""
-        return len(region_spans(self._gateways, self._table, span_of(KeyRange())))
+        return len(region_spans(self._gateways, self._table, to_key_span(KeyRange())))
 
-    def _small_family(self, present: frozenset[bytes]) -> bytes | None:
+    def _sample_family(self, present: frozenset[bytes]) -> bytes | None:
         """Return the family to sample keys from: that of the score, which nearly every page has."""
-        score = self.record.FIELDS.get("score")
+        score = self.record_class.FIELDS.get("score")
         if score is None:
             return None
         site = self._mapping.scalars[score.family, score.qualifier][0]
@@ -235,54 +242,60 @@ class HBaseStore(DataStore[R]):
         """Return None: a gateway knows of no count, and counting would read every row."""
         return None
 
-    def batch(self, before: Callable[[], object] | None = None) -> HBaseBatch:
+    def batch(self, before_flush: Callable[[], object] | None = None) -> HBaseBatch:
         """Return a group of writes; see :mod:`nutch2py.table.hbase.hbase_batch` for rows that are refused."""
-        listing = self._listing()
-        batch = HBaseBatch(self._gateways, self._table, self._mapping, self._refreshed, self.clock, listing)
-        batch.before = before
+        listing = self._due_updater()
+        batch = HBaseBatch(self._gateways, self._table, self._mapping, self._refresh_families, self.clock, listing)
+        batch.before_flush = before_flush
         return batch
 
     # what is due
 
     @property
     def _has_due_times(self) -> bool:
-        return self.record.SCHEMA == "webpage"
+        return self.record_class.SCHEMA == "webpage"
 
-    def _due(self) -> DueTable:
+    def _due_table(self) -> DueTable:
         return DueTable(self._gateways, self._table, self.clock)
 
-    def _time_column(self) -> bytes:
-        return b"%s:%s" % self._mapping.scalars[DUE_TIME]
+    def _due_time_column(self) -> bytes:
+        return b"%s:%s" % self._mapping.scalars[DUE_TIME_COLUMN]
 
-    def _listing(self) -> Listing | None:
+    def _due_updater(self) -> HBaseDueUpdater | None:
         """Return what keeps the index of what is due, None where there is none that anybody trusts."""
         if not self._has_due_times:
             return None
-        due = self._due()
+        due = self._due_table()
         state = due.state()
-        return None if state is None or state.doubt else Listing(due, self._time_column(), self._keeps_due)
+        return (
+            None
+            if state is None or state.invalid_reason
+            else HBaseDueUpdater(due, self._due_time_column(), self._keeps_due_index)
+        )
 
     def due_index(self) -> DueIndex:
         """Return the index of what is due, which is in a table of its own."""
         if not self._has_due_times:
             return super().due_index()
-        source = Source(self._gateways, self._table, self._time_column(), self._reading, self._starts)
-        return HBaseDueIndex(source, self._due(), self._keeps_due, self._look_days)
+        source = PageTableSource(
+            self._gateways, self._table, self._due_time_column(), self._read_plan, self._region_starts
+        )
+        return HBaseDueIndex(source, self._due_table(), self._keeps_due_index, self._full_scan_days)
 
-    def _reading(self, fields: frozenset[Field[Any]]) -> tuple[list[bytes], RowBudget, Callable[[Row], R]]:
+    def _read_plan(self, fields: frozenset[Field[Any]]) -> tuple[list[bytes], RowBudget, Callable[[CellRow], R]]:
         """Return the columns of ``fields``, how many rows to ask for at once, and what makes a record of a row."""
-        selection, record = Selection(fields, self._mapping, self.families()), self.record
+        selection, record = ColumnSelection(fields, self._mapping, self.families()), self.record_class
 
-        def made(row: Row) -> R:
-            self._see([row])
+        def made(row: CellRow) -> R:
+            self._observe_times([row])
             return record(None, fields, selection, row)
 
-        asked = selection.columns_asked or []
+        asked = selection.requested_columns or []
         return asked, self._budget(asked), made
 
-    def _starts(self, count: int) -> list[bytes]:
+    def _region_starts(self, count: int) -> list[bytes]:
         """Return up to ``count`` row keys at which regions begin."""
-        spans = region_spans(self._gateways, self._table, span_of(KeyRange()))
+        spans = region_spans(self._gateways, self._table, to_key_span(KeyRange()))
         return [spans[len(spans) * number // count].start for number in range(count)][:: max(1, count // len(spans))]
 
     def compare_and_set(self, key: str, field: Field[Any], expected: bytes | None, new: bytes | None) -> bool:
@@ -297,7 +310,7 @@ class HBaseStore(DataStore[R]):
         put = ThriftMutation(column=column, value=new or b"", writeToWAL=True)
         asked = 0
 
-        def ask(link: Link) -> bool:
+        def ask(link: GatewayConnection) -> bool:
             nonlocal asked
             asked += 1
             done: bool = link.client.checkAndPut(self._table, row, column, expected, put, {})
@@ -309,18 +322,18 @@ class HBaseStore(DataStore[R]):
 
         try:
             return self._gateways.call(ask)
-        except ANSWERS as error:
-            raise explained(error, self._gateways.table, self.location) from error
+        except SERVER_ERRORS as error:
+            raise to_store_error(error, self._gateways.table, self.location) from error
 
-    def _see(self, rows: Iterable[Mapping[bytes, Any]]) -> None:
+    def _observe_times(self, rows: Iterable[Mapping[bytes, Any]]) -> None:
         """Note how new the cells are that were read: another program's clock may be ahead of ours."""
-        self.clock.see(max((cell.timestamp for row in rows for cell in row.values()), default=0))
+        self.clock.observe(max((cell.timestamp for row in rows for cell in row.values()), default=0))
 
     def scan_cells(self, key_range: KeyRange = KeyRange()) -> Iterator[tuple[str, RowCells]]:  # noqa: B008
         """Yield every cell with its timestamp (of each its newest version), in key order."""
         self.families()
         from_site = self._mapping.from_site
-        for rows in Scan(self._gateways, self._table, span_of(key_range), self._budget(None)):
+        for rows in TableScanner(self._gateways, self._table, to_key_span(key_range), self._budget(None)):
             for row in rows:
                 cells: RowCells = {}
                 for column, cell in row.columns.items():

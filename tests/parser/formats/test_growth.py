@@ -11,22 +11,22 @@ from typing import Any
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import Parser
-from nutch2py.parser.formats import archive, parsed_document, pdf
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import Parser
+from nutch2py.parser.formats import archive, document_parser, pdf
 from nutch2py.parser.formats.archive import ArchiveParser
 from nutch2py.parser.formats.epub import EpubParser
 from nutch2py.parser.formats.feed import FeedParser, XmlParser
 from nutch2py.parser.formats.image import ImageParser
 from nutch2py.parser.formats.mail import MailParser
-from nutch2py.parser.formats.ole import OleParser
-from nutch2py.parser.formats.ooxml import OoxmlParser
-from nutch2py.parser.formats.opendocument import OpenDocumentParser
+from nutch2py.parser.formats.office.ole import OleParser
+from nutch2py.parser.formats.office.ooxml import OoxmlParser
+from nutch2py.parser.formats.office.opendocument import OpenDocumentParser
 from nutch2py.parser.formats.pdf import PdfParser
-from nutch2py.parser.formats.rtf import RtfParser
+from nutch2py.parser.formats.word.rtf import RtfParser
 from tests.growth import Shape, assert_linear
 from tests.parser.formats import samples as s
-from tests.parser.formats import test_xls_password as xls_password
+from tests.parser.formats import test_xls_decryption as xls_password
 from tests.parser.pages import fetched
 
 PACKED = zlib.compress(b"text %d " * 1000)
@@ -404,9 +404,9 @@ CASES = [(format_name, shape) for format_name, (_, shapes) in SHAPES.items() for
 @pytest.fixture
 def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a limit bounds is bounded, so a small one shows the rest."""
-    monkeypatch.setattr(parsed_document, "_MAX_TEXT", 20_000)
-    monkeypatch.setattr(pdf, "_MAX_LOOKED_AT", 100_000)
-    monkeypatch.setattr(archive, "_MAX_HEADERS", 20)
+    monkeypatch.setattr(document_parser, "_MAX_TEXT_CHARS", 20_000)
+    monkeypatch.setattr(pdf, "_MAX_LINK_SCAN_CHARS", 100_000)
+    monkeypatch.setattr(archive, "_MAX_PAX_HEADERS", 20)
 
 
 def hold(format_name: str, shape: str, conf: Configuration, longest: int) -> None:
@@ -421,11 +421,11 @@ def hold(format_name: str, shape: str, conf: Configuration, longest: int) -> Non
 
 @pytest.mark.usefixtures("small_bounds")
 @pytest.mark.parametrize(("format_name", "shape"), CASES, ids=[f"{name}: {shape}" for name, shape in CASES])
-def test_a_document(format_name: str, shape: str, conf: Configuration) -> None:
+def test_format_parser_time_is_linear(format_name: str, shape: str, conf: Configuration) -> None:
     hold(format_name, shape, conf, 32_768)
 
 
 @pytest.mark.usefixtures("small_bounds")
-def test_documents_of_half_a_megabyte(conf: Configuration) -> None:
+def test_format_parser_time_is_linear_at_half_megabyte(conf: Configuration) -> None:
     for format_name, shape in CASES:
         hold(format_name, shape, conf, 524_288)

@@ -7,18 +7,18 @@ import zipfile
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import Outlink, Parse
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import Outlink, Parse
 from nutch2py.parser.formats.archive import ArchiveParser
 from nutch2py.parser.formats.epub import EpubParser
-from nutch2py.parser.formats.number_format import format_code, shown
-from nutch2py.parser.formats.ole import OleParser
-from nutch2py.parser.formats.ooxml import OoxmlParser
-from nutch2py.parser.formats.opendocument import OpenDocumentParser
-from nutch2py.parser.formats.rtf import RtfParser
-from nutch2py.parser.parsechecker import page_of
-from nutch2py.parser.parsing import Parsing
-from nutch2py.webpage import ParseStatusCode
+from nutch2py.parser.formats.excel.number_format import find_format_code, format_cell
+from nutch2py.parser.formats.office.ole import OleParser
+from nutch2py.parser.formats.office.ooxml import OoxmlParser
+from nutch2py.parser.formats.office.opendocument import OpenDocumentParser
+from nutch2py.parser.formats.word.rtf import RtfParser
+from nutch2py.parser.parsechecker import create_page
+from nutch2py.parser.row_parser import RowParser
+from nutch2py.records.webpage import ParseStatusCode
 from tests.parser.formats import samples
 from tests.parser.pages import fetched
 
@@ -48,7 +48,7 @@ def parse(kind: type, body: bytes, conf: Configuration) -> Parse:
     return found
 
 
-def test_word(conf: Configuration) -> None:
+def test_docx_text_title_and_links_are_extracted(conf: Configuration) -> None:
     body = (
         f"<w:document xmlns:w='w' xmlns:r='{RELATIONS}'><w:p><w:r><w:t>One</w:t><w:tab/><w:t>two</w:t></w:r></w:p>"
         "<w:p><w:hyperlink r:id='rId1'><w:r><w:t>a </w:t></w:r><w:r><w:t>link</w:t></w:r></w:hyperlink></w:p>"
@@ -67,7 +67,7 @@ def test_word(conf: Configuration) -> None:
     assert dict(found.metadata) == {"dc:creator": b"Me", "dcterms:created": b"2020-01-01"}
 
 
-def test_fields_of_word(conf: Configuration) -> None:
+def test_docx_fields_are_extracted(conf: Configuration) -> None:
     def field(code: str, words: str) -> str:
         kinds = [f"<w:r><w:fldChar w:fldCharType='{kind}'/></w:r>" for kind in ("begin", "separate", "end")]
         return f"{kinds[0]}<w:instrText>{code}</w:instrText>{kinds[1]}<w:r><w:t>{words}</w:t></w:r>{kinds[2]}"
@@ -91,7 +91,7 @@ def test_fields_of_word(conf: Configuration) -> None:
 
 
 @pytest.mark.parametrize("kind", ["doc", "rtf"])
-def test_a_place_in_the_document_is_no_link(kind: str, conf: Configuration) -> None:
+def test_doc_and_rtf_internal_links_are_ignored(kind: str, conf: Configuration) -> None:
     """Tables of contents are made of such fields."""
     if kind == "doc":
         text = '\x13HYPERLINK \\l "_Toc1"\x14one\x15 \x13 HYPERLINK \\o "x" "/a" \\l "b"\x14two\x15\r'
@@ -104,7 +104,7 @@ def test_a_place_in_the_document_is_no_link(kind: str, conf: Configuration) -> N
     assert found.outlinks == [Outlink("http://h.test/a", "two")]
 
 
-def test_what_masters_show_and_who_comments(conf: Configuration) -> None:
+def test_pptx_masters_and_commenters_are_extracted(conf: Configuration) -> None:
     master = "<m><sp><ph type='title'/><p><t>Click to edit</t></p></sp>"
     master += "<sp><p><t>Our</t><t>house</t></p><p><t>2026</t></p></sp></m>"
     file = package(
@@ -114,7 +114,7 @@ def test_what_masters_show_and_who_comments(conf: Configuration) -> None:
     assert parse(OoxmlParser, file, conf).text == "One\nAnn (A)\nOurhouse\n2026"
 
 
-def test_excel(conf: Configuration) -> None:
+def test_xlsx_text_is_extracted(conf: Configuration) -> None:
     sheet = (
         f"<worksheet xmlns:r='{RELATIONS}'><sheetData><row><c t='s'><v>1</v></c><c t='s'><v>0</v></c></row>"
         "<row><c><v>0.1</v></c><c s='1'><v>45000</v></c><c t='b'><v>1</v></c><c t='inlineStr'><is><t>in</t></is></c>"
@@ -135,13 +135,13 @@ def test_excel(conf: Configuration) -> None:
     assert found.outlinks == [Outlink("http://o.test/", "shown")]
 
 
-def test_powerpoint_slides_come_in_their_order(conf: Configuration) -> None:
+def test_pptx_slides_are_in_order(conf: Configuration) -> None:
     slides = {f"ppt__slides__slide{n}_xml": f"<s><a:p xmlns:a='a'><a:t>slide {n}</a:t></a:p></s>" for n in (10, 2, 1)}
     found = parse(OoxmlParser, package(**slides, ppt__notesSlides__notesSlide1_xml="<s><t>note</t></s>"), conf)
     assert found.text == "slide 1\nslide 2\nslide 10\nnote"
 
 
-def test_open_document(conf: Configuration) -> None:
+def test_opendocument_text_is_extracted(conf: Configuration) -> None:
     body = (
         "<d xmlns:t='t' xmlns:x='x'><t:h>Head</t:h><t:tracked-changes><t:p>gone</t:p></t:tracked-changes>"
         "<t:p>see <t:a x:href='/x'>a <t:span>link</t:span></t:a>,<t:s t:c='3'/>tail<t:line-break/>end</t:p></d>"
@@ -156,13 +156,13 @@ def test_open_document(conf: Configuration) -> None:
     assert parse(OpenDocumentParser, body.encode(), conf).text == "Head\nsee a link, tail\nend"  # the flat form
 
 
-def test_an_encrypted_document_is_told(conf: Configuration) -> None:
+def test_encrypted_document_is_reported(conf: Configuration) -> None:
     file = package(content_xml="noise", **{"META-INF__manifest_xml": "<m><encryption-data/></m>"})
     found = parse(OpenDocumentParser, file, conf)
     assert found.args == ("OpenDocumentParser: encrypted: the manifest names a key",)
 
 
-def test_a_book_is_read_in_the_order_of_its_spine(conf: Configuration) -> None:
+def test_epub_is_read_in_spine_order(conf: Configuration) -> None:
     chapter = "<html xmlns='http://www.w3.org/1999/xhtml'><body><p>{}</p><a href='http://o.test/{}'>l</a></body></html>"
     file = package(
         **{"META-INF__container_xml": "<c><rootfiles><rootfile full-path='OPS/book.opf'/></rootfiles></c>"},
@@ -180,12 +180,12 @@ def test_a_book_is_read_in_the_order_of_its_spine(conf: Configuration) -> None:
 
 @pytest.mark.parametrize("body", [b"PK\3\4 cut off", b"nonsense", package(other_xml="<x/>"), package()])
 @pytest.mark.parametrize("kind", [OoxmlParser, OpenDocumentParser, EpubParser])
-def test_what_is_none_of_them_is_of_invalid_format(kind: type, body: bytes, conf: Configuration) -> None:
+def test_invalid_package_has_invalid_format_status(kind: type, body: bytes, conf: Configuration) -> None:
     found = parse(kind, body, conf)
     assert (found.major, found.minor) == (ParseStatusCode.FAILED, ParseStatusCode.INVALID_FORMAT)
 
 
-def test_no_content_is_told(conf: Configuration) -> None:
+def test_missing_content_is_reported(conf: Configuration) -> None:
     assert parse(OoxmlParser, b"", conf).minor == ParseStatusCode.MISSING_CONTENT
 
 
@@ -200,15 +200,15 @@ def test_no_content_is_told(conf: Configuration) -> None:
     ("60.25", "yyyy-mm-dd hh:mm", "1900-02-28 06:00"), ("-1", "yyyy", "-1"), ("9e9", "yyyy", "9000000000"),
     ("0.00001", "mm:ss.0", "00:00.9"), ("1.5", "[mm]:ss", "2160:00"), ("1", "[$", "1"), ("1", "x" * 9999, "x" * 255),
 ])  # fmt: skip
-def test_numbers_of_cells(value: str, code: str, expected: str) -> None:
-    assert shown(value, code) == expected
+def test_xlsx_cell_numbers_are_formatted(value: str, code: str, expected: str) -> None:
+    assert format_cell(value, code) == expected
 
 
-def test_formats_of_a_workbook_and_dates_that_follow_the_readers_country() -> None:
-    assert format_code(164, {164: "0.0"}) == "0.0"
-    assert format_code(14, {14: "m/d/yyyy"}) == "yyyy-mm-dd"
-    assert format_code(9, {}) == "0%"
-    assert format_code(999, {}) == "General"
+def test_xlsx_formats_and_locale_dates_are_applied() -> None:
+    assert find_format_code(164, {164: "0.0"}) == "0.0"
+    assert find_format_code(14, {14: "m/d/yyyy"}) == "yyyy-mm-dd"
+    assert find_format_code(9, {}) == "0%"
+    assert find_format_code(999, {}) == "General"
 
 
 NUMBERING = """<numbering>
@@ -224,7 +224,7 @@ NUMBERING = """<numbering>
 <num numId="4"><abstractNumId val="3"/></num></numbering>"""
 
 
-def test_numbers_of_lists_are_shown(conf: Configuration) -> None:
+def test_docx_list_numbers_are_shown(conf: Configuration) -> None:
     def item(text: str, num: str = "", level: str = "0", style: str = "") -> str:
         own = f'<numPr><ilvl val="{level}"/><numId val="{num}"/></numPr>' if num else ""
         return f'<p><pPr><pStyle val="{style}"/>{own}</pPr><r><t>{text}</t></r></p>'
@@ -255,7 +255,7 @@ def test_numbers_of_lists_are_shown(conf: Configuration) -> None:
     ]  # fmt: skip
 
 
-def test_a_level_may_go_on_and_bullets_are_no_numbers(conf: Configuration) -> None:
+def test_docx_list_level_continues_and_bullets_have_no_numbers(conf: Configuration) -> None:
     levels = "".join(
         f'<lvl ilvl="{at}"><start val="1"/>{more}<lvlText val="{text}"/></lvl>'
         for at, (text, more) in enumerate((
@@ -275,7 +275,7 @@ def test_a_level_may_go_on_and_bullets_are_no_numbers(conf: Configuration) -> No
     assert found.text.split("\n") == ["1 x", "1..1 x", "x", "1..2 x", "1 x", "2 x", "2..1 x", "2 x"]
 
 
-def test_text_of_another_document_is_that_of_its_place(conf: Configuration) -> None:
+def test_docx_altchunk_text_is_inserted_in_place(conf: Configuration) -> None:
     """altChunk: an HTML or MHT file whose text Word shows as the document's own."""
     chunk = '<R><Relationship Id="1" Type="x/aFChunk" Target="{}"/></R>'
     document = b'<document><p><t>own</t></p><altChunk id="1"/></document>'
@@ -289,7 +289,7 @@ def test_text_of_another_document_is_that_of_its_place(conf: Configuration) -> N
         assert parse(OoxmlParser, samples.zipped(files), conf).text == "own\nof the page"
 
 
-def test_one_broken_part_does_not_cost_the_others(conf: Configuration) -> None:
+def test_broken_part_does_not_affect_others(conf: Configuration) -> None:
     sheets = {f"word/header{n}.xml": f"<t>text of part {n} {'x' * 50}</t>".encode() for n in range(1, 4)}
     whole = samples.zipped({"word/document.xml": b"<document/>", **sheets})
     entry = whole.index(b"word/header2.xml")
@@ -313,7 +313,7 @@ def test_one_broken_part_does_not_cost_the_others(conf: Configuration) -> None:
     [("Index/Document.iwa", "iWork"), ("index.apxl", "iWork"), ("FixedDocSeq.fdseq", "XPS"),
      ("xl/workbook.bin", "binary"), ("visio/document.xml", "Visio")],
 )  # fmt: skip
-def test_other_packages_are_refused_by_name(name: str, kind: str, conf: Configuration) -> None:
+def test_unsupported_packages_are_rejected_by_name(name: str, kind: str, conf: Configuration) -> None:
     body = samples.zipped({"[Content_Types].xml": b"<Types/>", name: b"<text>words</text>", "preview.pdf": b"%PDF-1.4"})
     for parser in (ArchiveParser, OoxmlParser):
         found = parse(parser, body, conf)
@@ -327,16 +327,16 @@ def test_other_packages_are_refused_by_name(name: str, kind: str, conf: Configur
     ("a.oxps", "FixedDocumentSequence.fdseq", "xps"), ("a.vsdx", "visio/document.xml", "visio"),
     ("a.zip", "Index/Document.iwa", "iWork"), ("a", "FixedDocSeq.fdseq", "XPS"),
 ])  # fmt: skip
-def test_no_markup_of_theirs_is_indexed(name: str, inside: str, reason: str, conf: Configuration) -> None:
+def test_unsupported_package_markup_is_not_indexed(name: str, inside: str, reason: str, conf: Configuration) -> None:
     """Whatever a package is called, from its bytes to its parse."""
     body = samples.zipped({inside: b"<text>words</text>", "a.xml": b"<text>words</text>"})
     url = f"http://h.test/{name}"
-    found = Parsing(conf).parse(url, page_of(url, body, None, conf))
+    found = RowParser(conf).parse(url, create_page(url, body, None, conf))
     assert (found.major, found.text) == (ParseStatusCode.FAILED, "")
     assert reason.lower() in " ".join(found.args).lower()
 
 
-def test_what_stands_aside_of_a_paragraph_is_no_part_of_its_words(conf: Configuration) -> None:
+def test_opendocument_notes_and_boxes_are_kept_apart_from_paragraph(conf: Configuration) -> None:
     note = "<text:note><note-citation>1</note-citation><note-body><text:p>the note</text:p></note-body></text:note>"
     said = "<annotation><creator>me</creator><date>2017-01-31</date><text:p>what was said</text:p></annotation>"
     box = "<draw:text-box><text:p>in a box</text:p></draw:text-box>"
@@ -346,6 +346,6 @@ def test_what_stands_aside_of_a_paragraph_is_no_part_of_its_words(conf: Configur
     assert found.text.split("\n") == ["the note", "what was said", "in a box", "words end", "next"]
 
 
-def test_what_a_document_takes_from_elsewhere_is_linked(conf: Configuration) -> None:
+def test_docx_external_references_are_outlinks(conf: Configuration) -> None:
     body = samples.docx("", [("1", "http://h.test/a.png"), ("2", "media/b.png"), ("3", "http://h.test/a.png")], "image")
     assert [link.url for link in parse(OoxmlParser, body, conf).outlinks] == ["http://h.test/a.png"]

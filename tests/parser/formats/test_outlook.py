@@ -6,9 +6,9 @@ import struct
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import Parse
-from nutch2py.parser.formats.ole import OleParser
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import Parse
+from nutch2py.parser.formats.office.ole import OleParser
 from tests.parser.formats import samples
 from tests.parser.pages import fetched
 
@@ -27,7 +27,7 @@ def parse(streams: dict[str, bytes], conf: Configuration) -> Parse:
     return found
 
 
-def test_subject_body_and_attachment(conf: Configuration) -> None:
+def test_msg_subject_body_and_attachment_are_extracted(conf: Configuration) -> None:
     found = parse(samples.msg(), conf)
     assert (found.title, found.text) == ("Subject", "Subject\nThe body\na.txt\nattached")
 
@@ -43,7 +43,7 @@ def test_subject_body_and_attachment(conf: Configuration) -> None:
     ({"locale": 0x0408}, "Θέμα", "cp1253"),
     ({"locale": 0x040C}, "Pièce jointe", "cp1252"),
 ])  # fmt: skip
-def test_letters_are_those_of_the_code_page_or_the_language(
+def test_msg_code_page_or_language_sets_encoding(
     told: dict[str, int], text: str, encoding: str, conf: Configuration
 ) -> None:
     streams = {
@@ -57,7 +57,7 @@ def test_letters_are_those_of_the_code_page_or_the_language(
     assert (found.title, found.text) == (text, f"{text}\n{text}.\n{text}.txt\nattached")
 
 
-def test_html_is_read_when_there_is_no_other_body(conf: Configuration) -> None:
+def test_msg_html_body_is_used_without_other_body(conf: Configuration) -> None:
     streams = samples.msg(**{"__substg1.0_10130102": b"<p>of the page <a href='http://h.test/x'>x</a>"})
     assert "of the page" not in parse(streams, conf).text
     del streams["__substg1.0_1000001E"]

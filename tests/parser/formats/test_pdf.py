@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import Outlink, Parse
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import Outlink, Parse
 from nutch2py.parser.formats import pdf
 from nutch2py.parser.formats.pdf import PdfParser
-from nutch2py.parser.formats.pdf_text import _Char, _heights, _lines, _spaced, _turned
+from nutch2py.parser.formats.pdf_text import _Char, _insert_spaces, _order_glyphs, _split_by_height, _split_lines
 from tests.parser.formats import samples
 from tests.parser.pages import fetched
 
@@ -25,33 +25,33 @@ def at(text: str, left: float, width: float = 5, *, bottom: float = 0, made: boo
 
 
 def words(*places: tuple[str, float]) -> str:
-    return "".join(char.text for char in _spaced([at(text, left) for text, left in places]))
+    return "".join(char.text for char in _insert_spaces([at(text, left) for text, left in places]))
 
 
-def test_a_gap_of_a_quarter_character_is_a_space() -> None:
+def test_gap_of_quarter_character_is_space() -> None:
     assert words(("a", 0), ("b", 5.2), ("c", 12), ("d", 17)) == "ab cd"
     assert words(("d", 17), ("c", 12), ("b", 5.2), ("a", 0)) == "dc ba"  # from right to left
     assert words(("1", 0), ("1", 7), ("2", 15)) == "11 2"  # digits are equally wide, whatever is drawn of them
     assert words((".", 0), (".", 9), (".", 18), ("7", 27)) == "... 7"
 
 
-def test_spaces_of_the_file_stay_and_those_made_up_go() -> None:
+def test_spaces_of_file_are_kept_and_inferred_removed() -> None:
     line = [at("a", 0), at(" ", 5, made=True), at("b", 5), at(" ", 8), at("c", 9)]
-    assert "".join(char.text for char in _spaced(line)) == "ab c"
+    assert "".join(char.text for char in _insert_spaces(line)) == "ab c"
 
 
-def test_a_line_that_goes_on_at_its_height_is_one() -> None:
+def test_continued_line_at_same_height_is_one_line() -> None:
     end = at("\n", 5, made=True)
     lines = [at("a", 0), end, at("b", 6), end, at("c", 0), end, at("d", 40), end, at("e", 46, bottom=20)]
-    found = ["".join(char.text for char in line) for line in _lines(iter(lines), spaced=True)]
+    found = ["".join(char.text for char in line) for line in _split_lines(iter(lines), joins_lines=True)]
     assert found == ["ab", "c", "d", "e"]
-    assert len([*_lines(iter(lines), spaced=False)]) == 5
+    assert len([*_split_lines(iter(lines), joins_lines=False)]) == 5
 
 
-def test_a_letter_stands_before_its_marks_and_lam_before_alef() -> None:
+def test_letter_precedes_marks_and_lam_precedes_alef() -> None:
     def turned(*glyphs: str) -> str:
         line = [at(letter, 10.0 * place) for place, glyph in enumerate(glyphs) for letter in glyph]
-        return "".join(_turned(line))
+        return "".join(_order_glyphs(line))
 
     assert turned(DAGESH + ALEPH, ALEF + LAM) == ALEPH + DAGESH + LAM + ALEF
     assert turned(ALEPH + DAGESH, LAM + ALEF) == ALEPH + DAGESH + LAM + ALEF
@@ -60,12 +60,12 @@ def test_a_letter_stands_before_its_marks_and_lam_before_alef() -> None:
     assert turned("fi", "\u0301e") == "fi\u0301e"
 
 
-def test_lines_at_different_heights_are_lines_from_the_top() -> None:
+def test_lines_are_ordered_from_top() -> None:
     line = [at("a", 0), at("b", 0, bottom=50), at("c", 5, bottom=52), at("d", 0, bottom=20)]
-    assert ["".join(char.text for char in part) for part in _heights(line)] == ["bc", "d", "a"]
+    assert ["".join(char.text for char in part) for part in _split_by_height(line)] == ["bc", "d", "a"]
 
 
-def test_torn_words_of_a_page_are_put_together(conf: Configuration) -> None:
+def test_letter_by_letter_words_are_joined(conf: Configuration) -> None:
     """A font for vertical writing, in which a line is drawn letter by letter: PDFium sees a space after each."""
     said = "TORN WORDS OF A WHOLE LINE OF WRITING"
     drawn = b"".join(b"1 0 0 1 %d 700 Tm <00%02x> Tj " % (20 + 9 * place, ord(letter))
@@ -73,7 +73,7 @@ def test_torn_words_of_a_page_are_put_together(conf: Configuration) -> None:
     assert parse(samples.pdf([b"BT /G 14 Tf " + drawn + b"ET"], **samples.VERTICAL), conf).text == said
 
 
-def test_lines_without_spaces_beside_others(conf: Configuration) -> None:
+def test_lines_without_spaces_next_to_others_are_split(conf: Configuration) -> None:
     """PDFium takes the narrow gaps between the words of justified lines for none."""
     words = b"".join(b"[(%s)-170] TJ " % word for word in b"these words of a line have narrow gaps".split())
     lines = b"1 0 0 1 20 700 Tm (a line with spaces as most files have them, and more) Tj 1 0 0 1 20 650 Tm "
@@ -88,11 +88,11 @@ def test_lines_without_spaces_beside_others(conf: Configuration) -> None:
     ]
 
 
-def test_words_of_a_page_that_has_spaces_are_as_the_file_has_them(conf: Configuration) -> None:
+def test_page_with_spaces_keeps_words(conf: Configuration) -> None:
     assert parse(samples.pdf([b"BT /F 9 Tf 20 700 Td (a b c d e f g h) Tj ET"]), conf).text == "a b c d e f g h"
 
 
-def test_writing_from_right_to_left(conf: Configuration) -> None:
+def test_right_to_left_text_is_in_reading_order(conf: Configuration) -> None:
     """A glyph of a letter with its mark, whose ToUnicode has the mark first, as Word writes it."""
     cmap = b"1 begincodespacerange <00> <ff> endcodespacerange 2 beginbfchar <41> <05bc05d0> <42> <05d1> endbfchar"
     body = b"begincmap " + cmap + b" endcmap"
@@ -107,7 +107,7 @@ def outline(*items: bytes) -> list[bytes]:
     return [b"<</Type/Outlines/First 11 0 R/Last 11 0 R>>", *items]
 
 
-def test_titles_and_links_of_the_outline(conf: Configuration) -> None:
+def test_outline_titles_and_links_are_extracted(conf: Configuration) -> None:
     items = outline(
         b"<</Title(One)/Parent 10 0 R/Next 13 0 R/First 12 0 R/Last 12 0 R>>",
         b"<</Title(Within)/Parent 11 0 R/A<</S/URI/URI(http://o.test/x)>>>>",
@@ -118,13 +118,13 @@ def test_titles_and_links_of_the_outline(conf: Configuration) -> None:
     assert found.outlinks == [Outlink("http://o.test/x", "Within")]
 
 
-def test_an_outline_is_bounded(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outline_is_bounded(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pdf, "_MAX_BOOKMARKS", 3)
     items = outline(*[b"<</Title(t%d)/Next %d 0 R>>" % (n, 12 + n) for n in range(9)])
     assert parse(samples.pdf([b""], more=items), conf).text == "t0\nt1\nt2"
 
 
-def test_notes_tell_whose_they_are_and_fields_their_names(conf: Configuration) -> None:
+def test_annotations_and_form_fields_are_labelled(conf: Configuration) -> None:
     notes = (
         "<</Type/Annot/Subtype/Text/Rect[0 0 9 9]/T(Ann)/Contents(a note)>>"
         "<</Type/Annot/Subtype/Widget/FT/Tx/Rect[0 0 9 9]/T(name)/V(value)>>"

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.conf import Configuration
-from nutch2py.contracts import Parse
-from nutch2py.parser.bounded_parsing import BoundedParsing
-from nutch2py.parser.parsechecker import page_of
-from nutch2py.webpage import ParseStatusCode
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import Parse
+from nutch2py.parser.parsechecker import create_page
+from nutch2py.parser.worker.parse_worker_client import ParseWorkerClient
+from nutch2py.records.webpage import ParseStatusCode
 from tests.parser.trees import tika_jar
 
 OFFICE = re.compile(r".*\.(?:pdf|docx?|xlsx?|pptx?|od[tsp]|rtf)", re.IGNORECASE)
@@ -53,12 +53,12 @@ class Documents:
             name[15:] for name in self.jar.namelist() if name.startswith("test-documents/") and name[-1] != "/"
         ]
         self.conf = Configuration.load(overrides={"parser.timeout": "60", "http.agent.name": "x"})
-        self.parsing = BoundedParsing(self.conf)
+        self.parsing = ParseWorkerClient(self.conf)
 
     def parse(self, name: str, content: bytes | None = None) -> Parse:
         body = self.jar.read(f"test-documents/{name}") if content is None else content
         url = f"http://h.test/{name}"
-        return self.parsing.parse(url, page_of(url, body, None, self.conf))
+        return self.parsing.parse(url, create_page(url, body, None, self.conf))
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def squeezed(text: str) -> str:
     return re.sub(r"\s+", "", text).lower()
 
 
-def test_what_tika_finds_is_found(documents: Documents) -> None:
+def test_tika_test_expectations_are_met(documents: Documents) -> None:
     passed = 0
     for name, texts in EXPECTED.items():
         parse = documents.parse(name)
@@ -87,7 +87,7 @@ def test_what_tika_finds_is_found(documents: Documents) -> None:
     assert passed > 200
 
 
-def test_every_office_and_pdf_file_has_the_right_status(documents: Documents) -> None:
+def test_every_office_and_pdf_file_has_expected_status(documents: Documents) -> None:
     seen: Counter[str] = Counter()
     for name in filter(OFFICE.fullmatch, documents.names):
         parse = documents.parse(name)
@@ -110,7 +110,7 @@ def test_every_office_and_pdf_file_has_the_right_status(documents: Documents) ->
 
 @pytest.mark.parametrize("name", ["testPDF.pdf", "testWORD.docx", "testEXCEL.xlsx", "testPPT.pptx", "testWORD.doc",
     "testEXCEL.xls", "testPPT.ppt", "testODFwithOOo3.odt", "testEPUB.epub"])  # fmt: skip
-def test_a_file_that_is_cut_off_has_a_status(documents: Documents, name: str) -> None:
+def test_truncated_file_has_status(documents: Documents, name: str) -> None:
     whole = documents.jar.read(f"test-documents/{name}")
     for part in (len(whole) // 2, len(whole) // 10, 600):
         parse = documents.parse(name, whole[:part])
@@ -119,7 +119,7 @@ def test_a_file_that_is_cut_off_has_a_status(documents: Documents, name: str) ->
             assert parse.args[0]
 
 
-def test_a_name_that_lies_does_no_harm(documents: Documents) -> None:
+def test_wrong_file_name_is_harmless(documents: Documents) -> None:
     body = documents.jar.read("test-documents/testWORD.docx")
     for name in ("x.pdf", "x.doc", "x.zip", "x"):
         parse = documents.parse(name, body)

@@ -1,0 +1,1 @@
+"""Text analysis: terms of pages and queries."""

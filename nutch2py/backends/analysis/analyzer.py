@@ -1,0 +1,411 @@
+"""Text analysis: the same words from a page and from a query, for every index.
+
+Texts are folded first (:mod:`nutch2py.backends.analysis.folding`): full width, traditional characters. Words of alphabetic
+scripts are lower-cased, reduced by the rules of the page's language (:mod:`nutch2py.backends.analysis.stemming`), and stripped
+of accents; Chinese is segmented into words by jieba, Japanese, Korean and scripts that write no spaces and have no
+dictionary here (Thai, Lao, Khmer, Burmese) are cut into pairs of characters.
+
+Changing what this module produces makes indexes that exist unreadable to it: raise :data:`ANALYSIS_VERSION` then.
+
+Chinese cut into single characters: how indexes did before they had dictionaries, and what words are measured by.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import cached_property, lru_cache
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from nutch2py.backends.analysis.dictionaries import read_dictionaries
+from nutch2py.backends.analysis.folding import Folding, get_folding
+from nutch2py.backends.analysis.stemming import STEMMER_NAMES, analysis_language, get_stemmer, is_stopword
+from nutch2py.conf.configuration import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.support.bounded_cache import BoundedDict, word_cache
+
+if TYPE_CHECKING:
+    from rjieba import Jieba
+
+
+class CharacterSegmenter:
+    """Stands for jieba: every character is a word."""
+
+    def cut(self, run: str, hmm: bool = True) -> list[str]:
+        """Return the characters."""
+        return [*run]
+
+    def cut_for_search(self, run: str, hmm: bool = True) -> list[str]:
+        """Return the characters."""
+        return [*run]
+
+    def tokenize(self, run: str, mode: str = "search", hmm: bool = True) -> Iterator[tuple[str, int, int]]:
+        """Yield each character, and where it begins and ends."""
+        for place, character in enumerate(run):
+            yield character, place, place + 1
+
+    def add_word(self, word: str, frequency: int, kind: str) -> None:
+        """Take no word."""
+
+
+ANALYSIS_VERSION = 2
+"""1 is still spoken with indexes of the first layout: English alone, nothing folded but width."""
+
+_HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_UNSPACED = (
+    "\u3041-\u3096\u3099-\u309f\u30a1-\u30ff\u31f0-\u31ff\uff66-\uff9f\u0e01-\u0e3a\u0e40-\u0e5b"
+    "\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff"
+)
+# \w lacks the vowel signs and other marks that are part of words; ' and ’ join English contractions, not numbers
+_COMBINING_MARKS = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0903\u093a-\u094f\u0980-\u0dff"
+)
+_HANGUL = "\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3"
+_NO_LANGUAGES = frozenset[str]()
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z]+)*")
+_ASCII_SEPARATORS = bytes(code if bytes([code]).isalnum() or code == 0x27 else 0x20 for code in range(256))
+
+
+def _token_pattern(bigram_scripts: str) -> re.Pattern[str]:
+    sign, letter = (rf"(?:[^\W{more}_{_HAN}{bigram_scripts}]|[{_COMBINING_MARKS}])" for more in ("", r"\d"))
+    return re.compile(rf"[{_HAN}]+|[{bigram_scripts}]+|{sign}+(?:['’]{letter}+)*")
+
+
+_TOKEN_PATTERNS = {1: _token_pattern(_UNSPACED), 2: _token_pattern(_UNSPACED + _HANGUL)}
+_HAN_START = re.compile(f"[{_HAN}]")
+_BIGRAM_START = {1: re.compile(f"[{_UNSPACED}]"), 2: re.compile(f"[{_UNSPACED}{_HANGUL}]")}
+_KANA_RUN = re.compile("[\u3041-\u3096\u309d-\u309f]+|[\u30a1-\u30ff\u31f0-\u31ff]+|[^\u3041-\u30ff\u31f0-\u31ff]+")
+_JAPANESE_PARTICLE = re.compile("[\u3041-\u3096]{1,2}")  # の, から: what stands between the words of a Japanese query
+_KOREAN_PARTICLE = re.compile(
+    "(?<=..)(?:을|를|이|가|은|는|에|의|로|와|과|도)$"
+)  # the same, at the end of a Korean word
+_STEMMABLE_ENGLISH_WORD = re.compile(r"[a-z]{3,}")
+_STEMMABLE_WORD = re.compile(r"[^\W\d_]{3,}")
+_ELISION_LANGUAGES = frozenset({"fr", "it"})  # l'homme, dell'uomo
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+
+_MAX_WORD_LENGTH = 64  # characters; longer runs are not words, and are cut so that none is lost without trace
+
+
+class TextToken(NamedTuple):
+    """A word as it stands in a text, ``text[start:end]``, and the terms it is found by."""
+
+    start: int
+    end: int
+    terms: tuple[str, ...]
+
+
+TermSequence = tuple[str, ...]
+"""Terms that stand side by side."""
+
+
+class QueryWord(NamedTuple):
+    """A word of a query. ``alternatives``: of one of them all rows have to be in a page; the first is that of English."""
+
+    alternatives: tuple[tuple[TermSequence, ...], ...]
+
+
+class ChineseGranularity(NamedTuple):
+    """How far Chinese is cut.
+
+    ``fine_pages``: words within words are indexed, too (奥运 of 奥运会). ``fine_queries``: a word that is made of others is asked
+    for by these, wherever they stand, not as a whole.
+    """
+
+    fine_pages: bool = True
+    fine_queries: bool = False
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> ChineseGranularity:
+        """Read ``index.chinese.pages`` and ``index.chinese.queries``: fine or coarse."""
+        return cls(_is_fine(conf, "index.chinese.pages", "fine"), _is_fine(conf, "index.chinese.queries", "coarse"))
+
+
+_DEFAULT_GRANULARITY = ChineseGranularity()
+
+
+def _is_fine(conf: Configuration, name: str, default: str) -> bool:
+    value = conf.get_trimmed(name, default).lower()
+    if value not in ("fine", "coarse"):
+        raise ConfigurationError(f"{name} is {value!r}: write fine or coarse")
+    return value == "fine"
+
+
+class Analyzer:
+    """Makes terms of texts. ``user_words``: Chinese words that jieba is to keep whole.
+
+    ``by_character``: Chinese is cut into single characters, to measure words by. ``folds``: what counts as the same;
+    ``rules_version``: of which :data:`ANALYSIS_VERSION`. ``grain``: how far Chinese words are cut.
+
+    Making one is cheap; the dictionary (0.2 s) is loaded when the first Chinese text comes.
+    """
+
+    def __init__(
+        self,
+        user_words: tuple[str, ...] = (),
+        by_character: bool = False,
+        text_folding: Folding | None = None,
+        rules_version: int = ANALYSIS_VERSION,
+        granularity: ChineseGranularity = _DEFAULT_GRANULARITY,
+    ) -> None:
+        self.user_words, self.by_character, self.rules_version, self._granularity = (
+            user_words,
+            by_character,
+            rules_version,
+            granularity,
+        )
+        self._folding = text_folding or get_folding("")
+        self._token_pattern, self._bigram_start = _TOKEN_PATTERNS[rules_version], _BIGRAM_START[rules_version]
+        self._term_caches: dict[str, BoundedDict[str]] = {}
+        self._jieba_mode: Literal["search", "default"] = "search" if granularity.fine_pages else "default"
+
+    @classmethod
+    def from_conf(cls, conf: Configuration, rules_version: int = ANALYSIS_VERSION) -> Analyzer:
+        """Return the analyzer of a configuration: ``index.userdict.file`` names a file of words, one a line.
+
+        What follows the word on its line, as frequency and kind in jieba's own files, is not read; ``#`` begins a
+        comment. ``index.variants.file``: what counts as the same in Chinese. ``index.chinese``: words, or characters.
+        """
+        chinese = conf.get_trimmed("index.chinese", "words")
+        if chinese not in ("words", "characters"):
+            raise ConfigurationError(f"index.chinese is {chinese!r}: write words or characters")
+        variants = "" if rules_version == 1 else read_dictionaries(conf, "index.variants.file")
+        text = "" if chinese == "characters" else read_dictionaries(conf, "index.userdict.file")
+        parts = (line.split("#")[0].split() for line in text.splitlines())
+        fold = get_folding(variants).fold
+        words = tuple(sorted({fold(each[0]).text for each in parts if each}))
+        return _get_analyzer(
+            words, chinese == "characters", variants, rules_version, ChineseGranularity.from_conf(conf)
+        )
+
+    @property
+    def version(self) -> str:
+        """What an index is stored with: texts analysed by another version give other words."""
+        digest = hashlib.md5("\n".join(self.user_words).encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
+        folded = f"{self.rules_version}" if self.rules_version == 1 else f"{self.rules_version}+{self._folding.version}"
+        if self.by_character:
+            return f"{folded}+characters"
+        return (
+            folded
+            + ("" if self._granularity.fine_pages else "+coarse")
+            + (f"+{digest[:12]}" if self.user_words else "")
+        )
+
+    @cached_property
+    def _segmenter(self) -> Jieba | CharacterSegmenter:
+        if self.by_character:
+            return CharacterSegmenter()
+        from rjieba import Jieba
+
+        segmenter = Jieba()
+        for word in self.user_words:
+            segmenter.add_word(word, 1000, "nz")
+        return segmenter
+
+    def _term_cache(self, code: str) -> BoundedDict[str]:
+        """Return the terms of alphabetic words in pages of a language."""
+        code = code if code in STEMMER_NAMES and self.rules_version > 1 else "en"
+        try:
+            return self._term_caches[code]
+        except KeyError:
+            made = self._term_caches[code] = word_cache(
+                _stem_english if code == "en" else lambda word: _stem_word(word, code)
+            )
+            return made
+
+    def fold(self, text: str) -> str:
+        """Return a text as its words are looked for in it: of one width, in simplified characters."""
+        return self._folding.fold(text).text
+
+    def index_terms(self, text: str, lang: str = "en") -> list[str]:
+        """Return the terms by which a text of a page is indexed, in order. ``lang``: the page's field of that name.
+
+        Of a compound Chinese word its parts come before the whole (jieba's search mode): a page with 北京奥运会
+        is found by 奥运会, and by 奥运.
+        """
+        code = analysis_language(lang)
+        known = self._term_cache(code)
+        if text.isascii():
+            return [*map(known.__getitem__, split_ascii_words(text))]
+        terms: list[str] = []
+        # no word goes over a space, so the quick way serves what stands between a text's few words of other letters
+        for is_ascii, parts in groupby(self._folding.fold(text).text.split(), str.isascii):
+            part = " ".join(parts)
+            if is_ascii:
+                terms += map(known.__getitem__, split_ascii_words(part))
+                continue
+            for run in self._token_pattern.findall(part):
+                if run < "\u0e01":
+                    terms.append(known[run])
+                elif _HAN_START.match(run):
+                    terms.extend(self._han_terms(run, code))
+                elif self._bigram_start.match(run):
+                    terms.extend(pair for piece in self._split_scripts(run) for pair in bigrams(piece))
+                else:
+                    terms.append(known[run])
+        return terms
+
+    def _han_terms(self, run: str, code: str) -> list[str]:
+        if code == "ja" and self.rules_version > 1 and not self.by_character:
+            return bigrams(run)
+        return list(
+            (self._segmenter.cut_for_search if self._granularity.fine_pages else self._segmenter.cut)(run, hmm=True)
+        )
+
+    def query_words(self, text: str, languages: Iterable[str] = ("en",)) -> list[QueryWord]:
+        """Return what a query's text asks for, for pages in ``languages`` (codes): words that have to be there.
+
+        A Chinese word is a row of one term; a run of Kana or Thai is one word of several pairs, and so is
+        what is joined without a blank, as ``debian.org``. Chinese characters are words as in Chinese pages, or pairs
+        as in Japanese ones.
+        """
+        folded = self._folding.fold(text).text
+        codes = ["en", *sorted({*languages} - {"en"})]
+        units: list[QueryWord] = []
+        joined: list[str] = []  # alphabetic runs without blank between them
+        end = -1  # of the last one
+
+        def close() -> None:
+            if joined:
+                rows = dict.fromkeys(
+                    tuple(self._term_cache(code)[run] for run in joined) for code in codes if code != "ja"
+                )
+                units.append(QueryWord(tuple((row,) for row in rows)))
+                joined.clear()
+
+        for match in self._token_pattern.finditer(folded):
+            run = match.group()
+            han, paired = _HAN_START.match(run), self._bigram_start.match(run)
+            between = folded[end : match.start()] if end >= 0 else " "
+            if han or paired or not between or any(c.isspace() for c in between):
+                close()
+            if han:
+                units.extend(self._han_query_words(run, codes))
+            elif paired:
+                units.extend(self._bigram_query_words(run))
+            else:
+                joined.append(run)
+            end = -1 if han or paired else match.end()
+        close()
+        said = [unit for unit in units if not self._is_particle(unit)]
+        return said or units
+
+    def _han_query_words(self, run: str, codes: list[str]) -> Iterator[QueryWord]:
+        whole = self._segmenter.cut(run, hmm=True)
+        if self.rules_version > 1:  # 什么 and 是 of 什么是博客
+            whole = [word for word in whole if not is_stopword(word, _NO_LANGUAGES)] or whole
+        fine = self._granularity.fine_queries
+        words = tuple((part,) for word in whole for part in ((fine and self.compound_parts(word)) or (word,)))
+        if "ja" in codes and self.rules_version > 1 and not self.by_character:
+            yield QueryWord(tuple(dict.fromkeys((words, (tuple(bigrams(run)),)))))
+        else:
+            yield from (QueryWord(((word,),)) for word in words)
+
+    def _bigram_query_words(self, run: str) -> Iterator[QueryWord]:
+        for piece in self._split_scripts(run):
+            yield QueryWord(((tuple(bigrams(piece if self.rules_version == 1 else _KOREAN_PARTICLE.sub("", piece))),),))
+
+    def _split_scripts(self, run: str) -> list[str]:
+        """Return the parts of a run in Hiragana, Katakana, or others."""
+        return [run] if self.rules_version == 1 else _KANA_RUN.findall(run)
+
+    def _is_particle(self, unit: QueryWord) -> bool:
+        terms = unit.alternatives[0][0]
+        return (
+            self.rules_version > 1
+            and len(unit.alternatives[0]) == len(terms) == 1
+            and bool(_JAPANESE_PARTICLE.fullmatch(terms[0]))
+        )
+
+    def compound_parts(self, word: str) -> tuple[str, ...]:
+        """Return the shorter words that a Chinese compound is made of, empty when it is not of several.
+
+        A page that has the compound within a longer one (香港电影 in 香港电影院) is indexed by these.
+        """
+        if len(word) < 4 or not _HAN_START.match(word):
+            return ()
+        parts = [part for part in self._segmenter.cut_for_search(word, hmm=True) if part != word]
+        return tuple(parts) if len(parts) > 1 and "".join(parts) == word else ()
+
+    def tokens(self, text: str, lang: str = "en") -> Iterator[TextToken]:
+        """Yield the words of a text where they stand, for highlighting; overlapping words come longest last."""
+        code = analysis_language(lang)
+        known = self._term_cache(code)
+        if text.isascii():
+            for match in _ASCII_WORD.finditer(text):
+                yield TextToken(match.start(), match.end(), (known[match.group()],))
+            return
+        folded = self._folding.fold(text)
+        for match in self._token_pattern.finditer(folded.text):
+            start, run = match.start(), match.group()
+            if _HAN_START.match(run) and not (code == "ja" and self.rules_version > 1 and not self.by_character):
+                for word, begin, end in self._segmenter.tokenize(run, mode=self._jieba_mode, hmm=True):
+                    yield TextToken(*folded.original_span(start + begin, start + end), (word,))
+            elif _HAN_START.match(run) or self._bigram_start.match(run):
+                for piece in [run] if _HAN_START.match(run) else self._split_scripts(run):
+                    for i, pair in enumerate(bigrams(piece)):
+                        yield TextToken(*folded.original_span(start + i, start + i + len(pair)), (pair,))
+                    start += len(piece)
+            else:
+                yield TextToken(*folded.original_span(start, match.end()), (known[run],))
+
+
+def _fold_word(word: str) -> str:
+    """Return a word in small letters, without accents."""
+    folded = word[:_MAX_WORD_LENGTH].lower()
+    if not folded.isascii():
+        decomposed = unicodedata.normalize("NFKD", folded)
+        folded = unicodedata.normalize("NFC", _ACCENTS.sub("", decomposed)).replace("’", "'").replace("ß", "ss")
+        folded = "".join(folded.lower().split()) or word
+    return folded
+
+
+def _stem_english(word: str) -> str:
+    """Return the term of one word of an alphabetic script, in an English page."""
+    folded = _fold_word(word)
+    if "'" in folded:
+        folded = folded.removesuffix("'s").replace("'", "") or folded
+    return get_stemmer("en")(folded) if _STEMMABLE_ENGLISH_WORD.fullmatch(folded) else folded
+
+
+def _stem_word(word: str, code: str) -> str:
+    """Return the term of a word in a page of another language: stemmed as it is written, then without accents."""
+    plain = unicodedata.normalize("NFKC", word[:_MAX_WORD_LENGTH].lower()).replace("’", "'")
+    if "'" in plain:
+        plain = (plain.rpartition("'")[2] if code in _ELISION_LANGUAGES else plain.replace("'", "")) or plain
+    if not _STEMMABLE_WORD.fullmatch(plain):
+        return _stem_english(plain) if plain.isascii() else _fold_word(plain)
+    return _fold_word(get_stemmer(code)(plain)) or _fold_word(plain)
+
+
+@lru_cache(maxsize=4)
+def _get_analyzer(
+    user_words: tuple[str, ...], by_character: bool, variants: str, rules_version: int, granularity: ChineseGranularity
+) -> Analyzer:
+    return Analyzer(
+        user_words, by_character, get_folding(variants), rules_version, granularity
+    )  # shared within a process: each holds a dictionary
+
+
+def split_ascii_words(text: str) -> list[str]:
+    """Return the words of an ASCII text, as the pattern of such words finds them, at a third of its cost.
+
+    >>> ascii_words("It's 'quoted', o''clock: rock'n'roll_2'3 dogs'")
+    ["It's", 'quoted', 'o', 'clock', "rock'n'roll", '2', '3', 'dogs']
+    """
+    words = text.encode().translate(_ASCII_SEPARATORS).decode().split()
+    if "'" not in text:
+        return words
+    return [each for word in words for each in (_ASCII_WORD.findall(word) if "'" in word else (word,))]
+
+
+def bigrams(run: str) -> list[str]:
+    """Return the overlapping pairs of characters of a run, the run itself when it is one character.
+
+    >>> pairs("カタカナ")
+    ['カタ', 'タカ', 'カナ']
+    """
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]

@@ -1,0 +1,165 @@
+"""Folding: texts that are written otherwise and mean the same become alike, in pages and in queries.
+
+Full and half width, traditional and simplified characters, words of Taiwan and of the mainland. Folding looks at
+nothing but the text at hand, so that what is written alike is folded alike, in a page and in a query.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+# one character for one, so that offsets into the text stay true
+_ASCII_OF_FULL_WIDTH = {0xFF01 + i: 0x21 + i for i in range(94)} | {0x3000: 0x20}
+_FULL_WIDTH = re.compile("[\uff01-\uff5e\u3000]")
+_HALF_WIDTH = re.compile(
+    "[\uff66-\uff9f\uffa0-\uffdc]+"
+)  # Katakana and Hangul of half width; voiced ones are two characters
+
+
+def fold_width(text: str) -> str:
+    """Return the text with full-width letters, digits and signs as ASCII, character for character.
+
+    >>> fold_width("Ｎｕｔｃｈ　２")
+    'Nutch 2'
+    """
+    return text.translate(_ASCII_OF_FULL_WIDTH) if _FULL_WIDTH.search(text) else text
+
+
+class FoldedText(NamedTuple):
+    """A text as it is indexed, and where its parts stood: ``offsets`` are (place in ``text``, place in the original)."""
+
+    text: str
+    offsets: tuple[tuple[int, int], ...] = ()
+
+    def original_span(self, start: int, end: int) -> tuple[int, int]:
+        """Return where a part of the text stood in the original."""
+        return (self._original_offset(start, False), self._original_offset(end, True)) if self.offsets else (start, end)
+
+    def _original_offset(self, at: int, end: bool) -> int:
+        """Return the original's place; within what was replaced, its beginning or ``end``."""
+        i = bisect_right(self.offsets, (at, 1 << 60)) - 1
+        if i < 0:
+            return at
+        place, origin = self.offsets[i]
+        if i + 1 < len(self.offsets):
+            following = self.offsets[i + 1]
+            if following[1] - origin != following[0] - place:  # replaced by a text of another length
+                return origin if at == place or not end else following[1]
+        return origin + at - place
+
+
+class Folding:
+    """What a file of variants says: lines of a form, a tab, and the form that it is indexed by."""
+
+    def __init__(self, text: str = "") -> None:
+        self.version = hashlib.md5(text.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()[:12]
+        lines = (line.split("\t") for line in text.splitlines() if "\t" in line and not line.startswith("#"))
+        pairs = [(parts[0].strip(), parts[1].strip()) for parts in lines if parts[0].strip() and parts[1].strip()]
+        self._character_map = str.maketrans({old: new for old, new in pairs if len(old) == len(new) == 1})
+        self._character_pattern = _any_character_pattern(map(chr, self._character_map))
+        self._word_map = {old: new for old, new in pairs if len(old) > 1}
+        self._lengths_by_prefix: dict[str, list[int]] = {}
+        for old in sorted(self._word_map, key=len, reverse=True):
+            lengths = self._lengths_by_prefix.setdefault(old[:2], [])
+            if len(old) not in lengths:
+                lengths.append(len(old))
+        first, second = (
+            _any_character_pattern(old[0] for old in self._word_map),
+            _any_character_pattern(old[1] for old in self._word_map),
+        )
+        self._word_start_pattern = re.compile(f"{first.pattern}(?={second.pattern})")
+
+    def fold(self, text: str) -> FoldedText:
+        r"""Return the text folded.
+
+        >>> Folding("體\t体\n自由\t自在").fold("自由軟體")  # a file of traditional characters has 軟, too
+        Folded(text='自在軟体', moves=())
+        """
+        if text.isascii():
+            return FoldedText(text)
+        text = fold_width(text)
+        pieces: list[str] = []
+        moves: list[tuple[int, int]] = []
+        if _HALF_WIDTH.search(text):
+            text = _compose_half_width(text, moves)
+        if self._character_pattern.search(text):
+            text = text.translate(self._character_map)
+        at, size = 0, 0
+        before = FoldedText("", tuple(moves))
+        replaced: list[tuple[int, int]] = []
+        spans: list[tuple[int, int, int]] = []
+        for match in self._word_start_pattern.finditer(text):
+            start = match.start()
+            if start < at:
+                continue
+            old = next(
+                (text[start : start + n] for n in self._lengths_by_prefix.get(text[start : start + 2], ())
+                 if text[start : start + n] in self._word_map), "",
+            )  # fmt: skip
+            if not old:
+                continue
+            new = self._word_map[old]
+            pieces += [text[at:start], new]
+            size += start - at
+            end = start + len(old)
+            if len(new) != len(old):
+                spans.append((start, end, len(new) - len(old)))
+                replaced += [
+                    (size, before.original_span(start, start)[0]),
+                    (size + len(new), before.original_span(end, end)[0]),
+                ]
+            size += len(new)
+            at = end
+        if not pieces:
+            return FoldedText(text, before.offsets)
+        return FoldedText("".join([*pieces, text[at:]]), _merge_offsets(before.offsets, replaced, spans))
+
+
+def _merge_offsets(
+    first: tuple[tuple[int, int], ...], second: list[tuple[int, int]], spans: list[tuple[int, int, int]]
+) -> tuple[tuple[int, int], ...]:
+    """Return the moves of both steps. ``spans``: start, end and growth of each word replaced in the second."""
+    kept = [
+        (place + sum(growth for _, end, growth in spans if end <= place), origin)
+        for place, origin in first
+        if not any(start < place < end for start, end, _ in spans)
+    ]
+    return tuple(sorted({*kept, *second}))
+
+
+def _compose_half_width(text: str, moves: list[tuple[int, int]]) -> str:
+    pieces: list[str] = []
+    at = size = 0
+    for match in _HALF_WIDTH.finditer(text):
+        pieces.append(text[at : match.start()])
+        size += match.start() - at
+        run = match.group()
+        i = 0
+        while i < len(run):
+            n = 2 if run[i + 1 : i + 2] in ("\uff9e", "\uff9f") else 1
+            new = unicodedata.normalize("NFKC", run[i : i + n])
+            pieces.append(new)
+            if len(new) != n:
+                moves += [(size, match.start() + i), (size + len(new), match.start() + i + n)]
+            size += len(new)
+            i += n
+        at = match.end()
+    return "".join([*pieces, text[at:]])
+
+
+def _any_character_pattern(characters: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern of one of the characters; one that never matches, of none."""
+    found = sorted({*characters})
+    return re.compile(f"[{re.escape(''.join(found))}]") if found else re.compile("(?!)")
+
+
+@lru_cache(maxsize=4)
+def get_folding(text: str) -> Folding:
+    """Return the folding of a file's text, made once."""
+    return Folding(text)

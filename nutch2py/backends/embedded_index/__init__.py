@@ -1,0 +1,1 @@
+"""The embedded index: its directory, locks, lookups and score columns."""

@@ -1,0 +1,382 @@
+"""The folder of the embedded index: where it is, what is in it, and whether this program can read it.
+
+``index.json`` says which version made the index; the rest is tantivy's. A folder that another version made is refused,
+for its words may be cut otherwise than a query's.
+
+IndexView: an index that this user may read and not write, as tantivy can open it.
+
+tantivy's readers hold a lock, too, and want to write its file. So they are given a folder of this process with links to
+the files of the index, where they may: nothing is copied but ``meta.json``, and nothing in the index is changed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import finalize
+
+from nutch2py.backends.analysis.analyzer import ANALYSIS_VERSION, Analyzer
+from nutch2py.backends.index_lock import exclusive_lock
+from nutch2py.conf.configuration import Configuration
+from nutch2py.errors import IndexingError
+from nutch2py.support.atomic_files import disk_error_message
+from nutch2py.support.reporting import warn
+from nutch2py.support.temp_dirs import TempDir
+from nutch2py.table.store_factory import store_location
+from nutch2py.version import __version__
+
+if TYPE_CHECKING:
+    import tantivy
+
+
+META_FILE = "meta.json"
+
+
+class ReadOnlyIndexView:
+    """Links to the files of one commit; the folder ``path`` goes with this object."""
+
+    def __init__(self, index_path: Path) -> None:
+        scratch = TempDir("index")
+        self._index_path, self.path = index_path.resolve(), scratch.path
+        finalize(self, scratch.remove)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the last commit. A writer that ends another one meanwhile may have deleted files of it.
+
+        Until the writer has let others read a commit (:meth:`IndexFolder.lock`) the one before is shown.
+        """
+        try:
+            meta = (self._index_path / META_FILE).read_bytes()
+        except PermissionError:
+            if (self.path / META_FILE).exists():
+                return
+            raise
+        for link in self.path.iterdir():
+            if link.is_symlink() and not link.exists():
+                link.unlink()
+        for file in self._index_path.iterdir():
+            link = self.path / file.name
+            if not file.name.startswith(".") and file.name != META_FILE and not link.is_symlink():
+                link.symlink_to(file)
+        new = self.path / f"{META_FILE}.new"
+        new.write_bytes(meta)
+        new.replace(self.path / META_FILE)
+
+
+SCHEMA_VERSION = 4
+"""The layout of an index; ``index -reindex`` makes one of another layout anew of the table.
+
+The first, 1, is read and written still, with the words of then, and so are 2, which has no columns to narrow by,
+and 3, whose scores change with their documents only.
+"""
+_OLDEST_SCHEMA_VERSION = 1
+SCORE_COLUMNS_LAYOUT = 4
+"""The first whose scores can be replaced alone: ``pagerank`` is a column, and factors have room in their buckets."""
+VERSION_FILE = "index.json"
+_MAX_OPEN_ATTEMPTS = 3  # to open a commit whose files a writer may delete meanwhile
+_READERS_LOCK, _WRITERS_LOCK = ".tantivy-meta.lock", ".tantivy-writer.lock"
+SCORES_TEMP_DIR = "scores.new"
+"""A folder within that of the index in which columns are made; see :mod:`nutch2py.backends.embedded_index.score_columns`."""
+OTHER_DIR_ADVICE = "name another folder in index.embedded.path and run index -all"
+
+TEXT_FIELDS = ("title", "content", "anchor", "url", "host")
+"""Fields whose words are searched when a query names no field."""
+
+TERMS_PREFIX = "terms_"
+"""What the fields begin with that hold the same in Solr and in OpenSearch: ``terms_title`` … ``terms_exact``."""
+
+FACET_NAMES = ("host", "path", "type", "lang", "date")
+"""What results are narrowed by. ``path``: ``host/folder/`` and those within it; ``date``: year, and ``year-month``."""
+FACET_PREFIX = "facet_"
+"""What the fields begin with that hold the values of facets."""
+
+SKETCH_FIELD = f"{TERMS_PREFIX}{FACET_PREFIX}near"
+"""What holds the sketch of a text (:mod:`nutch2py.backends.analysis.minhash`); ``near=SKETCH`` among whole values has it, too."""
+
+EXACT_FIELDS = frozenset(
+    {"site", "type", "lang", "digest", "batchId", "domain", "cache", "cc", "tld", "subcollection", "tag", "feed"}
+)
+"""Fields that match as a whole, in any case: ``type:text/html``. ``site`` is the host and every domain above it."""
+
+
+def index_path(conf: Configuration) -> Path:
+    """Return the folder of the index.
+
+    ``index.embedded.path``, or else the folder ``index`` within that of the embedded table (``<crawl id>_index`` for
+    a crawl with an id, as its table has a name of its own); with a table elsewhere, ``index`` in the working
+    folder.
+    """
+    given = conf.get_trimmed("index.embedded.path")
+    if given:
+        return conf.absolute(given)
+    store = store_location(conf)
+    crawl_id = conf.get_trimmed("storage.crawl.id")
+    name = f"{crawl_id}_index" if crawl_id else "index"
+    return Path(store.removeprefix("embedded:")) / name if store.startswith("embedded:") else conf.absolute(name)
+
+
+MIN_WEIGHT, MAX_WEIGHT = 1e-4, 1e4
+WEIGHT_BUCKETS = range(-2, 3)
+_MAX_LOG2_FLOAT = 126.0  # log2 of the largest float of four bytes, about
+
+
+def bucket_boost(bucket: int, layout: int = SCHEMA_VERSION) -> float:
+    """Return what documents of a bucket are multiplied by beside their field: the least weight of the bucket.
+
+    From layout 4 on a bucket is around a power of 100 and not above it: weights are mostly near 1, and may change there
+    without another bucket.
+    """
+    return 100.0**bucket * (0.1 if layout >= SCORE_COLUMNS_LAYOUT else 1.0)
+
+
+def weight_to_field(weight: float, bucket: int, layout: int = SCHEMA_VERSION) -> float | None:
+    """Return the field by which a document of a bucket has a weight, None where the bucket has no such weights."""
+    share = min(max(weight, MIN_WEIGHT), MAX_WEIGHT) / bucket_boost(bucket, layout)
+    return 2.0**share - 2.0 if 1.0 <= share <= _MAX_LOG2_FLOAT else None
+
+
+def split_weight(weight: float, layout: int = SCHEMA_VERSION) -> tuple[int, float]:
+    """Return bucket and field of a weight: what multiplies relevance exactly, whatever the weight.
+
+    tantivy (0.27) can multiply a score by log2(2 + field), in floats of four bytes and not by less than 1: good for
+    factors from 1 to 100. The rest is the unit of a bucket, by which the query is boosted for its documents.
+
+    >>> split_weight(1.0), split_weight(20.0)
+    ((0, 1022.0), (1, 2.0))
+    >>> split_weight(1.0, 3), split_weight(0.02, 3), split_weight(300.0, 3), split_weight(0.0, 3)
+    ((0, 0.0), (-1, 2.0), (1, 6.0), (-2, 0.0))
+    """
+    weight = min(max(weight, MIN_WEIGHT), MAX_WEIGHT)
+    bucket = max(b for b in WEIGHT_BUCKETS if weight >= bucket_boost(b, layout))
+    return bucket, 2.0 ** (weight / bucket_boost(bucket, layout)) - 2.0
+
+
+def make_schema(layout: int = SCHEMA_VERSION) -> tantivy.Schema:
+    """Return tantivy's schema. ``exact`` holds ``field=value``, ``other`` the words ``field=word`` of any other field.
+
+    All fields as they were sent are in ``document``, as JSON; ``weight`` and ``weight=bucket`` among ``exact`` are what
+    relevance is multiplied by (:func:`split_weight`); ``date`` (from layout 2 on) is in seconds since 1970. From 3 on
+    ``facet_*`` are columns with the values of :data:`FACET_NAMES`, from 4 on ``pagerank`` is one: what stands there goes
+    before what ``document`` says.
+    """
+    import tantivy
+
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("id", tokenizer_name="raw", index_option="basic")
+    for name in (*TEXT_FIELDS, "other"):
+        builder.add_text_field(name, tokenizer_name="whitespace", index_option="position")
+    builder.add_text_field("exact", tokenizer_name="raw", index_option="basic")
+    builder.add_float_field("weight", fast=True)
+    builder.add_bytes_field("document", stored=True)
+    if layout > 1:
+        builder.add_integer_field("date", fast=True)
+    if layout > 2:
+        for name in FACET_NAMES:
+            builder.add_text_field(f"{FACET_PREFIX}{name}", tokenizer_name="raw", index_option="basic", fast=True)
+    if layout >= SCORE_COLUMNS_LAYOUT:
+        builder.add_float_field("pagerank", fast=True)
+    return builder.build()
+
+
+class IndexDirectory:
+    """The index on disk. ``lock_timeout``: seconds to wait for other writers (``index.lock.timeout``).
+
+    ``layout``: of the index that is there, or that would be made; ``analyzer`` makes the words of that one.
+    """
+
+    def __init__(self, path: Path, conf: Configuration) -> None:
+        self.path, self.lock_timeout = path, conf.get_float("index.lock.timeout", 300.0)
+        self._conf = conf
+        self._readonly_view: ReadOnlyIndexView | None = None
+        found = self._read_version_file() if self.exists else None
+        layout = found.get("schema") if isinstance(found, dict) else None
+        readable = range(_OLDEST_SCHEMA_VERSION, SCHEMA_VERSION + 1)
+        self.layout = layout if isinstance(layout, int) and layout in readable else SCHEMA_VERSION
+        self.analyzer = Analyzer.from_conf(conf, rules_version=min(self.layout, ANALYSIS_VERSION))
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> IndexDirectory:
+        """Return the folder that a configuration names."""
+        return cls(index_path(conf), conf)
+
+    @property
+    def version_record(self) -> dict[str, str | int]:
+        """What this program writes into ``index.json``."""
+        return {"schema": self.layout, "analysis": self.analyzer.version}
+
+    def _read_version_file(self) -> object:
+        """Return what ``index.json`` says, None when it says nothing that can be read."""
+        try:
+            return json.loads((self.path / VERSION_FILE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is an index, of whatever version."""
+        return (self.path / META_FILE).is_file()
+
+    def current_commit(self) -> object:
+        """Return what tells one commit from another: each puts a new file in the place of the one that was there."""
+        found = (self.path / META_FILE).stat()
+        return found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode
+
+    def check_version(self) -> None:
+        """Raise :class:`IndexingError` when another version made the index."""
+        path = self.path / VERSION_FILE
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            found = None
+        except (OSError, ValueError) as error:
+            raise IndexingError(f"cannot read {path}: {error}: delete {self.path} and run index -reindex") from error
+        if found == self.version_record:
+            return
+        layout = found.get("schema") if isinstance(found, dict) else None
+        if not isinstance(layout, int):
+            reason = "was not made by nutch2py"
+        elif layout > SCHEMA_VERSION:
+            raise IndexingError(
+                f"the index {self.path} has layout {layout}, which a later version of nutch2py made; this one "
+                f"({__version__}) has {SCHEMA_VERSION}: install the later version, name another folder in "
+                "index.embedded.path, or rebuild it with index -reindex"
+            )
+        elif layout < _OLDEST_SCHEMA_VERSION:
+            ours = f"this one ({__version__}) has {SCHEMA_VERSION}"
+            reason = f"has layout {layout}, that of an earlier version of nutch2py; {ours}"
+        else:
+            reason = "was made with another text analysis or another index.userdict.file"
+        raise IndexingError(f"the index {self.path} {reason}: rebuild it with index -reindex")
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the lock of who changes the index within the block; who may read other files of it may read its commit.
+
+        tantivy makes the file of each commit for its own user alone.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            trouble = disk_error_message(error, f"the index {self.path}", OTHER_DIR_ADVICE)
+            raise IndexingError(
+                trouble or f"cannot make the index {self.path}: {error.strerror}: check the folder"
+            ) from error
+        with exclusive_lock(self.path / "writer.lock", self.lock_timeout, f"the index {self.path}"):
+            try:
+                yield
+            finally:
+                with suppress(OSError):  # none was made, or it is another user's
+                    (self.path / META_FILE).chmod((self.path / VERSION_FILE).stat().st_mode)
+
+    def open(self) -> tantivy.Index:
+        """Open the index for searching; IndexingError when there is none, with what to do."""
+        if not self.exists:
+            raise IndexingError(f"there is no index in {self.path}: run nutch2py index first")
+        self.check_version()
+        return self._open()
+
+    def open_readonly(self) -> tantivy.Index:
+        """Open the index as :meth:`open` does, also for a user who may not write in it; it takes no writer then."""
+        lock = self.path / _READERS_LOCK
+        if not self.exists or os.access(lock if lock.exists() else self.path, os.W_OK):
+            return self.open()
+        self.check_version()
+        for attempt in range(_MAX_OPEN_ATTEMPTS):
+            try:
+                if self._readonly_view is None:
+                    self._readonly_view = ReadOnlyIndexView(self.path)
+                else:
+                    self._readonly_view.refresh()
+                return self._open(self._readonly_view.path)
+            except OSError as error:
+                raise IndexingError(f"cannot open the index {self.path}: {error}: {self._repair_advice()}") from error
+            except IndexingError:
+                if attempt == _MAX_OPEN_ATTEMPTS - 1:
+                    raise
+        raise AssertionError
+
+    def refresh_view(self) -> None:
+        """Show the last commit to an index that was opened by :meth:`open_to_read`, before its reload."""
+        if self._readonly_view is not None:
+            self._readonly_view.refresh()
+
+    def open_or_create(self) -> tantivy.Index:
+        """Open the index for writing, made when there is none; to be called while the lock is held."""
+        import tantivy
+
+        if self.exists:
+            self.check_version()
+            return self._open()
+        # the version comes first: a folder with meta.json and without version would be refused for ever
+        new = self.path / f"{VERSION_FILE}.new"
+        try:
+            new.write_text(json.dumps(self.version_record), encoding="utf-8")
+            new.replace(self.path / VERSION_FILE)
+            return tantivy.Index(make_schema(self.layout), str(self.path))
+        except (ValueError, OSError) as error:
+            raise self.write_error(error) from error
+
+    def write_error(self, error: Exception) -> IndexingError:
+        """Return what it means that the index cannot be written: what was not committed is sent again."""
+        trouble = disk_error_message(error, f"the index {self.path}", OTHER_DIR_ADVICE)
+        repair = self._missing_permission(for_writing=True) or "free some space or mend the disk"
+        return IndexingError(trouble or f"cannot write the index {self.path}: {error}: {repair}; run it again")
+
+    def _missing_permission(self, for_writing: bool = False) -> str:
+        """Return which right this user is to be given, "" when none is lacking; ``for_writing``: to change the index.
+
+        tantivy's readers hold a lock, too, for which a file has to be written.
+        """
+        for file in sorted(self.path.iterdir()) if os.access(self.path, os.R_OK | os.X_OK) else [self.path]:
+            if not (
+                os.access(file, os.R_OK) or (file.name.startswith(".") and not for_writing)
+            ):  # that are writers' alone
+                return f"give this user the right to read {file}"
+        locks = [self.path / name for name in (_READERS_LOCK, *([_WRITERS_LOCK] if for_writing else ()))]
+        for file in [*locks, *([self.path] if for_writing else ())]:
+            if not os.access(file if file.exists() else self.path, os.W_OK):
+                return f"give this user the right to write {file}"
+        return ""
+
+    def _open(self, path: Path | None = None) -> tantivy.Index:
+        import tantivy
+
+        try:
+            return tantivy.Index.open(str(path or self.path))
+        except (ValueError, OSError) as error:
+            raise IndexingError(f"cannot open the index {self.path}: {error}: {self._repair_advice()}") from error
+
+    def _repair_advice(self) -> str:
+        return self._missing_permission() or "delete it and run index -reindex"
+
+    def delete_outdated(self) -> bool:
+        """Delete an index that this version cannot read, to be made anew; tell whether there was one."""
+        if not self.exists:
+            return False
+        with self.lock():
+            try:
+                self.check_version()
+                self._open()
+                if self.layout == SCHEMA_VERSION:
+                    return False
+            except IndexingError as error:
+                warn(f"{error}: it is made anew now")
+            self._delete_files()
+            self.layout, self.analyzer = SCHEMA_VERSION, Analyzer.from_conf(self._conf)
+            return True
+
+    def _delete_files(self) -> None:
+        try:
+            (self.path / META_FILE).unlink(missing_ok=True)  # first: without it there is no index
+            shutil.rmtree(self.path / SCORES_TEMP_DIR, ignore_errors=True)
+            for file in self.path.iterdir():
+                if file.is_file() and file.name != "writer.lock":
+                    file.unlink()
+        except OSError as error:
+            raise self.write_error(error) from error

@@ -1,0 +1,92 @@
+"""What the embedded index says of documents by their ids, for who is about to change their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from nutch2py.backends.embedded_index.index_directory import SCORE_COLUMNS_LAYOUT, WEIGHT_BUCKETS, IndexDirectory
+from nutch2py.records.document import format_java_float
+
+if TYPE_CHECKING:
+    import tantivy
+
+
+def find_addresses(
+    searcher: tantivy.Searcher, schema: tantivy.Schema, ids: Iterable[str]
+) -> Iterator[tuple[str, tantivy.DocAddress]]:
+    """Yield those of these documents that are there, each with its place."""
+    import tantivy
+
+    for document_id in ids:
+        term = tantivy.Query.term_query(schema, "id", document_id, "basic")
+        for _, address in searcher.search(term, 1, count=False).hits:
+            yield document_id, address
+
+
+def read_documents(
+    searcher: tantivy.Searcher, addresses: Sequence[tantivy.DocAddress], layout: int
+) -> list[dict[str, Any]]:
+    """Return the fields of documents; ``pagerank`` as it is now, where it was changed since the document was sent."""
+    import orjson
+
+    documents: list[dict[str, Any]] = [orjson.loads(searcher.doc(each)["document"][0]) for each in addresses]
+    if layout >= SCORE_COLUMNS_LAYOUT:
+        scores = searcher.fast_field_values("pagerank", [*addresses])
+        for document, score in zip(documents, scores, strict=True):
+            if score is not None and (text := format_java_float(score)) != document.get("pagerank"):
+                document["pagerank"] = text
+    return documents
+
+
+class IndexScoreReader:
+    """The scores of an index as of its last commit, and where its documents are; of none that is not there."""
+
+    def __init__(self, index_dir: IndexDirectory) -> None:
+        self._layout = index_dir.layout
+        self._addresses: dict[str, tantivy.DocAddress] = {}
+        self._buckets: dict[tuple[int, int], int] = {}
+        self._searcher: tantivy.Searcher | None = None
+        if index_dir.exists:
+            index = index_dir.open()
+            index.config_reader("manual")
+            self._schema, self._searcher = index.schema, index.searcher()
+            if self._layout >= SCORE_COLUMNS_LAYOUT:
+                self._load_buckets(self._searcher)
+
+    def _load_buckets(self, searcher: tantivy.Searcher) -> None:
+        """Note the documents whose weights are far from 1, which are few."""
+        import tantivy
+
+        for bucket in WEIGHT_BUCKETS:
+            if bucket:
+                term = tantivy.Query.term_query(self._schema, "exact", f"weight={bucket}", "basic")
+                hits = searcher.search(term, max(searcher.num_docs, 1), count=False).hits
+                self._buckets |= {(each.segment_ord, each.doc): bucket for _, each in hits}
+
+    def read_scores(self, ids: Iterable[str]) -> dict[str, float | None]:
+        """Return the scores of those of these documents that are there, None for one that has none."""
+        if self._searcher is None:
+            return {}
+        self._addresses = found = dict(find_addresses(self._searcher, self._schema, ids))
+        if self._layout >= SCORE_COLUMNS_LAYOUT:
+            scores = self._searcher.fast_field_values("pagerank", [*found.values()])
+            return {document_id: _to_float(score) for document_id, score in zip(found, scores, strict=True)}
+        return {document_id: _to_float(self.read_document(document_id).get("pagerank")) for document_id in found}
+
+    def weight_bucket(self, document_id: str) -> int:
+        """Return the bucket of a document that :meth:`of` has found last."""
+        address = self._addresses[document_id]
+        return self._buckets.get((address.segment_ord, address.doc), 0)
+
+    def read_document(self, document_id: str) -> dict[str, Any]:
+        """Return the fields of a document that :meth:`of` has found last."""
+        assert self._searcher is not None
+        return read_documents(self._searcher, [self._addresses[document_id]], self._layout)[0]
+
+
+def _to_float(value: Any) -> float | None:
+    try:
+        return None if value is None else float(value)
+    except (TypeError, ValueError):  # a field of several values, or of text
+        return None

@@ -1,0 +1,1 @@
+"""Clients and schemas of Solr, OpenSearch and Elasticsearch."""

@@ -1,0 +1,102 @@
+"""ElasticMapping: the fields of an index of Elasticsearch or OpenSearch, and what they do not take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from nutch2py.backends.embedded_index.index_directory import TERMS_PREFIX
+from nutch2py.backends.servers.index_schema import DATE_FIELDS, IndexField, IndexSchema
+
+_TEXT_TYPES = ("text", "match_only_text", "search_as_you_type")
+_STRING_TYPES = ("keyword", "wildcard", "constant_keyword")
+_DATE_TYPES = ("date", "date_nanos")
+_INTEGER_TYPES = ("long", "integer", "short", "byte", "unsigned_long")
+_FLOAT_TYPES = ("double", "float", "half_float", "scaled_float")
+_OBJECT_TYPES = ("object", "nested")
+
+
+class ElasticMapping(IndexSchema):
+    """The fields of one index, made of its part of the answer to ``GET /INDEX/_mapping``.
+
+    Every field takes several values, and a field that is not there is made by the first document that has it, unless
+    the index forbids that (``"dynamic": "strict"``).
+    """
+
+    required_kinds: Mapping[str, str] = {
+        "content": "text",  # a keyword ends at 32,766 bytes
+        "boost": "number",
+        "pagerank": "number",
+        **dict.fromkeys(DATE_FIELDS, "date"),
+    }
+
+    def __init__(self, response: Mapping[str, Any]) -> None:
+        mappings = response.get("mappings", {})
+        self.fields = dict(_iter_fields(mappings.get("properties", {}), ""))
+        self.source_options: Mapping[str, Any] = mappings.get("_source", {})
+        self.is_strict = str(mappings.get("dynamic", "true")).lower() == "strict"
+
+    def find_field(self, name: str) -> IndexField | None:
+        """Return the field ``name``; of one that would be made, a field that takes everything."""
+        found = self.fields.get(name)
+        return IndexField("dynamic", "other", True) if found is None and not self.is_strict else found
+
+    @property
+    def has_terms_fields(self) -> bool:
+        """Whether the index has the fields that our search asks."""
+        field = self.fields.get(f"{TERMS_PREFIX}content")
+        return field is not None and field.kind == "text"
+
+    @property
+    def has_full_source(self) -> bool:
+        """Whether ``_source`` has all that is sent, so that a document can be made anew of it with other values."""
+        left_out = [
+            name
+            for name in self.source_options.get("excludes", ())
+            if self.has_terms_fields or name != f"{TERMS_PREFIX}*"
+        ]
+        return (
+            bool(self.source_options.get("enabled", True)) and not self.source_options.get("includes") and not left_out
+        )
+
+    def find_type_problems(self) -> dict[str, str]:
+        """Return what is wrong with fields that Nutch knows, whatever documents will hold, as :meth:`problems` does."""
+        return self.find_problems({name: [] for name in self.required_kinds if name in self.fields}, {})
+
+    def accepts(self, field: IndexField, value: str) -> bool:
+        """Tell whether a field takes a text."""
+        try:
+            if field.kind == "number":
+                float(value)
+            elif field.type == "date":
+                datetime.fromisoformat(value)
+            elif field.kind == "boolean":
+                return value in ("true", "false", "")
+        except ValueError:
+            return False
+        return field.kind != "object"
+
+
+def _iter_fields(properties: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, IndexField]]:
+    for name, each in properties.items():
+        kind = str(each.get("type", "object"))
+        yield (
+            f"{prefix}{name}",
+            IndexField(kind, _kind_of_type(kind), True, "format" in each or "ignore_malformed" in each),
+        )
+        yield from _iter_fields(each.get("properties", {}), f"{prefix}{name}.")
+
+
+def _kind_of_type(name: str) -> str:
+    if name in _TEXT_TYPES:
+        return "text"
+    if name in _STRING_TYPES:
+        return "string"
+    if name in _DATE_TYPES:
+        return "date"
+    if name in (*_INTEGER_TYPES, *_FLOAT_TYPES):
+        return "number"
+    if name in _OBJECT_TYPES:
+        return "object"
+    return name if name == "boolean" else "other"

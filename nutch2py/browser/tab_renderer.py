@@ -1,0 +1,472 @@
+"""One page in a tab: loaded from the answer that the fetcher has, waited for by rules, taken down as it is then.
+
+The document of a page: as the browser is given it, and as it was taken down.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from base64 import b64encode
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from nutch2py.browser.browser_process import BrowserHungError, BrowserTab, send_in_background
+from nutch2py.browser.browser_rules import WaitCondition
+from nutch2py.browser.browser_settings import BrowserSettings
+from nutch2py.browser.context_traffic import ContextTraffic
+from nutch2py.browser.page_scripts import (
+    ISOLATED_WORLD,
+    scroll_script,
+    snapshot_script,
+    wait_quiet_script,
+    wait_selector_script,
+)
+from nutch2py.browser.tab_cleanup import clear_tab_storage, reset_tab
+from nutch2py.fetcher.page_renderer import RobotsCheck
+from nutch2py.fetcher.protocols.fetch_response import FetchResponse, RenderedPage
+
+if TYPE_CHECKING:
+    from playwright.async_api import CDPSession, Page, Request
+
+
+_DROPPED_HEADERS = frozenset(
+    {"content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive", "content-disposition"}
+)  # of the body as it was sent, and what would make a download of it
+_TRANSPORT_SECURITY_HEADERS = frozenset({"strict-transport-security", "alt-svc"})  # nothing that lasts beyond the page
+
+
+class PageRenderError(Exception):
+    """A page of which nothing can be taken down. ``limit_property``: the property of the limit that it met, "" for a crash."""
+
+    def __init__(self, limit_property: str, message: str) -> None:
+        super().__init__(message)
+        self.limit_property, self.message = limit_property, message
+
+
+class PageSnapshot(NamedTuple):
+    """A document as it was taken down: UTF-8 with a byte order mark, and what else there is to say of it."""
+
+    content: bytes
+    rendered: RenderedPage
+
+
+def build_fulfill_params(response: FetchResponse) -> dict[str, Any]:
+    """Return what answers the browser's first request: what the fetcher got, so that the server is asked once."""
+    headers = [
+        {"name": name, "value": value}
+        for name, value in response.iter_headers()
+        if name.lower() not in _DROPPED_HEADERS | _TRANSPORT_SECURITY_HEADERS
+    ]
+    body = b64encode(response.content).decode("ascii")
+    return {"responseCode": 200, "responseHeaders": headers, "body": body}
+
+
+_GRACE_SECONDS = 10.0  # seconds to take down what there is at the end of a page's time, or a third of that
+_QUIET_SECONDS = 0.5  # seconds in which nothing happens in a page at rest
+_SNAPSHOT_ATTEMPTS, _SNAPSHOT_RETRY_SECONDS = (
+    8,
+    0.25,
+)  # of taking a document down that is being loaded, and seconds between them
+_SCROLL_WAIT_SECONDS = 1.5  # seconds for something to come of scrolling
+_LIMIT_PROPERTIES = {"requests": "browser.requests.limit", "bytes": "browser.bytes.limit"}
+
+
+class TabRenderer:
+    """A page that is shown. ``url``: where it is; ``limit``: bytes of the document to keep, -1 for all.
+
+    ``permitted``: what robots.txt says of its requests, of which it has ``robots_denied`` so many.
+    """
+
+    def __init__(
+        self,
+        tab: BrowserTab,
+        settings: BrowserSettings,
+        url: str,
+        response: FetchResponse,
+        max_bytes: int,
+        robots_check: RobotsCheck,
+    ) -> None:
+        self._robots_check, self.robots_denied = robots_check, 0
+        self._tab, self._settings, self._url, self._response, self._max_bytes = tab, settings, url, response, max_bytes
+        self._traffic: ContextTraffic = tab.traffic
+        self._finished = asyncio.get_running_loop().create_future()  # nothing more is to be waited for
+        self._blocked_types = [
+            *([] if settings.load_media else ["Media"]),
+            *([] if settings.load_stylesheets else ["Stylesheet"]),
+        ]
+        self._limits_hit: list[str] = []
+        self._redirect_url = ""
+        self._load_count = self._request_count = self._paused_count = 0
+        self._crashed = self._navigated = self._is_reusable = False
+        self._crash_reason: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._dom_loaded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._popup_count = 0
+        self._pending_requests: set[Request] = set()
+        self._event_handlers: dict[Any, Callable[[Any], None]] = {
+            "close": self._finish,
+            "crash": self._on_crash,
+            "dialog": lambda dialog: send_in_background(dialog.dismiss()),
+            "domcontentloaded": self._on_dom_loaded,
+            "popup": self._close_popup,
+            "request": self._on_request,
+            "requestfinished": self._on_request_done,
+            "requestfailed": self._on_request_done,
+        }
+        self._frame_id = ""
+        self._page: Page
+        self._session: CDPSession
+
+    async def render(self, waits: tuple[WaitCondition, ...]) -> PageSnapshot:
+        """Show the page and take it down; PageError where that cannot be.
+
+        BrowserHungError when its time brings no document: the browser or its driver hangs, or is so busy with what a
+        page does that none of its pages gets an answer, and this one may not be the one.
+        """
+        limits = self._settings.limits
+        try:
+            async with asyncio.timeout(limits.time_limit):
+                await self._open_page()
+                await self._run_until_finished(self._load_page(waits))
+        except TimeoutError:
+            self._record_limit("browser.time.limit")
+            self._tab.browser.timeouts_in_row += 1
+        else:
+            self._tab.browser.timeouts_in_row = 0
+        await self._raise_if_failed()
+        if self._redirect_url:
+            return PageSnapshot(
+                self._response.content,
+                RenderedPage(self._url, original_content=self._response.content, redirect_url=self._redirect_url),
+            )
+        if self._navigated:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(_GRACE_SECONDS, limits.time_limit / 3)):
+                    return await self._take_snapshot()
+            await self._raise_if_failed()
+        elif not self._limits_hit:
+            raise PageRenderError("", "the browser does not show it")
+        self._tab.browser.give_up()
+        raise BrowserHungError(f"no document within {limits.time_limit:g} s")
+
+    async def close(self) -> None:
+        """Close the page; a tab is not used again when that takes long, or when the page was cut off.
+
+        Chromium goes on for a while with requests that such a page has queued: they would count as the next page's.
+        """
+        self._traffic.on_limit = _ignore_limit
+        self._tab.browser.crash_callbacks.pop(self._frame_id, None)
+        if self._traffic.limit_hit:
+            self._tab.is_broken = True
+        if self._tab.browser.is_gone():
+            return
+        try:
+            async with asyncio.timeout(_GRACE_SECONDS):
+                for event, heard in self._event_handlers.items():
+                    self._page.remove_listener(event, heard)
+                parts = urlsplit(self._url)
+                origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+                if self._is_reusable and await reset_tab(self._page, self._session, self._evaluate):
+                    self._tab.blank_page = self._page
+                cleared = {"origin": origin, "storageTypes": "all"}
+                await self._session.send("Storage.clearDataForOrigin", cleared)  # before the next page can look
+                await (self._session.detach() if self._tab.blank_page is self._page else self._page.close())
+        except Exception:  # noqa: BLE001 - it hangs, has crashed, or was never there
+            self._tab.is_broken = True
+
+    async def _raise_if_failed(self) -> None:
+        """Raise PageError when the page cannot be taken down."""
+        if self._crashed:
+            self._tab.is_broken = True
+            running = self._tab.browser
+            with suppress(TimeoutError):  # how its process ended is told after that it did
+                async with asyncio.timeout(_GRACE_SECONDS):
+                    await asyncio.shield(self._crash_reason)
+            if running.memory_kills > 0 and self._crash_reason.done() and self._crash_reason.result() == "killed":
+                running.memory_kills -= 1
+                megabytes = self._settings.limits.max_memory >> 20
+                raise PageRenderError("browser.memory.limit", f"the page took more than {megabytes} MB")
+            raise PageRenderError("", "the page crashed")
+        if "browser.loads.limit" in self._limits_hit:
+            raise PageRenderError(
+                "browser.loads.limit", f"loaded anew more than {self._settings.limits.max_loads} times"
+            )
+
+    def _record_limit(self, limit: str) -> None:
+        if limit not in self._limits_hit:
+            self._limits_hit.append(limit)
+
+    def _finish(self, *_: object) -> None:
+        if not self._finished.done():
+            self._finished.set_result(None)
+
+    def _on_crash(self, *_: object) -> None:
+        self._crashed = True
+        self._finish()
+
+    def _on_process_exit(self, how: str) -> None:
+        if not self._crash_reason.done():
+            self._crash_reason.set_result(how)
+
+    def _on_dom_loaded(self, *_: object) -> None:
+        if not self._dom_loaded.done():
+            self._dom_loaded.set_result(None)
+
+    def _close_popup(self, window: Page) -> None:
+        self._popup_count += 1
+        send_in_background(window.close())
+
+    def _on_navigated(self, *_: object) -> None:
+        self._navigated = True
+        if self._traffic.limit_hit:
+            self._finish()
+
+    def _on_limit(self) -> None:
+        """Wait for nothing any more but a document, without which nothing could be taken down.
+
+        What is asked for yet waits at the proxy: thousands of refusals would keep driver and page from all else.
+        """
+        for event in ("request", "requestfinished", "requestfailed"):
+            if event in self._event_handlers:
+                self._page.remove_listener(event, self._event_handlers.pop(event))
+        send_in_background(self._session.send("Fetch.disable"))
+        self._record_limit(_LIMIT_PROPERTIES[self._traffic.limit_hit])
+        if self._navigated:
+            self._finish()
+
+    async def _run_until_finished(self, work: Any) -> None:
+        """Do the work, unless the page ends it."""
+        from playwright.async_api import Error
+
+        task = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait((task, self._finished), return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                with suppress(Error):  # a page that leaves, closes itself or crashes amid a wait; events tell which
+                    task.result()
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _open_page(self) -> None:
+        """Open the page: what it may not do is refused from the first."""
+        context = self._tab.context
+        used = self._tab.blank_page is not None
+        page = self._page = await self._tab.open_page()
+        self._session = await context.new_cdp_session(page)
+        self._traffic.on_limit = self._on_limit
+        page.once("framenavigated", self._on_navigated)
+        for event, heard in self._event_handlers.items():
+            page.on(event, heard)
+        self._session.on("Fetch.requestPaused", self._on_request_paused)
+        self._session.on("Fetch.authRequired", self._cancel_auth)
+        tree = await self._session.send("Page.getFrameTree")
+        self._frame_id = tree["frameTree"]["frame"]["id"]
+        self._tab.browser.crash_callbacks[self._frame_id] = (
+            self._on_process_exit
+        )  # the target of a page has the id of its main frame
+        everything = {"patterns": [{"urlPattern": "*"}], "handleAuthRequests": True}
+        await self._session.send("Fetch.enable", everything)
+        if used:
+            await clear_tab_storage(self._session, ISOLATED_WORLD)
+
+    def _on_request(self, request: Request) -> None:
+        """Count a request, which the proxy cannot in a tunnel."""
+        self._request_count += 1
+        self._pending_requests.add(request)
+        if self._request_count > self._settings.limits.max_requests:
+            self._traffic.stop("requests")
+
+    def _on_request_done(self, request: Request) -> None:
+        self._pending_requests.discard(request)
+
+    def _on_request_paused(self, event: dict[str, Any]) -> None:
+        """Decide of a request for a document, or of what is not loaded."""
+        self._paused_count += 1
+        if (
+            self._paused_count > self._settings.limits.max_requests
+        ):  # told sooner than what the driver makes of requests
+            self._traffic.stop("requests")
+        if self._traffic.limit_hit:
+            return
+        kind, request, url = event["resourceType"], event["request"], str(event["request"]["url"])
+        if kind != "Document" or event["frameId"] != self._frame_id:
+            if kind in self._blocked_types:
+                self._fail_request(event, "BlockedByClient")
+            elif self._settings.obey_robots and url.startswith(("http://", "https://")):
+                send_in_background(self._check_robots(event, url))
+            else:
+                self._continue_request(event)
+            return
+        if not self._load_count:
+            self._load_count = 1
+            self._document_url = url
+            send_in_background(
+                self._session.send(
+                    "Fetch.fulfillRequest", {"requestId": event["requestId"], **build_fulfill_params(self._response)}
+                )
+            )
+        elif url != self._document_url or event.get("redirectedRequestId"):
+            if request["method"] == "GET" and url.startswith(("http://", "https://")) and not self._redirect_url:
+                self._redirect_url = url + request.get("urlFragment", "")
+                self._finish()
+            self._fail_request(event, "Aborted")
+        else:
+            self._load_count += 1
+            if self._load_count > self._settings.limits.max_loads:
+                self._record_limit("browser.loads.limit")
+                self._finish()
+                self._fail_request(event, "Aborted")
+            else:
+                self._continue_request(event)
+
+    def _cancel_auth(self, event: dict[str, Any]) -> None:
+        """Let the page have the answer that asks for a login: the dialog that the browser has for it would stay."""
+        refused = {"requestId": event["requestId"], "authChallengeResponse": {"response": "CancelAuth"}}
+        send_in_background(self._session.send("Fetch.continueWithAuth", refused))
+
+    async def _check_robots(self, event: dict[str, Any], url: str) -> None:
+        """Ask robots.txt whether the page may ask for a URL."""
+        permitted = False
+        with suppress(Exception):  # whatever goes wrong there, a request that waits for ever is worse
+            permitted = await self._robots_check(url)
+        if permitted:
+            self._continue_request(event)
+        else:
+            self.robots_denied += 1
+            self._fail_request(event, "BlockedByClient")
+
+    def _continue_request(self, event: dict[str, Any]) -> None:
+        send_in_background(self._session.send("Fetch.continueRequest", {"requestId": event["requestId"]}))
+
+    def _fail_request(self, event: dict[str, Any], reason: str) -> None:
+        send_in_background(
+            self._session.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": reason})
+        )
+
+    async def _load_page(self, waits: tuple[WaitCondition, ...]) -> None:
+        """Load the page in the place of the blank one, which it cannot go back to, and wait as the rules say."""
+        await self._evaluate(f"location.replace({json.dumps(self._url)})")
+        await self._dom_loaded
+        for wait in waits:
+            await self._wait_for(wait)
+        if self._settings.load_delay:
+            await asyncio.sleep(self._settings.load_delay)
+
+    async def _wait_for(self, wait: WaitCondition) -> None:
+        if wait.kind == "load":
+            await self._page.wait_for_load_state("load", timeout=0)
+        elif wait.kind == "idle":
+            try:
+                async with asyncio.timeout(self._settings.limits.idle_timeout):
+                    await self._wait_until_idle()
+            except TimeoutError:
+                self._record_limit("browser.idle.limit")
+        elif wait.kind == "selector":
+            await self._evaluate(wait_selector_script(wait.selector))
+        elif wait.kind == "scroll":
+            for _ in range(int(wait.value)):
+                before = self._request_count, self._traffic.received_bytes
+                if not await self._evaluate(scroll_script(_SCROLL_WAIT_SECONDS)) and before == (
+                    self._request_count,
+                    self._traffic.received_bytes,
+                ):
+                    break
+        else:
+            await asyncio.sleep(wait.value)
+
+    async def _wait_until_idle(self) -> None:
+        """Wait until nothing is asked for, nothing is under way, and the document stays as it is.
+
+        Chromium's own ``networkIdle`` comes as well while a busy page has not got round to asking.
+        """
+        while True:
+            before = self._request_count
+            await self._evaluate(wait_quiet_script(_QUIET_SECONDS))
+            if before == self._request_count and not self._pending_requests:
+                return
+
+    async def _evaluate(self, script: str) -> Any:
+        """Run a script of ours in its own world."""
+        made = await self._session.send(
+            "Page.createIsolatedWorld", {"frameId": self._frame_id, "worldName": ISOLATED_WORLD}
+        )
+        asked = {
+            "expression": script,
+            "contextId": made["executionContextId"],
+            "awaitPromise": True,
+            "returnByValue": True,
+        }
+        found = await self._session.send("Runtime.evaluate", asked)
+        if "exceptionDetails" in found:
+            raise PageRenderError("", "the page cannot be taken down")
+        return found["result"].get("value")
+
+    async def _evaluate_interrupting(self, script: str) -> Any:
+        """Run a script of ours in a page that may not have come to rest: those of its own that do not end are ended.
+
+        The next may be begun before ours is: so none is begun any more.
+        """
+        if not self._limits_hit:
+            return await self._evaluate(script)
+        send_in_background(self._session.send("Emulation.setScriptExecutionDisabled", {"value": True}))
+        patience = 1.0
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(patience):
+                    await self._session.send("Runtime.terminateExecution")
+                    return await self._evaluate(script)
+            patience *= 2
+
+    async def _take_snapshot(self) -> PageSnapshot:
+        """Take the document down."""
+        from playwright.async_api import Error
+
+        limit = self._max_bytes if self._max_bytes >= 0 else 1 << 30
+        for _ in range(_SNAPSHOT_ATTEMPTS):
+            try:
+                found = await self._evaluate_interrupting(snapshot_script(limit + 1))
+                break
+            except Error:  # it is just being loaded anew, it has crashed or closed, or the browser is gone: events tell
+                await self._raise_if_failed()
+                if self._page.is_closed():
+                    raise PageRenderError("", "the page closed itself") from None
+                await asyncio.sleep(_SNAPSHOT_RETRY_SECONDS)
+                await self._raise_if_failed()
+        else:
+            raise PageRenderError("", "the browser lost the page")
+        await self._raise_if_failed()
+        content = b"\xef\xbb\xbf" + found["html"].encode("utf-8", "replace")
+        size = max(len(content), int(found["size"]))
+        content = content[:limit]
+        if found["url"].startswith("chrome-error:"):
+            raise PageRenderError("", "the browser does not show it")
+        url = found["url"] if found["url"].startswith(("http://", "https://")) else self._url
+        self._is_reusable = not (self._limits_hit or self._popup_count)
+        rendered = RenderedPage(
+            url, tuple(self._limits_hit), self._response.content, "", size, await self._take_screenshot()
+        )
+        return PageSnapshot(content, rendered)
+
+    async def _take_screenshot(self) -> bytes:
+        """Return a picture of the page, b"" where none is wanted or it cannot be made."""
+        from playwright.async_api import Error
+
+        settings = self._settings
+        if settings.screenshot_mode == "none":
+            return b""
+        with suppress(Error):
+            picture: bytes = await self._page.screenshot(
+                type="jpeg",
+                quality=settings.screenshot_quality,
+                full_page=settings.screenshot_mode == "page",
+                timeout=4000,
+            )
+            return picture
+        return b""
+
+
+def _ignore_limit() -> None:
+    """Do nothing: a page that is closed heeds no limit."""

@@ -1,0 +1,69 @@
+"""Lines over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from nutch2py.charts.axes import axis_levels, render_grid_lines, render_x_labels, time_ticks
+from nutch2py.charts.chart import Chart, ChartTable, render_shape, render_svg, svg_percent
+from nutch2py.support.formatting import format_number, format_time
+
+_HEIGHT = 150
+_MAX_POINTS = 400  # of a line that are drawn
+_HOVER_STRIPS = 60  # strips that say their values
+
+
+def draw_lines(
+    title: str,
+    names: Sequence[str],
+    points: Sequence[tuple[int, Sequence[float]]],
+    empty_message: str,
+    format_value: Callable[[float], str] = format_number,
+) -> Chart:
+    """Return lines over time, the first with the area below it filled lightly.
+
+    ``points``: a time (ms since 1970) and the value of each name at it, in any order. ``empty_message``: what is said when there
+    are none. Of more than 400 points those are drawn that lie evenly, and always the first and last.
+    """
+    if not points:
+        return Chart(title, empty_message)
+    ordered = sorted(points, key=lambda point: point[0])
+    drawn = _sample_evenly(ordered, _MAX_POINTS)
+    first, last = ordered[0][0], ordered[-1][0]
+    scale = axis_levels(max(max(values, default=0) for _, values in ordered))
+    length, top = max(last - first, 1), scale[-1]
+    ends = ", ".join(f"{name} {format_value(value)}" for name, value in zip(names, ordered[-1][1], strict=True))
+    told = f"From {format_time(first)} to {format_time(last)}; at the end {ends}."
+    inner = render_grid_lines(scale, _HEIGHT)
+    for number in reversed(range(len(names))):
+        if first == last:
+            y = round(_HEIGHT - _HEIGHT * ordered[-1][1][number] / top, 1)
+            inner.append(f'<circle class="c{number + 1}" cx="50%" cy="{y:g}" r="4.5"/>')
+            continue
+        places = [((at - first) / length * 1000, _HEIGHT - _HEIGHT * values[number] / top) for at, values in drawn]
+        line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        filled = f'<polygon class="area c1" points="0,{_HEIGHT} {line} 1000,{_HEIGHT}"/>' if number == 0 else ""
+        inner.append(
+            f'<svg width="100%" height="{_HEIGHT}" viewBox="0 0 1000 {_HEIGHT}" preserveAspectRatio="none" '
+            f'overflow="visible">{filled}<polyline class="stroke c{number + 1}" points="{line}"/></svg>'
+        )
+    inner += render_x_labels(time_ticks(first, last), _HEIGHT)
+    touched = _sample_evenly(ordered, _HOVER_STRIPS)
+    middles = [((a + b) / 2 - first) / length for (a, _), (b, _) in pairwise(touched)]
+    for (at, values), left, right in zip(touched, [0.0, *middles], [*middles, 1.0], strict=True):
+        told_here = ", ".join(f"{name} {format_value(value)}" for name, value in zip(names, values, strict=True))
+        where = f'x="{svg_percent(left)}" width="{svg_percent(max(right - left, 0))}" y="0" height="{_HEIGHT}"'
+        inner.append(render_shape("rect", where, f"{format_time(at)}: {told_here}", "touch"))
+    table = ChartTable.from_items(
+        ["Time", *names], ordered, lambda point: [format_time(point[0]), *map(format_value, point[1])]
+    )
+    legend = [(number + 1, name) for number, name in enumerate(names)] if len(names) > 1 else []
+    return Chart(title, told, render_svg(title, told, _HEIGHT, inner), table, legend)
+
+
+def _sample_evenly(points: Sequence[tuple[int, Sequence[float]]], most: int) -> Sequence[tuple[int, Sequence[float]]]:
+    """Return at most ``most`` points, the first and the last among them."""
+    if len(points) <= most:
+        return points
+    return [points[round(number * (len(points) - 1) / (most - 1))] for number in range(most)]

@@ -1,0 +1,132 @@
+"""Stacked bars, one beside the other: what came of each round. And a histogram, which is bars without gaps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from nutch2py.charts.axes import axis_levels, fit_ticks, render_grid_lines, render_x_labels
+from nutch2py.charts.chart import Chart, ChartTable, render_shape, render_svg, svg_percent
+from nutch2py.support.formatting import format_compact, format_number, shorten
+
+_HEIGHT = 150
+_MAX_BARS = 60
+
+
+class Bar(NamedTuple):
+    """A bar: its name, and its parts from below."""
+
+    name: str
+    values: Sequence[float]
+
+
+class HistogramBucket(NamedTuple):
+    """How many values lie from ``low`` up to ``high``, which is left out; up to any, when ``high`` is infinite."""
+
+    low: float
+    high: float
+    value_count: int
+
+
+def draw_stacked_bars(
+    title: str, names: Sequence[str], bars: Sequence[Bar], empty_message: str, colours: Sequence[int] = (1, 2, 3, 4)
+) -> Chart:
+    """Return stacked bars in the order given. ``names``: what the parts are. Of more than 60, neighbours are added."""
+    if not any(any(bar.values) for bar in bars):
+        return Chart(title, empty_message)
+    drawn = _merge_neighbours(bars)
+    scale = axis_levels(max(sum(bar.values) for bar in drawn))
+    totals = [sum(bar.values[number] for bar in bars) for number in range(len(names))]
+    listed = ", ".join(f"{format_number(total)} {name}" for name, total in zip(names, totals, strict=True) if total)
+    told = f"{len(bars):,} bars; in all {listed}."
+    inner = render_grid_lines(scale, _HEIGHT)
+    width = 1 / max(len(drawn), 6)
+    gap = width * 0.14
+    for place, bar in enumerate(drawn):
+        base = float(_HEIGHT)
+        for number, part in enumerate(bar.values):
+            if part <= 0:
+                continue
+            high = _HEIGHT * part / scale[-1]
+            base -= high
+            where = (
+                f'x="{svg_percent(place * width + gap)}" width="{svg_percent(width - 2 * gap)}" y="{base:.1f}" '
+                f'height="{max(high - 0.8, 0.8):.1f}"'
+            )
+            inner.append(
+                render_shape("rect", where, f"{bar.name}: {format_number(part)} {names[number]}", f"c{colours[number]}")
+            )
+    inner += render_x_labels(
+        fit_ticks([((place + 0.5) * width, shorten(bar.name, 12)) for place, bar in enumerate(drawn)]), _HEIGHT
+    )
+    table = ChartTable.from_items(["", *names], bars, lambda bar: [bar.name, *map(format_number, bar.values)])
+    legend = [(colours[number], name) for number, name in enumerate(names) if totals[number]]
+    return Chart(title, told, render_svg(title, told, _HEIGHT, inner), table, legend)
+
+
+def _merge_neighbours(bars: Sequence[Bar]) -> Sequence[Bar]:
+    """Return at most 60 bars: of more, neighbours are one, named by the first of them."""
+    if len(bars) <= _MAX_BARS:
+        return bars
+    every = -(-len(bars) // _MAX_BARS)
+    groups = [bars[begin : begin + every] for begin in range(0, len(bars), every)]
+    return [
+        Bar(
+            group[0].name,
+            [sum(parts) for parts in zip(*(bar.values for bar in group), strict=True)],
+        )
+        for group in groups
+    ]
+
+
+def draw_histogram(
+    title: str,
+    buckets: Sequence[HistogramBucket],
+    empty_message: str,
+    format_value: Callable[[float], str] = format_compact,
+    unit: str = "pages",
+) -> Chart:
+    """Return how many values lie in each of some spans, which are drawn equally wide, whatever their lengths.
+
+    Empty ones at either end are left out. ``format_value``: the words of a bound.
+    """
+    filled = [number for number, bucket in enumerate(buckets) if bucket.value_count]
+    if not filled:
+        return Chart(title, empty_message)
+    drawn = buckets[filled[0] : filled[-1] + 1]
+    total = sum(bucket.value_count for bucket in drawn)
+    scale = axis_levels(max(bucket.value_count for bucket in drawn))
+    most = max(drawn, key=lambda bucket: bucket.value_count)
+    told = f"{format_number(total)} {unit}, most of them {_range_label(most, format_value)}: {format_number(most.value_count)}."
+    inner = render_grid_lines(scale, _HEIGHT)
+    slots = max(len(drawn), 4)
+    for number, bucket in enumerate(drawn):
+        high = _HEIGHT * bucket.value_count / scale[-1]
+        if bucket.value_count:
+            high = max(high, 1.0)
+        where = (
+            f'x="{svg_percent((number + 0.04) / slots)}" width="{svg_percent(0.92 / slots)}" y="{_HEIGHT - high:.1f}" '
+            f'height="{high:.1f}"'
+        )
+        inner.append(
+            render_shape(
+                "rect", where, f"{_range_label(bucket, format_value)}: {format_number(bucket.value_count)} {unit}", "c1"
+            )
+        )
+    bounds = [(number / slots, format_value(bucket.low)) for number, bucket in enumerate(drawn)]
+    if not math.isinf(drawn[-1].high):
+        bounds.append((len(drawn) / slots, format_value(drawn[-1].high)))
+    inner += render_x_labels(fit_ticks(bounds), _HEIGHT)
+    table = ChartTable.from_items(
+        ["From – to below", unit],
+        drawn,
+        lambda bucket: [_range_label(bucket, format_value), format_number(bucket.value_count)],
+    )
+    return Chart(title, told, render_svg(title, told, _HEIGHT, inner), table)
+
+
+def _range_label(bucket: HistogramBucket, shown: Callable[[float], str]) -> str:
+    if math.isinf(bucket.high):
+        return f"{shown(bucket.low)} and more"
+    return f"{shown(bucket.low)} – {shown(bucket.high)}"

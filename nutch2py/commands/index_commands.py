@@ -1,0 +1,189 @@
+"""Ranking, the index, and searching it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from nutch2py.commands.command import (
+    Arguments,
+    Command,
+    add_batch_options,
+    non_negative_int,
+    open_printing_crawl,
+    selected_batch,
+)
+
+if TYPE_CHECKING:
+    from nutch2py.conf.configuration import Configuration
+
+
+def _index_options(parser: argparse.ArgumentParser) -> None:
+    add_batch_options(parser, reindex=True)
+
+
+def _index(args: Arguments, conf: Configuration) -> int:
+    open_printing_crawl(conf).index(selected_batch(args))
+    return 0
+
+
+def _pagerank_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-iterations",
+        "--iterations",
+        type=non_negative_int,
+        metavar="N",
+        help="number of iterations (pagerank.iterations, 20)",
+    )
+    parser.add_argument("-classic", "--classic", action="store_true", help="all links weigh alike")
+    parser.add_argument("-linkrank", "--linkrank", action="store_true", help="as Nutch 1's LinkRank, by link.*")
+
+
+def _pagerank(args: Arguments, conf: Configuration) -> int:
+    model: Literal["linkrank", "classic"] | None = "linkrank" if args.linkrank else "classic" if args.classic else None
+    open_printing_crawl(conf).pagerank(model=model, iterations=args.iterations)
+    return 0
+
+
+def _solrindex_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("solr_url", metavar="solrUrl", help="the Solr collection, http://HOST:8983/solr/COLLECTION")
+    add_batch_options(parser, reindex=True)
+
+
+def _solrindex(args: Arguments, conf: Configuration) -> int:
+    _use_solr(conf, args.solr_url)
+    return _index(args, conf)
+
+
+def _elasticindex_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "cluster", metavar="cluster", help="not read, for elastic.host says where; Nutch 2 takes its name"
+    )
+    add_batch_options(parser, reindex=True)
+
+
+def _elasticindex(args: Arguments, conf: Configuration) -> int:
+    conf.set("plugin.includes", f"{conf.get_trimmed('plugin.includes')}|indexer-elastic")
+    return _index(args, conf)
+
+
+def _use_solr(conf: Configuration, address: str) -> None:
+    """Send to a Solr, besides the writers that ``plugin.includes`` may name."""
+    conf.set("solr.server.url", address)
+    conf.set("plugin.includes", f"{conf.get_trimmed('plugin.includes')}|indexer-solr")
+
+
+def _dedup_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-group", "--group", metavar="mode", help="compare pages of one host, of one domain, or all (none)"
+    )
+    parser.add_argument(
+        "-compareOrder", "--compare-order", metavar="list", help="what decides: score,fetchTime,urlLength"
+    )
+    parser.add_argument("-simhash", "--simhash", action="store_true", help="also texts that are nearly the same")
+    parser.add_argument("-threshold", "--threshold", metavar="bits", help="by how many bits SimHashes may differ (3)")
+
+
+def _dedup(args: Arguments, conf: Configuration) -> int:
+    order = None if args.compare_order is None else args.compare_order.split(",")
+    open_printing_crawl(conf).dedup(group=args.group, order=order, near=args.simhash, threshold=args.threshold)
+    return 0
+
+
+def _solrdedup_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("solr_url", nargs="?", metavar="solrUrl", help="the Solr collection (default: solr.server.url)")
+
+
+def _solrdedup(args: Arguments, conf: Configuration) -> int:
+    if args.solr_url:
+        conf.set("solr.server.url", args.solr_url)
+    if not conf.get_trimmed("solr.server.url"):
+        print("Usage: SolrDeleteDuplicates <solr url>", file=sys.stderr)
+        return 1
+    open_printing_crawl(conf).solrdedup()
+    return 0
+
+
+def _clean_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-noCommit", "--no-commit", action="store_true", help="send deletes, and leave the commit to others"
+    )
+
+
+def _clean(args: Arguments, conf: Configuration) -> int:
+    open_printing_crawl(conf).clean(commit=not args.no_commit)
+    return 0
+
+
+def _solrclean_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("unused", metavar="crawldb", help="not read; Nutch 2 takes a word here")
+    parser.add_argument("solr_url", metavar="solrUrl", help="the Solr collection")
+    _clean_options(parser)
+
+
+def _solrclean(args: Arguments, conf: Configuration) -> int:
+    _use_solr(conf, args.solr_url)
+    return _clean(args, conf)
+
+
+def _search_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", nargs="+", help='words, "phrases", -excluded, field:value')
+    parser.add_argument(
+        "-rows", "--rows", type=non_negative_int, default=10, metavar="N", help="number of hits shown (10)"
+    )
+    parser.add_argument(
+        "-start", "--start", type=non_negative_int, default=0, metavar="N", help="number of hits passed over (0)"
+    )
+    parser.add_argument("-json", "--json", action="store_true", help="print one JSON object, for programs")
+    parser.add_argument("-solr", "--solr", action="store_true", help="ask Solr (search.backend=solr)")
+    parser.add_argument(
+        "-facets", "--facets", action="store_true", help="count hits by site, folder, type, language, date"
+    )
+    parser.add_argument("-explain", "--explain", action="store_true", help="say why each hit has its score")
+
+
+def _search(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.search.search_output import search_with_details
+
+    if args.solr:
+        conf.set("search.backend", "solr")
+    found = search_with_details(conf, " ".join(args.query), args.start, args.rows, args.facets, args.explain)
+    print(found.to_json() if args.json else found.format_text(color=sys.stdout.isatty()))
+    return 0 if found.result.total else 1
+
+
+def _evaluate_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("queries", help="a file of queries, one a line")
+    parser.add_argument(
+        "-judgements", "--judgements", required=True, metavar="FILE", help="lines of query, URL, R and A, with tabs"
+    )
+    parser.add_argument(
+        "-n", "--results", type=non_negative_int, default=20, metavar="N", help="results looked at (20)"
+    )
+    parser.add_argument("-json", "--json", action="store_true", help="print one JSON object, for programs")
+    parser.add_argument("-unjudged", "--unjudged", metavar="FILE", help="append results that lack a judgement")
+
+
+def _evaluate(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.search.evaluation.evaluator import run_evaluation
+
+    unjudged = Path(args.unjudged) if args.unjudged else None
+    return run_evaluation(conf, Path(args.queries), Path(args.judgements), args.results, args.json, unjudged)
+
+
+COMMANDS: dict[str, Command] = {
+    "pagerank": Command("compute the PageRank of every page", _pagerank_options, _pagerank),
+    "index": Command("index the pages of a batch", _index_options, _index),
+    "solrindex": Command("index the pages of a batch in Solr (old name)", _solrindex_options, _solrindex),
+    "elasticindex": Command(
+        "index the pages of a batch in Elasticsearch or OpenSearch (old name)", _elasticindex_options, _elasticindex
+    ),
+    "dedup": Command("mark pages that are equal to a better one", _dedup_options, _dedup),
+    "solrdedup": Command("delete duplicates from Solr", _solrdedup_options, _solrdedup),
+    "clean": Command("delete what is gone, redirected or duplicate from the index", _clean_options, _clean),
+    "solrclean": Command("clean an index in Solr (old name)", _solrclean_options, _solrclean),
+    "search": Command("search the embedded index", _search_options, _search),
+    "evaluate": Command("measure search results by judgements", _evaluate_options, _evaluate),
+}

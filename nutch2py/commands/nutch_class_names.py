@@ -1,0 +1,33 @@
+"""The classes behind Nutch 2's commands, by which scripts may call them: ``org.apache.nutch.crawl.InjectorJob``."""
+
+from __future__ import annotations
+
+_CLASSES = {
+    "crawl.InjectorJob": "inject",
+    "crawl.GeneratorJob": "generate",
+    "fetcher.FetcherJob": "fetch",
+    "parse.ParserJob": "parse",
+    "crawl.DbUpdaterJob": "updatedb",
+    "crawl.WebTableReader": "readdb",
+    "host.HostInjectorJob": "hostinject",
+    "host.HostDbUpdateJob": "updatehostdb",
+    "host.HostDbReader": "readhostdb",
+    "indexer.IndexingJob": "index",
+    "indexer.CleaningJob": "clean",
+    "indexer.IndexingFiltersChecker": "indexchecker",
+    "indexer.solr.SolrDeleteDuplicates": "solrdedup",
+    "parse.ParserChecker": "parsechecker",
+    "plugin.PluginRepository": "plugin",
+}
+"""Below ``org.apache.nutch.``; the words that follow are those of the command."""
+_PACKAGE = "org.apache.nutch."
+
+
+def resolve_command(name: str) -> str:
+    """Return the command of a class of Nutch 2, any other name as it is."""
+    return _CLASSES.get(name.removeprefix(_PACKAGE), name) if name.startswith(_PACKAGE) else name
+
+
+def commands_by_class() -> dict[str, str]:
+    """Return the commands by their classes."""
+    return {_PACKAGE + name: command for name, command in _CLASSES.items()}

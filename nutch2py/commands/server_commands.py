@@ -1,0 +1,80 @@
+"""The server, and the tokens of those who may use it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from nutch2py.commands.command import Arguments, Command, non_negative_int
+
+if TYPE_CHECKING:
+    from nutch2py.conf.configuration import Configuration
+
+_ROLES = ("search", "read", "run", "admin")
+_LEVELS = ("ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF")
+
+
+def _serve_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-port", "--port", type=non_negative_int, metavar="N", help="port (serve.port, 8080)")
+    parser.add_argument("-host", "--host", metavar="ADDRESS", help="address (serve.host, 127.0.0.1)")
+
+
+def _serve(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.server.http_server import serve
+
+    if args.port is not None:
+        conf.set("serve.port", args.port)
+    if args.host:
+        conf.set("serve.host", args.host)
+    return serve(conf)
+
+
+def _nutchserver_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-port", "--port", type=non_negative_int, metavar="N", help="port (nutchserver.port, 8081)")
+    parser.add_argument("-host", "--host", metavar="ADDRESS", help="address (nutchserver.host, 127.0.0.1)")
+    parser.add_argument("-log", "--log", choices=_LEVELS, metavar="LEVEL", help="log requests: DEBUG, INFO, …")
+    parser.add_argument(
+        "-stop", "--stop", nargs="?", const="false", choices=("true", "false"), metavar="force",
+        help="stop the server that runs; true: although jobs run, which go on",
+    )  # fmt: skip
+
+
+def _nutchserver(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.server.http_server import nutchserver, stop_nutchserver
+
+    if args.port is not None:
+        conf.set("nutchserver.port", args.port)
+    if args.host:
+        conf.set("nutchserver.host", args.host)
+    if args.stop is not None:
+        return stop_nutchserver(conf, args.stop == "true")
+    if args.log:
+        conf.set("nutchserver.log", args.log)
+    return nutchserver(conf)
+
+
+def _token_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="whose token it is; one of the same name is replaced")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("-role", "--role", choices=_ROLES, default="read", help="what it may do (default: read)")
+    what.add_argument("-remove", "--remove", action="store_true", help="take the token of this name out")
+    parser.add_argument("-rate", "--rate", metavar="N", help="requests a second with it; 0: any number "
+                        "(default: rest.requests.per.second)")  # fmt: skip
+
+
+def _token(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.rest.access.tokens import Role, add_token, parse_rate, remove_token
+
+    if args.remove:
+        remove_token(conf, args.name)
+    else:
+        rate = None if args.rate is None else parse_rate(args.rate)
+        print(add_token(conf, args.name, Role.from_name(args.role), rate))
+    return 0
+
+
+COMMANDS: dict[str, Command] = {
+    "serve": Command("serve the search page and the REST interface", _serve_options, _serve),
+    "nutchserver": Command("serve REST with Nutch 2's paths at its port", _nutchserver_options, _nutchserver),
+    "token": Command("make a token for the REST interface, or a key for the search", _token_options, _token),
+}

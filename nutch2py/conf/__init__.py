@@ -1,0 +1,1 @@
+"""Configuration: properties, their bounds, and redaction of secrets."""

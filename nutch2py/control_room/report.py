@@ -1,0 +1,141 @@
+"""``nutch2py report``: the state of a crawl in one file that needs nothing else, or as JSON."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from nutch2py.charts.chart import Chart, read_stylesheet
+from nutch2py.control_room import crawl_charts
+from nutch2py.control_room.round_stats import Round, group_rounds
+from nutch2py.control_room.templates import read_asset, render_template
+from nutch2py.control_room.text_summary import summarize_crawl
+from nutch2py.joblog.crawl_overview import Overview
+from nutch2py.joblog.job_entry import JobEntry
+from nutch2py.joblog.table_stats import ScoreSummary, TableStats
+from nutch2py.jobs.monitoring.skip_reasons import SkippedUrls, iter_skipped_urls, sum_recent_counters
+from nutch2py.support.atomic_files import atomic_write
+from nutch2py.support.formatting import format_time
+
+if TYPE_CHECKING:
+    from nutch2py.crawl_reader import CrawlReader
+
+MAX_REPORT_ENTRIES = 2000
+"""Newest entries of the job log that pictures are drawn from."""
+
+
+@dataclass
+class CrawlSnapshot:
+    """What is known of a crawl without looking at its rows. ``entries``: the newest first; ``skipped``: of a day."""
+
+    name: str
+    time: int
+    table_stats: TableStats | None
+    overview: Overview | None
+    entries: list[JobEntry]
+    skipped: list[SkippedUrls] = field(default_factory=list)
+
+    @classmethod
+    def from_crawl(cls, crawl: CrawlReader, entries: int = MAX_REPORT_ENTRIES) -> CrawlSnapshot:
+        """Read it, with so many of the newest entries of the log."""
+        name = crawl.conf.get_trimmed("storage.crawl.id")
+        made = int(time.time() * 1000)
+        log = crawl.jobs(entries)
+        lost = [*iter_skipped_urls(sum_recent_counters(log), crawl.conf)]
+        return cls(name, made, crawl.table_stats(), crawl.overview(), log, lost)
+
+    @cached_property
+    def rounds(self) -> list[Round]:
+        """The rounds, the oldest first."""
+        return group_rounds(self.entries)
+
+    def charts(self) -> Iterator[Chart]:
+        """Yield what both the control room and the report show first."""
+        yield crawl_charts.draw_pages_over_time(self.entries, self.table_stats)
+        yield crawl_charts.draw_round_outcomes(self.rounds)
+        yield crawl_charts.draw_fetch_errors(self.entries)
+        yield from crawl_charts.draw_response_histograms(self.entries)
+
+
+def render_report(state: CrawlSnapshot) -> str:
+    """Return the report as a whole document."""
+    rounds = state.rounds
+    return render_template(
+        "report.html",
+        crawl=state.name,
+        made=format_time(state.time),
+        style=read_stylesheet() + read_asset("room.css"),
+        sentences=[*summarize_crawl(state.table_stats, state.overview, rounds, state.entries)],
+        pictures=[
+            *state.charts(),
+            crawl_charts.draw_top_hosts(state.overview),
+            *crawl_charts.draw_histograms(state.overview),
+        ],
+        wide=[crawl_charts.draw_job_timeline(state.entries), crawl_charts.draw_host_links(state.overview)],
+        rounds=rounds[-30:][::-1],
+        left_out=state.skipped,
+        looked=None if state.overview is None else format_time(state.overview.counted_at),
+    )
+
+
+def report_data(state: CrawlSnapshot) -> dict[str, Any]:
+    """Return the same as values: sentences, figures, overview, rounds and jobs."""
+    return {
+        "crawl": state.name,
+        "made": state.time,
+        "sentences": [*summarize_crawl(state.table_stats, state.overview, state.rounds, state.entries)],
+        "figures": state.table_stats,
+        "overview": state.overview,
+        "left_out": [_skipped_data(each) for each in state.skipped],
+        "rounds": [_round_data(each) for each in state.rounds],
+        "jobs": state.entries,
+    }
+
+
+def _round_data(each: Round) -> dict[str, Any]:
+    tally = each.totals
+    links, new = tally.link_counts
+    return {
+        "number": each.number,
+        "batch": each.batch_id,
+        "begun": each.start_time,
+        "ended": each.finish_time,
+        "running": each.is_running,
+        "generated": each.generated_count,
+        "fetched": tally.fetched_count,
+        "redirected": tally.redirected_count,
+        "gone": tally.gone_count,
+        "failed": tally.failed_count,
+        "bytes": tally.downloaded_bytes,
+        "links": links,
+        "new": new,
+    }
+
+
+def _skipped_data(each: SkippedUrls) -> dict[str, Any]:
+    what, decides, _ = each.reason
+    return {"number": each.number, "what": what, "decides": decides, "hosts": dict(each.hosts)}
+
+
+def render_json(state: CrawlSnapshot) -> str:
+    """Return :func:`report_data` as one line."""
+    return orjson.dumps(report_data(state), default=_json_default).decode()
+
+
+def _json_default(value: object) -> object:
+    if isinstance(value, ScoreSummary):
+        return value._asdict()
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def write_report(state: CrawlSnapshot, path: Path) -> None:
+    """Write the report; a file that is there is replaced when the new one is whole."""
+    text = render_report(state).encode()
+    with atomic_write(path) as out:
+        out.write(text)

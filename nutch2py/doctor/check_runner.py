@@ -1,0 +1,48 @@
+"""Every look, in the order in which parts rest on each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.doctor import configuration_checks, job_log_checks, machine_checks, service_checks
+from nutch2py.doctor.check_result import Check, CheckResult, CheckStatus, run_check
+
+CHECKS: dict[str, Check] = {
+    "version": machine_checks.check_version,
+    "configuration": configuration_checks.check_config_files,
+    "properties": configuration_checks.check_property_names,
+    "agent name": configuration_checks.check_agent_name,
+    "plug-ins": configuration_checks.check_plugins,
+    "disk": machine_checks.check_disks,
+    "memory": machine_checks.check_memory,
+    "open files": machine_checks.check_open_files,
+    "DNS": machine_checks.check_dns,
+    "clock": job_log_checks.check_clock,
+    "table": service_checks.check_tables,
+    "index": service_checks.check_index,
+    "runner": service_checks.check_runner,
+    "jobs": job_log_checks.check_last_job,
+    "left out": job_log_checks.check_skipped,
+}
+_SERVICE_WAIT_SECONDS = "5"
+
+
+def run_checks(conf: Configuration) -> Iterator[CheckResult]:
+    """Yield what each look finds. Services that are away are tried for some seconds only."""
+    conf = conf.copy()
+    conf.set("service.wait.seconds", _SERVICE_WAIT_SECONDS)
+    for part, look in CHECKS.items():
+        yield from run_check(part, look, conf)
+
+
+def worst_status(results: list[CheckResult]) -> CheckStatus:
+    """Return the worst state among findings."""
+    states = {finding.status for finding in results}
+    return (
+        CheckStatus.ERROR
+        if CheckStatus.ERROR in states
+        else CheckStatus.WARNING
+        if CheckStatus.WARNING in states
+        else CheckStatus.OK
+    )

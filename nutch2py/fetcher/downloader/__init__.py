@@ -1,0 +1,1 @@
+"""Scrapy as the downloader: transport, handlers, settings and components."""

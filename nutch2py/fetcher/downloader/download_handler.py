@@ -1,0 +1,235 @@
+"""A Scrapy download handler over libcurl's multi interface, driven by the sockets and timers of the asyncio loop.
+
+A page costs libcurl's C code and three calls of Python; connections are used again where the server allows it. What
+the handler knows beyond HTTP is in :class:`~nutch2py.fetcher.protocols.http_settings.HttpSettings`, which it takes from the
+Scrapy setting ``NUTCH2PY_HTTP``. The response's body is decoded and cut at the limit; its ``answer`` holds the header
+lines as they were sent and what else Scrapy's response has no place for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import unquote
+
+import pycurl
+from scrapy import Request
+from scrapy.core.downloader.handlers.base import BaseDownloadHandler
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+
+from nutch2py.fetcher.protocols import lenient_http
+from nutch2py.fetcher.protocols.address_filter import AddressExcludedError
+from nutch2py.fetcher.protocols.curl_transfer import CurlTransfer, RequestOverrides
+from nutch2py.fetcher.protocols.fetch_response import FailureKind, FetchFailure, FetchResponse, RetryHint
+from nutch2py.fetcher.protocols.http_settings import HTTP_SETTINGS_KEY, HttpSettings
+from nutch2py.url.java_url import parse_url
+
+
+class PycurlResponse(Response):
+    """A Scrapy response that carries the fetcher's :class:`~nutch2py.fetcher.protocols.fetch_response.FetchResponse`."""
+
+    fetch_response: FetchResponse
+
+
+class PycurlDownloadHandler(BaseDownloadHandler):
+    """Carries GET requests; ``request.meta["limit"]`` overrides the limit of the body.
+
+    A failure is no exception here, it comes as ``answer.failure``: fetching what is broken is an everyday matter.
+    """
+
+    lazy = False
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        settings = crawler.settings[HTTP_SETTINGS_KEY]
+        if not isinstance(settings, HttpSettings):
+            raise TypeError(f"the setting {HTTP_SETTINGS_KEY} must hold HttpSettings")
+        self._http = settings
+        self._loop = asyncio.get_running_loop()
+        self._multi: Any = pycurl.CurlMulti()
+        self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
+        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, settings.max_connections)
+        self._idle_transfers: list[CurlTransfer] = []
+        self._active_transfers: dict[Any, CurlTransfer] = {}
+        self._watched_sockets: dict[int, int] = {}
+        self._timer: asyncio.Handle | None = None
+        self._sweep_timer: asyncio.TimerHandle | None = None
+        self._silent_since: dict[CurlTransfer, float] = {}
+        self._closed = False
+
+    async def download_request(self, request: Request) -> Response:
+        """Carry one request and wait for its end."""
+        meta = request.meta
+        answer = await self.fetch(
+            request.url, meta.get("limit", self._http.content_limit), meta.get("header_lines", ())
+        )
+        response = PycurlResponse(request.url, answer.status or 200, None, answer.content, request=request)
+        response.fetch_response = answer
+        return response
+
+    async def fetch(
+        self, url: str, limit: int, headers: tuple[str, ...] = (), overrides: RequestOverrides | None = None
+    ) -> FetchResponse:
+        """Ask for a URL, and once more where another way of asking can do better."""
+        answer = await self._perform(url, limit, headers, overrides)
+        if answer.retry_hint is RetryHint.DEAD_CONNECTIONS:
+            answer = await self._perform(url, limit, headers, overrides, fresh=True)
+        if answer.retry_hint is RetryHint.BAD_CONTENT_LENGTH and self._http.lenient:
+            answer = await self._perform(url, limit, headers, overrides, ignore_length=True)
+        elif (
+            answer.retry_hint is RetryHint.MALFORMED_HEADERS
+            and self._http.proxy is None
+            and (overrides is None or overrides.is_plain_get)
+        ):
+            address = answer.ip
+            answer = await lenient_http.fetch_leniently(
+                self._http, answer.url, limit, self._header_lines(headers, overrides)
+            )
+            answer.ip = answer.ip or address
+        return answer
+
+    def _header_lines(self, headers: tuple[str, ...], overrides: RequestOverrides | None) -> list[str]:
+        if overrides is not None:
+            return [line.decode("utf-8", "replace") for line in overrides.header_lines]
+        return [*(f"{name}: {value}" for name, value in self._http.build_request_headers()), *headers]
+
+    async def _perform(
+        self,
+        url: str,
+        limit: int,
+        headers: tuple[str, ...],
+        overrides: RequestOverrides | None,
+        *,
+        ignore_length: bool = False,
+        fresh: bool = False,
+    ) -> FetchResponse:
+        try:
+            parts = parse_url(url)
+            host = unquote(parts.host) if "%" in parts.host else parts.host
+            addresses = await self._resolve(host, overrides)
+            transfer = self._idle_transfers.pop() if self._idle_transfers else CurlTransfer(self._http)
+            port = parts.default_port if parts.port < 0 else parts.port
+            transfer.prepare(url, host, port, limit, headers, addresses, overrides)
+        except AddressExcludedError as error:
+            return FetchResponse(url, failure=FetchFailure(FailureKind.ADDRESS_FILTER, str(error)))
+        except socket.gaierror as error:
+            return FetchResponse(url, failure=FetchFailure(FailureKind.DNS, str(error.strerror)))
+        except ValueError as error:
+            return FetchResponse(url, failure=FetchFailure(FailureKind.URL, str(error)))
+        transfer.curl.setopt(pycurl.IGNORE_CONTENT_LENGTH, int(ignore_length))
+        transfer.curl.setopt(pycurl.FRESH_CONNECT, int(fresh))
+        future = transfer.future = self._loop.create_future()
+        self._active_transfers[transfer.curl] = transfer
+        self._multi.add_handle(transfer.curl)
+        if self._sweep_timer is None and self._http.timeout > 0:
+            self._expire_stalled()
+        try:
+            answer: FetchResponse = await future
+        finally:
+            if transfer.curl in self._active_transfers:  # cancelled
+                self._remove(transfer)
+            if transfer.has_credentials:  # libcurl would send the login with the next request, unasked
+                transfer.curl.close()
+            else:
+                transfer.reset_for_reuse(headers)
+                self._idle_transfers.append(transfer)
+        return answer
+
+    async def _resolve(self, host: str, overrides: RequestOverrides | None) -> Sequence[str]:
+        """Return the addresses of a host, none where libcurl or a proxy will see to it."""
+        http = self._http
+        if (overrides is not None and overrides.proxy) or (http.proxy is not None and not http.proxy.is_bypassed(host)):
+            return http.dns_cache.hosts_file.lookup(host) or ()
+        return await http.dns_cache.resolve(host)
+
+    def _remove(self, transfer: CurlTransfer) -> None:
+        del self._active_transfers[transfer.curl]
+        self._silent_since.pop(transfer, None)
+        self._multi.remove_handle(transfer.curl)
+
+    def _on_socket(self, event: int, fd: int, _multi: Any, _data: Any) -> None:
+        """Watch a socket as libcurl asks: called from inside libcurl, so it must not call into it."""
+        before = self._watched_sockets.get(fd, 0)
+        wanted = 0 if event == pycurl.POLL_REMOVE else event
+        if before & pycurl.POLL_IN and not wanted & pycurl.POLL_IN:
+            self._loop.remove_reader(fd)
+        elif wanted & pycurl.POLL_IN and not before & pycurl.POLL_IN:
+            self._loop.add_reader(fd, self._socket_action, fd, pycurl.CSELECT_IN)
+        if before & pycurl.POLL_OUT and not wanted & pycurl.POLL_OUT:
+            self._loop.remove_writer(fd)
+        elif wanted & pycurl.POLL_OUT and not before & pycurl.POLL_OUT:
+            self._loop.add_writer(fd, self._socket_action, fd, pycurl.CSELECT_OUT)
+        if wanted:
+            self._watched_sockets[fd] = wanted
+        else:
+            self._watched_sockets.pop(fd, None)
+
+    def _on_timer(self, milliseconds: int) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if milliseconds == 0:
+            self._timer = self._loop.call_soon(self._on_timeout)
+        elif milliseconds > 0:
+            self._timer = self._loop.call_later(milliseconds / 1000, self._on_timeout)
+
+    def _on_timeout(self) -> None:
+        self._timer = None
+        self._socket_action(pycurl.SOCKET_TIMEOUT, 0)
+
+    def _socket_action(self, fd: int, events: int) -> None:
+        if self._closed:
+            return
+        self._multi.socket_action(fd, events)
+        waiting = 1
+        while waiting:
+            waiting, done, failed = self._multi.info_read()
+            for curl in done:
+                self._finish(curl, 0, "")
+            for curl, code, message in failed:
+                self._finish(curl, code, message)
+
+    def _finish(self, curl: Any, code: int, message: str) -> None:
+        transfer = self._active_transfers.get(curl)
+        if transfer is None or transfer.future is None:
+            return
+        answer = transfer.build_response(code, message)
+        self._remove(transfer)
+        if not transfer.future.done():
+            transfer.future.set_result(answer)
+
+    def _expire_stalled(self) -> None:
+        """End the transfers over which nothing came for ``http.timeout``, as a socket's time-out would in Nutch."""
+        now = self._loop.time()
+        interval = min(1.0, self._http.timeout / 10)
+        for transfer in list(self._active_transfers.values()):
+            if transfer.is_active:
+                transfer.is_active = False
+                self._silent_since[transfer] = now - interval
+            elif now - self._silent_since.get(transfer, now) >= self._http.timeout:
+                transfer.timed_out = True
+                self._finish(transfer.curl, pycurl.E_OPERATION_TIMEDOUT, "")
+        self._sweep_timer = self._loop.call_later(interval, self._expire_stalled) if self._active_transfers else None
+
+    async def close(self) -> None:
+        """End what still runs and let go of the connections."""
+        for transfer in list(self._active_transfers.values()):
+            self._remove(transfer)
+            if transfer.future is not None:
+                transfer.future.cancel()
+        self._closed = True
+        for handle in (self._timer, self._sweep_timer):
+            if handle is not None:
+                handle.cancel()
+        for transfer in self._idle_transfers:
+            transfer.curl.close()
+        self._idle_transfers.clear()
+        self._multi.close()
+        for fd in self._watched_sockets:
+            self._loop.remove_reader(fd)
+            self._loop.remove_writer(fd)
+        self._watched_sockets.clear()

@@ -1,0 +1,1 @@
+"""The fetch loop: feeder, politeness, backoff, monitor and the run itself."""

@@ -1,0 +1,1 @@
+"""Results of a fetch: updated rows, the page store and WARC files."""

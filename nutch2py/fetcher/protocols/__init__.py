@@ -1,0 +1,1 @@
+"""Protocols of the fetcher: HTTP over libcurl, FTP, file URLs, DNS and the address filter."""

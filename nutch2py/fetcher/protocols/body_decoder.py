@@ -1,0 +1,171 @@
+"""Bodies in chunks: encodings undone and the limit kept while the bytes come in, so that a bomb ends at the limit."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+_GZIP_WBITS, _ZLIB_WBITS, _RAW_WBITS = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
+_ZSTD_SLICE_BYTES = 256  # bytes of zstd at a time: a block of four can stand for 128 KiB
+_ZSTD_MAX_WINDOW = 8 << 20  # the largest that RFC 8878 asks a decoder of zstd to support
+ACCEPT_ENCODING = "x-gzip, gzip, deflate"
+"""What the fetcher asks for with ``Accept-Encoding``, as Nutch; servers send brotli and zstd all the same."""
+
+
+class BodyDecoder:
+    """The body of one answer. ``encoding``: see :func:`parse_content_encoding`; ``limit``: bytes to keep at most, -1 for all.
+
+    An encoding that is a lie (the bytes are not compressed at all) is ignored; a stream that breaks in its middle
+    gives what was good of it, as browsers and Nutch's ``unzipBestEffort`` do.
+    """
+
+    __slots__ = ("_buffer", "_decoder", "_finished", "_pending", "encoding", "limit", "size", "truncated")
+
+    def __init__(self, encoding: str, limit: int) -> None:
+        self.encoding = encoding
+        self.limit, self.size = limit, 0
+        self.truncated = False
+        self._buffer = bytearray()  # a list of pieces would take many times their bytes when each piece is one or two
+        self._pending = b""
+        self._decoder: Any = None
+        self._finished = False  # behind the end of the compressed stream
+
+    def feed(self, data: bytes) -> bool:
+        """Take in bytes as they came; return False when the limit is reached and no more are wanted."""
+        if not self.encoding:
+            return self._append(data)
+        if self._finished:
+            return True
+        if self.encoding in ("br", "zstd"):
+            return self._decode_in_pieces(data)
+        if self._decoder is None:
+            data = self._pending + data
+            if len(data) < 2:  # a magic number needs two bytes
+                self._pending = data
+                return True
+            self._pending = b""
+            bits = self._detect_wbits(data)
+            if bits is None:
+                self.encoding = ""
+                return self._append(data)
+            self._decoder = zlib.decompressobj(bits)
+        return self._inflate(data)
+
+    def _detect_wbits(self, data: bytes) -> int | None:
+        """Return what the first bytes say of the stream, None when they are not of the encoding named."""
+        if data[:2] == b"\x1f\x8b":
+            return _GZIP_WBITS
+        if self.encoding != "deflate":
+            return None
+        return _ZLIB_WBITS if data[0] & 0x0F == 8 and (data[0] << 8 | data[1]) % 31 == 0 else _RAW_WBITS
+
+    def _inflate(self, data: bytes) -> bool:
+        while data and self._decoder is not None:
+            room = 65536 if self.limit < 0 else min(65536, self.limit - self.size + 1)
+            before = self._decoder.copy()
+            try:
+                out = self._decoder.decompress(data, room)
+            except zlib.error:
+                self._finished = True
+                return self._salvage(before, data)
+            if not self._append(out):
+                return False
+            if self._decoder.eof:
+                data = self._decoder.unused_data
+                if data[:2] != b"\x1f\x8b":  # padding, not another member
+                    self._finished = True
+                    return True
+                self._decoder = zlib.decompressobj(_GZIP_WBITS)
+                continue
+            data = self._decoder.unconsumed_tail
+        return True
+
+    def _decode_in_pieces(self, data: bytes) -> bool:
+        """Decode brotli or zstd; what is neither is a lie if it stands at the begin, else the end."""
+        if self._decoder is None:
+            self._decoder = _BrotliDecoder() if self.encoding == "br" else _ZstdDecoder()
+        try:
+            for out in self._decoder.pieces(data):
+                if not self._append(out):
+                    return False
+        except ValueError:
+            self._finished = True
+            if not self.size:
+                self.encoding, self._finished = "", False
+                return self._append(data)
+        return True
+
+    def _salvage(self, inflater: Any, data: bytes) -> bool:
+        """Keep what comes of the bytes before the one at which a stream breaks."""
+        with suppress(zlib.error):
+            for position in range(len(data)):
+                if not self._append(inflater.decompress(data[position : position + 1])):
+                    return False
+        return True
+
+    def _append(self, data: bytes) -> bool:
+        if 0 <= self.limit < self.size + len(data):
+            data = data[: self.limit - self.size]
+            self.truncated = True
+        self._buffer += data
+        self.size += len(data)
+        return not self.truncated
+
+    def content(self) -> bytes:
+        """Return what has been kept so far."""
+        if self._pending:
+            self._append(self._pending)
+            self._pending = b""
+        return bytes(self._buffer)
+
+
+class _BrotliDecoder:
+    """Brotli in pieces of bounded size. Raises ValueError for what is not brotli."""
+
+    def __init__(self) -> None:
+        import brotli
+
+        self._error = brotli.error
+        self._decoder = brotli.Decompressor()
+
+    def iter_decoded(self, data: bytes) -> Iterator[bytes]:
+        """Give what the bytes stand for."""
+        try:
+            while not self._decoder.is_finished():
+                out = self._decoder.process(data, output_buffer_limit=65536)
+                if not out and self._decoder.can_accept_more_data():
+                    return
+                yield out
+                data = b""
+        except self._error as error:
+            raise ValueError(str(error)) from error
+
+
+class _ZstdDecoder:
+    """Zstandard in pieces of bounded size. Raises ValueError for what is not zstd."""
+
+    def __init__(self) -> None:
+        import zstandard
+
+        self._error = zstandard.ZstdError
+        self._decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_MAX_WINDOW).decompressobj()
+
+    def iter_decoded(self, data: bytes) -> Iterator[bytes]:
+        """Give what the bytes stand for; what follows the frame is left out."""
+        try:
+            for start in range(0, len(data), _ZSTD_SLICE_BYTES):
+                if self._decoder.eof:
+                    return
+                yield self._decoder.decompress(data[start : start + _ZSTD_SLICE_BYTES])
+        except self._error as error:
+            raise ValueError(str(error)) from error
+
+
+def parse_content_encoding(value: str | None) -> str:
+    """Return ``gzip``, ``deflate``, ``br``, ``zstd`` or "" (nothing to undo) for a ``Content-Encoding`` header."""
+    token = (value or "").strip().lower()
+    if token in ("gzip", "x-gzip"):
+        return "gzip"
+    return token if token in ("deflate", "br", "zstd") else ""

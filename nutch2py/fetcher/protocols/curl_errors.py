@@ -1,0 +1,58 @@
+"""What libcurl's codes, and the words that it says with them, mean for a page."""
+
+from __future__ import annotations
+
+import pycurl
+
+from nutch2py.fetcher.protocols.fetch_response import FailureKind, RetryHint
+
+_WEIRD_SERVER_REPLY = pycurl.E_FTP_WEIRD_SERVER_REPLY  # CURLE_WEIRD_SERVER_REPLY, which pycurl knows by an older name
+FAILURE_KINDS = {
+    pycurl.E_COULDNT_RESOLVE_HOST: FailureKind.DNS,
+    pycurl.E_COULDNT_RESOLVE_PROXY: FailureKind.DNS,
+    pycurl.E_OPERATION_TIMEDOUT: FailureKind.TIMEOUT,
+    pycurl.E_GOT_NOTHING: FailureKind.CLOSED,
+    pycurl.E_RECV_ERROR: FailureKind.CLOSED,
+    pycurl.E_SEND_ERROR: FailureKind.CLOSED,
+    pycurl.E_PARTIAL_FILE: FailureKind.CLOSED,
+    pycurl.E_UNSUPPORTED_PROTOCOL: FailureKind.PROTOCOL,  # libcurl: HTTP/0.9, an unknown version
+    pycurl.E_BAD_CONTENT_ENCODING: FailureKind.PROTOCOL,
+    pycurl.E_URL_MALFORMAT: FailureKind.URL,
+    _WEIRD_SERVER_REPLY: FailureKind.PROTOCOL,
+    pycurl.E_SSL_CONNECT_ERROR: FailureKind.TLS,
+    pycurl.E_PEER_FAILED_VERIFICATION: FailureKind.TLS,
+    pycurl.E_SSL_ENGINE_NOTFOUND: FailureKind.TLS,
+    pycurl.E_SSL_ENGINE_SETFAILED: FailureKind.TLS,
+    pycurl.E_SSL_ENGINE_INITFAILED: FailureKind.TLS,
+    pycurl.E_SSL_CERTPROBLEM: FailureKind.TLS,
+    pycurl.E_SSL_CIPHER: FailureKind.TLS,
+    pycurl.E_SSL_CACERT_BADFILE: FailureKind.TLS,
+    pycurl.E_SSL_SHUTDOWN_FAILED: FailureKind.TLS,
+    pycurl.E_SSL_CRL_BADFILE: FailureKind.TLS,
+    pycurl.E_SSL_ISSUER_ERROR: FailureKind.TLS,
+    pycurl.E_SSL_PINNEDPUBKEYNOTMATCH: FailureKind.TLS,
+    pycurl.E_SSL_INVALIDCERTSTATUS: FailureKind.TLS,
+    pycurl.E_USE_SSL_FAILED: FailureKind.TLS,
+    98: FailureKind.TLS,  # CURLE_SSL_CLIENTCERT, which pycurl does not name
+}
+"""libcurl's code -> kind of failure; any other code is FailureKind.OTHER."""
+_RETRY_HINTS: dict[int, tuple[tuple[str, RetryHint], ...]] = {
+    pycurl.E_SEND_ERROR: (("Connection died", RetryHint.DEAD_CONNECTIONS),),
+    _WEIRD_SERVER_REPLY: (
+        ("Header without colon", RetryHint.MALFORMED_HEADERS),
+        ("NUL byte in header", RetryHint.MALFORMED_HEADERS),
+        ("Carriage return", RetryHint.MALFORMED_HEADERS),
+        ("Content-Length", RetryHint.BAD_CONTENT_LENGTH),
+    ),
+    # a transfer encoding that was not asked for; content encodings are not libcurl's matter here
+    pycurl.E_BAD_CONTENT_ENCODING: (("", RetryHint.MALFORMED_HEADERS),),
+}
+"""libcurl's code and, where one code stands for several, its words -> what another try can do.
+
+The one place that knows these words; tests/fetcher/test_curl_errors.py has libcurl itself say each of them.
+"""
+
+
+def get_retry_hint(code: int, message: str) -> RetryHint:
+    """Return what libcurl's code and message say of another try."""
+    return next((cause for words, cause in _RETRY_HINTS.get(code, ()) if words in message), RetryHint.NONE)

@@ -1,0 +1,415 @@
+"""One GET on a libcurl easy handle: its options, what comes in, and what the end of it means."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import re
+import socket
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pycurl
+
+from nutch2py.fetcher.protocols.address_filter import AddressExcludedError
+from nutch2py.fetcher.protocols.body_decoder import BodyDecoder, parse_content_encoding
+from nutch2py.fetcher.protocols.curl_errors import FAILURE_KINDS, get_retry_hint
+from nutch2py.fetcher.protocols.fetch_response import (
+    FailureKind,
+    FetchFailure,
+    FetchResponse,
+    RetryHint,
+    parse_header_lines,
+)
+from nutch2py.fetcher.protocols.ftp_listing import render_ftp_listing
+from nutch2py.fetcher.protocols.http_auth import Credentials
+from nutch2py.fetcher.protocols.http_settings import HttpSettings
+from nutch2py.fetcher.runtime.fd_budget import describe_socket_error, probe_socket_error
+from nutch2py.support.http_date import format_http_date
+from nutch2py.url.java_url import parse_url
+
+_CURL_AUTH_SCHEMES = {
+    "basic": pycurl.HTTPAUTH_BASIC,
+    "digest": pycurl.HTTPAUTH_DIGEST,
+    "ntlm": pycurl.HTTPAUTH_NTLM,
+}
+_FTP_STATUS = {
+    pycurl.E_LOGIN_DENIED: 401,
+    pycurl.E_REMOTE_ACCESS_DENIED: 404,  # CWD to a folder that is not there
+    pycurl.E_REMOTE_FILE_NOT_FOUND: 404,
+    pycurl.E_FTP_COULDNT_RETR_FILE: 404,
+}
+_NO_SOCKET_CODES = frozenset({pycurl.E_COULDNT_CONNECT, pycurl.E_OUT_OF_MEMORY})
+"""What libcurl says when it cannot make a socket, among other things."""
+_UNSAFE_CHARACTERS = re.compile(r"[^\x21-\x7e]")  # what cannot stand in a request line
+
+
+def _percent_encode(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match.group().encode("utf-8", "replace"))
+
+
+class RequestOverrides(NamedTuple):
+    """What add-ons of Scrapy made of a request.
+
+    ``header_lines``: all its header lines. ``proxy``: a URL, "" for that of ``http.proxy.host``; ``proxy_header_lines``: header lines
+    for it alone.
+    """
+
+    header_lines: tuple[bytes, ...]
+    method: str = "GET"
+    body: bytes = b""
+    proxy: str = ""
+    proxy_header_lines: tuple[bytes, ...] = ()
+
+    @property
+    def is_plain_get(self) -> bool:
+        """Whether it is a GET without a body, by the way that the properties say."""
+        return self.method == "GET" and not (self.body or self.proxy)
+
+
+class CurlTransfer:
+    """An easy handle that is used again and again; :meth:`prepare` begins a request, :meth:`build_response` ends it."""
+
+    __slots__ = (
+        "_excluded_address",
+        "_has_overrides",
+        "_has_resolve_option",
+        "_header_count",
+        "_headers_ended",
+        "_http",
+        "_is_ftp",
+        "_limit",
+        "_socket_error",
+        "body",
+        "curl",
+        "future",
+        "has_credentials",
+        "header_bytes",
+        "header_lines",
+        "is_active",
+        "limit_exceeded",
+        "raw_request",
+        "started_at",
+        "status_line",
+        "timed_out",
+        "url",
+    )  # fmt: skip
+
+    def __init__(self, http: HttpSettings) -> None:
+        self._http = http
+        self.curl: Any = pycurl.Curl()
+        self.future: asyncio.Future[FetchResponse] | None = None
+        self._has_resolve_option = self.has_credentials = self._is_ftp = self._has_overrides = False
+        self._set_common_options()
+        self._reset("", -1)
+
+    def _reset(self, url: str, limit: int) -> None:
+        self.url, self._limit = url, limit
+        self.header_lines: list[bytes] = []
+        self.body: BodyDecoder | None = None
+        self.header_bytes = self._header_count = 0
+        self._headers_ended = False  # the blank line after the headers was seen
+        self.limit_exceeded = self._excluded_address = self._socket_error = ""
+        self.raw_request = self.status_line = b""
+        self.timed_out = False
+        self.is_active = True  # since the sweep before
+        self.started_at = time.monotonic()
+
+    def _set_common_options(self) -> None:
+        """Set the options that are the same for every request."""
+        http, curl = self._http, self.curl
+        version = pycurl.CURL_HTTP_VERSION_1_1 if http.http11 else pycurl.CURL_HTTP_VERSION_1_0
+        curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS if http.http2 else version)
+        if not (http.http11 or http.http2):
+            # some servers answer HTTP/1.0 as HTTP/1.1 and close all the same: libcurl would keep what is dead
+            curl.setopt(pycurl.FORBID_REUSE, 1)
+        curl.setopt(pycurl.PATH_AS_IS, 1)  # dot segments are the normalizers' matter
+        curl.setopt(pycurl.NOSIGNAL, 1)
+        ftp = pycurl.PROTO_FTP if "ftp" in http.protocols else 0
+        curl.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS | ftp)
+        curl.setopt(pycurl.HTTP09_ALLOWED, True)  # what such an answer is worth is decided in answer()
+        curl.setopt(pycurl.CONNECTTIMEOUT_MS, max(1, int(http.timeout * 1000)))
+        if http.time_limit > 0:
+            curl.setopt(pycurl.TIMEOUT_MS, max(1, int(http.time_limit * 1000)))
+        curl.setopt(pycurl.SSL_VERIFYPEER, int(http.check_certificates))
+        curl.setopt(pycurl.SSL_VERIFYHOST, 2 if http.check_certificates else 0)
+        curl.setopt(pycurl.PROXY, "")  # not what the environment says
+        curl.setopt(pycurl.DNS_CACHE_TIMEOUT, 60)
+        curl.setopt(pycurl.HEADERFUNCTION, self._on_header)
+        curl.setopt(pycurl.WRITEFUNCTION, self._on_body)
+        if http.keep_exchange:
+            curl.setopt(pycurl.VERBOSE, 1)
+            curl.setopt(pycurl.DEBUGFUNCTION, self._on_debug)
+        if http.address_filter:
+            curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
+        curl.setopt(pycurl.HTTPHEADER, self._encode_header_lines(()))
+
+    def _encode_header_lines(self, more: tuple[str, ...]) -> list[bytes]:
+        own = [f"{name}: {value}" for name, value in self._http.build_request_headers()]
+        return [line.encode("utf-8") for line in (*own, *more)]
+
+    def prepare(
+        self,
+        url: str,
+        host: str,
+        port: int,
+        limit: int,
+        headers: tuple[str, ...],
+        addresses: Sequence[str],
+        overrides: RequestOverrides | None = None,
+    ) -> None:
+        """Set up a request; ``headers``: lines beyond those of every request; a ``overrides`` has all of them.
+
+        ``addresses``: of the host, if known.
+
+        Raises AddressExcludedError when a proxy would be asked for an address that the gate refuses.
+        """
+        self._reset(url, limit)
+        curl, http = self.curl, self._http
+        curl.setopt(pycurl.URL, _UNSAFE_CHARACTERS.sub(_percent_encode, url) if _UNSAFE_CHARACTERS.search(url) else url)
+        if overrides is not None:
+            curl.setopt(pycurl.HTTPHEADER, list(overrides.header_lines))
+        elif headers or http.rotating_agents:
+            curl.setopt(pycurl.HTTPHEADER, self._encode_header_lines(headers))
+        if addresses or self._has_resolve_option:
+            known = ",".join(f"[{a}]" if ":" in a else a for a in addresses)
+            # "+": libcurl forgets it in time, too
+            curl.setopt(pycurl.RESOLVE, [f"+{host}:{port}:{known}"] if known else [])
+            self._has_resolve_option = bool(addresses)
+        if overrides is not None and not overrides.is_plain_get:
+            self._apply_overrides(overrides, host, addresses)
+        elif http.proxy is not None:
+            self._set_proxy(host, addresses)
+        if http.credentials and (credentials := http.credentials.find(host, port)) is not None:
+            self._set_credentials(credentials)
+        ftp = url[:4].lower() == "ftp:"
+        if ftp or self._is_ftp:
+            self._set_ftp_options(ftp)
+
+    def _apply_overrides(self, overrides: RequestOverrides, host: str, addresses: Sequence[str]) -> None:
+        """Set what one request in many has."""
+        curl = self.curl
+        self._has_overrides = True
+        if overrides.proxy:
+            self._check_proxied_addresses(host, addresses)
+            curl.setopt(pycurl.PROXY, overrides.proxy)
+            curl.setopt(pycurl.HEADEROPT, pycurl.HEADER_SEPARATE)
+            curl.setopt(pycurl.PROXYHEADER, list(overrides.proxy_header_lines))
+        elif self._http.proxy is not None:
+            self._set_proxy(host, addresses)
+        if overrides.body or overrides.method not in ("GET", "HEAD"):
+            curl.setopt(pycurl.POSTFIELDS, overrides.body)
+        if overrides.method == "HEAD":
+            curl.setopt(pycurl.NOBODY, 1)
+        else:
+            curl.setopt(pycurl.CUSTOMREQUEST, overrides.method)
+
+    def _set_credentials(self, credentials: Credentials) -> None:
+        """Let libcurl answer a 401; the login is not sent before the server asks for it."""
+        self.has_credentials = True
+        self.curl.setopt(pycurl.USERPWD, credentials.login)
+        scheme = _CURL_AUTH_SCHEMES.get(credentials.scheme)
+        self.curl.setopt(pycurl.HTTPAUTH, pycurl.HTTPAUTH_ANY if scheme is None else scheme | pycurl.HTTPAUTH_ONLY)
+
+    def _set_ftp_options(self, ftp: bool) -> None:
+        """Set what is different for FTP, or set it back."""
+        http, self._is_ftp = self._http, ftp
+        timeout = http.ftp.timeout if ftp else http.timeout
+        self.curl.setopt(pycurl.CONNECTTIMEOUT_MS, max(1, int(timeout * 1000)))
+        if ftp:
+            self.curl.setopt(pycurl.USERPWD, http.ftp.login)
+            self.curl.setopt(pycurl.OPT_FILETIME, 1)
+        elif not self.has_credentials:
+            self.curl.unsetopt(pycurl.USERPWD)
+
+    def _on_debug(self, kind: int, data: bytes) -> None:
+        if kind == pycurl.INFOTYPE_HEADER_OUT:
+            self.raw_request = data  # of the last request, when a login took two
+
+    def _set_proxy(self, host: str, addresses: Sequence[str]) -> None:
+        proxy, gate = self._http.proxy, self._http.address_filter
+        if proxy is None or proxy.is_bypassed(host):
+            self.curl.setopt(pycurl.PROXY, "")
+            if gate:
+                self.curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
+            return
+        self._check_proxied_addresses(host, addresses)
+        self.curl.setopt(pycurl.PROXY, proxy.url)
+        if proxy.credentials:
+            self.curl.setopt(pycurl.PROXYUSERPWD, proxy.credentials)
+            self.curl.setopt(pycurl.PROXYAUTH, pycurl.HTTPAUTH_ANY)
+
+    def _check_proxied_addresses(self, host: str, addresses: Sequence[str]) -> None:
+        """Let a proxy open the connection: only an address that is known here can be judged here."""
+        gate = self._http.address_filter
+        for address in addresses or [host]:
+            if gate and not gate.is_host_allowed(address):
+                raise AddressExcludedError(address)
+        if gate:
+            self.curl.setopt(pycurl.OPENSOCKETFUNCTION, _open_any_socket)
+
+    def reset_for_reuse(self, headers: tuple[str, ...]) -> None:
+        """Take back what :meth:`prepare` set for one request only."""
+        if self._has_overrides:
+            self.curl.reset()
+            self._has_overrides = self._has_resolve_option = self._is_ftp = False
+            self._set_common_options()
+        if headers and not self._http.rotating_agents:
+            self.curl.setopt(pycurl.HTTPHEADER, self._encode_header_lines(()))
+        self.future = None
+        self.header_lines, self.body = [], None
+
+    def _open_socket(self, _purpose: int, address: Any) -> Any:
+        host = address.addr[0]
+        if isinstance(host, bytes):
+            host = host.decode("ascii", "replace")
+        if not self._http.address_filter.is_allowed(host):
+            self._excluded_address = host
+            return pycurl.SOCKET_BAD
+        try:
+            return _CurlSocket(address)
+        except OSError as error:
+            self._socket_error = describe_socket_error(error.errno or 0)
+            return pycurl.SOCKET_BAD
+
+    def _on_header(self, line: bytes) -> int | None:
+        self.is_active = True
+        self._header_count += 1
+        self.header_bytes += len(line)
+        if self._header_count > self._http.header_count or self.header_bytes > self._http.header_limit:
+            self.limit_exceeded = f"more than {self._http.header_count} header lines or {self._http.header_limit} bytes"
+            return -1
+        if self._is_ftp:
+            return None
+        if line[:5].upper() == b"HTTP/" and (not self.header_lines or self._headers_ended):
+            self.status_line = line
+            self.header_lines.clear()  # what came before was an interim answer
+            self._headers_ended = False
+        elif line in (b"\r\n", b"\n"):
+            self._headers_ended = True
+        else:
+            self.header_lines.append(line)
+        return None
+
+    def _on_body(self, data: bytes) -> int | None:
+        self.is_active = True
+        body = self.body
+        if body is None:
+            encoding = None
+            if not self._is_ftp and any(line[:16].lower() == b"content-encoding" for line in self.header_lines):
+                for name, value in parse_header_lines(self.header_lines):
+                    if name.lower() == "content-encoding":
+                        encoding = value
+            body = self.body = BodyDecoder(parse_content_encoding(encoding), self._limit)
+        return None if body.feed(data) else -1
+
+    def build_response(self, code: int, message: str) -> FetchResponse:
+        """Return what the transfer came to; ``code`` and ``message`` are libcurl's, 0 for a good end."""
+        answer = self._ftp_response(code, message) if self._is_ftp else self._http_response(code, message)
+        if self._http.store_ip:
+            answer.ip = self.curl.getinfo(pycurl.PRIMARY_IP) or ""
+        return answer
+
+    def _http_response(self, code: int, message: str) -> FetchResponse:
+        status = int(self.curl.getinfo(pycurl.RESPONSE_CODE))
+        body = self.body
+        answer = FetchResponse(self.url, status, self.header_lines, body.content() if body is not None else b"")
+        answer.elapsed_ms = int((time.monotonic() - self.started_at) * 1000)
+        answer.raw_request, answer.status_line = self.raw_request, self.status_line
+        if body is not None and body.truncated:
+            answer.truncated = "length"
+            code = 0 if code == pycurl.E_WRITE_ERROR else code
+        if status == 0 and code == 0:
+            return self._judge_without_status_line(answer)
+        if code == 0 and not self._headers_ended:
+            answer.failure = FetchFailure(
+                FailureKind.PROTOCOL, "connection closed amid the headers", RetryHint.MALFORMED_HEADERS
+            )
+        elif code != 0 and not self._accept_partial(answer, code):
+            answer.failure = self._make_failure(code, message)
+        return answer
+
+    def _ftp_response(self, code: int, message: str) -> FetchResponse:
+        """Return what an FTP transfer came to, as a web server would say it; a folder becomes a page of links."""
+        body = self.body
+        answer = FetchResponse(self.url, 200, [], body.content() if body is not None else b"")
+        answer.elapsed_ms = int((time.monotonic() - self.started_at) * 1000)
+        if body is not None and body.truncated:
+            answer.truncated, code = "length", 0
+        if code in _FTP_STATUS:
+            return FetchResponse(self.url, _FTP_STATUS[code], elapsed_ms=answer.elapsed_ms)
+        if code:
+            answer.failure = self._make_failure(code, message)
+        elif parse_url(self.url).file.endswith("/"):
+            answer.header_lines.append(b"Content-Type: text/html; charset=utf-8")
+            answer.content = render_ftp_listing(
+                parse_url(self.url).file, answer.content, self._http.local_files.link_parent
+            )
+        else:
+            modified = self.curl.getinfo(pycurl.INFO_FILETIME)
+            if modified >= 0:
+                answer.header_lines.append(f"Last-Modified: {format_http_date(modified * 1000)}".encode())
+        return answer
+
+    def _accept_partial(self, answer: FetchResponse, code: int) -> bool:
+        """Tell whether a transfer that broke off in the body is an answer all the same."""
+        if not self._headers_ended or self.limit_exceeded:
+            return False
+        if answer.status != 200:  # the body says nothing that the status does not
+            answer.truncated = "disconnect"
+            return True
+        if code == pycurl.E_OPERATION_TIMEDOUT and not self.timed_out and answer.content:
+            answer.truncated = "time"  # http.time.limit
+            return True
+        coding = answer.get_header("Transfer-Encoding") or ""
+        if code == pycurl.E_PARTIAL_FILE and "chunked" not in coding.lower():
+            answer.truncated = "disconnect"  # fewer bytes than Content-Length says, which Nutch accepts
+            return True
+        if self._http.keep_partial and answer.content:
+            answer.truncated = "disconnect"
+            return True
+        return False
+
+    def _judge_without_status_line(self, answer: FetchResponse) -> FetchResponse:
+        """Judge an answer without a status line (HTTP/0.9, ``ICY 200 OK``, garbage)."""
+        first = answer.content[:200].split(b"\n", 1)[0].rstrip(b"\r").decode("latin-1")
+        if self._http.lenient:
+            answer.status = 200
+        else:
+            answer.failure = FetchFailure(FailureKind.PROTOCOL, f"bad status line {first[:80]!r}")
+        return answer
+
+    def _make_failure(self, code: int, message: str) -> FetchFailure:
+        if self.limit_exceeded:
+            return FetchFailure(FailureKind.LIMIT, self.limit_exceeded)
+        if self._excluded_address:
+            return FetchFailure(FailureKind.ADDRESS_FILTER, str(AddressExcludedError(self._excluded_address)))
+        if self.timed_out:
+            return FetchFailure(FailureKind.TIMEOUT, f"read timed out after {self._http.timeout:g} s")
+        refused = code == pycurl.E_COULDNT_CONNECT and self.curl.getinfo(pycurl.OS_ERRNO) == errno.ECONNREFUSED
+        if code in _NO_SOCKET_CODES and not refused and (lacks := self._socket_error or probe_socket_error()):
+            return FetchFailure(FailureKind.SOCKET, lacks)
+        if code == pycurl.E_COULDNT_CONNECT:
+            return FetchFailure(FailureKind.REFUSED if refused else FailureKind.CONNECT, message)
+        text = message or f"curl error {code}"
+        return FetchFailure(FAILURE_KINDS.get(code, FailureKind.OTHER), text, get_retry_hint(code, message))
+
+
+class _CurlSocket:
+    """A socket for libcurl: pycurl duplicates the descriptor and lets go of this object, which closes its own."""
+
+    __slots__ = ("_socket",)
+
+    def __init__(self, address: Any) -> None:
+        self._socket = socket.socket(address.family, address.socktype, address.protocol)
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def __del__(self) -> None:
+        self._socket.close()
+
+
+def _open_any_socket(_purpose: int, address: Any) -> _CurlSocket:
+    return _CurlSocket(address)

@@ -1,0 +1,1 @@
+"""Fetch queues: one per host, domain or address, with spill to disk."""

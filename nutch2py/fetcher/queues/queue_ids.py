@@ -1,0 +1,89 @@
+"""The queue of a URL: its host, its domain, or the address of its host."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.fetcher.protocols.address_filter import parse_host_address
+from nutch2py.fetcher.protocols.dns import DnsCache
+from nutch2py.url.host_resolver import HostResolver, HostsFile
+from nutch2py.url.idn import host_to_ascii
+from nutch2py.url.java_url import parse_url
+from nutch2py.url.url_parts import domain_of
+
+BY_HOST, BY_DOMAIN, BY_IP = "byHost", "byDomain", "byIP"
+_MAX_HOST_LENGTH = 255  # characters; RFC 1035
+_MAX_CACHED_HOSTS = 65_536  # of which the address is remembered
+
+
+class QueueIdResolver:
+    """Names the queue of a URL: host, domain or address, as ``fetcher.queue.mode`` says.
+
+    http and https of a host share a queue, as in Nutch 1: it is one server to be polite to. ``names`` resolves hosts
+    for byIP: what :meth:`resolve_hosts` has asked for, nobody waits for later. A host keeps its first address, so that a
+    queue stays one where DNS gives addresses in turn.
+    """
+
+    def __init__(self, conf: Configuration, dns_cache: DnsCache | None = None) -> None:
+        self.mode = conf.get_trimmed("fetcher.queue.mode", BY_HOST)
+        if self.mode not in (BY_HOST, BY_DOMAIN, BY_IP):
+            raise ConfigurationError(
+                f"property fetcher.queue.mode is {self.mode!r}: write {BY_HOST}, {BY_DOMAIN} or {BY_IP}"
+            )
+        self._dns_cache = dns_cache
+        self._resolver = HostResolver(HostsFile.from_conf(conf)) if self.mode == BY_IP else None
+        self._host_addresses: OrderedDict[str, str | None] = OrderedDict()
+
+    async def resolve_hosts(self, urls: Iterable[str]) -> None:
+        """Resolve the hosts of URLs, all at once, where that is needed to name their queues; never raises."""
+        if self._resolver is None:
+            return
+        hosts = set()
+        for url in urls:
+            try:
+                host = parse_url(url).host.strip("[]").lower()
+            except ValueError:
+                continue
+            if 0 < len(host) <= _MAX_HOST_LENGTH and host not in self._host_addresses:
+                hosts.add(host)
+        await asyncio.gather(*map(self._resolve_host, hosts))
+        while len(self._host_addresses) > _MAX_CACHED_HOSTS:
+            self._host_addresses.popitem(last=False)
+
+    async def _resolve_host(self, host: str) -> None:
+        assert self._resolver is not None
+        try:
+            ascii_host = host if host.isascii() else host_to_ascii(host)
+            found = await self._dns_cache.resolve(ascii_host) if self._dns_cache is not None else ()
+        except (OSError, ValueError):
+            self._host_addresses[host] = None
+            return
+        if found:
+            self._host_addresses[host] = found[0]
+        else:  # an address itself, or the system's resolver is to be asked
+            self._host_addresses[host] = parse_host_address(host) or await asyncio.to_thread(
+                self._resolver.resolve, host
+            )
+
+    def get_queue_id(self, url: str) -> str:
+        """Return the queue's name; raise ValueError for a malformed URL and LookupError for an unknown host (byIP).
+
+        A host of which :meth:`prepare` has not heard is asked of the system's resolver, which can take long.
+        """
+        parts = parse_url(url)
+        host = parts.host
+        if len(host) > _MAX_HOST_LENGTH:
+            raise ValueError(f"a host of {len(host)} characters")
+        if self.mode == BY_DOMAIN:
+            host = domain_of(url) or url
+        elif self._resolver is not None:
+            name = host.strip("[]").lower()
+            address = self._host_addresses[name] if name in self._host_addresses else self._resolver.resolve(host)
+            if address is None:
+                raise LookupError(f"unknown host {host}")
+            host = address
+        return host.lower() or f"{parts.protocol}://"

@@ -1,0 +1,1 @@
+"""The process during a fetch: file descriptors, garbage collection, watchdog, signals."""

@@ -1,0 +1,1 @@
+"""Statistics of a fetch: histograms and failures by host."""

@@ -1,0 +1,179 @@
+"""From a row of the table to what its index is told: Nutch 2's IndexUtil and the rules around it."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.indexer.filters.index_more import response_header
+from nutch2py.indexer.indexing_filters import IndexingFilters
+from nutch2py.interfaces import PageNotIndexableError
+from nutch2py.records.document import NutchDocument, format_java_float
+from nutch2py.records.record import Field
+from nutch2py.records.webpage import CrawlStatus, Mark, MetadataKey, ParseStatusCode, WebPage
+from nutch2py.scoring.scoring_filters import ScoringFilters
+from nutch2py.support.reporting import warn
+from nutch2py.url.keys import unreverse_url
+
+ROBOTS_METADATA_KEYS = ("robots", "meta_robots", "metatag.robots")
+"""Metadata entries that hold a page's robots directives: the parser's own, and those of parse-metatags (2.x, 1.x)."""
+
+
+_HTML_TYPES = ("text/html", "application/xhtml+xml")
+_GONE_STATUSES = (CrawlStatus.GONE, CrawlStatus.REDIR_TEMP, CrawlStatus.REDIR_PERM)
+
+
+class IndexAction(Enum):
+    """What a job does with the document of a page."""
+
+    ADD = "add"
+    DELETE = "delete"
+    SKIP = "skip"
+
+
+def should_index(page: WebPage) -> bool:
+    """Tell whether a page was parsed and is not a redirect (Nutch's ``IndexerMapper``)."""
+    status = page.parse_status
+    return status is not None and status.major == ParseStatusCode.SUCCESS and status.minor != ParseStatusCode.REDIRECT
+
+
+def is_gone(page: WebPage) -> bool:
+    """Tell whether there is no page at the URL any more: it is gone, or redirects, by whatever way it says so.
+
+    A redirect by meta refresh shows in the parse status alone: such a page is fetched well, and gets neither parse nor
+    update mark.
+    """
+    status = page.parse_status
+    redirects = status is not None and status.major == ParseStatusCode.SUCCESS
+    return page.status in _GONE_STATUSES or (
+        redirects and status is not None and status.minor == ParseStatusCode.REDIRECT
+    )
+
+
+def duplicate_of(page: WebPage) -> str | None:
+    """Return the row key of the page that stands for this one, None when it is no duplicate.
+
+    DeduplicationJob writes it down with the signature that both had: a page that has changed since is none. Reads
+    metadata and signature.
+    """
+    mark = page.metadata.get(MetadataKey.DUPLICATE)
+    if mark is None:
+        return None
+    signature, _, key = mark.decode("utf-8", "replace").partition(" ")
+    return key if signature == (page.signature or b"").hex() else None
+
+
+def is_noindex(page: WebPage, agent: str = "") -> bool:
+    """Tell whether the page asks not to be indexed, in its meta robots or in X-Robots-Tag.
+
+    ``noindex`` and ``none`` count; an X-Robots-Tag for another agent (``otherbot: noindex``) does not. Nutch's HTML
+    parser writes the directive down nowhere, but leaves title and text of such a page empty: an HTML page with
+    neither is taken for one (it has nothing to find it by either).
+    """
+    if page.content_type in _HTML_TYPES and not page.title and not page.text:
+        return True
+    for key in ROBOTS_METADATA_KEYS:
+        value = page.metadata.get(key)
+        if value and _says_noindex(value.decode("utf-8", "replace").replace("\t", ",")):
+            return True
+    header = response_header(page, "X-Robots-Tag")
+    if not header:
+        return False
+    scope, colon, rest = header.partition(":")
+    if (
+        colon
+        and "," not in scope
+        and scope.strip().lower() not in ("max-snippet", "max-image-preview", "unavailable_after")
+    ):
+        return scope.strip().lower() == agent.lower() != "" and _says_noindex(rest)
+    return _says_noindex(header)
+
+
+def _says_noindex(directives: str) -> bool:
+    return any(part.strip().lower() in ("noindex", "none") for part in directives.split(","))
+
+
+class DocumentBuilder:
+    """Makes documents of pages with the enabled indexing and scoring filters.
+
+    ``fields``: what a job has to read of each page. Properties: those of the filters, and for :meth:`decide_action`
+    ``indexer.delete``, ``indexer.delete.robots.noindex``, ``indexer.delete.skipped.by.indexingfilter``.
+    """
+
+    def __init__(self, conf: Configuration) -> None:
+        self.filters = IndexingFilters(conf)
+        self.scoring = ScoringFilters(conf)
+        self.delete_gone = conf.get_bool("indexer.delete", True)
+        self.delete_noindex = conf.get_bool("indexer.delete.robots.noindex", True)
+        self.delete_skipped = conf.get_bool("indexer.delete.skipped.by.indexingfilter", False)
+        self.agent = conf.get_trimmed("http.agent.name")
+        own: set[Field[Any]] = {
+            WebPage.status,
+            WebPage.signature,
+            WebPage.parse_status,
+            WebPage.score,
+            WebPage.markers,
+            WebPage.batch_id,
+            WebPage.metadata,
+        }
+        if self.delete_noindex:
+            own |= {WebPage.headers, WebPage.content_type, WebPage.title, WebPage.text}
+        self.fields: frozenset[Field[Any]] = frozenset(own) | self.filters.fields | self.scoring.fields
+
+    def build(self, key: str, page: WebPage) -> NutchDocument | None:
+        """Return the document of a row, None when a filter leaves it out, it says noindex, or it was not parsed.
+
+        ``id`` is the row key itself (applications know it as Nutch's), ``digest`` the signature in hexadecimal,
+        ``boost`` what the scoring filters make of 1.0. A page that a filter cannot handle is warned of and left out;
+        one that a filter fails on is a :class:`nutch2py.plugins.plugin_failures.PluginError`, here and in :meth:`decide`.
+        """
+        if not should_index(page) or (self.delete_noindex and is_noindex(page, self.agent)):
+            return None
+        try:
+            return self._build_document(key, page)
+        except (PageNotIndexableError, ValueError) as error:
+            warn(f"Error indexing {key}: {error}")
+            return None
+
+    def decide_action(self, key: str, page: WebPage) -> tuple[IndexAction, NutchDocument | None]:
+        """Return what to do with the row's document, and the document to add.
+
+        A page that is gone or became a redirect is deleted (``indexer.delete``), one that says noindex is
+        (``indexer.delete.robots.noindex``) and one that dedup marked as a duplicate are. One that a filter dropped is
+        if it was indexed before (``indexer.delete``), or ``indexer.delete.skipped.by.indexingfilter`` says so. A page
+        that could not be parsed, or that a filter could not handle, keeps the document it has.
+        """
+        if is_gone(page):
+            return (IndexAction.DELETE if self.delete_gone else IndexAction.SKIP), None
+        if not should_index(page):
+            return IndexAction.SKIP, None
+        if duplicate_of(page) is not None:
+            return IndexAction.DELETE, None
+        if self.delete_noindex and is_noindex(page, self.agent):
+            return IndexAction.DELETE, None
+        try:
+            document = self._build_document(key, page)
+        except (PageNotIndexableError, ValueError) as error:
+            warn(f"Error indexing {key}: {error}")
+            return (IndexAction.DELETE if self.delete_skipped else IndexAction.SKIP), None
+        if document is not None:
+            return IndexAction.ADD, document
+        indexed = self.delete_gone and page.markers.get(Mark.INDEX) is not None
+        return (IndexAction.DELETE if self.delete_skipped or indexed else IndexAction.SKIP), None
+
+    def _build_document(self, key: str, page: WebPage) -> NutchDocument | None:
+        document: NutchDocument | None = NutchDocument()
+        assert document is not None
+        document.add("id", key)
+        document.add("digest", (page.signature or b"").hex())
+        if page.batch_id is not None:
+            document.add("batchId", page.batch_id)
+        url = unreverse_url(key)
+        document = self.filters.filter(document, url, page)
+        if document is None:
+            return None
+        boost = self.scoring.indexer_score(url, page, 1.0)
+        document.score = boost
+        document.add("boost", format_java_float(boost))
+        return document

@@ -1,0 +1,154 @@
+"""The job log as it stands in the derived table: a row for each job, the newest first.
+
+The key is ``job/`` and the entry's id with every digit replaced by what it lacks to 15, so that a scan gives the newest
+first and ends where enough are read. A row is written by its own job alone, and read without a lock. Who has died says
+no more; so whether a job that says that it runs is still there is found out by who reads.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import msgspec
+
+from nutch2py.errors import InputError, StoreError
+from nutch2py.joblog.job_entry import JobEntry, JobState
+from nutch2py.mapreduce.lock_check import LOCKS_KEY, decode_holders
+from nutch2py.records.webpage import DerivedRow
+from nutch2py.support.process_identity import ProcessIdentity, process_start_time
+from nutch2py.table import DataStore, KeyRange, TableQuery, prefix_range
+from nutch2py.table.clock import now_ms
+
+KEY_PREFIX = "job/"
+SILENT_LEASES = 10
+"""A job elsewhere of which nothing was heard for so many leases counts as killed; clocks of machines may differ."""
+_COMPLEMENT = str.maketrans("0123456789abcdef", "fedcba9876543210")
+_ENTRY_ID = re.compile(r"[0-9]{13}-[0-9a-f]{6}")
+_DATA = frozenset({DerivedRow.data})
+OWN_RUNNING_IDS: set[str] = set()
+"""The ids of the jobs that this process does."""
+
+
+class StoredJobEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A row: the ``entry``, and what tells whether its job lives. ``token``: of its lock, "" for none."""
+
+    entry: JobEntry
+    token: str = ""
+    machine: str = ""
+    started: str = ""
+    lease: float = 60.0
+
+
+_DECODER = msgspec.json.Decoder(StoredJobEntry)
+
+
+def entry_key(entry_id: str) -> str:
+    """Return the row key of an entry.
+
+    >>> key_of("0000000000009-00000a") < key_of("0000000000008-00000b")
+    True
+    """
+    return KEY_PREFIX + entry_id.translate(_COMPLEMENT)
+
+
+def encode_entry(stored: StoredJobEntry) -> DerivedRow:
+    """Return a row."""
+    row = DerivedRow()
+    row.data = msgspec.json.encode(stored)
+    return row
+
+
+def _decode_entry(key: str, row: DerivedRow | None) -> StoredJobEntry | None:
+    """Return what a row says; None for one that another program, or a later version, has written."""
+    try:
+        stored = _DECODER.decode((row.data if row is not None else None) or b"")
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    return stored if entry_key(stored.entry.id) == key else None
+
+
+def read_entries(store: DataStore[DerivedRow], limit: int, before: str | None = None) -> list[JobEntry]:
+    """Return the newest entries, ``limit`` at most, of those before the entry ``before``."""
+    if before is not None and not _ENTRY_ID.fullmatch(before):
+        raise InputError(f"{before!a} is not the id of a job: nutch2py jobs lists them")
+    found: list[StoredJobEntry] = []
+    if limit > 0 and store.exists():
+        for stored in _scan_entries(store, before):
+            found.append(stored)
+            if len(found) >= limit:
+                break
+    return _with_actual_state(store, found)
+
+
+def read_entry(store: DataStore[DerivedRow], entry_id: str) -> JobEntry | None:
+    """Return one entry, None when there is none."""
+    stored = _get_entry(store, entry_id) if _ENTRY_ID.fullmatch(entry_id) and store.exists() else None
+    return None if stored is None else _with_actual_state(store, [stored])[0]
+
+
+def _scan_entries(store: DataStore[DerivedRow], before: str | None) -> Iterator[StoredJobEntry]:
+    whole = prefix_range(KEY_PREFIX)
+    wanted = whole if before is None else KeyRange(f"{entry_key(before)}\x00", whole.stop)
+    for key, row in store.scan(TableQuery(_DATA, wanted)):
+        stored = _decode_entry(key, row)
+        if stored is not None:
+            yield stored
+
+
+def _get_entry(store: DataStore[DerivedRow], entry_id: str) -> StoredJobEntry | None:
+    key = entry_key(entry_id)
+    return _decode_entry(key, store.get(key, _DATA))
+
+
+def _with_actual_state(store: DataStore[DerivedRow], found: list[StoredJobEntry]) -> list[JobEntry]:
+    """Return entries, those as killed whose jobs say that they run and are dead."""
+    if all(stored.entry.state != JobState.RUNNING for stored in found):
+        return [stored.entry for stored in found]
+    held = _held_tokens(store)
+    entries = []
+    for stored in found:
+        latest = stored
+        if _is_dead(stored, held):  # or it has ended since we read its row: it says so before it gives its lock back
+            latest = _get_entry(store, stored.entry.id) or stored
+        killed = latest.entry.state == JobState.RUNNING and _is_dead(latest, held)
+        entries.append(replace(latest.entry, state=JobState.KILLED) if killed else latest.entry)
+    return entries
+
+
+def _held_tokens(store: DataStore[DerivedRow]) -> frozenset[str] | None:
+    """Return the locks that are held; None when the row does not tell."""
+    row = store.get(LOCKS_KEY, _DATA)
+    try:
+        return frozenset(holder.token for holder in decode_holders(row.data if row is not None else None))
+    except StoreError:
+        return None
+
+
+def _is_dead(stored: StoredJobEntry, held: frozenset[str] | None) -> bool:
+    """Tell whether a job that says that it runs is dead.
+
+    One of this machine is when its process is gone; one elsewhere when its lock is, or when it was silent for long.
+    """
+    entry = stored.entry
+    if entry.state != JobState.RUNNING:
+        return False
+    process = ProcessIdentity(entry.host, stored.machine, entry.pid, stored.started)
+    if process.is_local():
+        if entry.pid == os.getpid():
+            return stored.started != process_start_time(entry.pid) or entry.id not in OWN_RUNNING_IDS
+        return process.has_exited()
+    if stored.token and held is not None and stored.token not in held:
+        return True
+    return now_ms() - entry.last_seen > SILENT_LEASES * stored.lease * 1000
+
+
+def delete_old_entries(store: DataStore[DerivedRow], max_entries: int) -> int:
+    """Delete all but the newest ``max_entries`` rows of the log; return how many."""
+    doomed = [key for number, key in enumerate(store.keys(prefix_range(KEY_PREFIX))) if number >= max_entries]
+    with store.batch() as batch:
+        for key in doomed:
+            batch.delete(key)
+    return len(doomed)

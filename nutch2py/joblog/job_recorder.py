@@ -1,0 +1,334 @@
+"""How a job keeps its entry in the job log: written when it begins, every few seconds, and when it has ended.
+
+A thread of its own writes while the job works, so the job waits for the log only at its end, for one row. The log takes
+no lock, waits for no service that is away, and never fails a job: what goes wrong is a warning.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import resource
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.conf.redaction import redact
+from nutch2py.errors import NutchError, StoreError
+from nutch2py.joblog.job_entry import JobEntry, JobState
+from nutch2py.joblog.job_log_store import OWN_RUNNING_IDS, StoredJobEntry, delete_old_entries, encode_entry, entry_key
+from nutch2py.joblog.metrics_export import export_metrics
+from nutch2py.joblog.table_stats import TableStats
+from nutch2py.mapreduce.step_events import STEP_LISTENER
+from nutch2py.records.webpage import DerivedRow
+from nutch2py.support.atomic_files import disk_error_message
+from nutch2py.support.log_file import log_job_context
+from nutch2py.support.process_identity import ProcessIdentity
+from nutch2py.support.reporting import current_reporter, set_reporter, warn
+from nutch2py.table import DataStore, open_store
+from nutch2py.table.clock import now_ms
+
+_MIN_UPDATE_INTERVAL, _MAX_UPDATE_INTERVAL = (
+    2.0,
+    15.0,
+)  # seconds between two writes: at the beginning, and of a job that takes long
+_DEFAULT_MAX_ENTRIES = 10_000
+_ALWAYS_PRUNED_BELOW = 500  # entries that may be counted after each job
+_PRUNE_EVERY = 64  # of so many jobs one counts them when there may be more
+_MAX_MESSAGE_LENGTH = 500  # characters of a message
+_MAX_COUNTERS = 1000
+_MAX_NOTES = 16  # tasks of which it is told how they go
+_MAX_ID_TIME = 10**13  # ms: what an id has room for
+_HADOOP_GROUPS = frozenset(
+    {"File System Counters", "Job Counters", "Map-Reduce Framework", "Shuffle Errors"}
+    | {f"File {way} Format Counters" for way in ("Input", "Output")}
+)
+_NO_WAIT_PROPERTIES = {
+    "service.wait.seconds": 0,
+    "hbase.thrift.timeout": 8000,
+    "hbase.thrift.connect.timeout": 3000,
+}
+"""The log does not wait for a table that is away: the job itself does, and says so."""
+
+
+class JobRecorder:
+    """The entry of one job, kept from :meth:`start` to :meth:`finish`. It is the account of the job's steps.
+
+    ``name``: as the command is called; ``batch``: "" for none. :meth:`finish` without :meth:`start` notes down a job
+    that was refused. ``quiet``: that the log cannot be written is not worth a warning, as of a job that only reads.
+    """
+
+    def __init__(self, conf: Configuration, name: str, batch: str = "", *, is_quiet: bool = False) -> None:
+        self._conf, self._name, self._batch, self._is_quiet = conf, name, _to_valid_text(batch), is_quiet
+        self._max_entries = conf.get_int("joblog.keep", _DEFAULT_MAX_ENTRIES)
+        self._store: DataStore[DerivedRow] | None = None
+        self._process = ProcessIdentity.current()
+        self._start_time, self._start_monotonic = now_ms(), time.monotonic()
+        self._start_cpu_ms, self._entry_id, self._token = _cpu_ms(), "", ""
+        self._lock = threading.Lock()
+        self._counters: dict[str, dict[str, int]] = {}
+        self._best_step_rows: tuple[int, int | None] = (
+            0,
+            None,
+        )  # of the step that did most, and how many were expected
+        self._expected: int | None = None
+        self._count_rows: Callable[[], int] | None = None
+        self._notes: Callable[[], list[str]] = list
+        self._tasks_cpu_ms = self._tasks_peak_bytes = 0
+        self._finished = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._has_warned = False
+        self.exit_code = 0
+        self.table_stats: TableStats | None = None
+
+    @property
+    def job_and_batch(self) -> tuple[str, str]:
+        """The job and its batch."""
+        return self._name, self._batch
+
+    # the steps of the job
+
+    def step_started(
+        self, count_rows: Callable[[], int], expected: int | None, get_notes: Callable[[], list[str]] = list
+    ) -> None:
+        """Take word that a step begins."""
+        with self._lock:
+            self._count_rows, self._expected, self._notes = count_rows, expected, get_notes
+
+    def step_closed(self) -> None:
+        """Keep how far a step came."""
+        with self._lock:
+            if self._count_rows is not None:
+                with suppress(OSError):
+                    self._best_step_rows = max(
+                        self._best_step_rows, (self._count_rows(), self._expected), key=lambda done: done[0]
+                    )
+            self._count_rows, self._notes = None, list
+
+    def step_finished(self, counters: Mapping[str, Mapping[str, int]]) -> None:
+        """Add what a step counted; Hadoop's own counters tell processor time and memory of its tasks."""
+        with self._lock:
+            for group, names in counters.items():
+                if group in _HADOOP_GROUPS:
+                    self._tasks_cpu_ms += names.get("CPU time spent (ms)", 0)
+                    peaks = (names.get(f"Peak {kind} Physical memory (bytes)", 0) for kind in ("Map", "Reduce"))
+                    self._tasks_peak_bytes = max(self._tasks_peak_bytes, *peaks)
+                    continue
+                sums = self._counters.setdefault(group, {})
+                for name, amount in names.items():
+                    if name in sums or sum(map(len, self._counters.values())) < _MAX_COUNTERS:
+                        sums[name] = sums.get(name, 0) + amount
+
+    # the entry
+
+    def start(self, token: str = "") -> None:
+        """Note down that the job is at work, under the lock with this token."""
+        self._token = token
+        self._open_store()
+        if self._store is not None:
+            OWN_RUNNING_IDS.add(self._entry_id)
+            self._thread = threading.Thread(
+                target=self._update_loop, args=(current_reporter(),), name="job log", daemon=True
+            )
+            self._thread.start()
+
+    def _open_store(self) -> None:
+        if self._max_entries <= 0:
+            return
+        conf = self._conf.copy()
+        for name, value in _NO_WAIT_PROPERTIES.items():
+            conf.set(name, value)
+        with self._warn_on_error():
+            store = open_store(conf, DerivedRow)
+            if not store.exists():
+                return
+            time_of_crawl = store.clock.next()
+            self._entry_id = (
+                f"{time_of_crawl if time_of_crawl < _MAX_ID_TIME else self._start_time:013d}-{secrets.token_hex(3)}"
+            )
+            self._store = store
+
+    def _update_loop(self, taken: object) -> None:
+        set_reporter(taken)  # type: ignore[arg-type]
+        wait = 0.0
+        while not self._finished.wait(wait):
+            self._write(JobState.RUNNING)
+            wait = min(_MAX_UPDATE_INTERVAL, max(_MIN_UPDATE_INTERVAL, (time.monotonic() - self._start_monotonic) / 20))
+
+    def finish(
+        self, error: BaseException | None = None, get_table_stats: Callable[[], TableStats | None] | None = None
+    ) -> None:
+        """Note down how the job has ended; ``get_table_stats`` gives a snapshot of the table."""
+        if self._process.pid != os.getpid():  # a forked child that ends by an exception
+            return
+        self._finished.set()
+        if self._thread is not None:
+            self._thread.join()
+        elif error is not None and self._store is None:
+            self._open_store()
+        if self._store is None:
+            return
+        state, code, message = self._outcome(error)
+        snapshot = None
+        with self._warn_on_error():
+            snapshot = (
+                get_table_stats() if get_table_stats is not None and self.table_stats is None else self.table_stats
+            )
+        self._write(state, code, message, snapshot)
+        OWN_RUNNING_IDS.discard(self._entry_id)
+        if self._max_entries <= _ALWAYS_PRUNED_BELOW or secrets.randbelow(_PRUNE_EVERY) == 0:
+            with self._warn_on_error():
+                delete_old_entries(self._store, self._max_entries)
+        self._store.close()
+
+    def export_metrics(self) -> None:
+        """Write and send the metrics of the crawl, when the job has ended and given its lock back."""
+        if self._store is not None:
+            with self._warn_on_error():
+                export_metrics(self._conf, self._store)
+                self._store.close()
+
+    def _outcome(self, error: BaseException | None) -> tuple[JobState, int, str]:
+        if error is None:
+            return JobState.FINISHED, self.exit_code, ""
+        if isinstance(error, KeyboardInterrupt):
+            return JobState.STOPPED, 130, "interrupted"
+        if isinstance(error, SystemExit | GeneratorExit):
+            code = error.code if isinstance(error, SystemExit) else None
+            return JobState.STOPPED, code if isinstance(code, int) else 255, "ended from outside"
+        if isinstance(error, NutchError):
+            code, told = error.exit_code, str(error)
+        elif (trouble := disk_error_message(error, "what this job writes")) is not None:
+            code, told = StoreError.exit_code, trouble
+        else:
+            code, told = 255, f"{type(error).__name__}: {error}"
+        return (
+            JobState.FAILED,
+            code,
+            _to_valid_text(" ".join(redact(told, self._conf.secret_values()).split()))[:_MAX_MESSAGE_LENGTH],
+        )
+
+    def _create_entry(
+        self, state: JobState, code: int | None, message: str, figures: TableStats | None
+    ) -> StoredJobEntry:
+        with self._lock:
+            done, expected = self._best_step_rows
+            if self._count_rows is not None:
+                with suppress(OSError):  # the step is just over
+                    done, expected = self._count_rows(), self._expected
+            notes: list[str] = []
+            if state == JobState.RUNNING:
+                with suppress(OSError):
+                    notes = [_to_valid_text(note)[:_MAX_MESSAGE_LENGTH] for note in self._notes()[:_MAX_NOTES]]
+            counters = {group: dict(names) for group, names in self._counters.items()}
+            cpu, peak = self._tasks_cpu_ms, self._tasks_peak_bytes
+        elapsed = int((time.monotonic() - self._start_monotonic) * 1000)
+        entry = JobEntry(
+            id=self._entry_id,
+            job=self._name,
+            crawl_id=self._conf.get_trimmed("storage.crawl.id"),
+            batch_id=self._batch,
+            state=state,
+            start_time=self._start_time,
+            finish_time=None
+            if state == JobState.RUNNING
+            else self._start_time + elapsed,  # the clock may have been set
+            last_seen=now_ms(),
+            host=self._process.host,
+            pid=self._process.pid,
+            user=_user_name(),
+            exit_code=code,
+            message=message,
+            rows=done,
+            notes=tuple(notes),
+            expected=expected,
+            counters=counters,
+            cpu_ms=_cpu_ms() - self._start_cpu_ms + cpu,
+            peak_bytes=max(_peak_bytes(), peak),
+            table_stats=figures,
+        )
+        lease = self._conf.get_float("crawl.lock.lease", 60.0)
+        process = self._process
+        return StoredJobEntry(
+            entry=entry, token=self._token, machine=process.machine_id, started=process.start_time, lease=lease
+        )
+
+    def _write(
+        self, state: JobState, code: int | None = None, message: str = "", figures: TableStats | None = None
+    ) -> None:
+        assert self._store is not None
+        with self._warn_on_error(), self._store.batch() as batch:
+            batch.put(entry_key(self._entry_id), encode_entry(self._create_entry(state, code, message, figures)))
+
+    @contextmanager
+    def _warn_on_error(self) -> Iterator[None]:
+        """Let nothing that goes wrong in the block end a job; the first such thing is warned of."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - whatever it is: the job is more than its log
+            if not self._has_warned and not self._is_quiet:
+                self._has_warned = True
+                warn(f"the job log cannot be written ({redact(str(error), self._conf.secret_values())})")
+
+
+@contextmanager
+def record_job(
+    recorder: JobRecorder, token: str = "", get_table_stats: Callable[[], TableStats | None] | None = None
+) -> Iterator[JobRecorder]:
+    """Keep the entry of a job for as long as it works in the block."""
+    recorder.start(token)
+    before = STEP_LISTENER.set(recorder)
+    try:
+        with log_job_context(*recorder.job_and_batch):
+            yield recorder
+    except BaseException as error:
+        recorder.finish(error, get_table_stats)
+        raise
+    else:
+        recorder.finish(None, get_table_stats)
+    finally:
+        STEP_LISTENER.reset(before)
+
+
+def annotate_job(
+    *,
+    table_stats: TableStats | None = None,
+    exit_code: int = 0,
+    counters: Mapping[str, Mapping[str, int]] | None = None,
+) -> None:
+    """Let the entry of the job in this thread, if there is one, have what the job itself found of the table.
+
+    ``exit_code``: of a job that is finished and had nothing to do; ``counters``: of a job without steps.
+    """
+    account = STEP_LISTENER.get()
+    if isinstance(account, JobRecorder):
+        account.step_finished(counters or {})
+        account.table_stats, account.exit_code = table_stats or account.table_stats, exit_code or account.exit_code
+
+
+def _to_valid_text(text: str) -> str:
+    """Return a text that can be written: what came from the command line may hold bytes that are no UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _cpu_ms() -> int:
+    """Return the processor time of this process and of its children that have ended."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return int(sum(each.ru_utime + each.ru_stime for each in used) * 1000)
+
+
+def _peak_bytes() -> int:
+    """Return the most memory that this process has had, or a child that has ended."""
+    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _user_name() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container's number without a name
+        return str(os.getuid())

@@ -1,0 +1,301 @@
+"""FetcherJob: the pages of a batch from the web.
+
+Map: rows of the batch to partitions; a host, domain or address (``partition.url.mode``) is in exactly one. Reduce, one
+group a partition: a :class:`nutch2py.fetcher.page_fetcher.Fetcher` that is polite to each of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+from zlib import crc32
+
+from nutch2py.browser.renderer_factory import open_renderer
+from nutch2py.conf.configuration import Configuration
+from nutch2py.conf.property_ranges import LONG_MAX
+from nutch2py.errors import UsageError
+from nutch2py.fetcher.fetch_options import FetchOptions, compute_deadline
+from nutch2py.fetcher.output.warc import check_warc_dir
+from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem, RowSource
+from nutch2py.fetcher.protocols.http_settings import require_agent_name
+from nutch2py.fetcher.queues.fetch_queues import HostFetchSettings
+from nutch2py.fetcher.queues.queue_ids import BY_HOST
+from nutch2py.fetcher.stats.fetch_histogram import SIZES_GROUP, TIMES_GROUP
+from nutch2py.fetcher.stats.host_failures import HostFailures
+from nutch2py.jobs.batches.batch_lists import BatchListStore, make_batch_splits, mark_condition
+from nutch2py.jobs.fetch.address_recheck import record_address_filter
+from nutch2py.jobs.fetch.page_sink import PageSink
+from nutch2py.jobs.job_context import log_rejected_job, open_job
+from nutch2py.jobs.locking.lock_scopes import FETCH, FETCH_REDIRECTS
+from nutch2py.jobs.nutch_log_lines import JobLogger
+from nutch2py.mapreduce.driver import JobResult, map_task_count, reduce_task_count, run_job
+from nutch2py.mapreduce.job_parameters import ALL, NON_NEGATIVE, POSITIVE, BatchParameters, JobParameters
+from nutch2py.mapreduce.lock_check import LockHolder
+from nutch2py.mapreduce.mrjob_protocols import SortedTextProtocol, partition_key
+from nutch2py.mapreduce.step_events import STEP_LISTENER
+from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
+from nutch2py.plugins.plugin_failures import PluginError
+from nutch2py.records.webpage import INJECTED_SITEMAP, CrawlStatus, Host, Mark, WebPage
+from nutch2py.support.reporting import warn
+from nutch2py.table import open_store
+from nutch2py.url.filters.url_filters import SKIPPED_LINKS_GROUP
+from nutch2py.url.keys import reverse_host, unreverse_url
+from nutch2py.url.url_partitioner import URLPartitioner, choose_partition_seed
+
+_ROWS_PER_READ = 100  # rows read at once for the queues
+_FLUSH_SECONDS = 5.0  # what a killed fetcher loses at most
+_REDIRECTS = (CrawlStatus.REDIR_TEMP, CrawlStatus.REDIR_PERM)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FetchParameters(BatchParameters):
+    """What a fetch is asked for.
+
+    ``threads``: requests at a time in a task. ``resume``: leave out what is fetched. ``sitemap``: sitemaps, and only
+    these; ``detect_sitemaps``: note those that robots.txt names. ``deadline``: when it ends, seconds since 1970, None
+    for never. ``partitions``: fetch tasks, ``partition_mode``: what they hold together ("": as the property says),
+    ``partition_seed``: which of these meet. ``uses_batch_list``: rows come through the batch's list, whose order is to be kept.
+    ``expected``: pages of a task, about. ``warc``: a folder for WARC files, "" for none.
+    """
+
+    threads: int = 10
+    resume: bool = False
+    sitemap: bool = False
+    detect_sitemaps: bool = False
+    parse: bool = False
+    deadline: float | None = None
+    partitions: int = 1
+    partition_mode: str = ""
+    partition_seed: int = 0
+    uses_batch_list: bool = False
+    expected: int = 0
+    warc: str = ""
+    ranges: ClassVar = {
+        "threads": POSITIVE, "partitions": POSITIVE, "partition_seed": NON_NEGATIVE, "expected": NON_NEGATIVE,
+    }  # fmt: skip
+
+    def __post_init__(self) -> None:
+        """Refuse what is out of its range."""
+        super().__post_init__()
+        if self.deadline is not None and not 0 <= self.deadline <= LONG_MAX:
+            raise UsageError(f"deadline is {self.deadline!r}: give seconds since 1970, or None")
+
+    @property
+    def options(self) -> FetchOptions:
+        """What the fetcher of a task is asked for."""
+        return FetchOptions(
+            threads=self.threads,
+            deadline=float("inf") if self.deadline is None else self.deadline,
+            expected_pages=self.expected,
+            is_sitemap=self.sitemap,
+            detect_sitemaps=self.detect_sitemaps,
+            parse=self.parse,
+            warc_dir=self.warc,
+        )
+
+
+class FetcherJob(TableJob[FetchParameters]):
+    """Marked rows to partitions, partitions to the web, pages to the table; puts out the troubles of each partition."""
+
+    INTERNAL_PROTOCOL = SortedTextProtocol
+    SORT_VALUES = True
+    fields = frozenset({WebPage.markers})
+
+    @classmethod
+    def describe_local_outputs(cls, conf: Configuration, parameters: JobParameters) -> str:
+        """Name the WARC files, which a task writes to the disk of its machine."""
+        return "WARC files" if isinstance(parameters, FetchParameters) and parameters.warc else ""
+
+    def prepare(self) -> None:
+        """Name the rows."""
+        self.mark = mark_condition(Mark.GENERATE, self.parameters.batch_id)
+
+    def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
+        """Yield (partition, place and row key); places follow the list, or spread hosts by a hash without one."""
+        asked = self.parameters
+        partitioner = URLPartitioner(self.conf, asked.partition_mode, asked.partition_seed)
+        for number, (key, page) in enumerate(pages):
+            if (page.markers.get(Mark.INJECT) == INJECTED_SITEMAP) != asked.sitemap:
+                continue
+            if asked.resume and page.markers.get(Mark.FETCH) is not None:
+                self.count("FetcherStatus", "already_fetched")
+                continue
+            try:
+                partition = partitioner.partition(unreverse_url(key), asked.partitions)
+            except ValueError:
+                self.count("FetcherStatus", "malformed_key")
+                continue
+            except PluginError as error:
+                self.plugin_failures.record(error)
+                continue
+            place = number if asked.uses_batch_list else crc32(key.encode("utf-8", "surrogateescape"))
+            yield partition_key(partition, asked.partitions), f"{place:010d}{key}"
+
+    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[KeyValuePair]:
+        """Fetch partition after partition."""
+        conf, options = self.conf, self.parameters.options
+        fields = Fetcher.get_required_fields(conf, options)
+        hosts = HostSettingsReader(conf) if conf.get_bool("fetcher.queue.use.host.settings") else None
+        for _, values in groups:
+            with PageSink(self.store, conf, self.check_lock, self._count_written_page, is_parsed=options.parse) as sink:
+                fetcher = Fetcher(
+                    conf,
+                    get_host_settings=hosts,
+                    log=self.channel.log_line,
+                    options=options,
+                    open_renderer=None if options.is_sitemap else open_renderer(conf),
+                )
+                lookup = partial(self.store.get, fields=fields)
+                report = fetcher.run(self._make_row_source(values, fields), sink, self.channel.set_note, lookup)
+            if sink.rejected_rows:
+                self.count("table", "rows_refused", sink.rejected_rows)
+            for name, amount in report.counters.items():
+                self.count("FetcherStatus", name, amount)
+            self.count("FetcherStatus", "bytes_downloaded", report.bytes)
+            for group, spread in ((TIMES_GROUP, report.response_times), (SIZES_GROUP, report.response_sizes)):
+                for name, amount in spread.counts.items():
+                    self.count(group, name, amount)
+            for name, amount in report.filtered_links.items():
+                self.count(SKIPPED_LINKS_GROUP, name, amount)
+            yield from report.host_failures.to_records()
+
+    def _count_written_page(self, item: FetchItem) -> None:
+        """Count a page that is written."""
+        self.plugin_failures.pages += 1
+        if item.plugin_error is not None:
+            self.plugin_failures.record(item.plugin_error)
+        self.channel.advance()
+
+    def _make_row_source(self, values: Iterator[str], fields: frozenset[Any]) -> RowSource:
+        keys = (value[10:] for value in values)
+        return RowSource(((key, unreverse_url(key)) for key in keys), partial(self._read_items, fields))
+
+    def _read_items(self, fields: frozenset[Any], keys: Sequence[str]) -> Iterator[FetchItem]:
+        for first in range(0, len(keys), _ROWS_PER_READ):
+            part = keys[first : first + _ROWS_PER_READ]
+            for key, page in zip(part, self.store.get_many(part, fields), strict=True):
+                if page is not None and self.is_readable(key, page):
+                    yield FetchItem(key, unreverse_url(key), page)
+
+
+class HostSettingsReader:
+    """Settings of queues, in a host's metadata: ``q_mt`` (threads), ``q_cd`` and ``q_mcd`` (delays in ms)."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self._store = open_store(conf, Host)
+        self._exists = self._store.exists()
+
+    def __call__(self, host: str) -> HostFetchSettings | None:
+        """Return the settings of a host, None when the table does not know it."""
+        found = self._store.get(reverse_host(host), {Host.metadata}) if self._exists else None
+        if found is None:
+            return None
+        names = ("q_mt", "q_cd", "q_mcd")
+        return HostFetchSettings(*(self._parse_number(host, name, found.metadata.get(name)) for name in names))
+
+    @staticmethod
+    def _parse_number(host: str, name: str, value: bytes | None) -> int | None:
+        if value is None:
+            return None
+        try:
+            return max(0, int(value))
+        except ValueError:
+            warn(f"host table: {name} of {host} is {value!r}, which is not a whole number: it is left out")
+            return None
+
+
+def _find_shared_host(conf: Configuration, batch_id: str, queue_mode: str, other_holder: LockHolder) -> str:
+    """Say which host (domain, address) another fetch would ask, too; "" for none.
+
+    Each fetch is polite by itself: a server that both ask is asked at twice its rate.
+    """
+    if other_holder.job != FETCH.name:
+        return ""
+    lists = BatchListStore(conf)
+    if not (lists.is_complete(batch_id) and lists.is_complete(other_holder.batch)):
+        return "what hosts both ask is not known without lists of their batches"
+    key = URLPartitioner(conf, queue_mode).key
+    ours = {key(unreverse_url(row)) for row in lists.iter_row_keys(batch_id)}
+    shared = next(
+        (host for row in lists.iter_row_keys(other_holder.batch) if (host := key(unreverse_url(row))) in ours), ""
+    )
+    return shared and f"both would ask {shared}"
+
+
+def _merge_host_failures(result: JobResult) -> None:
+    """Put together what the partitions had trouble with, as counters; their number would be too much for Hadoop's."""
+    troubles = HostFailures()
+    for reason, counted in result.output:
+        troubles.merge_record(reason, counted)
+    result.output = []
+    found = troubles.to_counters()
+    result.add_counters(found)
+    if (account := STEP_LISTENER.get()) is not None:
+        account.step_finished(found)
+
+
+def fetch(
+    conf: Configuration,
+    batch_id: str,
+    *,
+    threads: int = 0,
+    resume: bool = False,
+    num_tasks: int = 0,
+    sitemap: bool = False,
+    detect_sitemaps: bool = False,
+    warc: str = "",
+) -> JobResult:
+    """Fetch a batch, or every generated row (``-all``); return the counters (group ``FetcherStatus``).
+
+    ``warc``: a folder for WARC files, "" for none.
+    """
+    warc = warc or conf.get_trimmed("fetcher.warc.dir")
+    warc = str(conf.absolute(warc)) if warc else ""
+    with log_rejected_job(conf, FETCH, batch_id):
+        require_agent_name(conf)
+        if warc:
+            check_warc_dir(warc)
+    log = JobLogger("FetcherJob")
+    log.log("fetching all" if batch_id == ALL else f"batchId: {batch_id}")
+    queues = conf.get_trimmed("fetcher.queue.mode", BY_HOST)
+    objection = partial(_find_shared_host, conf, batch_id, queues)
+    work = FETCH_REDIRECTS if conf.get_int("http.redirect.max", 0) > 0 else FETCH
+    with open_job(conf, work, batch_id=batch_id, mark=Mark.GENERATE, find_conflict=objection) as tables:
+        store, lists = tables.store, tables.batch_lists
+        ends, tasks = compute_deadline(conf), num_tasks or reduce_task_count(conf)
+        splits, expected = make_batch_splits(
+            conf, store, FetcherJob.fields, Mark.GENERATE, batch_id, map_task_count(conf)
+        )
+        parameters = FetchParameters(
+            batch_id=batch_id,
+            threads=max(1, threads or conf.get_int("fetcher.threads.fetch", 10)),
+            resume=resume,
+            sitemap=sitemap,
+            detect_sitemaps=detect_sitemaps,
+            parse=conf.get_bool("fetcher.parse"),
+            deadline=None if ends == float("inf") else ends,
+            partitions=tasks,
+            # else two tasks would ask the servers of a domain, or of an address, at the same time
+            partition_mode="" if queues == BY_HOST else queues,
+            # that of the list, so that its order stays; rows of every batch are put together anew each time
+            partition_seed=choose_partition_seed(conf, str(time.time_ns()) if batch_id == ALL else batch_id),
+            uses_batch_list=batch_id != ALL and lists.is_complete(batch_id),
+            expected=(expected or 0) // tasks,
+            warc=warc,
+        )
+        log.log(f"threads: {parameters.threads}")
+        log.log(f"parsing: {str(parameters.parse).lower()}")
+        log.log(f"resuming: {str(resume).lower()}")
+        log.log_raw(f"FetcherJob : timelimit set for : {-1 if parameters.deadline is None else int(ends * 1000)}")
+        with record_address_filter(conf, tables):
+            result = run_job(
+                FetcherJob, conf, splits, parameters, title="FetcherJob", expected_rows=expected and 2 * expected,
+                reducers=tasks,
+            )  # fmt: skip
+        _merge_host_failures(result)
+        log.log(result.summary("FetcherStatus") or "nothing to fetch")
+        log.log_finished()
+        return result

@@ -1,0 +1,1 @@
+"""The generate job: candidates, top N, batch lists; and freegen."""

@@ -1,0 +1,189 @@
+"""The rows that generate looks at: by the index of what is due where there is one, else every row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.generate.top_n import NO_LIMIT, TopNSelector, get_row_url
+from nutch2py.jobs.nutch_log_lines import JobLogger
+from nutch2py.mapreduce.driver import JobResult, map_task_count, run_job
+from nutch2py.mapreduce.input_splits import DueIndexSplit, Split, range_splits
+from nutch2py.mapreduce.mrjob_protocols import descending_sort_key
+from nutch2py.mapreduce.table_job import ParametersT, TableJob
+from nutch2py.plugins.loading import plugin_id_of
+from nutch2py.plugins.plugin_failures import PluginError
+from nutch2py.records.record import Field
+from nutch2py.records.webpage import WebPage
+from nutch2py.schedule.fetch_schedule import create_fetch_schedule
+from nutch2py.scoring.scoring_filters import ScoringFilters
+from nutch2py.table import DataStore, TableQuery
+from nutch2py.table.clock import now_ms
+from nutch2py.table.due_index import DueCandidate, DueIndex, TimeSpan
+from nutch2py.url.keys import unreverse_url
+
+UNLISTED_ROWS_COUNTER = "unlisted"
+"""Counter: rows that were moved by a program that does not keep the index."""
+_MIN_READ_ENTRIES, _MAX_READ_ENTRIES = 1_000, 20_000
+"""Entries of the index that are read at once."""
+
+
+class GenerateInput:
+    """What a job reads that makes a batch.
+
+    ``splits``: the map input. ``expected_rows``: about how many rows that is. ``message``: what to say of it.
+    """
+
+    def __init__(self, splits: list[Split], expected_rows: int | None = None, message: str = "") -> None:
+        self.splits, self.expected_rows, self.message = splits, expected_rows, message
+
+    def get_fallback(self, counters: Mapping[str, int]) -> tuple[str, list[Split]]:
+        """Return what to say, and the map input to choose from instead, when this was not to be trusted; else nothing.
+
+        ``counters``: the counters ``generator`` of the job.
+        """
+        return "", []
+
+
+class DueRowInput(GenerateInput):
+    """Rows of a table that may be due.
+
+    ``limit``: how many of the best are wanted, :data:`NO_LIMIT` when all that are due have to be looked at. When that
+    is more than ``generate.due.share`` of the table, reading it in the order of keys, by all tasks, is faster.
+    """
+
+    def __init__(
+        self, conf: Configuration, store: DataStore[WebPage], now: int, limit: int, fields: frozenset[Field[Any]]
+    ) -> None:
+        self._conf, self._store, self._fields = conf, store, fields
+        index = store.due_index()
+        super().__init__([], store.row_estimate() if index.is_sorted_by_score else index.known_row_count())
+        self.uses_due_index = False
+        self.message = f"every row is looked at{self._plan_due_index(index, now, limit)}"
+        if self.uses_due_index:
+            self.message = "the index of what is due says which rows are looked at"
+            self.splits += [DueIndexSplit(self._spans, part) for part in index.partitions(map_task_count(conf))]
+        else:
+            self.splits += self._make_full_scan_splits()
+
+    def _make_full_scan_splits(self) -> list[Split]:
+        return range_splits(self._store, TableQuery(self._fields), map_task_count(self._conf))
+
+    def _plan_due_index(self, index: DueIndex, now: int, limit: int) -> str:
+        schedule = create_fetch_schedule(self._conf)
+        times = schedule.due_times(now)
+        if times is None:
+            return f": schedule {plugin_id_of(schedule)} does not say by time what is due"
+        if trouble := index.unavailable_reason:
+            return f", for want of an index of what is due: {trouble}"
+        if look := index.full_scan_reason(now_ms()):
+            return f": {look}"
+        self._spans = [TimeSpan(*span) for span in times]
+        most = int((self.expected_rows or 0) * self._conf.get_float("generate.due.share", 0.25))
+        wanted = limit
+        if not index.is_sorted_by_score:
+            wanted = index.count(self._spans, most + 1)
+        elif limit > most:
+            wanted = min(limit, index.count(self._spans, most + 1))
+        if wanted > most:
+            return ": more than generate.due.share of them are due"
+        self.uses_due_index, self.expected_rows = True, wanted
+        return ""
+
+    def get_fallback(self, counters: Mapping[str, int]) -> tuple[str, list[Split]]:
+        """Have every row looked at when the index has proved wrong; it is not trusted after that."""
+        index = self._store.due_index()
+        if self.uses_due_index and (lost := counters.get(UNLISTED_ROWS_COUNTER, 0)):
+            index.invalidate("a program that does not keep it has written the table since")
+            return f"{lost} rows were moved by a program that does not keep the index: every row is looked at", (
+                self._make_full_scan_splits()
+            )
+        if not self.uses_due_index and not index.unavailable_reason:
+            index.record_full_scan(counters.get("rows", 0))
+        return "", []
+
+
+def run_selection_job(
+    conf: Configuration,
+    logger: JobLogger,
+    job: type[TableJob[ParametersT]],
+    parameters: ParametersT,
+    source: GenerateInput,
+    discard_output: Callable[[], object],
+) -> JobResult:
+    """Run a job that chooses rows; once more over other input when the first was not to be trusted.
+
+    ``discard_output`` deletes what the first run has left.
+    """
+    if source.message:
+        logger.log(source.message)
+    result = run_job(job, conf, source.splits, parameters, title=logger.name, expected_rows=source.expected_rows)
+    told, others = source.get_fallback(result.group("generator"))
+    if others:
+        logger.log(told)
+        discard_output()
+        result = run_job(job, conf, others, parameters, title=logger.name)
+    return result
+
+
+class DueRowReader:
+    """Iterates over the rows of a split, the best first; over all of them unless :meth:`set_stop_condition` is called.
+
+    ``best_first`` False: the index is in no order. ``unlisted_rows`` counts rows that were moved without it.
+    """
+
+    def __init__(self, store: DataStore[WebPage], split: DueIndexSplit, fields: frozenset[Field[Any]]) -> None:
+        self._store, self._spans, self._part, self._fields = store, split.spans, split.partition, fields
+        self._index = store.due_index()
+        self.best_first = self._index.is_sorted_by_score
+        self._read_size = _MAX_READ_ENTRIES
+        self._selector: TopNSelector | None = None
+
+    def set_stop_condition(self, selector: TopNSelector, scoring: ScoringFilters, min_score: float) -> None:
+        """End where no row can be among the ``selector`` any more, or has the sort value ``min_score``.
+
+        ``scoring`` sorts by score, and whoever takes the rows adds them to ``selector`` before the next is asked for.
+        """
+        self._selector, self._scoring, self._min_order = selector, scoring, descending_sort_key(min_score)
+        if selector.limit < NO_LIMIT:
+            self._read_size = min(max(selector.limit + selector.limit // 8 + 64, _MIN_READ_ENTRIES), _MAX_READ_ENTRIES)
+
+    @property
+    def unlisted_rows(self) -> int:
+        """How many rows were moved by a program that does not keep the index."""
+        return self._index.unindexed_count
+
+    def __iter__(self) -> Iterator[tuple[str, WebPage]]:
+        return (
+            self._iter_best_first() if self.best_first else self._index.read_rows(self._spans, self._part, self._fields)
+        )
+
+    def _iter_best_first(self) -> Iterator[tuple[str, WebPage]]:
+        after: bytes | None = b""
+        while after is not None and (found := self._index.read_candidates(self._spans, after, self._read_size)):
+            pages = self._store.get_many([candidate.key for candidate in found], self._fields)
+            rows = [(candidate, page) for candidate, page in zip(found, pages, strict=True) if page is not None]
+            for candidate, page in rows:
+                yield candidate.key, page
+            after = self._find_next_position(found[-1].sort_key, rows)
+
+    def _find_next_position(self, last: bytes, rows: list[tuple[DueCandidate, WebPage]]) -> bytes | None:
+        """Return the place behind which to go on, None when none of the rows there can be chosen."""
+        if self._selector is None:
+            return last
+        worst = self._selector.find_worst()
+        for candidate, page in reversed(rows):
+            try:
+                if self._index.score_of(candidate.sort_key) != page.score:
+                    continue  # no number that sorts, or changed since
+                url = unreverse_url(candidate.key)
+                order = descending_sort_key(self._scoring.generator_sort_value(url, page, page.score))
+            except (ValueError, PluginError):
+                continue
+            if order > self._min_order or (worst and order > worst[:16]):
+                return None
+            if worst and order == worst[:16] and self._index.is_after_url(candidate.sort_key, get_row_url(worst)):
+                return max(last, self._index.after_score(candidate.sort_key))  # worse ones may have the same sort value
+            return last
+        return last

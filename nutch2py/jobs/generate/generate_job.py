@@ -1,0 +1,426 @@
+"""GeneratorJob: choose the URLs to fetch next, and make a batch of them.
+
+Map: of the rows that are due, those of the highest score, at most ``generate.max.count`` of a host or domain. A map
+task gives no more than topN entries, and the union of what they give always holds the selection over all. Reduce: the
+entries of a host or domain are in one bucket, where the cap is exact; of each bucket the best are kept, in blocks
+(:mod:`nutch2py.jobs.generate.candidate_blocks`). The driver finds the entry with which the best topN of all buckets end, and
+:mod:`nutch2py.jobs.generate.batch_writer_job` makes a batch of them.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+from zlib import crc32
+
+import orjson
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.errors import ConfigurationError, UsageError
+from nutch2py.joblog.job_recorder import annotate_job
+from nutch2py.jobs.batches.batch_lists import (
+    UNKNOWN_COUNT,
+    BatchListStore,
+    BatchRecord,
+    BatchState,
+    StaleMarkChecker,
+    candidate_prefix,
+)
+from nutch2py.jobs.batches.bulk_delete import bulk_delete_batch
+from nutch2py.jobs.generate.batch_writer_job import BatchWriterJob, BatchWriterParameters
+from nutch2py.jobs.generate.candidate_blocks import (
+    CandidateBlock,
+    CandidateBlockWriter,
+    find_last_entry,
+    locate_blocks,
+    read_block_entries,
+)
+from nutch2py.jobs.generate.candidate_blocks import make_block_splits as chosen_splits
+from nutch2py.jobs.generate.due_scan import UNLISTED_ROWS_COUNTER as UNLISTED_ROWS
+from nutch2py.jobs.generate.due_scan import DueRowInput, DueRowReader, GenerateInput, run_selection_job
+from nutch2py.jobs.generate.top_n import (
+    NO_LIMIT,
+    SEPARATOR,
+    CandidateEntry,
+    TopNSelector,
+    format_entry,
+    get_url_and_moved_marks,
+)
+from nutch2py.jobs.job_context import CrawlTables, log_rejected_job, open_job
+from nutch2py.jobs.locking.lock_scopes import GENERATE
+from nutch2py.jobs.nutch_log_lines import JobLogger
+from nutch2py.mapreduce.driver import JobResult, map_task_count, reduce_task_count, run_job
+from nutch2py.mapreduce.input_splits import DueIndexSplit, Split
+from nutch2py.mapreduce.job_parameters import ALL, NON_NEGATIVE, POSITIVE, TIME_RANGE, BatchParameters
+from nutch2py.mapreduce.mrjob_protocols import SortedTextProtocol, descending_sort_key, partition_key, partition_of_key
+from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
+from nutch2py.plugins.plugin_failures import PluginError
+from nutch2py.records.webpage import INJECTED_SITEMAP, Mark, WebPage
+from nutch2py.schedule.fetch_schedule import check_fetch_schedule, create_fetch_schedule
+from nutch2py.scoring.scoring_filters import ScoringFilters
+from nutch2py.support.reporting import warn
+from nutch2py.table import KeyRange, prefix_range
+from nutch2py.table.clock import now_ms
+from nutch2py.url.filters.url_filters import URLFilters
+from nutch2py.url.keys import reverse_url, unreverse_url
+from nutch2py.url.normalizers.url_normalizers import URLNormalizers
+from nutch2py.url.url_partitioner import choose_partition_seed
+from nutch2py.url.url_parts import domain_of, host_of
+
+_MAX_HELD_ENTRIES = 500_000
+"""Entries of which a map task keeps the best: of topN above that it gives on all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateParameters(BatchParameters):
+    """What makes a batch.
+
+    ``now``: the time by which rows are due, ms since 1970. ``top_n``: URLs at most, 0 for any number. ``partitions``:
+    how many fetch tasks the list is laid out for, and reduce tasks choose. ``sitemap``: sitemaps, and only these.
+    ``seed``: which hosts meet in a partition.
+    """
+
+    now: int
+    top_n: int = 0
+    filter_urls: bool = True
+    normalize: bool = True
+    sitemap: bool = False
+    partitions: int = 1
+    seed: int = 0
+    ranges: ClassVar = {"now": TIME_RANGE, "top_n": NON_NEGATIVE, "partitions": POSITIVE, "seed": NON_NEGATIVE}
+
+    @property
+    def limit(self) -> int:
+        """URLs at most, as a number to compare with."""
+        return self.top_n or NO_LIMIT
+
+
+class GeneratorJob(TableJob[GenerateParameters]):
+    """Rows that are due, to a batch list and marks."""
+
+    INTERNAL_PROTOCOL = SortedTextProtocol
+    SORT_VALUES = True
+    plugin_points = ("urlnormalizer", "urlfilter", "scoringfilter")
+    title: ClassVar = "GeneratorJob"
+
+    def prepare(self) -> None:
+        """Load what decides about URLs and rows."""
+        conf = self.conf
+        self.max_count = conf.get_int("generate.max.count", -1)
+        self.group_of = domain_of if conf.get_trimmed("generate.count.mode", "host") == "domain" else host_of
+        self.max_distance = conf.get_int("generate.max.distance", -1)
+        self.min_score = conf.get_float("generate.min.score", 0.0)
+        self.scoring, self.schedule = ScoringFilters(conf), create_fetch_schedule(conf)
+        limit = self.parameters.limit
+        self.selector = TopNSelector(limit, self.max_count)
+        # more than a task is to hold: the reduce tasks cut
+        self.streams_entries = limit > _MAX_HELD_ENTRIES and (self.max_count <= 0 or limit < NO_LIMIT)
+        self.fields = generator_fields(conf)
+        self.due_reader: DueRowReader | None = None
+
+    def read_pages(self, split: Split) -> Pages:
+        """Yield the rows of a split; of the index of what is due, as many as can be chosen."""
+        if not isinstance(split, DueIndexSplit):
+            return super().read_pages(split)
+        self.due_reader = reader = DueRowReader(self.store, split, self.fields)
+        if self.scoring.sorts_by_score and reader.best_first:
+            self.streams_entries = (
+                self.parameters.limit == NO_LIMIT and self.streams_entries
+            )  # what is chosen says where to end
+            reader.set_stop_condition(self.selector, self.scoring, self.min_score)
+        return self.iter_readable_pages(reader)
+
+    def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
+        """Yield the best entries of a split, all under one key."""
+        conf, asked = self.conf, self.parameters
+        normalize = URLNormalizers(conf, "generate_host_count").normalize if asked.normalize else None
+        accept = URLFilters(conf).filter if asked.filter_urls else None
+        streamed = self.streams_entries
+        selection = self.selector
+        should_fetch, sort_value = self.schedule.should_fetch, self.scoring.generator_sort_value
+        counts: Counter[str] = Counter()
+        failures = self.plugin_failures
+        for key, page in pages:
+            counts["rows"] += 1
+            markers = page.markers
+            mark = markers.get(Mark.GENERATE)
+            if mark is not None and not self.is_free(mark):
+                counts["already_generated"] += 1
+                continue
+            if self.max_distance > -1 and int(markers.get(Mark.DISTANCE) or 0) > self.max_distance:
+                counts["too_distant"] += 1
+                continue
+            if (markers.get(Mark.INJECT) == INJECTED_SITEMAP) != asked.sitemap:
+                continue
+            try:
+                own = unreverse_url(key)
+            except ValueError:
+                counts["malformed_key"] += 1
+                continue
+            try:
+                due = should_fetch(own, page, asked.now)
+            except Exception as error:  # noqa: BLE001 - the schedule's
+                failures.pages += 1
+                failures.record_exception(self.schedule, own, error)
+                continue
+            if not due:
+                counts["not_due"] += 1
+                continue
+            failures.pages += 1
+            try:
+                score = sort_value(own, page, page.score)
+            except PluginError as error:
+                failures.record(error)
+                continue
+            if score < self.min_score:
+                counts["score_too_low"] += 1
+                continue
+            order = descending_sort_key(score)
+            if selection.worst_score and order > selection.worst_score:
+                counts["not_among_best"] += 1
+                continue
+            try:
+                url = normalize(own) if normalize is not None else own
+                url = accept(url) if accept is not None and url is not None else url
+                target = None if url is None else reverse_url(url)
+            except ValueError:
+                target = None
+            except PluginError as error:
+                failures.record(error)
+                continue
+            if url is None or target is None:
+                counts["filtered"] += 1
+                continue
+            if target == key:
+                text = format_entry(order, url)
+            else:
+                text = format_entry(order, own, url, orjson.dumps(dict(markers.decoded_items())).decode())
+            group = (self.group_of(url) or "") if self.max_count > 0 else ""
+            if streamed:
+                yield self.bucket_key(group, url), f"{text}{SEPARATOR}{group}"
+            else:
+                selection.add(CandidateEntry(text, group))
+        if self.due_reader is not None and self.due_reader.unlisted_rows:
+            counts[UNLISTED_ROWS] = self.due_reader.unlisted_rows
+        for name, amount in counts.items():
+            self.count("generator", name, amount)
+        for entry in selection.get_best():
+            yield (
+                self.bucket_key(entry.group, get_url_and_moved_marks(entry.text)[0]),
+                f"{entry.text}{SEPARATOR}{entry.group}",
+            )
+
+    def bucket_key(self, group: str, url: str) -> str:
+        """Return the key of the bucket that has all entries of a group, or without a cap those of a URL."""
+        count = self.parameters.partitions
+        if count == 1:
+            return partition_key(0, 1)
+        together = group if self.max_count > 0 else url
+        return partition_key(crc32(together.encode("utf-8", "surrogateescape")) % count, count)
+
+    @cached_property
+    def _stale_mark_checker(self) -> StaleMarkChecker:
+        delay = self.conf.get_int("crawl.gen.delay", 604800000)
+        return StaleMarkChecker(BatchListStore(self.conf), delay, self.parameters.now)
+
+    def is_free(self, mark: str) -> bool:
+        """Tell whether a marked row may be chosen: its batch is long dead."""
+        if mark == self.parameters.batch_id:
+            self.count("generator", "own_marks")
+            return False
+        if self._stale_mark_checker(mark):
+            self.count("generator", "reclaimed")
+            return True
+        return False
+
+    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[KeyValuePair]:
+        """Keep the entries of each bucket that may be chosen, best first; yield what the driver cuts by."""
+        with self.derived_store.batch(self.check_lock) as batch:
+            for key, texts in groups:
+                bucket = partition_of_key(key)
+                blocks = CandidateBlockWriter(batch, self.parameters.batch_id, bucket)
+                for text in self._apply_limits(texts):
+                    blocks.add(text)
+                yield bucket, blocks.close()
+
+    def _apply_limits(self, texts: Iterator[str]) -> Iterator[str]:
+        """Yield topN entries at most: of those with the same URL the best, of a group no more than the cap."""
+        counts: Counter[str] = Counter()
+        seen: set[str] = set()
+        limit = self.parameters.limit
+        for text in texts:
+            if len(seen) >= limit:
+                continue  # the rest of the group has to be read, not kept
+            entry, group = text.rsplit(SEPARATOR, 1)
+            url, _ = get_url_and_moved_marks(entry)
+            if url in seen:
+                continue
+            counts[group] += 1
+            if self.max_count > 0 and counts[group] > self.max_count:
+                self.count("generator", "over_max_count")
+                continue
+            seen.add(url)
+            yield entry
+
+
+def generator_fields(conf: Configuration) -> frozenset[Any]:
+    """Return what the GeneratorJob reads of a row; never content."""
+    schedule = create_fetch_schedule(conf)
+    return frozenset({WebPage.markers, WebPage.score} | schedule.due_fields | ScoringFilters(conf).generator_fields)
+
+
+def new_batch_id() -> str:
+    """Return ``<unix seconds>-<random>``."""
+    return f"{int(time.time())}-{random.randint(0, 2**31 - 1)}"
+
+
+@dataclass
+class GenerateResult(JobResult):
+    """A batch that was made.
+
+    ``batch_id``: its id. ``urls``: how many it has, 0 when none is due: there is no batch then. Unpacks as these two.
+    """
+
+    batch_id: str = ""
+    urls: int = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.batch_id, self.urls))
+
+
+def generate(
+    conf: Configuration,
+    *,
+    top_n: int = 0,
+    add_days: float = 0,
+    filter_urls: bool = True,
+    normalize: bool = True,
+    sitemap: bool = False,
+    batch_id: str = "",
+    now: int = 0,
+) -> GenerateResult:
+    """Make a batch; return its id, the number of URLs, and why other rows were left out (counters ``generator``).
+
+    ``top_n`` 0: no limit. ``now``: the time by which rows are due (ms since 1970), 0 for the present.
+    """
+    conf = conf.copy()
+    mode = conf.get_trimmed("generate.count.mode", "host")
+    if mode not in ("host", "domain"):
+        warn(f"Unknown generator.max.count mode '{mode}', using mode=host")
+        conf.set("generate.count.mode", "host")
+    with log_rejected_job(conf, GENERATE, batch_id):
+        if conf.get_int("generate.max.count", -1) == 0:
+            raise ConfigurationError("generate.max.count is 0, which lets no URL through: set it to -1 for no limit")
+        check_fetch_schedule(conf)
+    log = JobLogger("GeneratorJob")
+    log.log("Selecting best-scoring urls due for fetch.")
+    log.log("starting")
+    log.log(f"filtering: {str(filter_urls).lower()}")
+    log.log(f"normalizing: {str(normalize).lower()}")
+    if sitemap:
+        log.log("sitemap: true")
+    if top_n:
+        log.log(f"topN: {top_n}")
+    batch_id = validate_batch_id(batch_id)
+    due = (now or now_ms()) + int(add_days * 86400000)
+    parameters = GenerateParameters(
+        batch_id=batch_id,
+        now=due,
+        top_n=top_n,
+        filter_urls=filter_urls,
+        normalize=normalize,
+        sitemap=sitemap,
+        partitions=reduce_task_count(conf),
+        seed=choose_partition_seed(conf, batch_id),
+    )
+
+    def rows(tables: CrawlTables) -> GenerateInput:
+        by_score = ScoringFilters(conf).sorts_by_score and not sitemap
+        limit = parameters.limit if by_score else NO_LIMIT
+        return DueRowInput(conf, tables.store, due, limit, generator_fields(conf))
+
+    return make_batch(conf, log, GeneratorJob, parameters, rows)
+
+
+def validate_batch_id(batch_id: str) -> str:
+    """Return the id of a batch that is to be made, a new one for ""; raise UsageError when it cannot be one."""
+    batch_id = batch_id or new_batch_id()
+    if batch_id == ALL:
+        raise UsageError(f"{batch_id} stands for every batch, and cannot be the id of one: give another")
+    BatchParameters(batch_id=batch_id)  # refuses what cannot be an id, before anything is changed
+    return batch_id
+
+
+def make_batch(
+    conf: Configuration,
+    logger: JobLogger,
+    job: type[GeneratorJob],
+    parameters: GenerateParameters,
+    make_input: Callable[[CrawlTables], GenerateInput],
+) -> GenerateResult:
+    """Run a job that chooses rows and makes a batch of them; ``make_input``: what it reads."""
+    batch_id = parameters.batch_id
+    with open_job(conf, GENERATE, batch_id=batch_id) as tables:
+        store, batches = tables.store, tables.batch_lists
+        before = batches.get_record(batch_id)
+        if before is not None and _is_complete_batch(before, conf):
+            logger.log(f"batch {batch_id} is there already, not updated yet: nothing was added to it")
+            logger.log_finished()
+            logger.log(f"generated batch id: {batch_id} containing {before.count} URLs")
+            return GenerateResult(batch_id=batch_id, urls=before.count)
+        if before is not None and before.state == BatchState.GENERATING:
+            logger.log(f"making batch {batch_id} anew, which was interrupted")
+            batches.remove_generate_marks(store, batch_id, tables.check_lock)
+        bulk_delete_batch(conf, batches, batch_id, GeneratorJob.title)
+        batches.set_state(batch_id, BatchState.GENERATING)
+        blocks = prefix_range(candidate_prefix(batch_id))
+        result = run_selection_job(
+            conf, logger, job, parameters, make_input(tables), lambda: batches.delete_range(blocks)
+        )
+        _write_batch(conf, batch_lists=batches, parameters=parameters, result=result)
+        tables.check_lock()
+        batches.delete_range(blocks)
+        count = result.count("generator", "generated")
+        foreign = result.count("generator", "own_marks") > 0
+        if count or foreign:
+            batches.set_state(batch_id, BatchState.GENERATED, UNKNOWN_COUNT if foreign else count)
+        else:
+            batches.delete_batch(batch_id)
+            annotate_job(exit_code=1)
+        logger.log_finished()
+        logger.log(f"generated batch id: {batch_id} containing {count} URLs")
+        return GenerateResult(result.counters, batch_id=batch_id, urls=count)
+
+
+def _write_batch(
+    conf: Configuration, batch_lists: BatchListStore, parameters: GenerateParameters, result: JobResult
+) -> None:
+    """Cut at topN what the reduce tasks kept, write the batch, and add what that counted to ``result``."""
+    batch_id = parameters.batch_id
+    buckets = [locate_blocks(batch_id, bucket, told) for bucket, told in sorted(result.output)]
+
+    def lines(block: CandidateBlock) -> list[bytes]:
+        return next(read_block_entries(batch_lists.store, KeyRange(block.key, f"{block.key}\x00")))
+
+    last = find_last_entry(buckets, parameters.limit, lines)
+    asked = BatchWriterParameters(
+        batch_id=batch_id,
+        last_entry=(last or b"").hex(),
+        partitions=parameters.partitions,
+        seed=parameters.seed,
+    )
+    splits = chosen_splits(buckets, last, map_task_count(conf))
+    made = run_job(BatchWriterJob, conf, splits, asked, title=f"{GeneratorJob.title}: writing")
+    result.add_counters(made.counters)
+    result.output = []
+
+
+def _is_complete_batch(record: BatchRecord, conf: Configuration) -> bool:
+    """Tell whether a batch is complete, not updated and not too old to be: the same command is run again."""
+    young = now_ms() - record.time <= conf.get_int("crawl.gen.delay", 604800000)
+    return record.state == BatchState.GENERATED and record.count > 0 and young

@@ -1,0 +1,1 @@
+"""Jobs of the host table."""

@@ -1,0 +1,212 @@
+"""The host table: settings of hosts from files, counts of their pages and links from the crawl, and a look at it.
+
+Keys are reversed hosts. ``mtdt:p`` and ``mtdt:f`` count pages and fetched pages, ``mtdt:q_mt``, ``q_cd`` and ``q_mcd``
+set a host's queue (threads, crawl delay and least delay in ms), ``il:`` and ``ol:`` count links by host. Nutch 2.4 has
+the commands but writes nothing with them: its hostinject loses what it sets, its updatehostdb dies.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.joblog.job_recorder import JobRecorder, record_job
+from nutch2py.jobs.hostdb.overview_builder import HostOverviewBuilder, save_host_overview
+from nutch2py.jobs.inject.seeds import find_seed_files, require_seed_path
+from nutch2py.jobs.job_context import open_job
+from nutch2py.jobs.locking.lock_scopes import UPDATEHOSTDB
+from nutch2py.jobs.nutch_log_lines import JobLogger
+from nutch2py.jobs.row_output.row_text import format_bytes
+from nutch2py.jobs.stats.histograms import HISTOGRAM_FIELDS, HistogramCollector
+from nutch2py.mapreduce.driver import JobResult, map_task_count, run_job
+from nutch2py.mapreduce.input_splits import FileSplit, range_splits, read_split_lines, split_files
+from nutch2py.mapreduce.job_parameters import JobParameters
+from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
+from nutch2py.records.cells import encode_text
+from nutch2py.records.webpage import CrawlStatus, Host, WebPage
+from nutch2py.support.reporting import print_output
+from nutch2py.table import TableQuery, open_store
+from nutch2py.url.keys import reverse_host, reversed_host_of_key, unreverse_host
+from nutch2py.url.url_parts import host_of
+
+PAGES_KEY, FETCHED_KEY = "p", "f"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostDbParameters(JobParameters):
+    """``count_links``: count the links between hosts, too."""
+
+    count_links: bool = False
+
+
+class HostInjectorJob(TableJob[JobParameters]):
+    """Lines ``host or URL <TAB> name=value …`` to metadata of the host; what the line does not name stays."""
+
+    reduce_steps = 0
+
+    def map_file(self, split: FileSplit) -> Iterator[KeyValuePair]:
+        """Write the hosts of a piece of a file."""
+        with open_store(self.conf, Host).batch() as batch:
+            for line in read_split_lines(split):
+                name, *fields = line.decode("utf-8", "replace").removeprefix("\ufeff").strip().split("\t")
+                if not name or name.startswith("#"):
+                    continue
+                try:
+                    host = host_of(name if "://" in name else f"http://{name}")
+                except ValueError as error:
+                    self.channel.log_line(f"Skipping {name}: {error}")
+                    self.count("hostinject", "hosts_rejected")
+                    continue
+                record = Host({}, frozenset())
+                for field in fields:
+                    key, equals, value = field.partition("=")
+                    if equals:
+                        record.metadata[key.strip()] = encode_text(value.strip())
+                if batch.put(reverse_host(host), record):
+                    self.count("hostinject", "hosts_injected")
+                self.channel.advance()
+        yield from ()
+
+
+class _HostCounts:
+    """What is seen of a host: its rows by status, its links by host, and how its pages' numbers spread."""
+
+    def __init__(self, with_depth: bool = False) -> None:
+        self.status: Counter[int] = Counter()
+        self.inlinks: Counter[str] = Counter()
+        self.outlinks: Counter[str] = Counter()
+        self.histograms = HistogramCollector(with_depth)
+
+    def to_json(self) -> list[Any]:
+        """Return it in a form that JSON carries."""
+        return [[*self.status.items()], self.inlinks, self.outlinks, self.histograms.to_json()]
+
+    def merge(self, counts: list[Any]) -> None:
+        """Add what a task has seen."""
+        status, inlinks, outlinks, spreads = counts
+        for code, count in status:
+            self.status[code] += count
+        self.inlinks.update(inlinks)
+        self.outlinks.update(outlinks)
+        self.histograms.merge(spreads)
+
+
+class HostDbUpdateJob(TableJob[HostDbParameters]):
+    """Rows, by host, to counts; each reducer puts out its part of the overview."""
+
+    def prepare(self) -> None:
+        """Read whether links are counted."""
+        self.counts_links = self.parameters.count_links
+        self.fields = host_fields(self.counts_links)
+
+    def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
+        """Yield the counts of each host's rows; rows of one host lie side by side."""
+        for host, rows in groupby(pages, key=lambda row: reversed_host_of_key(row[0])):
+            seen = _HostCounts(self.counts_links)
+            for _, page in rows:
+                seen.status[page.status] += 1
+                seen.histograms.add(page)
+                if self.counts_links:
+                    seen.inlinks.update(_iter_hosts(page.inlinks))
+                    seen.outlinks.update(_iter_hosts(page.outlinks))
+            yield host, seen.to_json()
+
+    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[KeyValuePair]:
+        """Write the counts of each host; settings stay, links are replaced when they are counted."""
+        part = HostOverviewBuilder(self.counts_links)
+        with open_store(self.conf, Host).batch() as batch:
+            for host, parts in groups:
+                seen = _HostCounts()
+                for told in parts:
+                    seen.merge(told)
+                record = Host({}, frozenset())
+                record.metadata[PAGES_KEY] = str(seen.status.total()).encode()
+                if fetched := seen.status[CrawlStatus.FETCHED]:
+                    record.metadata[FETCHED_KEY] = str(fetched).encode()
+                else:
+                    record.metadata.pop(FETCHED_KEY)
+                if self.counts_links:
+                    record.inlinks = {name: str(count) for name, count in seen.inlinks.items()}
+                    record.outlinks = {name: str(count) for name, count in seen.outlinks.items()}
+                batch.put(host, record)
+                self.count("updatehostdb", "hosts")
+                part.add_host(unreverse_host(host), seen.status, seen.inlinks, seen.outlinks)
+                part.histograms.merge(seen.histograms.to_json())
+        yield "overview", part.to_json()
+
+
+def host_fields(with_links: bool) -> frozenset[Any]:
+    """Return what updatehostdb reads of a row; the fetch interval, so that rows without a status count, too."""
+    return (
+        HISTOGRAM_FIELDS
+        | {WebPage.status}
+        | ({WebPage.inlinks, WebPage.outlinks, WebPage.markers} if with_links else frozenset())
+    )
+
+
+def _iter_hosts(urls: Any) -> Iterator[str]:
+    for url in urls:
+        try:
+            yield host_of(url)
+        except ValueError:
+            continue
+
+
+def hostinject(conf: Configuration, host_dir: str) -> JobResult:
+    """Put the hosts of a file or folder into the host table; return the counters (group ``hostinject``)."""
+    log = JobLogger("HostInjectorJob")
+    log.log(f"hostDir: {host_dir}")
+    splits = split_files(find_seed_files(Path(require_seed_path(host_dir)).absolute()), map_task_count(conf))
+    with record_job(JobRecorder(conf, "hostinject")):  # no entry before there is a crawl
+        open_store(conf, Host).create()
+        result = run_job(HostInjectorJob, conf, splits, title="HostInjectorJob")
+    log.log(f"total number of hosts injected: {result.count('hostinject', 'hosts_injected')}")
+    log.log("finished")
+    return result
+
+
+def updatehostdb(conf: Configuration, count_links: bool) -> JobResult:
+    """Count the pages of every host into the host table, with ``count_links`` also the links between hosts."""
+    log = JobLogger("HostDbUpdateJob")
+    log.log_raw(f"Updating HostDb. Adding links:{str(count_links).lower()}")
+    with open_job(conf, UPDATEHOSTDB) as tables:
+        store = tables.store
+        open_store(conf, Host).create()
+        splits = range_splits(store, TableQuery(host_fields(count_links)), map_task_count(conf))
+        rows = store.row_estimate()
+        asked = HostDbParameters(count_links=count_links)
+        result = run_job(HostDbUpdateJob, conf, splits, asked, title="HostDbUpdateJob", expected_rows=rows)
+        log.log(f"{result.count('updatehostdb', 'hosts')} hosts")
+        save_host_overview(conf, count_links, [told for _, told in result.output])
+        log.log_finished()
+        return result
+
+
+def readhostdb(conf: Configuration, host_name: str | None) -> int:
+    """Print one host, or all; exit code 1 when the one is not there."""
+    store = open_store(conf, Host)
+    if host_name is not None:
+        wanted = host_of(host_name if "://" in host_name else f"http://{host_name}")
+        host = store.get(reverse_host(wanted)) if store.exists() else None
+        if host is None:
+            print_output(f"{wanted} not found")
+            return 1
+        print_output(format_host(wanted, host))
+        return 0
+    for key, host in store.scan(TableQuery()) if store.exists() else ():
+        print_output(format_host(unreverse_host(key), host))
+    return 0
+
+
+def format_host(name: str, host: Host) -> str:
+    """Return the lines of a host: its name, then metadata, inlinks and outlinks, sorted."""
+    lines = [f"host:\t{name}"]
+    lines += [f"metadata {key} : \t{format_bytes(value)}" for key, value in sorted(host.metadata.decoded_items())]
+    lines += [f"inlink:\t{key}\t{count}" for key, count in sorted(host.inlinks.decoded_items())]
+    lines += [f"outlink:\t{key}\t{count}" for key, count in sorted(host.outlinks.decoded_items())]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,83 @@
+"""The part of the overview that updatehostdb makes: the greatest hosts, the heaviest links between hosts."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.joblog.crawl_overview import MAX_EDGES, MAX_HOSTS, HostEdge, HostSummary, Overview
+from nutch2py.joblog.stored_overview import store_overview_part
+from nutch2py.jobs.stats.histograms import HistogramCollector
+from nutch2py.jobs.stats.stats_snapshot import get_status_name
+from nutch2py.records.webpage import CrawlStatus, DerivedRow
+from nutch2py.table import open_store
+from nutch2py.table.clock import now_ms
+
+_ERROR_STATUSES = (CrawlStatus.GONE, CrawlStatus.RETRY)
+_MAX_HELD_EDGES = 20 * MAX_EDGES
+"""Edges that a reducer holds before it drops the light ones."""
+
+
+class HostOverviewBuilder:
+    """What one reducer has seen of its hosts, in bounded size. ``links``: they are counted."""
+
+    def __init__(self, counts_links: bool) -> None:
+        self._counts_links = counts_links
+        self._host_count = 0
+        self._hosts: list[tuple[int, str, dict[str, int], int, int]] = []
+        self._edges: list[tuple[int, str, str]] = []
+        self.histograms = HistogramCollector()
+
+    def add_host(self, host: str, status: Counter[int], inlinks: Counter[str], outlinks: Counter[str]) -> None:
+        """Take in a host: rows by status, links by the host from or to which they lead."""
+        self._host_count += 1
+        counts: dict[str, int] = {}
+        for code, count in sorted(status.items()):
+            counts[get_status_name(code)] = counts.get(get_status_name(code), 0) + count
+        come, go = (sum(links.values()) - links[host] for links in (inlinks, outlinks))
+        entry = (status.total(), host, counts, come, go)
+        if len(self._hosts) < MAX_HOSTS:
+            heapq.heappush(self._hosts, entry)
+        elif entry[:2] > self._hosts[0][:2]:
+            heapq.heapreplace(self._hosts, entry)
+        self._edges += [(count, host, target) for target, count in outlinks.items() if target != host]
+        if len(self._edges) > _MAX_HELD_EDGES:
+            self._edges = heapq.nlargest(MAX_EDGES, self._edges)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it in a form that JSON carries; :func:`save_host_overview` takes it."""
+        edges = heapq.nlargest(MAX_EDGES, self._edges)
+        return {"all": self._host_count, "hosts": self._hosts, "edges": edges, "spreads": self.histograms.to_json()}
+
+
+def save_host_overview(conf: Configuration, with_links: bool, task_outputs: Iterable[Mapping[str, Any]]) -> None:
+    """Put together what the reducers have seen, and keep it."""
+    parts, made, spreads = [*task_outputs], now_ms(), HistogramCollector()
+    for part in parts:
+        spreads.merge(part["spreads"])
+    store = open_store(conf, DerivedRow)
+    hosts = heapq.nsmallest(MAX_HOSTS, (h for part in parts for h in part["hosts"]), key=lambda h: (-h[0], h[1]))
+    seen = tuple(
+        HostSummary(
+            host=host,
+            rows=rows,
+            fetched=status.get(get_status_name(CrawlStatus.FETCHED), 0),
+            errors=sum(status.get(get_status_name(code), 0) for code in _ERROR_STATUSES),
+            status=status,
+            inlinks=inlinks if with_links else None,
+            outlinks=outlinks if with_links else None,
+        )
+        for rows, host, status, inlinks, outlinks in hosts
+    )
+    whole = sum(part["all"] for part in parts)
+    store_overview_part(store, "hosts", Overview(made, seen, whole, histograms=spreads.make_histograms()))
+    if with_links:
+        edges = heapq.nsmallest(
+            MAX_EDGES, (e for part in parts for e in part["edges"]), key=lambda e: (-e[0], e[1], e[2])
+        )
+        store_overview_part(
+            store, "links", Overview(made, edges=tuple(HostEdge(host, to, count) for count, host, to in edges))
+        )

@@ -1,0 +1,1 @@
+"""Jobs that send documents to an index or delete them."""

@@ -1,0 +1,109 @@
+"""CleaningJob: takes out of the index what is not to be found there any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.indexer.document_builder import duplicate_of, is_noindex, should_index
+from nutch2py.indexer.index_writers import IndexWriters
+from nutch2py.jobs.job_context import open_job
+from nutch2py.jobs.locking.lock_scopes import CLEAN
+from nutch2py.jobs.nutch_log_lines import JobLogger
+from nutch2py.mapreduce.driver import JobResult, map_task_count, run_job
+from nutch2py.mapreduce.input_splits import range_splits
+from nutch2py.mapreduce.job_parameters import JobParameters
+from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
+from nutch2py.records.record import Field
+from nutch2py.records.webpage import CrawlStatus, ParseStatusCode, WebPage
+from nutch2py.table import TableQuery
+
+_FIELDS: frozenset[Field[Any]] = frozenset(
+    {
+        WebPage.status,
+        WebPage.parse_status,
+        WebPage.signature,
+        WebPage.metadata,
+        WebPage.headers,
+        WebPage.content_type,
+        WebPage.title,
+    }
+)
+_FIELDS_WITH_TEXT = _FIELDS | {WebPage.text}
+_HTML_TYPES = ("text/html", "application/xhtml+xml")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CleanParameters(JobParameters):
+    """``commit``: make the deletes seen at once."""
+
+    commit: bool = True
+
+
+class CleaningJob(TableJob[CleanParameters]):
+    """Rows that are gone, redirected, duplicate or noindex to deletes.
+
+    Deletes do not look at the index mark: a row that Nutch 2 or another index was told of is deleted all the same.
+    """
+
+    reduce_steps = 0
+    fields = _FIELDS
+
+    def prepare(self) -> None:
+        """Read the settings."""
+        self.deletes_noindex = self.conf.get_bool("indexer.delete.robots.noindex", True)
+        self.agent_name = self.conf.get_trimmed("http.agent.name")
+
+    def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
+        """Delete, and commit unless ``-noCommit``."""
+        with IndexWriters(self.conf) as writers:
+            deleted = 0
+            for key, page in pages:
+                reason = self._find_delete_reason(key, page)
+                if reason:
+                    writers.delete(key)
+                    deleted += 1
+                    self.count("SolrClean", "DELETED")
+                    self.count("CleaningJob", reason)
+            if deleted and self.parameters.commit:
+                writers.commit()
+        yield from ()
+
+    def _find_delete_reason(self, key: str, page: WebPage) -> str:
+        if page.status == CrawlStatus.GONE:
+            return "gone"
+        status = page.parse_status
+        redirected = status is not None and status.minor == ParseStatusCode.REDIRECT
+        if redirected or page.status in (CrawlStatus.REDIR_PERM, CrawlStatus.REDIR_TEMP):
+            return "redirected"
+        if duplicate_of(page) is not None:
+            return "duplicate"
+        return "noindex" if self.deletes_noindex and should_index(page) and self._is_noindex(key, page) else ""
+
+    def _is_noindex(self, key: str, page: WebPage) -> bool:
+        if page.content_type in _HTML_TYPES and not page.title:  # the only case that hangs on the text
+            whole = self.store.get(key, _FIELDS_WITH_TEXT)
+            return whole is not None and is_noindex(whole, self.agent_name)
+        return is_noindex(page, self.agent_name)
+
+
+def clean(conf: Configuration, commit: bool = True) -> JobResult:
+    """Delete from every index; return the counters."""
+    log = JobLogger("CleaningJob", announce=False)
+    log.log("starting")
+    with open_job(conf, CLEAN) as tables:
+        store = tables.store
+        splits = range_splits(store, TableQuery(_FIELDS), map_task_count(conf))
+        result = run_job(
+            CleaningJob,
+            conf,
+            splits,
+            CleanParameters(commit=commit),
+            title="CleaningJob",
+            expected_rows=store.row_estimate(),
+        )
+        log.log(f"deleted a total of {result.count('SolrClean', 'DELETED')} documents")
+        log.log("done")
+        return result

@@ -1,0 +1,154 @@
+"""IndexerJob: pages of a batch into the index, and out of it what is gone, redirected or not to be indexed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.errors import LockedError
+from nutch2py.indexer.document_builder import DocumentBuilder, IndexAction, is_gone
+from nutch2py.indexer.index_writers import IndexWriters
+from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchRecord, BatchState
+from nutch2py.jobs.batches.bulk_delete import bulk_delete_batch
+from nutch2py.jobs.index.index_base import STATUS_GROUP, BaseIndexJob, format_unsent
+from nutch2py.jobs.index.scores_job import update_index_scores
+from nutch2py.jobs.job_context import open_job
+from nutch2py.jobs.locking.job_lock import hold_job_lock
+from nutch2py.jobs.locking.lock_scopes import INDEX_ALL, INDEX_BATCH
+from nutch2py.jobs.nutch_log_lines import JobLogger
+from nutch2py.mapreduce.driver import JobResult, map_task_count, merge_counters, run_job
+from nutch2py.mapreduce.input_splits import Split, range_splits
+from nutch2py.mapreduce.job_parameters import ALL, REINDEX, SCORES, BatchParameters
+from nutch2py.mapreduce.table_job import KeyValuePair, Pages
+from nutch2py.records.webpage import Mark, WebPage
+from nutch2py.table import MarkCondition, TableQuery
+
+_STATE_FIELDS = frozenset({WebPage.markers, WebPage.status, WebPage.parse_status, WebPage.batch_id})
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexParameters(BatchParameters):
+    """``uses_batch_list``: rows come through the batch's list. ``only_gone_pages``: look for pages to delete, and for nothing else."""
+
+    all_batches_ids = (ALL, REINDEX)
+    uses_batch_list: bool = False
+    only_gone_pages: bool = False
+
+    @property
+    def mark_condition(self) -> MarkCondition | None:
+        """The mark that scanned rows must have; rows of a list are looked at whatever became of them."""
+        every = self.is_all_batches or self.uses_batch_list or self.only_gone_pages
+        return None if every else MarkCondition(Mark.UPDATEDB, self.batch_id)
+
+
+class IndexerJob(BaseIndexJob[IndexParameters]):
+    """Updated rows to documents, and rows that were indexed once and are no longer there to deletes."""
+
+    def prepare(self) -> None:
+        """Load the filters."""
+        super().prepare()
+        self.fields = _STATE_FIELDS if self.parameters.only_gone_pages else self.builder.fields | _STATE_FIELDS
+        self.mark = self.parameters.mark_condition
+
+    def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
+        """Write each document and delete; the index mark is set when the index has committed them."""
+        with IndexWriters(self.conf) as writers, self.write_batch(before_write=writers.commit) as batch:
+            for key, page in pages:
+                if self._index_row(key, page, writers):
+                    batch.put(key, page)
+            batch.flush()
+            self.commit(writers)  # deletes, and whatever else left no mark
+        yield from ()
+
+    def _index_row(self, key: str, page: WebPage, writers: IndexWriters) -> bool:
+        """Send a row to the index; return whether it was added."""
+        batch_id, updated = self.parameters.batch_id, page.markers.get(Mark.UPDATEDB)
+        ours = batch_id == REINDEX or (updated is not None and batch_id in (ALL, updated))
+        if is_gone(page) and (self.parameters.is_all_batches or page.batch_id == batch_id):
+            # no job marks such a row as updated: what tells that it is of the batch is the id that fetch left
+            if page.markers.get(Mark.INDEX) is not None and self.builder.delete_gone:
+                self._delete_document(key, writers)
+            return False
+        if not ours or self.parameters.only_gone_pages:
+            return False
+        decided = self.decide(key, page)
+        if decided is None:  # neither mark nor document: it is tried again
+            return False
+        action, document = decided
+        if action is IndexAction.DELETE:
+            self._delete_document(key, writers)
+        elif document is not None:
+            writers.write(document)
+            page.markers[Mark.INDEX] = updated or page.batch_id or batch_id  # without it no delete would follow
+            self.count(STATUS_GROUP, "added")
+            return True
+        elif page.parse_status is not None:  # -reindex meets URLs that were never fetched, too: no page was left out
+            self.count(STATUS_GROUP, "skipped")
+        return False
+
+    def _delete_document(self, key: str, writers: IndexWriters) -> None:
+        writers.delete(key)
+        self.count(STATUS_GROUP, "deleted")
+
+
+def _delete_indexed_batches(
+    conf: Configuration, batch_lists: BatchListStore, batch_id: str, known_records: list[BatchRecord]
+) -> None:
+    """Forget the batches that are in the index now: those that were updated when the job began, and still are so.
+
+    One at which another job is at work is left as it is.
+    """
+    for state in known_records:
+        if state.state == BatchState.UPDATED and batch_id in (ALL, REINDEX, state.batch_id):
+            with suppress(LockedError), hold_job_lock(conf, batch_lists, INDEX_BATCH.for_batch(state.batch_id)):
+                if batch_lists.get_record(state.batch_id) == state:
+                    bulk_delete_batch(conf, batch_lists, state.batch_id, "IndexingJob")
+
+
+def index(conf: Configuration, batch_id: str) -> JobResult:
+    """Index a batch, every updated row (``-all``) or every parsed row (``-reindex``); return the counters.
+
+    ``-scores``: see :func:`nutch2py.jobs.index.scores_job.update_index_scores`.
+    """
+    if batch_id == SCORES:
+        return update_index_scores(conf)
+    log = JobLogger("IndexingJob", announce=False)
+    log.log("starting")
+    # pages that are gone carry no update mark: they are looked for before a batch is called unknown
+    work = INDEX_ALL if batch_id in (ALL, REINDEX) else INDEX_BATCH
+    with open_job(
+        conf, work, batch_id=batch_id, mark=Mark.UPDATEDB, allows_unknown_batch=True, parameters_class=IndexParameters
+    ) as tables:
+        store, lists, unknown = tables.store, tables.batch_lists, tables.unknown_batch_error
+        listed = batch_id not in (ALL, REINDEX) and lists.is_complete(batch_id)
+        parameters = IndexParameters(batch_id=batch_id, uses_batch_list=listed)
+        writers = IndexWriters(conf)
+        writers.prepare(reindex=batch_id == REINDEX)
+        log.log_raw(writers.describe())
+        fields = DocumentBuilder(conf).fields | _STATE_FIELDS
+        splits: list[Split]
+        if listed:
+            splits = [*lists.make_list_splits(batch_id, map_task_count(conf))]
+        else:
+            query = TableQuery(fields, mark=parameters.mark_condition)
+            splits = range_splits(store, query, map_task_count(conf))
+        state, known = lists.get_record(batch_id), lists.list_records()
+        expected = state.count if listed and state is not None else store.row_estimate()
+        result = run_job(IndexerJob, conf, splits, parameters, title="IndexingJob", expected_rows=expected)
+        if not listed and not parameters.is_all_batches:
+            gone = replace(
+                parameters, only_gone_pages=True
+            )  # without a list the update mark finds no page that is gone
+            splits = range_splits(store, TableQuery(_STATE_FIELDS), map_task_count(conf))
+            result = merge_counters([result, run_job(IndexerJob, conf, splits, gone, title="IndexingJob: gone pages")])
+        _delete_indexed_batches(conf, lists, batch_id, known)
+        counts = result.counters.get(STATUS_GROUP, {})
+        if unknown is not None and not counts:
+            raise unknown
+        added, deleted, skipped = (counts.get(name, 0) for name in ("added", "deleted", "skipped"))
+        added -= counts.get("refused", 0)
+        log.log(f"{added} documents added, {deleted} deleted, {skipped} skipped{format_unsent(result)}")
+        log.log("done.")
+        return result

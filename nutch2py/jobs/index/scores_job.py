@@ -1,0 +1,120 @@
+"""ScoresJob: what PageRank says now into the documents that are in the index, without their texts where it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.errors import ConfigurationError, IndexingError
+from nutch2py.indexer.document_builder import IndexAction, is_gone
+from nutch2py.indexer.filters.index_pagerank import PageRankIndexingFilter
+from nutch2py.indexer.index_writers import IndexWriters
+from nutch2py.jobs.index.index_base import STATUS_GROUP, BaseIndexJob, format_unsent
+from nutch2py.jobs.job_context import open_job
+from nutch2py.jobs.locking.lock_scopes import INDEX_SCORES
+from nutch2py.jobs.nutch_log_lines import JobLogger
+from nutch2py.mapreduce.driver import JobResult, map_task_count, run_job
+from nutch2py.mapreduce.input_splits import range_splits
+from nutch2py.mapreduce.job_parameters import SCORES, JobParameters
+from nutch2py.mapreduce.table_job import KeyValuePair, Pages
+from nutch2py.plugins.loading import enabled_plugins
+from nutch2py.records.document import NutchDocument
+from nutch2py.records.record import Field
+from nutch2py.records.webpage import Mark, WebPage
+from nutch2py.table import MarkCondition, TableQuery
+
+_DOCUMENTS_PER_REQUEST = 1000  # asked of the index at once
+_INDEXED_MARK = MarkCondition(Mark.INDEX)
+_FIELDS: frozenset[Field[Any]] = frozenset({WebPage.page_rank, WebPage.status, WebPage.parse_status, WebPage.markers})
+SCORE_COUNTERS = {
+    "alone": "scores_changed",
+    "whole": "scores_changed_whole",
+    "same": "scores_kept",
+    "absent": "scores_not_in_index",
+}
+"""What :meth:`IndexWriters.set_scores` counts -> the counter in the group ``IndexerStatus``."""
+
+
+class ScoresJob(BaseIndexJob[JobParameters]):
+    """Ranks of rows that the index was sent, to the documents there that have another one."""
+
+    fields = _FIELDS
+    mark = _INDEXED_MARK
+
+    def prepare(self) -> None:
+        """Load what makes the field, and documents for an index that takes them whole only."""
+        super().prepare()
+        self.rank_filter = PageRankIndexingFilter(self.conf)
+        self.share = self.conf.get_float("index.scores.share", 0.02)
+
+    def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
+        """Send scores; all is committed at the end."""
+        with IndexWriters(self.conf) as writers:
+            scores: dict[str, float] = {}
+            for key, page in pages:
+                value = None if is_gone(page) else self.rank_filter.scaled_rank(page)
+                if value is not None:
+                    scores[key] = float(value)
+                if len(scores) == _DOCUMENTS_PER_REQUEST:
+                    self._send_scores(scores, writers)
+                    scores = {}
+            self._send_scores(scores, writers)
+            self.commit(writers)
+        yield from ()
+
+    def _send_scores(self, scores: dict[str, float], writers: IndexWriters) -> None:
+        if not scores:
+            return
+        self.check_lock()
+        for name, count in writers.update_scores(scores, self.share, self._build_documents).items():
+            if count:
+                self.count(STATUS_GROUP, SCORE_COUNTERS[name], count)
+
+    def _build_documents(self, keys: Sequence[str]) -> list[NutchDocument]:
+        """Return the documents of rows as index makes them, of those that have one."""
+        found: list[NutchDocument] = []
+        for key, page in zip(keys, self.store.get_many(keys, self.builder.fields | _FIELDS), strict=True):
+            decided = None if page is None else self.decide(key, page)
+            if decided is None:
+                continue
+            action, document = decided
+            if action is IndexAction.ADD and document is not None:
+                found.append(document)
+        return found
+
+
+def check_score_updates(conf: Configuration) -> None:
+    """Raise an error when scores cannot be sent without documents: these have none, or an index cannot be asked."""
+    if "index-pagerank" not in enabled_plugins(conf, "indexingfilter"):
+        raise ConfigurationError("documents have no scores: add index-pagerank to plugin.includes, and index -reindex")
+    if cannot := IndexWriters(conf).writers_without_scores:
+        raise IndexingError(f"{' and '.join(cannot)} cannot change the scores of documents: run index -reindex instead")
+
+
+def update_index_scores(conf: Configuration) -> JobResult:
+    """Send scores that have changed; return the counters (group ``IndexerStatus``, names of :data:`SCORE_COUNTERS`)."""
+    log = JobLogger("ScoresJob", announce=False)
+    log.log("starting")
+    with open_job(conf, INDEX_SCORES, batch_id=SCORES) as tables:
+        check_score_updates(conf)
+        writers = IndexWriters(conf)
+        writers.prepare()
+        log.log_raw(writers.describe())
+        splits = range_splits(tables.store, TableQuery(_FIELDS, mark=_INDEXED_MARK), map_task_count(conf))
+        expected = tables.store.row_estimate()
+        result = run_job(ScoresJob, conf, splits, JobParameters(), title="ScoresJob", expected_rows=expected)
+        log.log(format_score_summary(result))
+        log.log("done.")
+        return result
+
+
+def format_score_summary(result: JobResult) -> str:
+    """Return in one line what became of scores."""
+    count = {name: result.count(STATUS_GROUP, counter) for name, counter in SCORE_COUNTERS.items()}
+    return (
+        f"{count['alone'] + count['whole']} scores changed"
+        + (f", {count['whole']} of them with their documents" if count["whole"] else "")
+        + f"; {count['same']} as they were, {count['absent']} of documents that are not in the index"
+        + format_unsent(result)
+    )

@@ -1,0 +1,1 @@
+"""The inject job and its seed files."""

@@ -1,0 +1,1 @@
+"""Job locks: which jobs exclude each other, and the lock itself."""

@@ -1,0 +1,1 @@
+"""Read-only reports: job log, batches, locks, counters and skip reasons."""

@@ -1,0 +1,97 @@
+"""What jobs of a crawl have counted, summed: over the rounds of a command, or over entries of its log."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from nutch2py.mapreduce.driver import JobResult
+
+_FETCH_GROUP, _PARSE_GROUP, _UPDATE_GROUP = "FetcherStatus", "ParserStatus", "updatedb"
+_FETCHED_STATUSES = ("SUCCESS", "NOTMODIFIED")
+_REDIRECT_STATUSES = ("MOVED", "TEMP_MOVED")
+_GONE_STATUSES = ("GONE", "NOTFOUND", "ACCESS_DENIED", "ROBOTS_DENIED", "ROBOTS_DENIED_MAXCRAWLDELAY")
+_FAILED_STATUSES = ("EXCEPTION", "PROTO_NOT_FOUND")
+
+
+@dataclass
+class CounterTotals:
+    """Sums of counters by group and name. ``rounds``: those that were finished; ``generate_counters``: rows of the last generate.
+
+    ``indexed_documents``: in the index at the end; ``rank_message``: what became of PageRank, for people.
+    """
+
+    rounds: int = 0
+    totals: JobResult = field(default_factory=JobResult)
+    generate_counters: dict[str, int] = field(default_factory=dict)
+    indexed_documents: int = 0
+    rank_message: str = ""
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """Seconds since the crawl began."""
+        return time.monotonic() - self.started
+
+    def add(self, result: JobResult) -> None:
+        """Add what a job counted."""
+        self.totals.add_counters(result.counters)
+
+    def get_fetch_counter(self, name: str) -> int:
+        """Return a counter of the fetches: of a protocol status, or ``exception_…``."""
+        return self.totals.count(_FETCH_GROUP, name)
+
+    @property
+    def downloaded_bytes(self) -> int:
+        """Bytes of content that came."""
+        return self.get_fetch_counter("bytes_downloaded")
+
+    @property
+    def fetched_count(self) -> int:
+        """Pages that came, or are as they were."""
+        return sum(map(self.get_fetch_counter, _FETCHED_STATUSES))
+
+    @property
+    def redirected_count(self) -> int:
+        """URLs that lead elsewhere."""
+        return sum(map(self.get_fetch_counter, _REDIRECT_STATUSES))
+
+    @property
+    def gone_count(self) -> int:
+        """URLs without a page for us."""
+        return sum(map(self.get_fetch_counter, _GONE_STATUSES))
+
+    @property
+    def failed_count(self) -> int:
+        """URLs that will be tried again."""
+        return sum(map(self.get_fetch_counter, _FAILED_STATUSES))
+
+    def count_failures_by_kind(self) -> dict[str, int]:
+        """Return the failures by kind (:class:`nutch2py.fetcher.protocols.fetch_response.FailureKind`); ``http``: by a status of HTTP."""
+        kinds = {
+            name.removeprefix("exception_"): count
+            for name, count in self.totals.group(_FETCH_GROUP).items()
+            if name.startswith("exception_")
+        }
+        answered = self.failed_count - sum(kinds.values())
+        return kinds | ({"http": answered} if answered > 0 else {})
+
+    def format_summary(self) -> str:
+        """Return what came of the URLs, as ``4 fetched, 1 gone``."""
+        parts = [
+            (self.fetched_count, "fetched"),
+            (self.redirected_count, "redirected"),
+            (self.gone_count, "gone or forbidden"),
+        ]
+        parts += [(self.failed_count, "failed")]
+        return ", ".join(f"{count:,} {what}" for count, what in parts if count) or "nothing fetched"
+
+    @property
+    def link_counts(self) -> tuple[int, int]:
+        """Links found, and rows that were new with them."""
+        return self.totals.count(_UPDATE_GROUP, "links"), self.totals.count(_UPDATE_GROUP, "rows_new")
+
+    @property
+    def unparsed_count(self) -> int:
+        """Pages that no parser could read."""
+        return self.totals.count(_PARSE_GROUP, "failed")

@@ -1,0 +1,1 @@
+"""The pagerank job: link graph, ranks in memory and by MapReduce."""

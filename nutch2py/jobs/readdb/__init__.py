@@ -1,0 +1,1 @@
+"""The readdb command: rows, dumps and statistics."""

@@ -1,0 +1,1 @@
+"""Text and machine-readable output of rows."""

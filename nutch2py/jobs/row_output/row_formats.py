@@ -1,0 +1,98 @@
+"""A row as JSON and as a line of CSV; names of fields are those of Nutch 2's schema."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from nutch2py.jobs.row_output.row_text import format_bytes, format_status, parse_status_name, protocol_status_name
+from nutch2py.records.cells import ParseStatus, ProtocolStatus
+from nutch2py.records.record import Field, MapField
+from nutch2py.records.webpage import Mark, WebPage
+from nutch2py.url.keys import url_or_key
+
+_MAX_VALUE_CHARACTERS = 200_000
+"""Characters of a value; what is longer is cut."""
+CSV_COLUMNS = (
+    "url", "status", "fetchTime", "prevFetchTime", "fetchInterval", "retriesSinceFetch", "modifiedTime", "score",
+    "pageRank", "depth", "protocolStatus", "protocolArgs", "parseStatus", "signature", "title", "batchId",
+)  # fmt: skip
+"""Of :func:`get_csv_values`: times in ms since 1970, the interval in seconds."""
+
+
+def row_to_dict(
+    key: str, page: WebPage, fields: Iterable[Field[Any]], max_characters: int | None = _MAX_VALUE_CHARACTERS
+) -> dict[str, Any]:
+    """Return the URL of a row, and its fields that are set; texts are cut behind ``max_characters`` characters."""
+    values = {
+        field.name: _get_value(field, page, max_characters) for field in sorted(fields, key=lambda each: each.name)
+    }
+    shown = {name: value for name, value in values.items() if value not in (None, {})}
+    return {"url": to_json_value(url_or_key(key), max_characters), **shown}
+
+
+def _get_value(field: Field[Any], page: WebPage, max_characters: int | None) -> Any:
+    value = field.__get__(page, WebPage)
+    if isinstance(field, MapField):
+        found: Mapping[str, Any] = dict(value.items())
+        return {to_json_value(key, max_characters): to_json_value(each, max_characters) for key, each in found.items()}
+    return (
+        value.hex() if field.name in ("signature", "prevSignature") and value else to_json_value(value, max_characters)
+    )
+
+
+def to_json_value(value: Any, max_characters: int | None = None) -> Any:
+    """Return a value as JSON can have it: bytes as readdb shows them, what is no text in UTF-8 as a question mark."""
+    if isinstance(value, bytes):
+        value = format_bytes(value)
+    if isinstance(value, ProtocolStatus | ParseStatus):
+        return {name: to_json_value(getattr(value, name), max_characters) for name in value._fields}
+    if isinstance(value, list | tuple):
+        return [to_json_value(each, max_characters) for each in value]
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()[:max_characters]
+    return value
+
+
+def format_json_row(key: str, page: WebPage, fields: Iterable[Field[Any]], markdown: str | None) -> str:
+    """Return a row whole, as a line of JSON."""
+    told = row_to_dict(key, page, fields, max_characters=None)
+    return orjson.dumps(told if markdown is None else {**told, "markdown": to_json_value(markdown)}).decode()
+
+
+def get_csv_values(key: str, page: WebPage) -> list[Any]:
+    """Return the values of :data:`CSV_COLUMNS`; "" for what a row has not."""
+    protocol, parse, signature = page.protocol_status, page.parse_status, page.signature
+    return [
+        url_or_key(key),
+        format_status(page.status),
+        page.fetch_time,
+        page.prev_fetch_time,
+        page.fetch_interval,
+        page.retries_since_fetch,
+        page.modified_time,
+        f"{page.score:.9g}",
+        f"{page.page_rank:.9g}",
+        page.markers.get(Mark.DISTANCE) or "",
+        "" if protocol is None else protocol_status_name(protocol.code),
+        "" if protocol is None else " ".join(protocol.args),
+        "" if parse is None else parse_status_name(parse),
+        "" if signature is None else signature.hex(),
+        page.title or "",
+        page.batch_id or "",
+    ]
+
+
+def format_csv_line(values: Sequence[Any]) -> str:
+    """Return a line of CSV (RFC 4180) without its end; what is no text in UTF-8 becomes a question mark.
+
+    >>> csv_line(["a,b", 1, "c"])
+    '"a,b",1,c'
+    """
+    out = io.StringIO()
+    csv.writer(out, lineterminator="").writerow(values)
+    return out.getvalue().encode("utf-8", "replace").decode()

@@ -1,0 +1,1 @@
+"""Table statistics: collector, snapshot, histograms and quantiles."""

@@ -1,0 +1,151 @@
+"""StatsCollector: the counts that ``readdb -stats`` prints; collected by each map task, merged by the driver."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from nutch2py.jobs.row_output.row_text import format_float, format_status, parse_status_name, protocol_status_name
+from nutch2py.records.cells import ParseStatus
+from nutch2py.records.record import Field
+from nutch2py.records.webpage import WebPage
+from nutch2py.table.due_index import RowStatistics, score_thousandths
+from nutch2py.url.keys import reversed_host_of_key, unreverse_host
+
+
+class StatsCollector:
+    """Counts rows by status, retries, protocol and parse status, and by host when ``sort`` is set; score bounds.
+
+    ``total``: all rows. ``status``: rows by :class:`~nutch2py.records.webpage.CrawlStatus`, 0 for those that were never fetched
+    nor linked to. ``hosts``: rows by status and host. ``retries``: by how often the fetch has failed since.
+    ``protocol``, ``parse``: by the names of the protocol status and the parse status. ``score_sum``, ``score_min``,
+    ``score_max``: of the scores, in whole thousandths; the bounds are None when there is no row. ``kept``: these are
+    the figures that jobs keep with the table. ``FIELDS``: what a row must have been read with.
+    """
+
+    FIELDS: frozenset[Field[Any]] = frozenset(
+        {
+            WebPage.status,
+            WebPage.retries_since_fetch,
+            WebPage.score,
+            WebPage.fetch_interval,
+            WebPage.protocol_status,
+            WebPage.parse_status,
+        }
+    )
+    """What :meth:`add` reads; ``fetch_interval`` too, for every row has it, by which it is found."""
+
+    def __init__(self, sort: bool = False) -> None:
+        self.sort = sort
+        self.kept = False
+        self.total = 0
+        self.status: Counter[int] = Counter()
+        self.hosts: Counter[tuple[int, str]] = Counter()
+        self.retries: Counter[int] = Counter()
+        self.protocol: Counter[str] = Counter()
+        self.parse: Counter[str] = Counter()
+        self.score_sum = 0
+        self.score_min: int | None = None
+        self.score_max: int | None = None
+
+    def add(self, key: str, page: WebPage) -> None:
+        """Count a row; ``key`` is its row key, from which the host is read."""
+        self.total += 1
+        self.status[page.status] += 1
+        self.retries[page.retries_since_fetch] += 1
+        if self.sort:
+            host = unreverse_host(reversed_host_of_key(key))
+            self.hosts[page.status, host] += 1
+        if page.protocol_status is not None:
+            self.protocol[protocol_status_name(page.protocol_status.code)] += 1
+        if page.parse_status is not None:
+            self.parse[parse_status_name(page.parse_status)] += 1
+        self._merge_scores(score := score_thousandths(page.score), score, score)
+
+    def _merge_scores(self, total: int, least: int, greatest: int) -> None:
+        self.score_sum += total
+        self.score_min = least if self.score_min is None else min(self.score_min, least)
+        self.score_max = greatest if self.score_max is None else max(self.score_max, greatest)
+
+    def merge(self, other: StatsCollector) -> None:
+        """Add the counts of another collector."""
+        self.total += other.total
+        self.status += other.status
+        self.hosts += other.hosts
+        self.retries += other.retries
+        self.protocol += other.protocol
+        self.parse += other.parse
+        if other.score_min is not None and other.score_max is not None:
+            self._merge_scores(other.score_sum, other.score_min, other.score_max)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts in a form that JSON carries; :meth:`from_json` reads it."""
+        return {
+            "sort": self.sort,
+            "total": self.total,
+            "status": [*self.status.items()],
+            "hosts": [[status, host, count] for (status, host), count in self.hosts.items()],
+            "retries": [*self.retries.items()],
+            "protocol": dict(self.protocol),
+            "parse": dict(self.parse),
+            "score": [self.score_sum, self.score_min, self.score_max],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> StatsCollector:
+        """Return the collector that :meth:`to_json` wrote."""
+        stats = cls(data["sort"])
+        stats.total = data["total"]
+        stats.status = Counter(dict(data["status"]))
+        stats.hosts = Counter({(status, host): count for status, host, count in data["hosts"]})
+        stats.retries = Counter(dict(data["retries"]))
+        stats.protocol, stats.parse = Counter(data["protocol"]), Counter(data["parse"])
+        stats.score_sum, stats.score_min, stats.score_max = data["score"]
+        return stats
+
+    @classmethod
+    def from_table_stats(cls, table_stats: RowStatistics) -> StatsCollector:
+        """Return what reading the rows would give, from the figures that are kept with the table."""
+        stats = cls()
+        stats.kept, stats.total = True, table_stats.total
+        for counts, found in ((stats.status, table_stats.status), (stats.retries, table_stats.retries)):
+            counts.update(+found)
+            if absent := table_stats.total - found.total():  # such a cell reads as 0
+                counts[0] += absent
+        for code, count in table_stats.protocol.items():
+            stats.protocol[protocol_status_name(code)] += count
+        for (major, minor), count in table_stats.parse.items():
+            stats.parse[parse_status_name(ParseStatus(major, minor))] += count
+        scores = +(table_stats.scores + Counter({0: table_stats.total - table_stats.scores.total()}))
+        for score, count in scores.items():
+            stats._merge_scores(score * count, score, score)
+        return stats
+
+    def format_lines(self) -> list[str]:
+        """Return ``name:<TAB>value`` lines: those of Nutch 2, then rows by protocol and by parse status.
+
+        With ``sort``, the hosts of a status follow its line, most rows first. (Nutch 2 prints a host once, with the
+        count of one of its statuses, and all lines in no order.)
+        """
+        lines = [f"TOTAL urls:\t{self.total}"]
+        # as text, for that is how Nutch sorts: "retry 10" comes before "retry 2"
+        lines += sorted(f"retry {retries}:\t{count}" for retries, count in self.retries.items())
+        if self.score_min is not None and self.score_max is not None:
+            lines.append(f"min score:\t{format_float(self.score_min / 1000.0)}")
+            lines.append(f"avg score:\t{format_float(self.score_sum / self.total / 1000.0)}")
+            lines.append(f"max score:\t{format_float(self.score_max / 1000.0)}")
+        for status, count in sorted(self.status.items()):
+            lines.append(f"status {format_status(status)}:\t{count}")
+            hosts = [(-rows, host) for (of, host), rows in self.hosts.items() if of == status]
+            lines += [f"{host}:\t{-rows}" for rows, host in sorted(hosts)]
+        lines += [f"protocol {name}:\t{count}" for name, count in sorted(self.protocol.items())]
+        lines += [f"parse {name}:\t{count}" for name, count in sorted(self.parse.items())]
+        return lines
+
+    def format_text(self, more_lines: Iterable[str] = ()) -> str:
+        """Return :meth:`lines`, and ``more_lines`` behind, between the first and last line that WebTableReader prints."""
+        return (
+            "\n".join(["Statistics for WebTable: ", *self.format_lines(), *more_lines, "WebTable statistics: done"])
+            + "\n"
+        )

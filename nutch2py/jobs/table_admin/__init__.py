@@ -1,0 +1,1 @@
+"""Table maintenance: create, copy, import, export, check, due index."""

@@ -1,0 +1,109 @@
+"""The counts of domainstats, protocolstats and crawlcomplete: rows by host, domain, suffix or status."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.job_context import open_job
+from nutch2py.jobs.locking.lock_scopes import make_reader_scope
+from nutch2py.jobs.nutch_log_lines import JobLogger
+from nutch2py.jobs.row_output.row_text import protocol_status_name
+from nutch2py.mapreduce.driver import map_task_count, run_job
+from nutch2py.mapreduce.input_splits import range_splits
+from nutch2py.mapreduce.job_parameters import JobParameters
+from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
+from nutch2py.records.record import Field
+from nutch2py.records.webpage import CrawlStatus, WebPage
+from nutch2py.table import TableQuery
+from nutch2py.url.keys import reversed_host_of_key, unreverse_host
+from nutch2py.url.url_parts import domain_of_host, suffix_of_host
+
+UNFETCHED_LABEL = "UNFETCHED"
+_FETCHED_LABELS = ("FETCHED", "NOT_FETCHED")
+_COMMANDS = {"domains": "domainstats", "protocol": "protocolstats", "completion": "crawlcomplete"}
+_MAX_BUFFERED_NAMES = 50_000  # names that a task holds before it gives them on
+_FETCHED_STATUSES = (CrawlStatus.FETCHED, CrawlStatus.NOTMODIFIED)
+
+
+def _suffix_of(host: str) -> str:
+    return suffix_of_host(host) or host
+
+
+def _top_level_of(host: str) -> str:
+    return _suffix_of(host).rpartition(".")[2] if suffix_of_host(host) else host
+
+
+GROUPINGS: dict[str, Callable[[str], str]] = {
+    "host": lambda host: host,
+    "domain": domain_of_host,
+    "suffix": _suffix_of,
+    "tld": _top_level_of,
+}
+"""What rows can be counted by, and how it comes from a host; an address is all of these itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DomainStatsParameters(JobParameters):
+    """``kind``: domains, protocol or completion. ``group_by``: a key of :data:`GROUPINGS`, "" by protocol status."""
+
+    kind: str
+    group_by: str = ""
+
+
+class DomainStatsJob(TableJob[DomainStatsParameters]):
+    """Rows to numbers by name."""
+
+    fields: frozenset[Field[Any]] = frozenset({WebPage.status, WebPage.protocol_status, WebPage.fetch_interval})
+
+    def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
+        """Yield how many rows of a split have each name."""
+        kind, place_of = self.parameters.kind, GROUPINGS.get(self.parameters.group_by, str)
+        counts: Counter[str] = Counter()
+        for key, page in pages:
+            if kind == "protocol":
+                status = page.protocol_status
+                counts[UNFETCHED_LABEL if status is None else protocol_status_name(status.code)] += 1
+                continue
+            good = page.status in _FETCHED_STATUSES
+            if kind == "completion":
+                place = place_of(unreverse_host(reversed_host_of_key(key)))
+                counts[f"{place} {'FETCHED' if good else UNFETCHED_LABEL}"] += 1
+            else:
+                counts[_FETCHED_LABELS[not good]] += 1
+                if good:
+                    counts[place_of(unreverse_host(reversed_host_of_key(key)))] += 1
+            if len(counts) >= _MAX_BUFFERED_NAMES:
+                yield from counts.items()
+                counts.clear()
+        yield from counts.items()
+
+    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[KeyValuePair]:
+        """Add up."""
+        for name, counts in groups:
+            yield name, sum(counts)
+
+
+def count_rows_by_name(conf: Configuration, title: str, kind: str, group_by: str = "") -> dict[str, int]:
+    """Return numbers of rows by name, in the order of names; ``title``: the job's name in the log."""
+    with open_job(conf, make_reader_scope(_COMMANDS[kind])) as tables:
+        store = tables.store
+        splits = range_splits(store, TableQuery(DomainStatsJob.fields), map_task_count(conf))
+        parameters = DomainStatsParameters(kind=kind, group_by=group_by)
+        result = run_job(DomainStatsJob, conf, splits, parameters, title=title, expected_rows=store.row_estimate())
+    return dict(sorted(result.output))
+
+
+def print_counts(conf: Configuration, title: str, kind: str, group_by: str = "", limit: int = 0) -> int:
+    """Print ``number<TAB>name`` lines as Nutch writes them into files; with ``limit`` so many, the greatest first."""
+    log = JobLogger(title)
+    counts = [*count_rows_by_name(conf, title, kind, group_by).items()]
+    if limit:
+        counts = sorted(counts, key=lambda each: (-each[1], each[0]))[:limit]
+    for name, count in counts:
+        log.log_raw(f"{count}\t{name}")
+    log.log_finished()
+    return 0

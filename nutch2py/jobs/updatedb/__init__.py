@@ -1,0 +1,1 @@
+"""The updatedb job: inverted links and new row values."""

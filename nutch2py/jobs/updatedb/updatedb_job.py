@@ -1,0 +1,360 @@
+"""DbUpdaterJob: what a batch found goes into the table.
+
+Map: the links of each page of the batch, with the score they carry, to the row that they lead to. Reduce, one group a
+row: pages of the batch get their next fetch time and lose their marks; every row linked to gets its inlinks, distance
+and score; rows of URLs that are new are made. Changes go through a journal (:mod:`nutch2py.jobs.batches.update_journal`), so that a
+score is added once however often the job is killed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import orjson
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import ScoredLink
+from nutch2py.jobs.batches.batch_lists import (
+    UNKNOWN_COUNT,
+    BatchListStore,
+    BatchState,
+    make_batch_splits,
+    mark_condition,
+)
+from nutch2py.jobs.batches.update_journal import JournalWriter, apply_journal, delete_journal
+from nutch2py.jobs.job_context import log_rejected_job, open_job
+from nutch2py.jobs.locking.lock_scopes import UPDATEDB
+from nutch2py.jobs.nutch_log_lines import JobLogger
+from nutch2py.jobs.updatedb.inverted_links import (
+    DROPPED_KIND,
+    PAGE_KIND,
+    RowLinks,
+    collect_row_links,
+    invert_links,
+    make_scored_link,
+)
+from nutch2py.mapreduce.driver import JobResult, map_task_count, run_job
+from nutch2py.mapreduce.input_splits import DerivedTableSplit, Split
+from nutch2py.mapreduce.job_parameters import ALL, TIME_RANGE, BatchParameters
+from nutch2py.mapreduce.mrjob_protocols import SortedBytesProtocol, encode_sorted_lines
+from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
+from nutch2py.plugins.loading import plugin_id_of
+from nutch2py.plugins.plugin_failures import PluginError, raise_plugin_error
+from nutch2py.records.record import Field
+from nutch2py.records.webpage import Mark, MetadataKey, WebPage
+from nutch2py.schedule.fetch_schedule import check_fetch_schedule, create_fetch_schedule
+from nutch2py.schedule.fetch_transition import TRANSITION_FIELDS, TransitionLimits, apply_fetch, initialize_page
+from nutch2py.scoring.scoring_filters import ScoringFilters
+from nutch2py.table.clock import now_ms
+from nutch2py.url.keys import reverse_url, unreverse_url
+
+UNKNOWN_DISTANCE = 2147483647  # distance of a page that has none
+_ROWS_PER_READ = 500  # rows looked up at once
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateDbParameters(BatchParameters):
+    """``now``: when the job began, ms since 1970; the time of rows that are new."""
+
+    now: int
+    ranges: ClassVar = {"now": TIME_RANGE}
+
+
+@dataclass
+class _DistributionState:
+    """How the scoring filters let go of what the map side of a row has given.
+
+    ``shows_links``: they are shown the page's links; ``is_retry``: the last failure is no one's yet, for they were not;
+    ``failed_plugins``: the ids of those that failed even then.
+    """
+
+    shows_links: bool = False
+    is_retry: bool = False
+    failed_plugins: set[str] = field(default_factory=set)
+
+
+def _get_links(page: WebPage) -> tuple[list[ScoredLink], int]:
+    """Return the links that a page gives to, and how many of them are no sitemaps."""
+    distance = int(page.markers.get(Mark.DISTANCE) or UNKNOWN_DISTANCE)
+    outlinks = page.outlinks.decoded_items()
+    targets = outlinks + page.sitemaps.decoded_items()
+    return [make_scored_link((url, anchor or "", 0.0, distance)) for url, anchor in targets], len(outlinks)
+
+
+class DbUpdaterJob(TableJob[UpdateDbParameters]):
+    """Links of a batch, turned round, into the rows they lead to."""
+
+    INTERNAL_PROTOCOL = SortedBytesProtocol
+    SORT_VALUES = True
+    plugin_points = ("scoringfilter",)
+
+    def prepare(self) -> None:
+        """Load what decides about rows."""
+        conf = self.conf
+        self.mark = mark_condition(Mark.GENERATE, self.parameters.batch_id)
+        self.allows_additions = conf.get_bool("db.update.additions.allowed", True)
+        self.max_inlinks = conf.get_int("db.update.max.inlinks", 10000)
+        self.scoring, self.schedule = ScoringFilters(conf), create_fetch_schedule(conf)
+        self.fields = distribution_fields(conf)
+        linked: set[Field[Any]] = {WebPage.markers, WebPage.inlinks, WebPage.metadata, WebPage.score, WebPage.status}
+        self.linked_fields = self.scoring.fields | linked
+        self.page_fields: frozenset[Field[Any]] = self.linked_fields | TRANSITION_FIELDS | self.schedule.fields
+        self.transition_limits = TransitionLimits.from_conf(conf)
+
+    def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
+        """Yield each page of the batch, and each of its links under the row key of its target."""
+        distribute = self.scoring.distribute
+        malformed = 0
+        one_by_one = self.job_file.runner == "spark"  # where each pair has to be one of its own
+        for key, page in pages:
+            try:
+                source = unreverse_url(key)
+            except ValueError:
+                self.count("updatedb", "malformed_keys")
+                continue
+            if Mark.FETCH not in page.markers:  # what it has to give it gives when it is fetched
+                self.count("updatedb", "pages_not_fetched")
+                yield key, PAGE_KIND
+                continue
+            links, total = _get_links(page)
+            self.plugin_failures.pages += 1
+            try:
+                given = distribute(source, page, links, total)
+            except PluginError as error:  # it keeps its marks and its cash, and is tried again
+                self.plugin_failures.record(error)
+                self.count("updatedb", "pages_failed")
+                continue
+            yield key, PAGE_KIND
+            turned = invert_links(source, given)
+            malformed += len(given) - len(turned.targets)
+            if one_by_one:
+                for target, value in zip(turned.targets, turned.values, strict=True):
+                    yield target, f"{turned.prefix}{value}{turned.suffix}"
+            elif turned.targets:
+                yield "", encode_sorted_lines(*turned)
+            self.count("updatedb", "links", len(links))
+        self.count("updatedb", "malformed_links", malformed)
+
+    def map_derived_rows(self, split: DerivedTableSplit) -> Iterator[KeyValuePair]:
+        """Yield the links that pages of the batch no longer have, under the row key of their target."""
+        for key, urls in BatchListStore(self.conf).iter_dropped_links(split.key_range):
+            try:
+                source = orjson.dumps(unreverse_url(key)).decode()
+            except ValueError:
+                self.count("updatedb", "malformed_keys")
+                continue
+            for url in urls:
+                try:
+                    target = reverse_url(url)
+                except ValueError:
+                    self.count("updatedb", "malformed_links")
+                    continue
+                yield target, f"{DROPPED_KIND}{source}"
+
+    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[bytes]]]) -> Iterator[KeyValuePair]:
+        """Compute the changes of each row into the journal."""
+        pending: dict[str, RowLinks] = {}
+        with JournalWriter(self.derived_store, self.parameters.batch_id, self.check_lock) as journal:
+            for key, values in groups:
+                pending[key] = collect_row_links(values, self.max_inlinks)
+                if len(pending) >= _ROWS_PER_READ:
+                    self._update_rows(pending, journal)
+            self._update_rows(pending, journal)
+        yield from ()
+
+    def _update_rows(self, pending: dict[str, RowLinks], journal: JournalWriter) -> None:
+        """Change the rows of some groups, in key order."""
+        of_batch = [key for key, group in pending.items() if group.is_batch_page]
+        linked = [key for key, group in pending.items() if not group.is_batch_page]
+        rows = dict(zip(of_batch, self.store.get_many(of_batch, self.page_fields), strict=True))
+        rows |= zip(linked, self.store.get_many(linked, self.linked_fields), strict=True)
+        done = 0
+        for key, group in pending.items():
+            try:
+                url = unreverse_url(key)
+            except ValueError:  # a link that slipped through the filters
+                self.count("updatedb", "malformed_keys")
+                continue
+            row = rows[key]
+            if row is not None and not self.is_readable(key, row):
+                continue
+            page = self._compute_row(key, url, row, group)
+            if page is not None:
+                journal.add(key, page.mutation())
+            done += 1
+        self.channel.advance(done)
+        pending.clear()
+
+    def _compute_row(self, key: str, url: str, row: WebPage | None, row_links: RowLinks) -> WebPage | None:
+        """Return the row with its changes, None to leave it out.
+
+        The map side has given the page's cash away, and what links brought comes once: so when a plug-in fails, the row
+        is computed anew without it, and what the others do holds. A page of the batch then keeps its marks, by which
+        the next updatedb takes it up again; a new row that has no fetch time is left out.
+        """
+        self.plugin_failures.pages += 1
+        failed: dict[str, PluginError] = {}
+        giving, changed = _DistributionState(), (0, 0)
+        while True:
+            try:
+                page = self._prepare_page(url, row, row_links, failed, giving)
+                if page is not None:
+                    changed = self._apply_links(url, page, row_links, failed)
+                break
+            except PluginError as error:
+                if not giving.is_retry:
+                    failed[error.plugin_id] = error
+                giving.is_retry = False
+                if row is not None:  # what was read is half changed
+                    fields = self.page_fields | (self.fields if giving.shows_links else frozenset())
+                    row = self.store.get(key, fields if row_links.is_batch_page else self.linked_fields)
+        for each in failed.values():
+            self.plugin_failures.record(each)
+        for name, count in zip(("links_new", "links_gone"), changed, strict=True):
+            if count:
+                self.count("updatedb", name, count)
+        if page is not None and row_links.is_batch_page and not failed:
+            self._remove_batch_marks(page)
+        if row_links.is_batch_page:
+            self.count("updatedb", "pages_failed" if failed else "pages")
+        elif page is not None:
+            self.count("updatedb", "rows_linked" if row is not None else "rows_new")
+        elif row_links.links and not self.allows_additions:
+            self.count("updatedb", "rows_not_allowed")
+        return page
+
+    def _prepare_page(
+        self,
+        url: str,
+        page: WebPage | None,
+        row_links: RowLinks,
+        failed_plugins: Mapping[str, object],
+        distribution: _DistributionState,
+    ) -> WebPage | None:
+        """Return the row to change: after its fetch if it is of the batch, made if it is new, None to leave it out.
+
+        The plug-ins whose ids are in ``failed_plugins`` are not asked; to let go what the map side gave, all are but those that
+        failed at that.
+        """
+        scoring, schedule = self.scoring.without(failed_plugins) if failed_plugins else self.scoring, self.schedule
+        scheduled = not failed_plugins or plugin_id_of(schedule) not in failed_plugins
+        if page is not None:
+            if row_links.is_batch_page:
+                if scheduled:
+                    try:
+                        apply_fetch(url, page, schedule, self.transition_limits)
+                    except Exception as error:  # noqa: BLE001 - named, and the page's
+                        raise_plugin_error(schedule, url, error)
+                self._repeat_distribution(url, page, distribution)
+            return page
+        if not row_links.links or not self.allows_additions or not scheduled:
+            return None
+        page = WebPage()
+        try:
+            initialize_page(url, page, schedule, self.parameters.now)
+        except Exception as error:  # noqa: BLE001
+            raise_plugin_error(schedule, url, error)
+        scoring.initial_score(url, page)
+        return page
+
+    def _repeat_distribution(self, url: str, page: WebPage, distribution: _DistributionState) -> None:
+        """Let every scoring filter give away on this row what it gave on the map side, on a copy of the row.
+
+        Also one that fails at something else, or it would give the same again. To nobody, as what links bring is on its
+        way; a filter that minds having nobody to give to has the page's links before it, as on the map side.
+        """
+        if Mark.FETCH not in page.markers:
+            return
+        scoring = self.scoring.without(distribution.failed_plugins) if distribution.failed_plugins else self.scoring
+        links, total = _get_links(page) if distribution.shows_links else ([], 0)
+        try:
+            scoring.distribute(url, page, links, total)
+        except PluginError as error:
+            if distribution.shows_links:
+                distribution.failed_plugins.add(error.plugin_id)
+            else:
+                distribution.shows_links = distribution.is_retry = True
+            raise
+
+    def _apply_links(
+        self, url: str, page: WebPage, row_links: RowLinks, failed_plugins: Mapping[str, object]
+    ) -> tuple[int, int]:
+        """Set inlinks, distance, score; earlier inlinks stay, up to the limit, until their page drops them.
+
+        Return how many inlinks are new, and how many were dropped.
+        """
+        inlinks = page.inlinks
+        had = len(inlinks)
+        for source in row_links.dropped_sources:
+            inlinks.pop(source)
+        before = len(inlinks) if row_links.dropped_sources else had
+        new = 0
+        if row_links.links:
+            sources, anchors, _, distances = zip(*row_links.links, strict=True)
+            fresh = dict(zip(sources, anchors, strict=True))
+            new = inlinks.put_all(fresh)
+            if (over := before + new - self.max_inlinks) > 0:
+                for source in [source for source in inlinks if source not in fresh][:over]:
+                    inlinks.pop(source)
+            nearest = min(distances)
+            if nearest < UNKNOWN_DISTANCE and nearest + 1 < int(page.markers.get(Mark.DISTANCE) or UNKNOWN_DISTANCE):
+                page.markers[Mark.DISTANCE] = str(nearest + 1)
+        if row_links.is_batch_page or row_links.links:
+            scoring = self.scoring.without(failed_plugins) if failed_plugins else self.scoring
+            scoring.update_score(url, page, row_links.links)
+        return new, had - before
+
+    def _remove_batch_marks(self, page: WebPage) -> None:
+        """Take the marks of the batch off, the update mark standing for the parse mark."""
+        page.metadata.pop(MetadataKey.REDIRECT_DISCOVERED)
+        markers = page.markers
+        markers.pop(Mark.GENERATE)
+        markers.pop(Mark.FETCH)
+        parsed = markers.pop(Mark.PARSE)
+        if parsed is not None:
+            markers[Mark.UPDATEDB] = parsed
+
+
+def distribution_fields(conf: Configuration) -> frozenset[Any]:
+    """Return what the map side reads of a page; never content, text or inlinks."""
+    return frozenset(
+        {WebPage.markers, WebPage.metadata, WebPage.outlinks, WebPage.sitemaps} | ScoringFilters(conf).fields
+    )
+
+
+def updatedb(conf: Configuration, batch_id: str) -> JobResult:
+    """Update the table from a batch, or from all (``-all``); return the counters (group ``updatedb``)."""
+    with log_rejected_job(conf, UPDATEDB, batch_id):
+        check_fetch_schedule(conf)
+    log = JobLogger("DbUpdaterJob")
+    log.log("updating all" if batch_id == ALL else f"batchId: {batch_id}")
+    with open_job(conf, UPDATEDB, batch_id=batch_id, mark=Mark.GENERATE) as tables:
+        store, lists = tables.store, tables.batch_lists
+        delete_journal(lists, batch_id)
+        before = lists.get_record(batch_id)
+        parameters = UpdateDbParameters(batch_id=batch_id, now=now_ms())
+        splits: list[Split]
+        splits, expected = make_batch_splits(
+            conf, store, distribution_fields(conf), Mark.GENERATE, batch_id, map_task_count(conf)
+        )
+        splits.append(DerivedTableSplit(lists.dropped_links_range(batch_id)))
+        result = run_job(DbUpdaterJob, conf, splits, parameters, title="DbUpdaterJob", expected_rows=expected)
+        tables.check_lock()
+        count = before.count if before is not None else UNKNOWN_COUNT
+        lists.set_state(
+            batch_id, BatchState.APPLYING, count, lists.store.clock.next()
+        )  # later than all that was fetched
+        apply_journal(conf, batch_id, tables.check_lock)
+        counts = result.counters.get("updatedb", {})
+        failed = counts.get("pages_failed", 0)
+        if before is None and not counts.get("pages"):
+            lists.delete_batch(batch_id)
+        log.log(
+            f"{counts.get('pages', 0)} pages of the batch, {counts.get('links', 0)} links, "
+            f"{counts.get('rows_new', 0)} new rows, {counts.get('rows_linked', 0)} known rows linked to"
+            + (f", {failed} pages failed in a plug-in and keep their marks" if failed else "")
+        )
+        log.log_finished()
+        return result

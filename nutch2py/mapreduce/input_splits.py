@@ -1,0 +1,165 @@
+"""Map input: one line, one map task: a key range, what is due, a part of a batch list, or a piece of a file."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from nutch2py.errors import InputError
+from nutch2py.table import DataStore, KeyRange, TableQuery
+from nutch2py.table.due_index import TimeSpan
+
+_MIN_SPLIT_BYTES, _MAX_SPLIT_BYTES = 64 << 10, 16 << 20  # bytes of a file in one split
+
+
+class RangeSplit(NamedTuple):
+    """Rows of the crawl's table with keys of a range."""
+
+    key_range: KeyRange
+    host: str = ""
+    """The machine that holds most of them, as their store names it; for the driver, tasks are not told."""
+
+
+class BatchListSplit(NamedTuple):
+    """Rows that a batch list names, those entries of it whose own keys lie in a range."""
+
+    key_range: KeyRange
+
+
+class DueIndexSplit(NamedTuple):
+    """Rows that the index of what is due lists within spans of time (first and last, ms).
+
+    ``partition``: of an index that is read in parts, one of :meth:`nutch2py.table.due_index.DueIndex.partitions`.
+    """
+
+    spans: list[TimeSpan]
+    partition: tuple[int, int] = (0, 0)
+
+
+class DerivedTableSplit(NamedTuple):
+    """Rows of the derived table ``batch`` with keys of a range."""
+
+    key_range: KeyRange
+
+
+class FileSplit(NamedTuple):
+    """Lines of a text file that begin at ``start`` (included) up to ``stop`` (excluded), byte offsets."""
+
+    path: str
+    start: int
+    stop: int
+    order: int
+    """Rank of the split among all, for rules like "the last line wins"."""
+    content: bytes | None = None
+    """The lines themselves, when the task cannot read the file: it runs on another machine."""
+    lines_before: int = 0
+    """With ``content``: how many lines of the file stand before it."""
+
+
+Split = RangeSplit | BatchListSplit | DueIndexSplit | DerivedTableSplit | FileSplit
+
+
+def range_splits(store: DataStore[Any], query: TableQuery, task_count: int) -> list[Split]:
+    """Return what a query reads of a table, cut for about so many tasks."""
+    ranges = store.key_ranges(query, task_count)
+    hosts = store.range_hosts(ranges) if len(ranges) > 1 else [""]
+    return [RangeSplit(*each) for each in zip(ranges, hosts, strict=True)]
+
+
+def encode_split(split: Split) -> bytes:
+    """Return the line of map input."""
+    match split:
+        case RangeSplit(key_range, _):
+            return orjson.dumps({"range": list(key_range)})
+        case BatchListSplit(key_range):
+            return orjson.dumps({"list": list(key_range)})
+        case DueIndexSplit(spans, part):
+            return orjson.dumps({"due": [list(span) for span in spans], "part": part})
+        case DerivedTableSplit(key_range):
+            return orjson.dumps({"side": list(key_range)})
+        case FileSplit():
+            text = None if split.content is None else split.content.decode("latin-1")
+            return orjson.dumps({"file": [*split[:4], text, split.lines_before]})
+
+
+def decode_split(line: bytes) -> Split:
+    """Return the split of a line of map input."""
+    fields = orjson.loads(line)
+    if "range" in fields:
+        return RangeSplit(KeyRange(*fields["range"]))
+    if "list" in fields:
+        return BatchListSplit(KeyRange(*fields["list"]))
+    if "due" in fields:
+        return DueIndexSplit([TimeSpan(*span) for span in fields["due"]], tuple(fields["part"]))
+    if "side" in fields:
+        return DerivedTableSplit(KeyRange(*fields["side"]))
+    path, start, stop, order, text, before = fields["file"]
+    return FileSplit(path, start, stop, order, None if text is None else text.encode("latin-1"), before)
+
+
+def split_files(paths: Iterable[Path], split_count: int) -> list[FileSplit]:
+    """Cut text files into about ``split_count`` pieces in all, each of one file."""
+    sizes = []
+    for path in paths:
+        try:
+            sizes.append((path, path.stat().st_size))
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror}: check that it exists and may be read") from error
+    piece = min(max(sum(size for _, size in sizes) // max(split_count, 1) + 1, _MIN_SPLIT_BYTES), _MAX_SPLIT_BYTES)
+    splits: list[FileSplit] = []
+    for path, size in sizes:
+        splits += [
+            FileSplit(str(path), start, min(start + piece, size), len(splits) + number)
+            for number, start in enumerate(range(0, max(size, 1), piece))
+        ]
+    return [split._replace(order=number) for number, split in enumerate(splits)]
+
+
+def embed_contents(splits: Iterable[Split]) -> Iterator[Split]:
+    """Yield splits with their lines in them, for tasks that cannot read the files.
+
+    Each file is read once, and one piece of it is in memory: the pieces of a file come in their order.
+    """
+    before: dict[str, int] = {}
+    for split in splits:
+        if not isinstance(split, FileSplit) or split.content is not None:
+            yield split
+            continue
+        content = b"".join(read_split_lines(split))
+        known = before[split.path] if split.path in before else count_lines_before(split)
+        before[split.path] = known + content.count(b"\n")
+        yield split._replace(content=content, lines_before=known)
+
+
+def count_lines_before(split: FileSplit) -> int:
+    """Return how many lines of the file stand before those of the split; reads the file up to there."""
+    if split.content is not None:
+        return split.lines_before
+    if not split.start:
+        return 0
+    with Path(split.path).open("rb") as file:
+        count, left = 0, split.start - 1
+        while left and (part := file.read(min(left, 1 << 20))):
+            count, left = count + part.count(b"\n"), left - len(part)
+        return count + 1  # that which began before, and is read by the split before
+
+
+def read_split_lines(split: FileSplit) -> Iterable[bytes]:
+    """Yield the lines of a piece: those whose first byte lies in it, as Hadoop's TextInputFormat cuts."""
+    if split.content is not None:
+        yield from io.BytesIO(split.content)
+        return
+    with Path(split.path).open("rb") as file:
+        at = split.start
+        if at:
+            file.seek(at - 1)
+            at += len(file.readline()) - 1  # the line that began before belongs to the piece before
+        for line in file if at < split.stop else ():
+            yield line
+            at += len(line)
+            if at >= split.stop:
+                return

@@ -1,0 +1,1 @@
+"""Runners of MapReduce jobs: inline, local, Spark and Hadoop."""

@@ -1,0 +1,1 @@
+"""Hadoop YARN: client, package archive, locality and error translation."""

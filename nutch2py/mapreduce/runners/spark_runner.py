@@ -1,0 +1,120 @@
+"""Jobs on Spark, through mrjob's Spark runner: on this machine's cores (``local[N]``).
+
+What mrjob 0.7.4 leaves out on Spark (input formats, task folders with files, properties in the environment) is
+replaced: one file a split, absolute paths, parameters in the configuration file. A cluster's master is refused: YARN is
+for that.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.errors import ConfigurationError, NutchError
+from nutch2py.mapreduce import NLINE_INPUT_FORMAT
+from nutch2py.mapreduce.runners import client_guard
+from nutch2py.mapreduce.runners.job_dir import add_java_tmpdir
+from nutch2py.mapreduce.runners.mrjob_compat import JobKeyMixin, mrjob_importable
+
+with mrjob_importable():
+    from mrjob.logs.spark import _parse_spark_log
+    from mrjob.spark.runner import SparkMRJobRunner
+
+
+def spark_arguments(conf: Configuration, work: Path) -> list[str]:
+    """Return the arguments for mrjob; refuse what does not work."""
+    master = conf.get_trimmed("mapreduce.spark.master", "local[*]")
+    if master != "local" and not master.startswith("local["):
+        raise ConfigurationError(
+            f"mapreduce.spark.master is {master!r}: jobs run on Spark with local, local[N] or local[*] only; "
+            "for a cluster use -r hadoop"
+        )
+    submit = _find_spark_submit()
+    if sys.version_info >= (3, 13):
+        raise ConfigurationError(
+            "jobs run on Spark with Python 3.11 or 3.12, and this is Python "
+            f"{sys.version_info[0]}.{sys.version_info[1]}: use one of those, or run with -r local or -r hadoop"
+        )
+    return [
+        *("--spark-master", master, "--spark-submit-bin", submit, "--spark-tmp-dir", str(work / "spark")),
+        *("--python-bin", sys.executable, "--no-read-logs"),
+    ]
+
+
+def _find_spark_submit() -> str:
+    home = os.environ.get("SPARK_HOME")
+    specification = importlib.util.find_spec("pyspark")
+    if home:
+        found = Path(home, "bin", "spark-submit")
+        if not found.is_file():
+            raise ConfigurationError(f"SPARK_HOME is {home}, where bin/spark-submit is not: correct it, or unset it")
+        return str(found)
+    if specification is not None and specification.origin is not None:
+        return str(Path(specification.origin).parent / "bin" / "spark-submit")
+    raise ConfigurationError(
+        "there is no Spark here: install it with pip install 'nutch2py[spark]' (it needs Java 17), or set SPARK_HOME"
+    )
+
+
+class SparkRunner(JobKeyMixin, SparkMRJobRunner):  # type: ignore[misc]
+    """Steps in one Spark application; the driver sets ``reduce_tasks`` before it runs."""
+
+    reduce_tasks = 1
+    last_error_line = ""
+
+    def __init__(self, **options: Any) -> None:
+        if options.get("hadoop_input_format") == NLINE_INPUT_FORMAT:
+            options["hadoop_input_format"] = None  # mrjob's harness breaks on it
+        super().__init__(**options)
+
+    def _get_input_paths(self) -> list[str]:
+        """Return a file for each line of the input: Spark makes a task of each."""
+        folder = Path(self._get_local_tmp_dir(), "splits")
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            for path in super()._get_input_paths():
+                for number, line in enumerate(Path(path).read_bytes().splitlines(keepends=True)):
+                    (folder / f"{number:06d}").write_bytes(line)
+        return [str(folder)]
+
+    def _jobconf_for_step(self, step_num: int) -> dict[str, str]:
+        jobconf: dict[str, str] = super()._jobconf_for_step(step_num)
+        return {**jobconf, "mapreduce.job.reduces": str(self.reduce_tasks)}
+
+    def _run_spark_submit(
+        self, spark_submit_args: list[str], env: dict[str, str], record_callback: object
+    ) -> tuple[int, dict[str, Any]]:
+        """Run Spark under guard, which ends it when this process goes."""
+        if shutil.which("java") is None and "JAVA_HOME" not in env:
+            raise ConfigurationError("Spark needs Java, and there is no java on the PATH: install a JDK 17")
+        command = [sys.executable, "-S", "-E", client_guard.__file__, "spark", "--", *spark_submit_args]
+        scratch = self._get_local_tmp_dir()
+        environment = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": scratch, **env}
+        environment["SPARK_SUBMIT_OPTS"] = add_java_tmpdir(env.get("SPARK_SUBMIT_OPTS", ""), scratch)
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        lines: list[bytes] = []
+        try:
+            for line in process.stdout:
+                lines.append(line)
+                if b"Error" in line or b"Exception" in line:
+                    self.last_error_line = line.decode("utf-8", "replace").strip()
+            code = process.wait()
+        finally:
+            process.stdin.close()
+            process.stdout.close()
+            process.wait()
+        return code, _parse_spark_log(lines)
+
+    def explain(self, error: Exception) -> NutchError:
+        """Return why the application failed, when no task told."""
+        return NutchError(f"the job failed on Spark: {self.last_error_line or error}")

@@ -1,0 +1,17 @@
+"""How the process of a task ended, in words."""
+
+from __future__ import annotations
+
+import signal
+
+_OUT_OF_MEMORY_HINT = "most likely the machine, or the container, was out of memory (dmesg tells)"
+
+
+def describe_exit(code: int) -> str:
+    """Return ``was killed by SIGKILL: …`` or ``ended with exit code 3``; a shell tells of a signal as 128 and more."""
+    number = -code if code < 0 else code - 128
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        return f"ended with exit code {code}"
+    return f"was killed by {name}{f': {_OUT_OF_MEMORY_HINT}' if name == 'SIGKILL' else ''}"

@@ -1,0 +1,343 @@
+"""What tasks tell the driver while they run: rows done, lines for the log, and the error that ended them.
+
+Tasks run inside the driver (inline), as its children (local) or elsewhere (Hadoop). The first two share a folder, the
+channel: each task keeps its count of rows in a file of its own and appends log lines to a common one. On Hadoop there
+is no channel: counts become the task's status line, which also keeps it from being killed, and lines go to its log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self, TextIO
+
+import orjson
+
+from nutch2py import errors
+from nutch2py.errors import NutchError
+from nutch2py.plugins.plugin_failures import PluginError
+from nutch2py.support import log_file
+from nutch2py.support.reporting import Progress, current_reporter
+from nutch2py.support.retry import failed_attempt_count
+
+_COUNT_INTERVAL = 0.25  # seconds between two writes of a count
+_STATUS_INTERVAL = 10.0  # seconds between two status lines on Hadoop
+_IDLE_CPU_SECONDS = (
+    0.02  # CPU seconds in a tick below which a task counts as hanging that has done no row and says nothing
+)
+TASK_ERROR_PREFIX = "nutch2py.error "
+"""What begins the line on a task's standard error that says, as JSON, why it ends; on Hadoop."""
+
+
+class TaskChannel:
+    """The task's end of the channel."""
+
+    def __init__(self, folder: str, name: str, set_status: Callable[[str], None]) -> None:
+        self._dir = Path(folder) if folder else None
+        self._set_status = set_status
+        self._name, self._failed_plugins = name, list[str]()
+        self._rows, self._next_publish = 0, 0.0
+        self._note, self._note_count = "", 0
+        self._note_file = self._dir / f"note-{os.getpid()}-{name}" if self._dir else None
+        self._closed = threading.Event()
+        self._count_file: int | None = None
+        self._log_file: int | None = None
+        if self._dir is not None:
+            flags = os.O_CREAT | os.O_WRONLY
+            self._count_file = os.open(self._dir / f"rows-{os.getpid()}-{name}", flags, 0o600)
+            self._log_file = os.open(self._dir / "log", flags | os.O_APPEND, 0o600)
+        else:
+            threading.Thread(target=self._report_status, name="status", daemon=True).start()
+
+    def _report_status(self) -> None:
+        """Report the status as long as the task does something: one that says nothing is killed after its time-out.
+
+        A note counts, too: waiting politely takes neither rows nor processor time. It is the task's own work that gives
+        notes, never a thread beside it. So does a try at a service that is away, which has a time-out of its own.
+        """
+        before, cpu = (-1, 0, 0), 0.0
+        while not self._closed.wait(_STATUS_INTERVAL):
+            done, now = (self._rows, self._note_count, failed_attempt_count()), time.process_time()
+            if done != before or now - cpu > _IDLE_CPU_SECONDS:
+                self._publish()
+            before, cpu = done, now
+
+    def advance(self, rows: int = 1) -> None:
+        """Count rows as done."""
+        self._rows += rows
+        if self._dir is None:
+            return
+        now = time.monotonic()
+        if now >= self._next_publish:
+            self._next_publish = now + _COUNT_INTERVAL
+            self._publish()
+
+    def _publish(self) -> None:
+        if self._count_file is not None:
+            os.pwrite(self._count_file, b"%020d" % self._rows, 0)
+        else:
+            self._set_status(f"{self._rows} rows{', ' if self._note else ''}{self._note}")
+
+    def set_note(self, text: str) -> None:
+        """Say in a few words how the task goes: shown beside the rows until the next note, and a sign of life."""
+        self._note = text
+        self._note_count += 1
+        if self._note_file is not None:
+            part = self._note_file.with_name(f"part-{self._note_file.name}")
+            part.write_text(text, encoding="utf-8")
+            part.replace(self._note_file)
+
+    def log_line(self, text: str) -> None:
+        """Print a line of the job's log."""
+        if self._log_file is not None:
+            os.write(self._log_file, (text.replace("\n", " ") + "\n").encode("utf-8", "replace"))
+        else:
+            print(text, file=sys.stderr)
+
+    def report_error(self, error: NutchError, trace: str = "") -> None:
+        """Tell the driver why the task ends, in the user's words; ``trace`` is for developers."""
+        message = orjson.dumps({"kind": type(error).__name__, "text": str(error), "trace": trace})
+        if self._dir is None:
+            print(f"{TASK_ERROR_PREFIX}{message.decode()}", file=sys.stderr, flush=True)
+            return
+        part = self._dir / f"part-{os.getpid()}"
+        part.write_bytes(message)
+        part.replace(self._dir / f"error-{os.getpid()}")
+
+    def report_plugin_failure(self, error: PluginError) -> None:
+        """Keep the first failure of a plug-in for the driver; on Hadoop it stands in the task's log alone."""
+        if self._dir is not None:
+            message = orjson.dumps((error.plugin_id, str(error)))
+            (self._dir / f"plugin-{os.getpid()}-{self._name}-{len(self._failed_plugins)}").write_bytes(message)
+            self._failed_plugins.append(error.plugin_id)
+
+    def close(self) -> None:
+        """Write the last count."""
+        self._closed.set()
+        self._publish()
+        if self._note_file is not None:
+            self._note_file.unlink(missing_ok=True)
+        for number in (self._count_file, self._log_file):
+            if number is not None:
+                os.close(number)
+        self._count_file = self._log_file = None
+
+
+class ProgressMonitor:
+    """The driver's end: shows rows done of rows expected, prints the log lines, and keeps the tasks' error.
+
+    On a terminal there is one line that changes; otherwise a plain line every ten seconds. Both go to standard error,
+    the log lines to standard output; or all to the :class:`nutch2py.support.reporting.Reporter` of the caller.
+    """
+
+    def __init__(self, channel_dir: Path, title: str, expected_rows: int | None) -> None:
+        self.channel_dir, self._title, self._expected = channel_dir, title, expected_rows
+        self._out, self._err = sys.stdout, sys.stderr
+        self._reporter = current_reporter()
+        self._offset, self._incomplete_line = 0, b""
+        self._started = time.monotonic()
+        self._last_shown = 0.0
+        self._is_terminal = _is_terminal(self._err)
+        self._has_drawn_line = False
+        self._job_note = ""
+        self._stop = threading.Event()
+        self._callback_error: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        if self._callback_error is not None:  # a callback has failed: it is asked no more
+            if kind is None:
+                raise self._callback_error
+            return
+        self._relay_log()
+        self._erase_line()
+        if kind is None and self._reporter is not None:
+            self._reporter.report_progress(self._current_progress())
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.wait(0.1):
+                self._relay_log()
+                self._show()
+        except Exception as error:  # noqa: BLE001 - of a callback: raised where the job was called
+            self._callback_error = error
+
+    def _relay_log(self) -> None:
+        with contextlib.suppress(FileNotFoundError), (self.channel_dir / "log").open("rb") as log:
+            log.seek(self._offset)
+            data = log.read()
+            if data:
+                self._offset += len(data)
+                complete, newline, self._incomplete_line = (self._incomplete_line + data).rpartition(b"\n")
+                self._print_log((complete + newline).decode("utf-8", "replace"))
+
+    def _print_log(self, text: str) -> None:
+        log_file.write_log_lines("INFO", text)
+        if self._reporter is None:
+            self._erase_line()
+            self._out.write(text)
+            self._out.flush()
+        else:
+            for line in text.splitlines():
+                self._reporter.report_line(line)
+
+    def row_count(self) -> int:
+        """Return how many rows the tasks have done."""
+        total = 0
+        for path in self.channel_dir.glob("rows-*"):
+            with contextlib.suppress(OSError, ValueError):
+                total += int(path.read_bytes() or b"0")
+        return total
+
+    def set_note(self, text: str) -> None:
+        """Show ``text`` instead of a count of rows: what is known when tasks run elsewhere."""
+        self._job_note = text
+
+    def log_line(self, text: str) -> None:
+        """Print a line of the job's log, with its title before it."""
+        with (self.channel_dir / "log").open("a", encoding="utf-8") as log:
+            log.write(f"{self._title}: {text}\n")
+
+    def task_notes(self) -> list[str]:
+        """Return what the tasks say of how they go."""
+        found = []
+        for path in sorted(self.channel_dir.glob("note-*")):
+            with contextlib.suppress(OSError):
+                found.append(path.read_text(encoding="utf-8"))
+        return found
+
+    def current_notes(self) -> list[str]:
+        """Return how the step goes in the words of its tasks, or what is known of tasks that run elsewhere."""
+        return [self._job_note] if self._job_note else self.task_notes()
+
+    def _show(self) -> None:
+        now = time.monotonic()
+        interval = 0.5 if self._is_terminal or self._reporter is not None else 10.0
+        if now - max(self._last_shown, self._started) < interval:
+            return
+        self._last_shown = now
+        if self._reporter is not None:
+            self._reporter.report_progress(self._current_progress())
+            return
+        rows = self.row_count()
+        rate = rows / (now - self._started)
+        text = f"{self._title}: {rows:,} rows, {rate:,.0f} rows/s"
+        if self._expected and rows <= self._expected:
+            share = 100 * rows // self._expected
+            text = f"{self._title}: {rows:,} of {self._expected:,} rows ({share} %), {rate:,.0f} rows/s"
+            if rate > 0:
+                text += f", {(self._expected - rows) / rate:,.0f} s left"
+        if self._job_note:
+            text = f"{self._title}: {self._job_note}, {now - self._started:,.0f} s"
+        if self._is_terminal:
+            if said := self.task_notes():
+                done = f"{100 * rows // self._expected} %" if self._expected else f"{rows:,} rows"
+                text = f"{self._title}: {done}, {' | '.join(said)}"
+            text = text[: _terminal_columns(self._err) - 1]  # a line that is broken could not be drawn over
+            text, self._has_drawn_line = f"\r\x1b[2K{text}", True
+        elif rows or self._job_note:
+            text += "\n"
+        else:
+            return
+        with contextlib.suppress(OSError):  # how far a job is, is no reason to end it where the disk takes no more
+            self._err.write(text)
+            self._err.flush()
+
+    def _current_progress(self) -> Progress:
+        seconds = time.monotonic() - self._started
+        return Progress(self._title, self.row_count(), self._expected, seconds, tuple(self.current_notes()))
+
+    def _erase_line(self) -> None:
+        if self._has_drawn_line:
+            with contextlib.suppress(OSError):
+                self._err.write("\r\x1b[2K")
+                self._err.flush()
+            self._has_drawn_line = False
+
+    def first_plugin_failures(self) -> dict[str, str]:
+        """Return the first failure of each plug-in that failed in a task."""
+        return dict(orjson.loads(path.read_bytes()) for path in sorted(self.channel_dir.glob("plugin-*"), reverse=True))
+
+    def find_task_error(self) -> NutchError | None:
+        """Return the error that a task gave in the user's words, if one did."""
+        for path in sorted(self.channel_dir.glob("error-*")):
+            return decode_error(path.read_bytes())
+        return None
+
+
+def decode_error(message: bytes) -> NutchError:
+    """Return the error that :meth:`TaskChannel.failed` told."""
+    fields = orjson.loads(message)
+    kind = getattr(errors, fields["kind"], NutchError)
+    error: NutchError = kind(fields["text"])
+    if fields["trace"]:
+        error.add_note(fields["trace"])
+    return error
+
+
+def _terminal_columns(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError):
+        return False
+
+
+_watched_drivers: set[tuple[int, str]] = set()
+
+
+def watch_driver(pid: int, channel_dir: str) -> None:
+    """End this task when the driver is gone, or has given the job up and removed ``channel_dir``, the channel.
+
+    mrjob leaves the tasks of a driver that was killed, and those beside one that failed, running to their end.
+    """
+    if (os.getpid(), channel_dir) in _watched_drivers:  # a Spark worker runs one task after the other
+        return
+    _watched_drivers.add((os.getpid(), channel_dir))
+
+    def watch() -> None:
+        while True:
+            time.sleep(0.2)
+            try:
+                os.kill(pid, 0)
+                os.stat(channel_dir)  # noqa: PTH116
+            except (ProcessLookupError, FileNotFoundError):
+                os._exit(1)
+
+    threading.Thread(target=watch, name="driver-watch", daemon=True).start()
+
+
+def exit_on_signals() -> None:
+    """Let SIGTERM and SIGINT end this task as an exception does, so that it keeps what it has done.
+
+    Ctrl-C on a terminal reaches the tasks as well as their driver, which then tells them once more: only the first
+    signal counts, and the driver ends those that take too long.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+
+    def stop(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)

@@ -1,0 +1,1 @@
+"""Character encodings: detection, names and prescan."""

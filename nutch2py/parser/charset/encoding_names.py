@@ -1,0 +1,198 @@
+"""Names of character encodings: the labels that pages write, the names that Nutch stores, and what decodes them.
+
+Every label of the WHATWG encoding standard is known, and those of Java and Python beside it. The name stored is the one
+Nutch 2 stores. Decoding is kinder where a name is commonly written on pages of a larger character set, as the standard
+asks: pages called gb2312 are read as GB18030, shift_jis as Windows-31J, ascii as windows-1252, so no character is lost
+and none of the smaller set changes.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from urllib.parse import quote_from_bytes
+
+from nutch2py.support.bounded_cache import bounded_cache
+
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
+_LABEL_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:()+-]{0,63}")
+# Python's codec -> (name that Nutch stores: Java's own after EncodingDetector's aliases, codec to decode with)
+_ENCODINGS: dict[str, tuple[str, str]] = {
+    "ascii": ("us-ascii", "cp1252"),
+    "utf-8": ("utf-8", "utf-8"),
+    "utf-16": ("utf-16", "utf-16"),
+    "utf-16-le": ("utf-16le", "utf-16-le"),
+    "utf-16-be": ("utf-16be", "utf-16-be"),
+    "utf-32": ("utf-32", "utf-32"),
+    "utf-32-le": ("utf-32le", "utf-32-le"),
+    "utf-32-be": ("utf-32be", "utf-32-be"),
+    "iso8859-1": ("windows-1252", "cp1252"),
+    "iso8859-9": ("iso-8859-9", "cp1254"),
+    "iso8859-11": ("x-iso-8859-11", "cp874"),
+    "gb2312": ("gb2312", "gb18030"),
+    "gbk": ("gb18030", "gb18030"),
+    "gb18030": ("gb18030", "gb18030"),
+    "hz": ("hz-gb-2312", "hz"),
+    "big5": ("big5", "cp950"),
+    "big5hkscs": ("big5-hkscs", "big5hkscs"),
+    "cp950": ("x-windows-950", "cp950"),
+    "shift_jis": ("shift_jis", "cp932"),
+    "cp932": ("windows-31j", "cp932"),
+    "euc_jp": ("euc-jp", "euc_jp"),
+    "iso2022_jp": ("iso-2022-jp", "iso2022_jp_ext"),
+    "euc_kr": ("x-windows-949", "cp949"),
+    "cp949": ("x-windows-949", "cp949"),
+    "johab": ("x-johab", "johab"),
+    "iso2022_kr": ("iso-2022-kr", "iso2022_kr"),
+    "koi8-r": ("koi8-r", "koi8-r"),
+    "koi8-u": ("koi8-u", "koi8-u"),
+    "tis-620": ("tis-620", "cp874"),
+    "cp874": ("x-ibm874", "cp874"),
+    "mac-roman": ("x-macroman", "mac-roman"),
+    "mac-cyrillic": ("x-maccyrillic", "mac-cyrillic"),
+    "mac-greek": ("x-macgreek", "mac-greek"),
+    "replacement": ("replacement", "ascii"),  # where browsers show nothing: escapes may hide markup from who checks it
+    **{f"iso8859-{n}": (f"iso-8859-{n}", f"iso8859-{n}") for n in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)},
+    **{f"cp125{n}": (f"windows-125{n}", f"cp125{n}") for n in range(9)},
+    **{f"cp{n}": (f"ibm{n}", f"cp{n}") for n in (437, 775, 850, 852, 855, 857, 862, 866, 869)},
+}
+# labels that Python does not take: of the WHATWG standard, of Java, and seen on the web though neither has them
+_EXTRA_LABELS = {
+    label: codec
+    for codec, labels in {
+        "utf-8": "unicode-1-1-utf-8 unicode11utf8 unicode20utf8 x-unicode20utf8",
+        "utf-16": "unicode unicodebig x-utf-16le-bom",
+        "utf-16-le": "csunicode iso-10646-ucs-2 ucs-2 unicodefeff",
+        "utf-16-be": "unicodefffe",
+        "iso8859-1": "iso88591",
+        "iso8859-2": "iso88592",
+        "iso8859-3": "iso88593",
+        "iso8859-4": "iso88594",
+        "iso8859-5": "iso88595",
+        "iso8859-6": "csiso88596e csiso88596i iso-8859-6-e iso-8859-6-i iso88596",
+        "iso8859-7": "iso88597 sun_eu_greek",
+        "iso8859-8": "csiso88598e csiso88598i iso-8859-8-e iso-8859-8-i iso88598 logical visual",
+        "iso8859-9": "iso88599",
+        "iso8859-10": "csisolatin6 iso-8859-10 iso-ir-157 iso8859-10 iso885910 l6 latin6",
+        "iso8859-11": "iso885911 x-iso-8859-11",
+        "iso8859-13": "iso885913",
+        "iso8859-14": "iso-8859-14 iso8859-14 iso885914",
+        "iso8859-15": "csisolatin9 iso885915",
+        "koi8-r": "koi koi8",
+        "koi8-u": "koi8-ru",
+        "mac-roman": "csmacintosh mac x-mac-roman x-macroman",
+        "mac-cyrillic": "x-mac-cyrillic x-mac-ukrainian x-maccyrillic",
+        "mac-greek": "x-macgreek",
+        "cp874": "dos-874 windows-874 x-windows-874 x-ibm874",
+        "tis-620": "tis620",
+        **{f"cp125{n}": f"x-cp125{n}" for n in range(9) if n != 2},
+        "cp1252": "x-cp1252 x-user-defined",
+        "gb2312": "csgb2312 gb_2312 gb_2312-80 euc_cn euccn x-euc-cn euc-cn",
+        "gbk": "windows-936 x-gbk",
+        "hz": "hz-gb-2312",
+        "big5": "cn-big5 x-x-big5 x-big5",
+        "cp950": "x-windows-950",
+        "euc_jp": "cseucpkdfmtjapanese x-euc-jp eucjp",
+        "shift_jis": "x-sjis sjis",
+        "cp932": "windows-31j ms932",
+        "euc_kr": "cseuckr csksc56011987 iso-ir-149 ks_c_5601-1989 ksc_5601",
+        "cp949": "x-windows-949 windows-949 ms949 ms_949",
+        "johab": "x-johab",
+        "replacement": "replacement iso-2022-cn iso-2022-cn-ext",
+    }.items()
+    for label in labels.split()
+}
+
+
+@bounded_cache(1024)
+def resolve_label(label: str | None) -> str | None:
+    """Return the name that Nutch stores for a charset label (lower case), None when it is unknown.
+
+    >>> resolve_label("GBK"), resolve_label("ISO-8859-1"), resolve_label("gb2312"), resolve_label("no-such")
+    ('gb18030', 'windows-1252', 'gb2312', None)
+    """
+    codec = _find_codec(label)
+    return None if codec is None else _ENCODINGS[codec][0]
+
+
+def _find_codec(label: str | None) -> str | None:
+    label = (label or "").strip("\t\n\f\r ")
+    if not _LABEL_PATTERN.fullmatch(label):
+        return None  # Python itself would take any punctuation for a hyphen
+    known = _EXTRA_LABELS.get(label.lower())
+    if known is None:
+        try:
+            known = codecs.lookup(label).name
+        except (LookupError, ValueError):
+            return None
+    return known if known in _ENCODINGS else None  # rot13, base64, utf-7 …: not encodings a page may name
+
+
+@bounded_cache(1024)
+def _decoding_codec(name: str) -> str:
+    return _ENCODINGS[_find_codec(name) or "cp1252"][1]
+
+
+def decode(body: bytes, encoding: str) -> str:
+    """Decode with an encoding by its stored name; a byte order mark is dropped.
+
+    Bytes that are no character become U+FFFD. An encoding unknown here (a mistyped
+    ``parser.character.encoding.default``) is read as windows-1252.
+    """
+    codec = _decoding_codec(encoding)
+    return body.decode(codec, _ERROR_HANDLERS.get(codec, "replace")).removeprefix("\ufeff")
+
+
+def escape_query(target: str, encoding: str) -> str:
+    """Return a reference in a page whose query is escaped in the page's encoding, as browsers do (URL standard).
+
+    A server of GBK pages looks for words in GBK. Characters that the encoding lacks become numeric references; all
+    other characters, and the whole reference of a page in Unicode, stay as they are.
+    """
+    if target.isascii() or encoding.startswith("utf-"):
+        return target
+    place, mark, rest = target.partition("?")
+    if not mark or "#" in place:
+        return target
+    query, sharp, fragment = rest.partition("#")
+    codec = _decoding_codec(encoding)
+    query = _BEYOND_ASCII.sub(lambda run: quote_from_bytes(run[0].encode(codec, "xmlcharrefreplace"), safe=""), query)
+    return f"{place}?{query}{sharp}{fragment}"
+
+
+def _recover_gb18030(error: UnicodeError) -> tuple[str, int]:
+    """One byte 0x80 is the euro sign of Windows' code page 936 (encoding standard, section 10.2.1)."""
+    assert isinstance(error, UnicodeDecodeError)
+    if error.object[error.start] == 0x80:
+        return "€", error.start + 1
+    return codecs.replace_errors(error)  # type: ignore[return-value]
+
+
+def _recover_big5(error: UnicodeError) -> tuple[str, int]:
+    """Pages of Hong Kong call Big5-HKSCS Big5, and so does the standard."""
+    assert isinstance(error, UnicodeDecodeError)
+    pair = error.object[error.start : error.start + 2]
+    try:
+        return pair.decode("big5hkscs"), error.start + 2
+    except UnicodeDecodeError:
+        return codecs.replace_errors(error)  # type: ignore[return-value]
+
+
+def _recover_euc_jp(error: UnicodeError) -> tuple[str, int]:
+    """Numbers in circles and the like stand in rows that only Windows' code page has; Shift_JIS has them, too."""
+    assert isinstance(error, UnicodeDecodeError)
+    pair = error.object[error.start : error.start + 2]
+    if len(pair) == 2 and min(pair) > 0xA0 and max(pair) < 0xFF:
+        row, cell = pair[0] - 0xA1, pair[1] - 0xA1
+        lead = row // 2 + (0x81 if row < 62 else 0xC1)
+        trail = cell + (0x9F if row % 2 else 0x40 if cell < 63 else 0x41)
+        try:
+            return bytes((lead, trail)).decode("cp932"), error.start + 2
+        except UnicodeDecodeError:
+            pass
+    return codecs.replace_errors(error)  # type: ignore[return-value]
+
+
+_ERROR_HANDLERS = {"gb18030": "nutch2py-gb18030", "cp950": "nutch2py-big5", "euc_jp": "nutch2py-euc-jp"}
+for _handler, _codec in ((_recover_gb18030, "gb18030"), (_recover_big5, "cp950"), (_recover_euc_jp, "euc_jp")):
+    codecs.register_error(_ERROR_HANDLERS[_codec], _handler)

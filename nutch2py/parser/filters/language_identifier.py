@@ -1,0 +1,153 @@
+"""language-identifier: the language of a page, as it says itself or as its text shows; offline.
+
+What a page says: ``lang`` of an element, ``dc.language``, ``content-language`` of a meta tag, and the header
+Content-Language, in this order (Nutch's HTMLLanguageParser). What its text shows: CLD2 (package pycld2), with the model
+in the package.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+from typing import Any
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.interfaces import HtmlDocument, Parse, ParseFilter
+from nutch2py.parser.html.dom import attribute_value
+from nutch2py.records.record import Field
+from nutch2py.records.webpage import WebPage
+from nutch2py.support.reporting import warn
+
+LANGUAGE_KEY = "language"
+"""The metadata entry, named as in Nutch."""
+
+_CODE_SEPARATOR = re.compile(r"[, ;.()=]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]+")
+# ISO 639-2 codes, bibliographic and terminological, and old or wrong codes, by the code of ISO 639-1
+_ISO_639_1_CODES = {
+    code: short
+    for short, codes in {
+        "af": "afr", "ar": "ara", "be": "bel", "bg": "bul", "bn": "ben", "ca": "cat", "cs": "cze ces cz",
+        "cy": "wel cym", "da": "dan dk", "de": "ger deu", "el": "gre ell gr", "en": "eng", "es": "spa", "et": "est",
+        "eu": "baq eus", "fa": "per fas", "fi": "fin", "fr": "fre fra", "ga": "gle", "gl": "glg", "he": "heb iw",
+        "hi": "hin", "hr": "hrv", "hu": "hun", "hy": "arm hye", "id": "ind in", "is": "ice isl", "it": "ita",
+        "ja": "jpn jp", "ka": "geo kat", "ko": "kor", "la": "lat", "lt": "lit", "lv": "lav", "mk": "mac mkd",
+        "ms": "may msa", "nb": "nob", "nl": "dut nld", "nn": "nno", "no": "nor", "pl": "pol", "pt": "por",
+        "ro": "rum ron mo", "ru": "rus", "sk": "slo slk", "sl": "slv", "sq": "alb sqi", "sr": "srp scc", "sv": "swe",
+        "ta": "tam", "th": "tha", "tr": "tur", "uk": "ukr ua", "ur": "urd", "vi": "vie", "yi": "yid ji",
+        "zh": "chi zho cn zht zhs cmn",
+    }.items()
+    for code in codes.split()
+}  # fmt: skip
+
+
+def language_code(text: str | None) -> str | None:
+    """Return the code of ISO 639-1 of what a page calls its language, None when that is no language.
+
+    >>> language_code("en-GB, de"), language_code("zh_CN"), language_code("deu"), language_code("none")
+    ('en', 'zh', 'de', None)
+    """
+    for part in _CODE_SEPARATOR.split(text or ""):
+        code = re.split("[-_]", part, maxsplit=1)[0].lower()
+        if code in _ISO_639_1_CODES:
+            return _ISO_639_1_CODES[code]
+        if len(code) == 2 and code.isascii() and code.isalpha():
+            return code
+    return None
+
+
+def identify_language(text: str, max_length: int = 2048, only_certain: bool = False) -> str | None:
+    """Return the language of a text by its first ``max_length`` characters; None when it is too short or mixed to tell.
+
+    Simplified and traditional Chinese are both ``zh``. ``only_certain``: None unless CLD2 calls its answer reliable.
+    """
+    cld2 = _load_cld2()
+    cleaned = _CONTROL.sub(" ", unicodedata.normalize("NFC", text[: max_length if max_length > 0 else None]))
+    if not cleaned.strip():
+        return None
+    try:
+        reliable, _, guesses = cld2.detect(cleaned, bestEffort=not only_certain)
+    except cld2.error:
+        return None
+    if only_certain and not reliable:
+        return None
+    code = guesses[0][1]
+    return None if code == "un" else _ISO_639_1_CODES.get(code, code.partition("-")[0])
+
+
+@cache
+def _load_cld2() -> Any:
+    try:
+        import pycld2
+    except ImportError as error:
+        raise ConfigurationError(
+            "the language of a text cannot be told without the package pycld2: install it, set lang.extraction.policy "
+            "to detect, or take language-identifier out of plugin.includes"
+        ) from error
+    return pycld2
+
+
+@cache
+def _is_cld2_available() -> bool:
+    """Tell whether languages can be told; warn once when they cannot: there is no pycld2 for every Python."""
+    try:
+        _load_cld2()
+    except ConfigurationError as error:
+        warn(f"{error}; pages that do not say their language have none")
+        return False
+    return True
+
+
+class LanguagePolicy:
+    """The properties ``lang.extraction.policy``, ``lang.analyze.max.length``, ``lang.identification.only.certain``."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.methods = conf.get_strings("lang.extraction.policy", ("detect", "identify"))
+        unknown = set(self.methods) - {"detect", "identify"}
+        if unknown:
+            raise ConfigurationError(
+                f"lang.extraction.policy has {min(unknown)!r}: write detect, identify or both in the order wanted"
+            )
+        if {*self.methods} == {"detect", "identify"} and not _is_cld2_available():
+            self.methods = ["detect"]
+        self.max_length = conf.get_int("lang.analyze.max.length", 2048)
+        self.only_certain = conf.get_bool("lang.identification.only.certain", False)
+
+    def choose_language(self, declared: str | None, text: str) -> str | None:
+        """Return the language by the policy; ``declared``: what the page says, if anything."""
+        for way in self.methods:
+            found = declared if way == "detect" else identify_language(text, self.max_length, self.only_certain)
+            if found:
+                return found
+        return None
+
+
+class LanguageParseFilter(ParseFilter):
+    """Puts the language of an HTML page into ``page.metadata``, entry ``language``."""
+
+    java_class = "org.apache.nutch.analysis.lang.HTMLLanguageParser"
+    fields: frozenset[Field[Any]] = frozenset({WebPage.metadata, WebPage.headers})
+
+    def __init__(self, conf: Configuration) -> None:
+        self.policy = LanguagePolicy(conf)
+
+    def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
+        """Set the entry, or remove that of an earlier parse."""
+        found = self.policy.choose_language(declared_language(page, document), f"{parse.title} {parse.text}")
+        if found:
+            page.metadata[LANGUAGE_KEY] = found.encode()
+        else:
+            page.metadata.pop(LANGUAGE_KEY, None)
+        return parse
+
+
+def declared_language(page: WebPage, document: HtmlDocument) -> str | None:
+    """Return the language that a page says it is in."""
+    node = document.tree.css_first("[lang]")
+    said: list[str | None] = [attribute_value(node.attributes, "lang")] if node is not None else []
+    said += document.meta.general.get("dc.language", [])
+    said.append(document.meta.http_equiv.get("content-language"))
+    said += [value for name, value in page.headers.decoded_items() if name.lower() == "content-language"]
+    return next((code for code in map(language_code, said) if code), None)

@@ -1,0 +1,218 @@
+"""ZIP packages read with care (office documents, books, archives), and the XML in them."""
+
+from __future__ import annotations
+
+import io
+import struct
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from nutch2py.parser.formats.document_parser import (
+    DocumentLimitError,
+    EncryptedDocumentError,
+    ParsedDocument,
+    UnreadableDocumentError,
+    UnsupportedDocumentError,
+)
+from nutch2py.parser.formats.embedded_documents import UnpackBudget
+from nutch2py.parser.xml_sanitizer import sanitize_xml
+
+if TYPE_CHECKING:
+    from lxml.etree import ParserTarget
+
+_CHUNK_BYTES = 1 << 16
+_MIN_UNPACK_BYTES = 8 << 20  # bytes that every package may unpack to
+_MAX_ENTRIES = 100_000
+
+
+class ZipPackage:
+    """The files of a ZIP by name. Every byte that is unpacked is taken from the budget before it is kept."""
+
+    def __init__(self, content: bytes, budget: UnpackBudget) -> None:
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(content))
+        except Exception as error:  # noqa: BLE001 - zipfile raises whatever its arithmetic ends in
+            raise UnreadableDocumentError(f"not a ZIP file: {error}") from None
+        self._content = content
+        self._budget = budget
+        self._first_error = ""  # what is wrong with the first file that could not be read
+        self._unpack_left = (
+            max(_MIN_UNPACK_BYTES, budget.max_ratio * len(content)) if budget.max_ratio > 0 else sys.maxsize
+        )
+        self._packed_left = 2 * len(content)  # files of a healthy package do not overlap; some are read twice
+        self.entries = self._zip.infolist()
+        if len(self.entries) > _MAX_ENTRIES:
+            raise UnreadableDocumentError(f"a directory of {len(self.entries)} entries")
+        self.names = [entry.filename for entry in self.entries]
+        # Windows programs write back slashes, and readers of these formats do not mind case
+        self._by_name = {name.replace("\\", "/").lower(): name for name in reversed(self.names)}
+
+    def __contains__(self, name: str) -> bool:
+        return name.lower().lstrip("/") in self._by_name
+
+    def read(self, name: str) -> bytes:
+        """Return a file, b"" when it is missing or broken: the others may be whole."""
+        actual = self._by_name.get(name.lower().lstrip("/"))
+        try:
+            return b"" if actual is None else self.read_entry(self._zip.getinfo(actual))
+        except UnreadableDocumentError as error:
+            self._first_error = self._first_error or str(error)
+            return b""
+
+    def raise_if_broken(self, document: ParsedDocument) -> None:
+        """Raise :class:`UnreadableDocumentError` when files were broken and nothing else gave text."""
+        if self._first_error and not document.text_length:
+            raise UnreadableDocumentError(self._first_error)
+
+    def read_entry(self, entry: zipfile.ZipInfo) -> bytes:
+        """Return the file of an entry of the directory."""
+        if entry.flag_bits & 1:
+            raise EncryptedDocumentError(f"{entry.filename} needs a password")
+        self._packed_left -= entry.compress_size
+        if self._packed_left < 0:
+            raise UnreadableDocumentError(f"{entry.filename} overlaps others")
+        parts = []
+        try:
+            with self._zip.open(entry) as file:
+                while part := file.read(_CHUNK_BYTES):
+                    self._budget.spend(len(part))
+                    self._unpack_left -= len(part)
+                    if self._unpack_left < 0:
+                        raise DocumentLimitError("unpacks to more times its bytes than parser.unpack.max.ratio")
+                    parts.append(part)
+        except (DocumentLimitError, MemoryError):
+            raise
+        except NotImplementedError as error:  # which is a RuntimeError
+            raise UnreadableDocumentError(f"{entry.filename}: {error}") from None
+        except RuntimeError as error:  # zipfile's error for a password
+            raise EncryptedDocumentError(str(error)) from None
+        except Exception as error:  # noqa: BLE001 - see above
+            if not parts and not (rest := self._salvage(entry)):
+                raise UnreadableDocumentError(f"{entry.filename}: {error}") from None
+            if not parts:
+                parts.append(rest)
+        return b"".join(parts)
+
+    def _salvage(self, entry: zipfile.ZipInfo) -> bytes:
+        """Return what a file holds whose checksum is wrong, as far as it unpacks."""
+        start = entry.header_offset
+        header = self._content[start : start + 30]
+        if len(header) < 30 or header[:4] != b"PK\3\4":
+            return b""
+        start += 30 + sum(struct.unpack_from("<HH", header, 26))
+        packed = self._content[start : start + entry.compress_size]
+        stored = entry.compress_type == zipfile.ZIP_STORED
+        try:
+            data = (
+                packed
+                if stored
+                else zlib.decompressobj(-15).decompress(
+                    packed, max(1, min(self._budget.bytes_left, self._unpack_left) + 1)
+                )
+            )
+        except zlib.error:
+            return b""
+        self._budget.spend(len(data))
+        self._unpack_left -= len(data)
+        return data if self._unpack_left >= 0 else b""
+
+
+_UNSUPPORTED_FORMATS = {
+    "Index/Document.iwa": "iWork (Pages, Numbers, Keynote)", "Index.zip": "iWork (Pages, Numbers, Keynote)",
+    "index.apxl": "iWork (Keynote)", "buildVersionHistory.plist": "iWork (Pages, Numbers)",
+    "FixedDocSeq.fdseq": "XPS", "FixedDocumentSequence.fdseq": "XPS", "xl/workbook.bin": "Excel's binary workbooks",
+    "visio/document.xml": "Visio",
+}  # fmt: skip
+
+
+def reject_unsupported(package: ZipPackage) -> None:
+    """Raise :class:`UnsupportedDocumentError` for a package that is a document of a kind that is not read."""
+    for name, kind in _UNSUPPORTED_FORMATS.items():
+        if name in package:
+            raise UnsupportedDocumentError(f"{kind}: not read here")
+
+
+class XmlEvent(NamedTuple):
+    """A tag or a piece of text: ``kind`` is start, end or text; ``name`` the local name; ``attributes`` of a start."""
+
+    kind: str
+    name: str
+    text: str = ""
+    attributes: Mapping[str, str] = {}
+
+
+class _EventTarget:
+    """Takes what lxml reads; builds no tree, so that a file of any size takes little memory."""
+
+    def __init__(self) -> None:
+        self.events: list[XmlEvent] = []
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        # libxml2 hands on an ampersand of an attribute as it stores it, when entities are not resolved
+        if any("&" in value for value in attributes.values()):
+            attributes = {name: value.replace("&#38;", "&") for name, value in attributes.items()}
+        self.events.append(XmlEvent("start", _local_name(tag), "", attributes))
+
+    def end(self, tag: str) -> None:
+        self.events.append(XmlEvent("end", _local_name(tag)))
+
+    def data(self, text: str) -> None:
+        self.events.append(XmlEvent("text", "", text))
+
+    def close(self) -> None:
+        """End: nothing to give back."""
+
+
+def _local_name(tag: str) -> str:
+    """Return a name without its namespace, or without a prefix that nothing declares."""
+    return tag.rpartition("}")[2].rpartition(":")[2]
+
+
+def xml_events(content: bytes, content_type_header: str | None = None) -> Iterator[XmlEvent]:
+    """Yield the tags and the text of an XML file in order, as far as it can be read. ``content_type_header``: its Content-Type.
+
+    Entities that the file declares are not resolved (:mod:`nutch2py.parser.xml_sanitizer`), no document type and nothing
+    of the network is loaded, and libxml2's own limits on depth and size stay.
+    """
+    from lxml import etree
+
+    content = sanitize_xml(content, content_type_header)
+    target = _EventTarget()
+    parser = etree.XMLParser(
+        # the types ask for every method that lxml may call; it calls those that are there
+        target=cast("ParserTarget[None]", target),
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        recover=True,
+    )
+    try:
+        for start in range(0, len(content), _CHUNK_BYTES):
+            parser.feed(content[start : start + _CHUNK_BYTES])
+            yield from target.events
+            target.events.clear()
+        parser.close()
+    except etree.XMLSyntaxError:
+        pass
+    yield from target.events
+
+
+def get_attribute(event: XmlEvent, name: str) -> str:
+    """Return an attribute by its local name, "" when there is none."""
+    return next((value for key, value in event.attributes.items() if key.rpartition("}")[2] == name), "")
+
+
+def read_relationships(content: bytes) -> dict[str, tuple[str, str]]:
+    """Return relation id -> (kind, target) of an OOXML ``.rels`` file."""
+    return {
+        event.attributes.get("Id", ""): (
+            event.attributes.get("Type", "").rpartition("/")[2],
+            event.attributes.get("Target", ""),
+        )
+        for event in xml_events(content)
+        if event.kind == "start" and event.name == "Relationship"
+    }

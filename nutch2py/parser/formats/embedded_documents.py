@@ -1,0 +1,113 @@
+"""Documents within documents: what unpacking may cost, and the parse of a part by the parser of its type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import Parse
+from nutch2py.parser.formats.document_parser import DocumentLimitError, ParsedDocument, failed_parse
+from nutch2py.parser.mime.mime_table import OCTET_STREAM
+from nutch2py.parser.mime.mime_types import get_mime_resolver
+from nutch2py.records.webpage import ParseStatusCode, WebPage
+
+
+@dataclass
+class UnpackBudget:
+    """What is left for one page and all that is packed in it, however deep.
+
+    ``max_ratio``: to how many times its bytes a package may unpack, 0 for any.
+    """
+
+    bytes_left: int
+    documents_left: int
+    depth_left: int
+    max_ratio: int = 0
+
+    def spend(self, size: int) -> None:
+        """Account for ``size`` unpacked bytes."""
+        self.bytes_left -= size
+        if self.bytes_left < 0:
+            raise DocumentLimitError("unpacks to more bytes than parser.unpack.max.bytes")
+
+
+_current_budget: ContextVar[UnpackBudget | None] = ContextVar("budget", default=None)
+
+
+@contextmanager
+def unpack_budget(conf: Configuration) -> Iterator[UnpackBudget]:
+    """Give the budget of the page at hand: a new one for the page itself, the same for what is packed in it."""
+    budget = _current_budget.get()
+    if budget is not None:
+        yield budget
+        return
+    budget = UnpackBudget(
+        conf.get_int("parser.unpack.max.bytes", 100 << 20),
+        conf.get_int("parser.unpack.max.documents", 1000),
+        conf.get_int("parser.unpack.max.depth", 16),
+        conf.get_int("parser.unpack.max.ratio", 100),
+    )
+    token = _current_budget.set(budget)
+    try:
+        yield budget
+    finally:
+        _current_budget.reset(token)
+
+
+class EmbeddedDocumentParser:
+    """Parses parts of a document by their type, with the parsers of the configuration."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self._conf = conf
+        self._is_enabled = conf.get_bool("tika.parse.embedded", True)
+
+    def parse_into(self, document: ParsedDocument, name: str, content: bytes, declared: str | None = None) -> None:
+        """Add the text and links of a part; a part that cannot be read adds its name.
+
+        ``declared``: its Content-Type, as a header would give it, with its charset where the container tells one.
+        """
+        if not self._is_enabled or not content:
+            return
+        if document.is_full:
+            raise DocumentLimitError("gives more text than a page may have")
+        with unpack_budget(self._conf) as budget:
+            if budget.documents_left <= 0:
+                raise DocumentLimitError("holds more documents than parser.unpack.max.documents")
+            budget.documents_left -= 1
+            if budget.depth_left <= 0:
+                document.add_text(name)
+                return
+            budget.depth_left -= 1
+            try:
+                parse = self._parse(document.base, name, content, declared)
+            finally:
+                budget.depth_left += 1
+        if parse.major == ParseStatusCode.SUCCESS:
+            document.add_embedded(name, parse)
+        else:
+            document.add_text(name)
+
+    def _parse(self, base: str, name: str, content: bytes, declared: str | None) -> Parse:
+        from nutch2py.parser.parser_factory import get_parser_factory
+
+        url = f"{base}#/{name}"
+        kind = get_mime_resolver(self._conf).resolve(declared, f"file:///{name}", content)
+        if kind == OCTET_STREAM:
+            return failed_parse(ParseStatusCode.EXCEPTION, "of no known type")
+        page = WebPage()
+        page.base_url, page.content, page.content_type = base, content, kind
+        page.headers = {"Content-Type": declared} if declared else {}
+        parse = failed_parse(ParseStatusCode.EXCEPTION, f"no parser for {kind}")
+        for parser in get_parser_factory(self._conf).get_parsers(kind):
+            try:
+                parse = parser.parse(url, page)
+            except (DocumentLimitError, MemoryError):
+                raise
+            except Exception as error:  # noqa: BLE001 - one bad part must not cost the others
+                parse = failed_parse(ParseStatusCode.EXCEPTION, f"{type(error).__name__}: {error}")
+            if parse.major == ParseStatusCode.SUCCESS:
+                break
+        return parse

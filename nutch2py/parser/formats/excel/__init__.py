@@ -1,0 +1,1 @@
+"""Spreadsheet formats: .xls, .xlsx, number formats and decryption."""

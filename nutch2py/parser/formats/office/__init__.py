@@ -1,0 +1,1 @@
+"""Office document plug-ins: OOXML, OLE, OpenDocument, PowerPoint and Outlook."""

@@ -1,0 +1,40 @@
+"""The parser of plain text (plugin parse-text; also what parse-tika means for text)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import Parse, Parser
+from nutch2py.parser.charset.encoding_detector import EncodingDetector, store_encoding
+from nutch2py.parser.charset.encoding_names import decode
+from nutch2py.parser.links.link_extractor import extract_links
+from nutch2py.records.record import Field
+from nutch2py.records.webpage import WebPage
+
+
+class TextParser(Parser):
+    """Takes a text as it is: no title, the URLs written in it as outlinks without anchors.
+
+    Unless the header names the charset, a text that is valid UTF-8 is read as such; most are, and
+    ``parser.character.encoding.default`` would garble them.
+    """
+
+    content_types = r"text/.*|application/(?:json|javascript|x-sh|x-tex|ld\+json)"
+    part_of = "parse-tika"
+    fields: frozenset[Field[Any]] = frozenset(
+        {WebPage.content, WebPage.content_type, WebPage.headers, WebPage.metadata}
+    )
+
+    def __init__(self, conf: Configuration) -> None:
+        self._detector = EncodingDetector(conf)
+
+    def parse(self, url: str, page: WebPage) -> Parse:
+        """Parse ``page.content``; sets the charset in ``page.metadata``."""
+        body = page.content or b""
+        encoding = self._detector.choose(
+            body, page.content_type, page.headers.get("Content-Type"), page.base_url or url
+        )
+        store_encoding(page, encoding)
+        text = decode(body, encoding.name).replace("\0", "")
+        return Parse(text, "", extract_links(text))

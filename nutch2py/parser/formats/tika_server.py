@@ -1,0 +1,71 @@
+"""Formats that nothing here reads, through a Tika server of the operator's (plugin parse-tika-server)."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from typing import Any
+
+import orjson
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import Parse, Parser
+from nutch2py.parser.formats.document_parser import ParsedDocument, failed_parse
+from nutch2py.records.record import Field
+from nutch2py.records.webpage import ParseStatusCode, WebPage
+
+_MAX_RESPONSE_BYTES = 64 << 20
+_EXCEPTION_KEY = "X-TIKA:EXCEPTION:container_exception"
+"""Where Tika tells, in an answer with status 200, that a document itself could not be read to its end."""
+_MAX_ERROR_CHARS = 500  # characters of it
+_METADATA_KEYS = ("dc:creator", "dc:subject", "dc:description", "dcterms:created", "dcterms:modified", "xmpTPg:NPages")
+
+
+class TikaServerParser(Parser):
+    """Sends content to ``tika.server.url`` (PUT ``rmeta/text``) and takes title, text and metadata from the answer.
+
+    It claims no type of its own: ``parse-plugins.xml`` lists it last under ``*``. Content leaves this machine for the
+    server named, and nothing is sent while none is.
+    """
+
+    content_types = "(?!)"
+    fields: frozenset[Field[Any]] = frozenset({WebPage.content, WebPage.content_type, WebPage.base_url})
+
+    def __init__(self, conf: Configuration) -> None:
+        self._url = conf.get_trimmed("tika.server.url").rstrip("/")
+        self._timeout = conf.get_float("parser.timeout", 30.0)
+
+    def parse(self, url: str, page: WebPage) -> Parse:
+        """Parse ``page.content`` on the server; a server that does not answer, or refuses, is a failure."""
+        if not self._url.startswith(("http://", "https://")):
+            return failed_parse(ParseStatusCode.EXCEPTION, "tika.server.url names no server")
+        request = urllib.request.Request(
+            f"{self._url}/rmeta/text",
+            data=page.content or b"",
+            method="PUT",
+            headers={"Accept": "application/json", "Content-Type": page.content_type or "application/octet-stream"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=self._timeout if self._timeout > 0 else None) as answer:
+                raw = answer.read(_MAX_RESPONSE_BYTES + 1)
+            parts = orjson.loads(raw[:_MAX_RESPONSE_BYTES])
+        except (OSError, ValueError) as error:
+            return failed_parse(ParseStatusCode.EXCEPTION, f"Tika server {self._url}: {error}")
+        if not isinstance(parts, list) or not parts:
+            return failed_parse(ParseStatusCode.EXCEPTION, f"Tika server {self._url}: it has sent no list of parts")
+        document = ParsedDocument(page.base_url or url)
+        broken = str(_first_value(parts[0].get(_EXCEPTION_KEY)) or "").strip()
+        if broken and not any(str(part.get("X-TIKA:content") or "").strip() for part in parts):
+            return failed_parse(
+                ParseStatusCode.EXCEPTION, f"Tika server {self._url}: {broken.splitlines()[0][:_MAX_ERROR_CHARS]}"
+            )
+        for part in parts:
+            document.set_metadata("title", _first_value(part.get("dc:title")))
+            document.add_text(str(part.get("X-TIKA:content") or ""))
+        for name in _METADATA_KEYS:
+            document.set_metadata(name, _first_value(parts[0].get(name)))
+        return document.to_parse()
+
+
+def _first_value(value: object) -> object:
+    return value[0] if isinstance(value, list) and value else value

@@ -1,0 +1,1 @@
+"""Word processing formats: .doc, RTF and shared list numbering."""

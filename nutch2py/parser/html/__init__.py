@@ -1,0 +1,1 @@
+"""HTML: DOM, head directives, outlinks, main text and structured data."""

@@ -1,0 +1,130 @@
+"""Directives in the head of an HTML page: robots, refresh, pragma, base (Nutch's HTMLMetaProcessor)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+from nutch2py.interfaces import HTMLMetaTags
+from nutch2py.parser.html.dom import attribute_value, is_in_svg_or_math
+from nutch2py.parser.links.url_reference import clean_reference
+from nutch2py.url.url_parts import resolve_url
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+# the shared declarative refresh steps of the HTML standard; -1 is Nutch's
+_REFRESH_CONTENT = re.compile(
+    r"[\t\n\f\r ]*+(-?[0-9]*+)(?:(?<=[0-9])|(?=\.))[0-9.]*+(?:$|(?=[;,\t\n\f\r ]))[\t\n\f\r ]*+[;,]?[\t\n\f\r ]*+"
+    r"(?:url[\t\n\f\r ]*+=[\t\n\f\r ]*+)?+(?:\"([^\"]*+)|'([^']*+)|(.*+))",
+    re.IGNORECASE | re.DOTALL,
+)
+_VALUED_DIRECTIVE = re.compile(
+    r"\bmax-[a-z-]{1,40}+[\t\n\f\r ]{0,9}:[\t\n\f\r ]{0,9}[^\t\n\f\r ,;]*+"
+)  # max-image-preview:none
+_DIRECTIVE_SEPARATOR = re.compile(r"[^a-z-]+")
+_MAX_SECONDS_DIGITS = 9  # of seconds: more are no time that anybody waits
+
+
+def read_meta_tags(
+    elements: Iterable[LexborNode], url: str, encoding: str = "utf-8", agent_names: Collection[str] = ()
+) -> HTMLMetaTags:
+    """Return the directives of a page fetched from ``url``. ``elements``: the ``meta`` and ``base`` of its head.
+
+    Only the head counts: what users write into a body (comments, posts) must not steer the crawler. But a base counts
+    wherever it is, since it tells where the links of readers lead. A base or refresh in a ``noscript`` is for readers
+    whose scripts do not run; a refresh is resolved against a base before it, its query in the page's ``encoding``.
+    ``agent_names``: names of this crawler, in lower case, whose directives count like those of ``robots``.
+    """
+    tags = HTMLMetaTags()
+    elements = [*elements]
+    outside: set[int] = set()
+    base: str | None = None
+    for node in elements:
+        attributes = node.attributes
+        if node.tag == "base":
+            href = attributes.get("href")
+            if href is not None and not _in_noscript(node, outside) and not is_in_svg_or_math(node):
+                tags.base_href = _resolve_href(url, href) or tags.base_href
+                base = base or find_document_base([node], url)
+            continue
+        content = attributes.get("content")
+        if content is None:
+            continue
+        name = attributes.get("name")
+        if name is not None:
+            name = name.lower()
+            tags.general.setdefault(name, []).append(content)
+            if name == "robots" or name in agent_names:
+                _apply_robots(tags, content.lower())
+        equivalent = attributes.get("http-equiv")
+        if equivalent is not None:
+            equivalent = equivalent.lower()
+            tags.http_equiv[equivalent] = content
+            if equivalent == "pragma":
+                tags.no_cache |= "no-cache" in content.lower()
+            elif equivalent == "refresh" and not _in_noscript(node, outside):
+                _apply_refresh(tags, content, url, base or url, encoding)
+    return tags
+
+
+def find_document_base(elements: Iterable[LexborNode], url: str) -> str:
+    """Return what a page's links are resolved against: its first ``base href``, itself resolved, else its own URL."""
+    outside: set[int] = set()
+    for node in elements:
+        href = node.attributes.get("href") if node.tag == "base" else None
+        if href is not None and not _in_noscript(node, outside) and not is_in_svg_or_math(node):
+            base = _resolve_href(url, href.strip())
+            return base if base and not base.startswith(("data:", "javascript:")) else url
+    return url
+
+
+def find_canonical_link(tree: LexborHTMLParser, elements: Iterable[LexborNode], url: str) -> str | None:
+    """Return the absolute URL of the first ``link rel=canonical`` that is one, without its fragment; None without.
+
+    Only the head counts, as RFC 6596 and search engines have it. ``elements``: those of :func:`find_document_base`.
+    """
+    for node in () if tree.head is None else tree.head.css("link[rel][href]"):
+        attributes = node.attributes
+        if "canonical" in attribute_value(attributes, "rel").lower().split():
+            found = _resolve_href(find_document_base(elements, url), attribute_value(attributes, "href").strip())
+            if found is not None and found.startswith(("http://", "https://")):
+                return found.partition("#")[0]
+    return None
+
+
+def _apply_robots(tags: HTMLMetaTags, directives: str) -> None:
+    words = frozenset(_DIRECTIVE_SEPARATOR.split(_VALUED_DIRECTIVE.sub(" ", directives)))
+    tags.no_index |= not words.isdisjoint(("none", "noindex"))
+    tags.no_follow |= not words.isdisjoint(("none", "nofollow"))
+    tags.no_cache |= "noarchive" in words
+
+
+def _in_noscript(node: LexborNode, outside: set[int]) -> bool:
+    """Tell whether a noscript is around a node. ``outside``: nodes that are known to be in none, looked at once."""
+    parent = node.parent
+    while parent is not None and parent.mem_id not in outside:
+        if parent.tag == "noscript":
+            return True
+        outside.add(parent.mem_id)
+        parent = parent.parent
+    return False
+
+
+def _apply_refresh(tags: HTMLMetaTags, content: str, url: str, base: str, encoding: str) -> None:
+    """Read ``seconds; url=target``. Without a target that is a URL the page refreshes itself."""
+    found = _REFRESH_CONTENT.match(content)
+    if found is None or len(found[1]) > _MAX_SECONDS_DIGITS:
+        return
+    seconds = int(found[1]) if found[1].strip("-") else 0
+    target = (found[2] or found[3] or found[4] or "").strip()
+    tags.refresh_time = seconds
+    tags.refresh_href = (_resolve_href(base, target, encoding) if target else None) or url
+
+
+def _resolve_href(base: str, href: str, encoding: str = "utf-8") -> str | None:
+    try:
+        return resolve_url(base, clean_reference(href, encoding))
+    except ValueError:
+        return None

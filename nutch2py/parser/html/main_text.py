@@ -1,0 +1,168 @@
+"""The main text of a page, without navigation and other boilerplate: trafilatura reads it, as text or as Markdown.
+
+Of the libraries that were compared on the article-extraction-benchmark it is the best (``scripts/test suites
+main-text``). It is no part of the installation: the extra ``main-text`` brings it.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from nutch2py.errors import ConfigurationError
+from nutch2py.records.webpage import WebPage
+
+MAIN_TEXT_KEY = "main.text"
+"""Metadata entry that holds the main text of a page (``parser.html.main.text``)."""
+MAIN_TEXT_FORMS = ("text", "markdown")
+"""Values of ``parser.html.main.text.form``."""
+_MAX_TABLE_COLUMNS, _MAX_TABLE_CELLS = 2000, 500_000  # of the tables of a page
+_MAX_ELEMENTS = 30_000  # of a page; the whole text is there all the same
+_INLINE_TAGS = (
+    *("abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "data", "dfn", "em", "font", "i", "ins", "kbd", "mark", "q"),
+    *("rp", "rt", "ruby", "s", "samp", "small", "span", "strong", "sub", "sup", "tt", "u", "var", "wbr"),
+)
+_MAX_INLINE_TAGS = 1000  # in one element
+_MAX_SPAN = 1000  # as the library and the HTML standard have it
+
+
+def main_or_full_text(page: WebPage) -> str:
+    """Return what readers came for, of a row: its main text when that was told, else its text."""
+    return page.metadata.get(MAIN_TEXT_KEY, b"").decode("utf-8", "replace") or page.text or ""
+
+
+def extract_main_text(html: str, full_length: int = 0) -> str:
+    """Return the text of what a reader came for, a paragraph a line; "" when nothing stands out.
+
+    ``full_length``: characters of the page's whole text. Where little of it is found, the page is read again with its
+    sections as paragraphs and nothing hidden: so are the articles of WeChat, which scripts show.
+    """
+    found = _extract_plain(html)
+    if len(found) * _MAX_TEXT_RATIO < full_length and (shown := _unhide(html)) != html:
+        return max(found, _extract_plain(shown), key=len)
+    return found
+
+
+def _extract_plain(html: str) -> str:
+    from trafilatura import load_html
+
+    return _extract_bounded(load_html(html))
+
+
+def _unhide(html: str) -> str:
+    return _SECTION_TAG.sub(r"<\1div", _HIDDEN_STYLE.sub("", html))
+
+
+def extract_markdown(html: str, url: str, full_length: int = 0) -> str:
+    """Return the same as Markdown, with headings, lists, tables, emphasis and links; ``url`` is that of the page."""
+    found = _convert_to_markdown(html, url)
+    if len(found) * _MAX_TEXT_RATIO < full_length and (shown := _unhide(html)) != html:
+        return max(found, _convert_to_markdown(shown, url), key=len)
+    return found
+
+
+def _convert_to_markdown(html: str, url: str) -> str:
+    from lxml.etree import ParserError
+    from lxml.html import HTMLParser, document_fromstring
+
+    try:
+        tree = document_fromstring(html.encode("utf-8", "replace"), parser=HTMLParser(encoding="utf-8"))
+    except ParserError:  # there is nothing in it
+        return ""
+    tree.make_links_absolute(url, handle_failures="ignore")  # the library takes relative ones for those of the host
+    options = {"output_format": "markdown", "include_formatting": True, "include_links": True}
+    return _extract_bounded(tree, **options)
+
+
+def _extract_bounded(tree: Any, **options: Any) -> str:
+    """Return what the library reads, in a time that grows with the page; nothing when it has too many elements.
+
+    The library takes the square of the words that stand in marks of their own in one element (lxml's ``strip_tags``
+    copies what is joined), and some more of the elements of one kind.
+    """
+    if tree is None:  # there is nothing in it
+        return ""
+    elements = Counter(element.getparent() for element in tree.iter(*_INLINE_TAGS))
+    for parent in [parent for parent, marks in elements.items() if marks > _MAX_INLINE_TAGS]:
+        _flatten_inline_tags(parent)
+    if sum(1 for _ in tree.iter()) > _MAX_ELEMENTS:
+        return ""
+    _flatten_wide_tables(tree)
+    return str(_load_extractor()(tree, **options, **_TRAFILATURA_OPTIONS) or "")
+
+
+def _flatten_inline_tags(parent: Any) -> None:
+    """Make the text of marks the text of the element that they are in."""
+    before, texts = None, [parent.text or ""]
+    for child in [*parent, None]:
+        if child is not None and child.tag in _INLINE_TAGS and not len(child):
+            texts += child.text or "", child.tail or ""
+            parent.remove(child)
+            continue
+        if before is None:
+            parent.text = "".join(texts)
+        else:
+            before.tail = "".join(texts)
+        if child is not None:
+            before, texts = child, [child.tail or ""]
+
+
+def _flatten_wide_tables(tree: Any) -> None:
+    """Make cells paragraphs where the library would fill rows up too far.
+
+    It makes all rows of a table equally wide, and a cell for each place of a span; for a row it takes the square of its
+    cells.
+    """
+    rows = width = widest = spanned = 0
+    for element in tree.iter("tr", "td", "th"):
+        if element.tag == "tr":
+            rows, width = rows + 1, 0
+            continue
+        across, down = (_parse_span(element.get(name)) for name in ("colspan", "rowspan"))
+        width += across
+        spanned += across * down
+        widest = max(widest, width)
+    if widest > _MAX_TABLE_COLUMNS or rows * widest + spanned > _MAX_TABLE_CELLS:
+        for element in list(tree.iter("table", "tr", "td", "th")):
+            element.tag = "p" if element.tag in ("td", "th") else "div"
+
+
+def _parse_span(written: str | None) -> int:
+    try:
+        return min(max(int(written or 1), 1), _MAX_SPAN)
+    except ValueError:
+        return 1
+
+
+def require_trafilatura(property_name: str) -> None:
+    """Raise a ConfigurationError that says what to install when the library is not there."""
+    try:
+        _load_extractor()
+    except ImportError as error:
+        raise ConfigurationError(
+            f"{property_name} needs trafilatura, which is not installed ({error}): pip install 'nutch2py[main-text]'"
+        ) from None
+
+
+_MAX_TEXT_RATIO = 10  # of this many characters of the whole text one
+_SECTION_TAG = re.compile(r"<(/?)section(?=[\s>])", re.IGNORECASE)
+_HIDDEN_STYLE = re.compile(r"visibility\s{0,9}:\s{0,9}hidden", re.IGNORECASE)
+# fast: the one algorithm, without the two others that it can be compared with; it is as good, and a third cheaper
+_TRAFILATURA_OPTIONS: dict[str, Any] = {
+    "fast": True,
+    "include_comments": False,
+    "include_tables": True,
+    "deduplicate": False,
+}
+
+
+@cache
+def _load_extractor() -> Callable[..., str | None]:
+    from trafilatura import extract
+
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it warns of every page without text
+    return extract

@@ -1,0 +1,118 @@
+"""The links of an HTML page, in document order (Nutch's DOMContentUtils.getOutlinks)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.interfaces import Outlink
+from nutch2py.parser.html.dom import anchor_text, attribute_value, remove_scripts
+from nutch2py.parser.links.url_reference import clean_reference
+from nutch2py.url.url_parts import parse_url, url_resolver
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser
+
+_LINK_ATTRIBUTES = {
+    "a": "href",
+    "area": "href",
+    "form": "action",
+    "frame": "src",
+    "iframe": "src",
+    "script": "src",
+    "link": "href",
+    "img": "src",
+}
+# an element of these without content is an artefact, not a link that anyone could follow
+_NEEDS_CONTENT = frozenset({"a", "form"})
+# characters: an <object> lets links lie in each other, and the text of the innermost is in the anchor of each
+_MAX_ANCHOR_CHARS = 2_000_000
+_TAGS_WITHOUT_ANCHOR = frozenset({"area", "frame", "script", "link", "img"})
+_EXTRA_LINK = re.compile(r"\A([a-z][a-z0-9-]*+)/([a-z][a-z0-9-]*+)\Z")
+_SRCSET_CANDIDATE = re.compile(r"([^\s,]\S*+)[^,]*+")  # HTML standard, section 4.8.4.2.2: a URL, then its descriptors
+
+
+class OutlinkCollector:
+    """Finds the elements that ``parser.html.outlinks.ignore_tags`` and ``parser.html.form.use_action`` leave."""
+
+    def __init__(self, conf: Configuration) -> None:
+        ignored = {tag.lower() for tag in conf.get_strings("parser.html.outlinks.ignore_tags")}
+        use_form = conf.get_bool("parser.html.form.use_action")
+        ignored.discard("form")
+        self.link_attributes = {
+            tag: name for tag, name in _LINK_ATTRIBUTES.items() if tag not in ignored and (use_form or tag != "form")
+        }
+        self._extra_links = [_EXTRA_LINK.fullmatch(named) for named in conf.get_strings("parser.html.outlinks.more")]
+        if None in self._extra_links:
+            raise ConfigurationError(
+                "parser.html.outlinks.more: write element and attribute as img/srcset, in lower case, commas between"
+            )
+        # compiled once: only the elements that have the attribute are looked at
+        self._selector = ",".join(f"{tag}[{name}]" for tag, name in self.link_attributes.items())
+
+    def collect(self, tree: LexborHTMLParser, base: str, encoding: str = "utf-8") -> tuple[list[Outlink], int]:
+        """Return the links with their anchors, and how many are nofollow and left out.
+
+        Scripts and styles are cut out of the tree on the way.
+
+        ``encoding``: of the page, by its stored name; what queries hold beyond ASCII is meant in it.
+
+        Left out are also forms that post, and targets that cannot be resolved against ``base``.
+        ``rel`` is a list of words, as in Nutch 1; Nutch 2 knew nofollow only when it stood alone.
+        """
+        found, nofollow = [], 0
+        last_anchor = ""
+        for node in tree.css(self._selector) if self._selector else ():
+            tag = node.tag or ""
+            first = node.first_child if tag in _NEEDS_CONTENT else None
+            if first is None and tag in _NEEDS_CONTENT:
+                continue
+            attributes = node.attributes
+            name = self.link_attributes[tag]
+            target = attributes.get(name)
+            if target is None:
+                target = attribute_value(attributes, name)
+            if tag == "a":
+                if target == last_anchor and first is not None and first.is_empty_text_node and first.next is None:
+                    continue  # an anchor left open is opened again in each block that follows: not a link of the page
+                last_anchor = target
+            rel = attributes.get("rel")
+            if rel and "nofollow" in rel.lower().split():
+                nofollow += 1
+                continue
+            if tag == "form" and (attributes.get("method") or "").lower() == "post":
+                continue
+            found.append((None if tag in _TAGS_WITHOUT_ANCHOR else node, target))
+        for more in self._extra_links:
+            assert more is not None
+            for node in tree.css(f"{more[1]}[{more[2]}]"):
+                value = attribute_value(node.attributes, more[2])
+                found += [
+                    (None, each) for each in (_srcset_urls(value) if more[2].endswith("srcset") else [value]) if each
+                ]
+        remove_scripts(tree)
+        resolve = url_resolver(parse_url(base))
+        outlinks = []
+        room = _MAX_ANCHOR_CHARS
+        for element, target in found:
+            try:
+                if not (target.isascii() and target.isprintable() and "\\" not in target):  # else it stays as it is
+                    target = clean_reference(target, encoding)
+                url = resolve(target)
+            except ValueError:
+                continue
+            anchor = "" if element is None or room <= 0 else anchor_text(element)
+            room -= len(anchor)
+            outlinks.append(Outlink(url, anchor))
+        return outlinks, nofollow
+
+
+def _srcset_urls(value: str) -> list[str]:
+    """Return the URLs of a ``srcset``.
+
+    >>> _candidates("a.png 1x, b,c.png 2x,d.png")
+    ['a.png', 'b,c.png', 'd.png']
+    """
+    return [found[1].rstrip(",") for found in _SRCSET_CANDIDATE.finditer(value)]

@@ -1,0 +1,11 @@
+"""Pieces of regular expressions that read tags as the tokenizer of the HTML standard does (13.2.5)."""
+
+from __future__ import annotations
+
+HTML_SPACE = "\\t\\n\\f\\r "
+"""White space, inside a set of characters."""
+ATTRIBUTE_PATTERN = (
+    rf"[{HTML_SPACE}/]*+(?:=[^{HTML_SPACE}/>=]*+|[^{HTML_SPACE}/>=]++)"
+    rf"(?:[{HTML_SPACE}]*+=[{HTML_SPACE}]*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^{HTML_SPACE}>\"'][^{HTML_SPACE}>]*+)?+)?+"
+)
+"""An attribute: it ends at white space, "/" or ">" unless its value is quoted."""

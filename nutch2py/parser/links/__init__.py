@@ -1,0 +1,1 @@
+"""Links of pages: resolving, extracting and filtering outlinks."""

@@ -1,0 +1,1 @@
+"""MIME types: detection and the type table."""

@@ -1,0 +1,1 @@
+"""Page signatures for duplicate detection."""

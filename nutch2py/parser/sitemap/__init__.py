@@ -1,0 +1,1 @@
+"""Sitemaps: the parser and the rows it produces."""

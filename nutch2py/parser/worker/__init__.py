@@ -1,0 +1,1 @@
+"""The parser's worker process: client, messages, limits and time budgets."""

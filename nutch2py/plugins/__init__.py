@@ -1,0 +1,1 @@
+"""Plug-ins: finding, loading and validating them, and handling their failures."""

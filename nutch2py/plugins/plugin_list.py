@@ -1,0 +1,83 @@
+"""plugin: which plug-ins there are and which of them run; and running a class of one, as Nutch does."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import orjson
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.errors import UsageError
+from nutch2py.interfaces import EXTENSION_POINTS
+from nutch2py.plugins.loading import ALWAYS_ENABLED_POINTS, installed_plugins, load_plugin, plugin_selector
+from nutch2py.support.reporting import print_output
+
+
+@dataclass(frozen=True)
+class PluginInfo:
+    """A plug-in that is installed. ``runs``: the properties choose it; ``made_of``: ``module:Class``."""
+
+    point: str
+    id: str
+    runs: bool
+    made_of: str
+    package: str
+
+
+def list_plugins(conf: Configuration, plugin_id: str = "") -> list[PluginInfo]:
+    """Return the plug-ins that are installed, or those of one id, by extension point and id."""
+    selected = plugin_selector(conf)
+    return [
+        PluginInfo(
+            point,
+            name,
+            point in ALWAYS_ENABLED_POINTS or selected(name),
+            entry.value,
+            f"{entry.dist.name} {entry.dist.version}" if entry.dist else "",
+        )
+        for point in sorted(EXTENSION_POINTS)
+        for name, entry in sorted(installed_plugins(point).items())
+        if plugin_id in ("", name)
+    ]
+
+
+def print_plugins(conf: Configuration, plugin_id: str = "", as_json: bool = False) -> int:
+    """Print a line for each plug-in: point, id, whether it runs, class, package; with an id what it does, too."""
+    found = list_plugins(conf, plugin_id)
+    if not found:
+        raise UsageError(f"there is no plug-in {plugin_id}: nutch2py plugin lists them")
+    for each in found:
+        if as_json:
+            print_output(orjson.dumps(asdict(each)).decode())
+            continue
+        print_output(f"{each.point}\t{each.id}\t{'runs' if each.runs else '-'}\t{each.made_of}\t{each.package}")
+        if plugin_id:
+            made_of = load_plugin(installed_plugins(each.point)[each.id]).implementation
+            print_output(f"  {inspect.getdoc(made_of) or ''}".rstrip())
+    return 0
+
+
+def run_plugin_class(conf: Configuration, plugin_id: str, class_name: str, arguments: Sequence[str]) -> int:
+    """Call ``main(words)`` of a class or a module of a plug-in; return the exit code that it gives, 0 for None.
+
+    ``class_name``: a name within the module of the plug-in, or ``package.module.Name``. Raises :class:`UsageError` when there
+    is no such plug-in, class or ``main``.
+    """
+    found = list_plugins(conf, plugin_id)
+    if not plugin_id or not found:
+        raise UsageError(f"there is no plug-in {plugin_id}: nutch2py plugin lists them")
+    load_plugin(installed_plugins(found[0].point)[plugin_id])  # says what it lacks
+    own = found[0].made_of.partition(":")[0]
+    module, _, attribute = class_name.rpartition(".") if "." in class_name else (own, "", class_name)
+    try:
+        owner: object = importlib.import_module(module)
+    except ImportError as error:
+        raise UsageError(f"{class_name} cannot be imported: {error}") from error
+    run = getattr(getattr(owner, attribute, None), "main", None)
+    if not callable(run):
+        raise UsageError(f"{module} has no {attribute} with a main(words) to call")
+    code = run(list(arguments))
+    return code if isinstance(code, int) else 0

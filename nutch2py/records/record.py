@@ -1,0 +1,428 @@
+"""Records over cells: typed fields that are decoded when they are read and remember what was changed.
+
+A record is made from the cells that a store read (``family -> qualifier -> value``) and from the fields that the query
+named. Nothing is decoded before it is asked for, and :meth:`Record.mutation` holds the changed columns only, so a job
+that sets one mark writes one cell. Reading a field that the query did not name is a bug of the job, never a default:
+it raises :class:`FieldNotReadError`.
+
+Views of a mapping that decodes all of its values at once, which is faster than one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, MutableMapping, ValuesView
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, overload
+
+from nutch2py.records.cells import CellError, decode_entries, encode_entries, encode_text
+
+T = TypeVar("T")
+
+
+class DecodableMapping(Protocol[T]):
+    """A mapping with all of its entries as a list."""
+
+    def decoded_items(self) -> list[tuple[str, T]]:
+        """Return the entries, values decoded."""
+
+
+class DecodedItemsView(ItemsView[str, T]):
+    """The entries."""
+
+    _mapping: DecodableMapping[T]
+
+    def __iter__(self) -> Iterator[tuple[str, T]]:
+        return iter(self._mapping.decoded_items())
+
+
+class DecodedValuesView(ValuesView[T]):
+    """The values."""
+
+    _mapping: DecodableMapping[T]
+
+    def __iter__(self) -> Iterator[T]:
+        return iter([value for _, value in self._mapping.decoded_items()])
+
+
+Columns = dict[bytes, bytes]
+Cells = dict[bytes, Columns]
+"""``family -> qualifier -> value``."""
+
+_NO_COLUMNS: Columns = {}
+
+
+class FieldNotReadError(LookupError):
+    """A job read a field that its query did not name."""
+
+
+class PackedRowReader(Protocol):
+    """Gives the columns of a row that a store left as it read it; called once a family, when a field asks for it."""
+
+    @property
+    def families(self) -> tuple[bytes, ...]:
+        """The families that were read."""
+
+    def columns(self, row: Any, family: bytes) -> Columns:
+        """Return the columns of ``family``, those that the query named only."""
+
+
+class Mutation(NamedTuple):
+    """The changes to one row: families are emptied and columns deleted first, then values are put."""
+
+    puts: Cells
+    deletes: dict[bytes, list[bytes]]
+    cleared_families: list[bytes]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the values and qualifiers put."""
+        return sum(sum(map(len, columns)) + sum(map(len, columns.values())) for columns in self.puts.values())
+
+
+class Field(Generic[T]):
+    """A scalar column: descriptor of a :class:`Record`.
+
+    ``name`` is the Avro field, ``column`` its ``family:qualifier``; ``default`` is what an absent cell reads as. A
+    cell that is not of the type raises :class:`nutch2py.records.cells.CellError`, which names the column.
+    """
+
+    is_map = False
+
+    def __init__(
+        self, name: str, column: str, default: T, encode: Callable[[Any], bytes], decode: Callable[[bytes], Any]
+    ) -> None:
+        self.name, self.column, self.default = name, column, default
+        family, _, qualifier = column.partition(":")
+        self.family, self.qualifier = family.encode(), qualifier.encode()
+        self.encode, self.decode = encode, decode
+        self.attribute = name
+
+    def __set_name__(self, owner: type[Record], attribute: str) -> None:
+        self.attribute = attribute
+        owner.FIELDS = {**owner.FIELDS, self.name: self}
+
+    @overload
+    def __get__(self, record: None, owner: type[Record]) -> Self: ...
+    @overload
+    def __get__(self, record: Record, owner: type[Record]) -> T: ...
+    def __get__(self, record: Record | None, owner: type[Record]) -> T | Self:
+        if record is None:
+            return self
+        values = record._values
+        value: T
+        if self in values:
+            value = values[self]
+            return value
+        cell = record.columns(self.family).get(self.qualifier)
+        if cell is None:
+            record._check_read(self)
+            return self.default
+        try:
+            value = self.decode(cell)
+        except CellError as error:
+            raise CellError(f"{self.column}: {error}") from error
+        values[self] = value
+        return value
+
+    def __set__(self, record: Record, value: T) -> None:
+        record._values[self] = value
+        record._dirty[self] = None
+
+    def __repr__(self) -> str:
+        return f"<{self.name} {self.column}>"
+
+
+class MapField(Field[Any], Generic[T]):
+    """A map column: one family, a qualifier an entry. Reading it gives a :class:`MapValue`."""
+
+    is_map = True
+
+    def __init__(self, name: str, family: str, encode: Callable[[Any], bytes], decode: Callable[[bytes], Any]) -> None:
+        super().__init__(name, family, None, encode, decode)
+
+    @overload
+    def __get__(self, record: None, owner: type[Record]) -> Self: ...
+    @overload
+    def __get__(self, record: Record, owner: type[Record]) -> MapValue[T]: ...
+    def __get__(self, record: Record | None, owner: type[Record]) -> MapValue[T] | Self:
+        if record is None:
+            return self
+        found: MapValue[T] | None = record._values.get(self)
+        if found is None:
+            known = record._fields is None or self in record._fields
+            found = record._values[self] = MapValue(self, record.columns(self.family), known)
+        return found
+
+    def __set__(self, record: Record, value: Mapping[str, T]) -> None:
+        entries = self.__get__(record, type(record))
+        entries.replace(value)
+
+
+class MapValue(MutableMapping[str, T]):
+    """The entries of a map column, decoded one by one; remembers which were put and which were removed.
+
+    Of a map that the query did not name, entries can be put, removed and cleared, not read.
+    """
+
+    __slots__ = ("_changes", "_cleared", "_field", "_is_read", "_raw")
+
+    def __init__(self, field: MapField[T], raw: Columns, known: bool) -> None:
+        self._field, self._raw, self._is_read = field, raw, known
+        self._changes: dict[bytes, bytes | None] = {}  # None: removed
+        self._cleared = False
+
+    @property
+    def is_cleared(self) -> bool:
+        """Whether every entry that was read is gone: what is there now was put since."""
+        return self._cleared
+
+    def _check_read(self) -> None:
+        if not self._is_read and not self._cleared:
+            raise FieldNotReadError(f"{self._field.name} was not read: name it in the query")
+
+    def _get_cell(self, qualifier: bytes) -> bytes | None:
+        if qualifier in self._changes:
+            return self._changes[qualifier]
+        self._check_read()
+        return None if self._cleared else self._raw.get(qualifier)
+
+    def __getitem__(self, key: str) -> T:
+        cell = self._get_cell(encode_text(key))
+        if cell is None:
+            raise KeyError(key)
+        value: T = self._field.decode(cell)
+        return value
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return the value of an entry, ``default`` when there is none."""
+        cell = self._get_cell(encode_text(key))
+        return default if cell is None else self._field.decode(cell)
+
+    def __contains__(self, key: object) -> bool:
+        return self._get_cell(encode_text(str(key))) is not None
+
+    def __setitem__(self, key: str, value: T) -> None:
+        if value is None:
+            self.pop(key, None)
+            return
+        qualifier, cell = encode_text(key), self._field.encode(value)
+        if self._is_read and not self._cleared and self._raw.get(qualifier) == cell:
+            self._changes.pop(qualifier, None)
+        else:
+            self._changes[qualifier] = cell
+
+    def put_all(self, entries: Mapping[str, T]) -> int:
+        """Set entries that are not None, as :meth:`__setitem__` does; return how many were not known to be there."""
+        raw, changed = (self._raw if self._is_read and not self._cleared else _NO_COLUMNS), self._changes
+        cells = encode_entries(entries, self._field.encode)
+        there = sum(changed.get(each, raw.get(each)) is not None for each in cells) if raw or changed else 0
+        changed.update(cells)
+        for qualifier in cells.keys() & raw.keys():
+            if cells[qualifier] == raw[qualifier]:
+                del changed[qualifier]
+        return len(cells) - there
+
+    def __delitem__(self, key: str) -> None:
+        qualifier = encode_text(key)
+        if self._is_read and self._get_cell(qualifier) is None:
+            raise KeyError(key)
+        self._remove(qualifier)
+
+    def pop(self, key: str, default: Any = None) -> Any:
+        """Remove an entry; return its value, ``default`` if there is none or the map was not read."""
+        qualifier = encode_text(key)
+        if self._is_read and qualifier not in self._changes and qualifier not in self._raw:
+            return default  # so it is with most that is taken away in case it should be there
+        cell = self._get_cell(qualifier) if self._is_read or self._cleared else self._changes.get(qualifier)
+        self._remove(qualifier)
+        return default if cell is None else self._field.decode(cell)
+
+    def _remove(self, qualifier: bytes) -> None:
+        if self._is_read and (self._cleared or qualifier not in self._raw):
+            self._changes.pop(qualifier, None)
+        else:
+            self._changes[qualifier] = None
+
+    def clear(self) -> None:
+        """Remove every entry, also those that were not read."""
+        self._changes.clear()
+        self._cleared = True
+
+    def replace(self, entries: Mapping[str, T]) -> None:
+        """Make the entries of ``entries`` the only ones; what is in the table already is not written again."""
+        if None in entries.values():
+            entries = {key: value for key, value in entries.items() if value is not None}
+        cells = encode_entries(entries, self._field.encode)
+        self.clear()
+        self._changes.update(cells)
+
+    def raw_cells(self) -> Columns:
+        """Return the entries as they stand now, as qualifier and cell."""
+        self._check_read()
+        if not self._changes and not self._cleared:
+            return self._raw
+        merged: dict[bytes, bytes | None] = {**({} if self._cleared else self._raw), **self._changes}
+        return {qualifier: cell for qualifier, cell in merged.items() if cell is not None}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([qualifier.decode("utf-8", "replace") for qualifier in self.raw_cells()])
+
+    def decoded_items(self) -> list[tuple[str, T]]:
+        """Return the entries as a list of key and value; faster than ``items()``."""
+        return decode_entries(self.raw_cells(), self._field.decode)
+
+    def items(self) -> ItemsView[str, T]:
+        """Return keys and values, those included whose qualifier is not UTF-8 and cannot be looked up again."""
+        return DecodedItemsView(self)
+
+    def values(self) -> ValuesView[T]:
+        """Return the values, in the order of :meth:`items`."""
+        return DecodedValuesView(self)
+
+    def __len__(self) -> int:
+        return len(self.raw_cells())
+
+    def _apply(self, puts: Columns, deletes: Iterable[bytes], cleared: bool) -> None:
+        if cleared:
+            self.clear()
+        for qualifier in deletes:
+            self._remove(qualifier)
+        for qualifier, cell in puts.items():
+            if self._is_read and not self._cleared and self._raw.get(qualifier) == cell:
+                self._changes.pop(qualifier, None)
+            else:
+                self._changes[qualifier] = cell
+
+    def _add_changes(self, mutation: Mutation) -> None:
+        if not self._changes and not self._cleared:
+            return
+        family, puts, deletes = self._field.family, {}, []
+        if self._is_read and not self._raw:
+            puts = {qualifier: cell for qualifier, cell in self._changes.items() if cell is not None}
+        elif self._cleared and self._is_read:  # what stays is not rewritten; all columns are known, so none hides
+            now = {qualifier: cell for qualifier, cell in self._changes.items() if cell is not None}
+            puts = {qualifier: cell for qualifier, cell in now.items() if self._raw.get(qualifier) != cell}
+            deletes = [qualifier for qualifier in self._raw if qualifier not in now]
+        else:
+            if self._cleared:
+                mutation.cleared_families.append(family)
+            for qualifier, cell in self._changes.items():
+                if cell is not None:
+                    puts[qualifier] = cell
+                elif not self._cleared:
+                    deletes.append(qualifier)
+        if puts:  # a map has its family to itself
+            mutation.puts[family] = puts
+        if deletes:
+            mutation.deletes[family] = deletes
+
+    def __repr__(self) -> str:
+        return f"MapValue({dict(self.decoded_items())!r})" if self._is_read or self._cleared else "MapValue(<not read>)"
+
+
+class Record:
+    """One row. Subclasses declare :class:`Field` and :class:`MapField` attributes in the order of their Avro schema.
+
+    ``cells`` as read from the store (none for a new row); ``fields``: those that the query named, None for all. A
+    store that keeps rows packed gives ``packed`` and ``row`` instead of ``cells``: only what is asked for is unpacked.
+    """
+
+    FIELDS: ClassVar[dict[str, Field[Any]]] = {}
+    SCHEMA: ClassVar[str] = ""
+    __slots__ = ("_cells", "_dirty", "_fields", "_packed", "_row", "_values")
+
+    def __init__(
+        self,
+        cells: Cells | None = None,
+        fields: frozenset[Field[Any]] | None = None,
+        packed: PackedRowReader | None = None,
+        row: Any = None,
+    ) -> None:
+        self._cells: Cells = {} if cells is None else cells
+        self._fields, self._packed, self._row = fields, packed, row
+        self._values: dict[Field[Any], Any] = {}
+        self._dirty: dict[Field[Any], None] = {}  # in the order set, so that equal runs write equal bytes
+
+    def columns(self, family: bytes) -> Columns:
+        """Return the cells of one family as they were read."""
+        found = self._cells.get(family)
+        if found is None:
+            if self._packed is None:
+                return _NO_COLUMNS
+            found = self._cells[family] = self._packed.columns(self._row, family)
+        return found
+
+    @property
+    def cells(self) -> Cells:
+        """The cells as they were read, of families that have any."""
+        if self._packed is not None:
+            every = {family: self.columns(family) for family in self._packed.families}
+            self._cells, self._packed, self._row = {f: columns for f, columns in every.items() if columns}, None, None
+        return self._cells
+
+    def _check_read(self, field: Field[Any]) -> None:
+        if self._fields is not None and field not in self._fields:
+            raise FieldNotReadError(f"{field.name} was not read: name it in the query")
+
+    def current_cells(self, fields: Iterable[Field[Any]]) -> Cells:
+        """Return the cells of ``fields`` as they stand now, changes included."""
+        if fields == self._fields and not self._dirty and self.mutation() is None:
+            return self.cells
+        cells: Cells = {}
+        for field in fields:
+            family, columns = field.family, self.columns(field.family)
+            if field.is_map:
+                value = self._values.get(field)
+                if value is not None:
+                    columns = value.raw()
+                if columns:
+                    cells.setdefault(family, {}).update(columns)
+                continue
+            if field in self._dirty:
+                value = self._values[field]
+                cell = None if value is None else field.encode(value)
+            else:
+                cell = columns.get(field.qualifier)
+            if cell is not None:
+                cells.setdefault(family, {})[field.qualifier] = cell
+        return cells
+
+    def apply_mutation(self, mutation: Mutation) -> None:
+        """Make changes that another record of the same row has gathered."""
+        for field in self.FIELDS.values():
+            family = field.family
+            puts, deletes = mutation.puts.get(family, _NO_COLUMNS), mutation.deletes.get(family, ())
+            if isinstance(field, MapField):
+                if puts or deletes or family in mutation.cleared_families:
+                    field.__get__(self, type(self))._apply(puts, deletes, family in mutation.cleared_families)
+            elif field.qualifier in puts:
+                field.__set__(self, field.decode(puts[field.qualifier]))
+            elif field.qualifier in deletes:
+                field.__set__(self, None)
+
+    def mutation(self) -> Mutation | None:
+        """Return the changes since the record was read, None when there are none."""
+        mutation = Mutation({}, {}, [])
+        puts, values = mutation.puts, self._values
+        new = self._packed is None and not self._cells
+        for field in self._dirty:
+            value = values[field]
+            family = field.family
+            if value is None:
+                mutation.deletes.setdefault(family, []).append(field.qualifier)
+                continue
+            cell = field.encode(value)
+            if new or self.columns(family).get(field.qualifier) != cell:
+                if family in puts:
+                    puts[family][field.qualifier] = cell
+                else:
+                    puts[family] = {field.qualifier: cell}
+        for value in values.values():
+            if type(value) is MapValue:
+                value._add_changes(mutation)
+        return mutation if puts or mutation.deletes or mutation.cleared_families else None
+
+    def __repr__(self) -> str:
+        shown = [f for f in self.FIELDS.values() if self._fields is None or f in self._fields]
+        values = [(f.attribute, f.default, getattr(self, f.attribute)) for f in shown]
+        told = ", ".join(f"{name}={value!r}" for name, default, value in values if value not in (None, default))
+        return f"{type(self).__name__}({told})"

@@ -1,0 +1,1 @@
+"""Access control data of the REST API: tokens, audit log and allowed properties."""

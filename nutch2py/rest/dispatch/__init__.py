@@ -1,0 +1,1 @@
+"""Request dispatch of the REST API: authorization, operations, OpenAPI and server-sent events."""

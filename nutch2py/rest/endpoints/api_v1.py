@@ -1,0 +1,261 @@
+"""The clean interface, under ``/api/v1``: what each of its operations does."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from http import HTTPStatus
+from itertools import islice
+
+from msgspec import structs
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.conf.redaction import redact_property
+from nutch2py.errors import InputError
+from nutch2py.joblog.job_entry import JobEntry
+from nutch2py.rest.access.allowed_properties import check_allowed
+from nutch2py.rest.access.tokens import Role
+from nutch2py.rest.dispatch.operation import ApiCall, Operation
+from nutch2py.rest.endpoints.rest_schemas import (
+    CrawlQuery,
+    CrawlStatistics,
+    DeleteResponse,
+    HealthResponse,
+    JobDetail,
+    JobOutput,
+    JobsQuery,
+    LogQuery,
+    NewConfiguration,
+    OpenBatch,
+    OutputQuery,
+    PropertyBody,
+    RowsQuery,
+    StoredConfiguration,
+)
+from nutch2py.rest.endpoints.row_queries import RowsResult, get_row, key_range, scan_rows, select_fields
+from nutch2py.rest.endpoints.search_api import search, suggest
+from nutch2py.rest.http_error import not_found
+from nutch2py.rest.job_control.job_processes import JobProcess
+from nutch2py.rest.job_control.job_requests import AnyJobRequest
+from nutch2py.rest.job_control.schedules import NewSchedule, StoredSchedule, next_run_time
+from nutch2py.rest.job_control.seed_lists import NewSeedList, SeedList
+from nutch2py.search.search_schemas import SearchQuery, SearchResponse, SuggestQuery, SuggestResponse
+from nutch2py.version import __version__
+
+_PREFIX = "/api/v1"
+
+
+def _get_health(_: ApiCall) -> HealthResponse:
+    return HealthResponse(status="ok", version=__version__)
+
+
+def _get_metrics(call: ApiCall) -> str:
+    return call.context.metrics.render(call.context.jobs.all())
+
+
+def _list_jobs(call: ApiCall) -> list[JobProcess]:
+    asked: JobsQuery = call.query
+    found = (
+        child
+        for child in call.context.jobs.all()
+        if asked.crawl_id in (None, child.crawl_id) and asked.state in (None, child.state) and child.id < asked.before
+    )
+    return list(islice(found, asked.limit))
+
+
+def _start_job(call: ApiCall) -> JobProcess:
+    return call.context.start_job(call.body, call.caller)
+
+
+def _get_job(call: ApiCall) -> JobDetail:
+    child = call.context.jobs.get(call.path_params["id"])
+    given = {name: getattr(child, name) for name in child.__struct_fields__}
+    return JobDetail(**given, log_entries=call.context.job_log_entries(child))
+
+
+def _stop_job(call: ApiCall) -> JobProcess:
+    return call.context.jobs.stop(call.path_params["id"])
+
+
+def _abort_job(call: ApiCall) -> JobProcess:
+    return call.context.jobs.abort(call.path_params["id"])
+
+
+def _delete_job(call: ApiCall) -> DeleteResponse:
+    call.context.jobs.delete(call.path_params["id"])
+    return DeleteResponse(id=call.path_params["id"])
+
+
+def _get_job_output(call: ApiCall) -> JobOutput:
+    asked: OutputQuery = call.query
+    alive = call.context.jobs.get(call.path_params["id"]).state.is_alive  # before it is read: nothing is missed
+    data, size = call.context.jobs.read_output(call.path_params["id"], asked.offset, asked.limit)
+    behind = min(asked.offset, size) + len(data)
+    return JobOutput(text=data.decode("utf-8", "replace"), next_offset=behind, has_more=alive or behind < size)
+
+
+def _list_seed_lists(call: ApiCall) -> list[SeedList]:
+    return call.context.seed_lists.all()
+
+
+def _store_seed_list(call: ApiCall) -> SeedList:
+    return call.context.seed_lists.store(call.body)
+
+
+def _get_seed_list(call: ApiCall) -> SeedList:
+    return call.context.seed_lists.get(call.path_params["id"])
+
+
+def _delete_seed_list(call: ApiCall) -> DeleteResponse:
+    call.context.seed_lists.delete(call.path_params["id"])
+    return DeleteResponse(id=call.path_params["id"])
+
+
+def _list_configurations(call: ApiCall) -> list[str]:
+    return call.context.configurations.ids()
+
+
+def _get_configuration(call: ApiCall) -> StoredConfiguration:
+    return masked_configuration(call, call.path_params["id"])
+
+
+def masked_configuration(call: ApiCall, conf_id: str) -> StoredConfiguration:
+    """Return a configuration with its secrets masked."""
+    conf: Configuration = call.context.configurations.effective(conf_id)
+    own = sorted(call.context.configurations.properties(conf_id))
+    return StoredConfiguration(
+        id=conf_id, overrides=own, properties={name: conf.get_redacted(name) for name in sorted(conf)}
+    )
+
+
+def _store_configuration(call: ApiCall) -> StoredConfiguration:
+    new: NewConfiguration = call.body
+    check_allowed(new.properties, call.caller.role)
+    call.context.configurations.store(new.id, new.properties, new.force)
+    return masked_configuration(call, new.id)
+
+
+def _delete_configuration(call: ApiCall) -> DeleteResponse:
+    call.context.configurations.delete(call.path_params["id"])
+    return DeleteResponse(id=call.path_params["id"])
+
+
+def _get_property(call: ApiCall) -> PropertyBody:
+    conf, name = call.context.configurations.effective(call.path_params["id"]), call.path_params["name"]
+    if name not in conf:
+        raise not_found(f"property {name}")
+    return PropertyBody(conf.get_redacted(name))
+
+
+def _set_property(call: ApiCall) -> PropertyBody:
+    value: PropertyBody = call.body
+    check_allowed({call.path_params["name"]: value.value}, call.caller.role)
+    call.context.configurations.set_property(call.path_params["id"], call.path_params["name"], value.value)
+    return _get_property(call)
+
+
+def _list_schedules(call: ApiCall) -> list[StoredSchedule]:
+    return [_with_next_run(each) for each in call.context.schedules.all()]
+
+
+def _with_next_run(schedule: StoredSchedule) -> StoredSchedule:
+    """Return a schedule with the time when it begins next, and the secrets among its properties masked."""
+    due = None
+    with suppress(InputError):  # its file was changed by hand
+        due = next_run_time(schedule.cron, datetime.now(UTC)) if schedule.enabled else None
+    shown = {name: redact_property(name, value) for name, value in schedule.job.properties.items()}
+    job = structs.replace(schedule.job, properties=shown)
+    return structs.replace(schedule, job=job, next_run=None if due is None else int(due.timestamp() * 1000))
+
+
+def _store_schedule(call: ApiCall) -> StoredSchedule:
+    new: NewSchedule = call.body
+    call.context.validate(new.job, call.caller)
+    return _with_next_run(call.context.schedules.store(new, call.caller.name))
+
+
+def _get_schedule(call: ApiCall) -> StoredSchedule:
+    return _with_next_run(call.context.schedules.get(call.path_params["id"]))
+
+
+def _delete_schedule(call: ApiCall) -> DeleteResponse:
+    call.context.schedules.delete(call.path_params["id"])
+    return DeleteResponse(id=call.path_params["id"])
+
+
+def _list_batches(call: ApiCall) -> list[OpenBatch]:
+    asked: CrawlQuery = call.query
+    with call.context.open_crawl_reader(asked.crawl_id, asked.configuration) as reader:
+        return [
+            OpenBatch(id=each.batch_id, state=each.state, time=each.time, count=each.count, done=each.done,
+                  running_jobs=[*each.at_work])
+            for each in reader.batches()
+        ]  # fmt: skip
+
+
+def _query_rows(call: ApiCall) -> RowsResult:
+    asked: RowsQuery = call.query
+    conf = call.context.existing_crawl_configuration(asked.crawl_id, asked.configuration)
+    fields = select_fields(asked.fields.split(","))
+    if asked.url:
+        return get_row(conf, asked.url, fields)
+    return scan_rows(conf, key_range(asked.host, asked.start, asked.stop), fields, asked.limit)
+
+
+def _get_statistics(call: ApiCall) -> CrawlStatistics:
+    asked: CrawlQuery = call.query
+    with call.context.open_crawl_reader(asked.crawl_id, asked.configuration) as reader:
+        return CrawlStatistics(table_stats=reader.table_stats(), overview=reader.overview())
+
+
+def _query_log(call: ApiCall) -> list[JobEntry]:
+    asked: LogQuery = call.query
+    with call.context.open_crawl_reader(asked.crawl_id, asked.configuration) as reader:
+        return reader.jobs(limit=asked.limit, before=asked.before)
+
+
+OPERATIONS: list[Operation] = [
+    Operation("GET", "/health", Role.ANONYMOUS, "Tell that the server answers", _get_health, HealthResponse),
+    Operation("GET", "/metrics", Role.READ, "Counts for Prometheus", _get_metrics, str, media_type="text/plain"),
+    Operation("GET", f"{_PREFIX}/jobs", Role.READ, "Jobs, the newest first", _list_jobs, list[JobProcess], query_type=JobsQuery),
+    Operation("POST", f"{_PREFIX}/jobs", Role.RUN, "Begin a job, or a whole crawl", _start_job, JobProcess, AnyJobRequest,
+              status=HTTPStatus.CREATED, modifies=True),
+    Operation("GET", f"{_PREFIX}/jobs/{{id}}", Role.READ, "A job, and how far it is", _get_job, JobDetail),
+    Operation("DELETE", f"{_PREFIX}/jobs/{{id}}", Role.RUN, "Forget a job that has ended", _delete_job, DeleteResponse, modifies=True),
+    Operation("POST", f"{_PREFIX}/jobs/{{id}}/stop", Role.RUN, "Interrupt a job, as Ctrl-C does", _stop_job, JobProcess,
+              modifies=True),
+    Operation("POST", f"{_PREFIX}/jobs/{{id}}/abort", Role.RUN, "Kill the processes of a job", _abort_job, JobProcess, modifies=True),
+    Operation("GET", f"{_PREFIX}/jobs/{{id}}/output", Role.READ, "What a job has printed", _get_job_output, JobOutput,
+              query_type=OutputQuery),
+    Operation("GET", f"{_PREFIX}/schedules", Role.READ, "Schedules", _list_schedules, list[StoredSchedule]),
+    Operation("POST", f"{_PREFIX}/schedules", Role.RUN, "Store a schedule, or replace one", _store_schedule, StoredSchedule,
+              NewSchedule, status=HTTPStatus.CREATED, modifies=True),
+    Operation("GET", f"{_PREFIX}/schedules/{{id}}", Role.READ, "A schedule", _get_schedule, StoredSchedule),
+    Operation("DELETE", f"{_PREFIX}/schedules/{{id}}", Role.RUN, "Delete a schedule", _delete_schedule, DeleteResponse,
+              modifies=True),
+    Operation("GET", f"{_PREFIX}/seeds", Role.READ, "Lists of seeds", _list_seed_lists, list[SeedList]),
+    Operation("POST", f"{_PREFIX}/seeds", Role.RUN, "Store a list of seeds", _store_seed_list, SeedList, NewSeedList,
+              status=HTTPStatus.CREATED, modifies=True),
+    Operation("GET", f"{_PREFIX}/seeds/{{id}}", Role.READ, "A list of seeds", _get_seed_list, SeedList),
+    Operation("DELETE", f"{_PREFIX}/seeds/{{id}}", Role.RUN, "Delete a list of seeds", _delete_seed_list, DeleteResponse,
+              modifies=True),
+    Operation("GET", f"{_PREFIX}/configurations", Role.READ, "Ids of configurations", _list_configurations, list[str]),
+    Operation("POST", f"{_PREFIX}/configurations", Role.RUN, "Store a configuration", _store_configuration, StoredConfiguration,
+              NewConfiguration, status=HTTPStatus.CREATED, modifies=True),
+    Operation("GET", f"{_PREFIX}/configurations/{{id}}", Role.READ, "A configuration, secrets masked", _get_configuration,
+              StoredConfiguration),
+    Operation("DELETE", f"{_PREFIX}/configurations/{{id}}", Role.RUN, "Delete a stored configuration",
+              _delete_configuration, DeleteResponse, modifies=True),
+    Operation("GET", f"{_PREFIX}/configurations/{{id}}/properties/{{name}}", Role.READ, "A property", _get_property, PropertyBody),
+    Operation("PUT", f"{_PREFIX}/configurations/{{id}}/properties/{{name}}", Role.RUN, "Set a property", _set_property,
+              PropertyBody, PropertyBody, modifies=True),
+    Operation("GET", f"{_PREFIX}/batches", Role.READ, "Open batches", _list_batches, list[OpenBatch], query_type=CrawlQuery),
+    Operation("GET", f"{_PREFIX}/rows", Role.READ, "Rows of the table", _query_rows, RowsResult, query_type=RowsQuery),
+    Operation("GET", f"{_PREFIX}/statistics", Role.READ, "Figures of the table, and an overview", _get_statistics, CrawlStatistics,
+              query_type=CrawlQuery),
+    Operation("GET", f"{_PREFIX}/search", Role.SEARCH, "Pages that a query finds", search, SearchResponse, query_type=SearchQuery,
+              allows_cors=True),
+    Operation("GET", f"{_PREFIX}/suggest", Role.SEARCH, "What may be meant by the beginning of a query", suggest,
+              SuggestResponse, query_type=SuggestQuery, allows_cors=True),
+    Operation("GET", f"{_PREFIX}/log", Role.READ, "The job log of a crawl", _query_log, list[JobEntry], query_type=LogQuery),
+]  # fmt: skip

@@ -1,0 +1,307 @@
+"""The paths of Nutch 2's server, with its JSON forms, on the same jobs, configurations and seeds as our own."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from nutch2py.errors import InputError
+from nutch2py.rest.access.allowed_properties import check_allowed
+from nutch2py.rest.access.tokens import Role
+from nutch2py.rest.dispatch.operation import ApiCall, Operation
+from nutch2py.rest.endpoints.row_queries import key_range, scan_rows, select_fields
+from nutch2py.rest.http_error import not_found
+from nutch2py.rest.job_control.job_processes import JobProcess, JobProcessState
+from nutch2py.rest.job_control.job_requests import (
+    AnyJobRequest,
+    CrawlId,
+    Identifier,
+    PropertyName,
+    PropertyValue,
+    SeedUrlString,
+)
+from nutch2py.rest.job_control.seed_lists import NewSeedList
+from nutch2py.url.keys import reverse_url
+
+_DAY_MS = 86_400_000
+_NUTCH_STATES = {
+    JobProcessState.RUNNING: "RUNNING",
+    JobProcessState.STOPPING: "STOPPING",
+    JobProcessState.KILLING: "KILLING",
+    JobProcessState.FINISHED: "FINISHED",
+    JobProcessState.FAILED: "FAILED",
+    JobProcessState.STOPPED: "KILLED",
+    JobProcessState.KILLED: "KILLED",
+}
+_JOB_TYPES = ("INJECT", "GENERATE", "FETCH", "PARSE", "UPDATEDB", "INDEX", "READDB")
+
+
+class JobInfo(Struct, rename="camel", kw_only=True, frozen=True):
+    """A job, as Nutch 2 tells it."""
+
+    id: str
+    type: str
+    conf_id: str
+    args: dict[str, Any]
+    result: dict[str, Any]
+    state: str
+    msg: str
+    crawl_id: str
+
+
+class NutchStatus(Struct, rename="camel", kw_only=True, frozen=True):
+    """The server; ``start_date``: ms since 1970."""
+
+    start_date: int
+    configuration: list[str]
+    jobs: list[JobInfo]
+    running_jobs: list[JobInfo]
+    active_conf_id: str = "default"
+
+
+class JobConfig(Struct, rename="camel", kw_only=True, frozen=True):
+    """A job to be begun. ``type``: INJECT, GENERATE, FETCH, PARSE, UPDATEDB, INDEX or READDB."""
+
+    type: Annotated[str, Meta(max_length=20)]
+    crawl_id: CrawlId | None = None
+    conf_id: Identifier | None = None
+    job_class_name: str | None = None
+    args: dict[str, Any] | None = None
+
+
+class NutchConfig(Struct, rename="camel", kw_only=True, frozen=True):
+    """A configuration to be stored."""
+
+    config_id: Identifier
+    force: bool = False
+    params: dict[PropertyName, PropertyValue] = field(default_factory=dict)
+
+
+class SeedUrl(Struct, kw_only=True, frozen=True):
+    """A seed."""
+
+    url: SeedUrlString
+
+
+class NutchSeedList(Struct, rename="camel", kw_only=True, frozen=True):
+    """Seeds to be stored."""
+
+    name: str | None = None
+    seed_urls: Annotated[list[SeedUrl], Meta(max_length=10_000)] = field(default_factory=list)
+
+
+class DbFilter(Struct, rename="camel", kw_only=True, frozen=True):
+    """Which rows: from a key up to another, URLs unless ``isKeysReversed``; of a batch."""
+
+    batch_id: str | None = None
+    start_key: str | None = None
+    end_key: str | None = None
+    is_keys_reversed: bool = False
+    fields: list[str] | None = None
+
+
+class DbQueryResult(Struct, kw_only=True, frozen=True):
+    """Rows, at most 1,000."""
+
+    values: list[dict[str, Any]]
+
+
+class PropertyForm(Struct, kw_only=True, frozen=True):
+    """The value of a property."""
+
+    value: PropertyValue
+
+
+class CrawlIdQuery(Struct, rename="camel", kw_only=True, frozen=True):
+    """Which crawl."""
+
+    crawl_id: CrawlId | None = None
+
+
+class StopQuery(Struct, kw_only=True, frozen=True):
+    """Whether to stop although jobs run; they go on."""
+
+    force: bool = False
+
+
+def _job_info(child: JobProcess) -> JobInfo:
+    result: dict[str, Any] = {} if child.exit_code is None else {"exitCode": child.exit_code}
+    if child.job == "generate" and "-batchId" in child.command_args:
+        result["generate.batch.id"] = child.command_args[child.command_args.index("-batchId") + 1]
+    message = child.message or ("OK" if child.state in (JobProcessState.RUNNING, JobProcessState.FINISHED) else "")
+    return JobInfo(id=child.id, type=child.job.upper(), conf_id=child.configuration, args=dict(child.nutch_args),
+                   result=result, state=_NUTCH_STATES[child.state], msg=message, crawl_id=child.crawl_id)  # fmt: skip
+
+
+def _get_status(call: ApiCall) -> NutchStatus:
+    jobs = [_job_info(child) for child in call.context.jobs.all()]
+    return NutchStatus(start_date=call.context.start_time, configuration=call.context.configurations.ids(), jobs=jobs,
+                       running_jobs=[job for job in jobs if job.state == "RUNNING"])  # fmt: skip
+
+
+def _stop_server(call: ApiCall) -> str:
+    if any(child.state.is_alive for child in call.context.jobs.all()) and not call.query.force:
+        return "Can't stop now. There are jobs running. Try force option."
+    call.context.stop_server()
+    return "Stopping in 1 seconds."
+
+
+def _list_configs(call: ApiCall) -> list[str]:
+    return call.context.configurations.ids()
+
+
+def _get_config(call: ApiCall) -> dict[str, str]:
+    conf = call.context.configurations.effective(call.path_params["id"])
+    return {name: conf.get_redacted(name) for name in sorted(conf)}
+
+
+def _get_property(call: ApiCall) -> str:
+    conf, name = call.context.configurations.effective(call.path_params["id"]), call.path_params["name"]
+    if name not in conf:
+        raise not_found(f"property {name}")
+    return conf.get_redacted(name)
+
+
+def _create_config(call: ApiCall) -> str:
+    new: NutchConfig = call.body
+    check_allowed(new.params, call.caller.role)
+    call.context.configurations.store(new.config_id, new.params, new.force)
+    return new.config_id
+
+
+def _set_property(call: ApiCall) -> str:
+    check_allowed({call.path_params["name"]: call.body.value}, call.caller.role)
+    call.context.configurations.set_property(call.path_params["id"], call.path_params["name"], call.body.value)
+    return ""
+
+
+def _delete_config(call: ApiCall) -> None:
+    call.context.configurations.delete(call.path_params["id"])
+
+
+def _list_jobs(call: ApiCall) -> list[JobInfo]:
+    wanted = call.query.crawl_id
+    return [_job_info(child) for child in call.context.jobs.all() if wanted in (None, child.crawl_id)]
+
+
+def _get_job(call: ApiCall) -> JobInfo:
+    return _job_info(call.context.jobs.get(call.path_params["id"]))
+
+
+def _stop_job(call: ApiCall) -> bool:
+    return call.context.jobs.stop(call.path_params["id"]).state != JobProcessState.RUNNING
+
+
+def _abort_job(call: ApiCall) -> bool:
+    return call.context.jobs.abort(call.path_params["id"]).state == JobProcessState.KILLED
+
+
+def _create_job(call: ApiCall) -> str:
+    asked: JobConfig = call.body
+    if asked.type not in _JOB_TYPES:
+        raise InputError(f"{asked.type!r} is no type of job here: {', '.join(_JOB_TYPES)}")
+    given = {"job": asked.type.lower(), "crawlId": asked.crawl_id or "", "configuration": asked.conf_id or "default"}
+    request = msgspec.convert({**given, **_request_arguments(call, asked)}, AnyJobRequest, strict=False)
+    args = {name: str(value)[:200] for name, value in (asked.args or {}).items()}
+    return call.context.start_job(request, call.caller, nutch_args=args).id
+
+
+def _request_arguments(call: ApiCall, asked: JobConfig) -> dict[str, Any]:
+    """Return the arguments of a job as our own requests name them."""
+    args = {name: value for name, value in (asked.args or {}).items() if value is not None}
+    batch = args.get("batch", args.get("batchId"))
+    match asked.type:
+        case "INJECT":
+            return {"seedList": _seed_list_id(call, str(args.get("seedDir", "")))}
+        case "GENERATE":
+            made = f"{int(time.time())}-{secrets.randbelow(1 << 31)}"
+            days = (
+                {"addDays": (_parse_number(args["curTime"]) - time.time() * 1000) / _DAY_MS}
+                if "curTime" in args
+                else {}
+            )
+            return {**_pick(args, "topN", "sitemap"), **days, "batchId": batch or made,
+                    "noFilter": args.get("filter") in (False, "false"),
+                    "noNorm": args.get("normalize") in (False, "false")}  # fmt: skip
+        case "FETCH":
+            return {"batchId": batch or "-all",
+                    **_pick(args, "threads", "numTasks", "resume", "sitemap", "stmDetect")}  # fmt: skip
+        case "PARSE":
+            return {"batchId": batch or "-all", **_pick(args, "resume", "force", "sitemap")}
+        case "READDB":
+            return _pick(args, "sort")
+        case _:
+            return {"batchId": batch or "-all"}
+
+
+def _pick(args: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: args[name] for name in names if name in args}
+
+
+def _parse_number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{value!r:.50} is no number") from None
+
+
+def _seed_list_id(call: ApiCall, path: str) -> str:
+    """Return the list of seeds whose path ``POST /seed/create`` has answered."""
+    if Path(path).parent != call.context.seed_lists.directory:
+        raise InputError("seedDir is to be what POST /seed/create has answered: no other file is read")
+    return Path(path).name
+
+
+def _create_seed_list(call: ApiCall) -> str:
+    form: NutchSeedList = call.body
+    stored = call.context.seed_lists.store(
+        NewSeedList(name=form.name or "", urls=[each.url for each in form.seed_urls])
+    )
+    return str(call.context.seed_lists.directory / stored.id)
+
+
+def _query_rows(call: ApiCall) -> DbQueryResult:
+    asked: DbFilter = call.body
+    conf = call.context.existing_crawl_configuration(call.query.crawl_id or "", "default")
+    start, stop = (_row_key(each, asked.is_keys_reversed) for each in (asked.start_key, asked.end_key))
+    fields = select_fields(asked.fields or [])
+    return DbQueryResult(values=scan_rows(conf, key_range("", start, stop), fields, 1000, asked.batch_id or "").rows)
+
+
+def _row_key(key: str | None, reversed_already: bool) -> str:
+    if not key or reversed_already:
+        return key or ""
+    try:
+        return reverse_url(key)
+    except ValueError as error:
+        raise InputError(f"{key!r:.100} is not a URL: {error}") from error
+
+
+_TEXT_PLAIN = "text/plain"
+OPERATIONS: list[Operation] = [
+    Operation("GET", "/admin", Role.ADMIN, "The server and its jobs", _get_status, NutchStatus),
+    Operation("GET", "/admin/stop", Role.ADMIN, "Stop the server; jobs go on", _stop_server, str, query_type=StopQuery,
+              modifies=True, media_type=_TEXT_PLAIN),
+    Operation("GET", "/config", Role.READ, "Ids of configurations", _list_configs, list[str]),
+    Operation("GET", "/config/{id}", Role.READ, "A configuration, secrets masked", _get_config, dict[str, str]),
+    Operation("GET", "/config/{id}/{name}", Role.READ, "A property", _get_property, str, media_type=_TEXT_PLAIN),
+    Operation("POST", "/config/{id}", Role.RUN, "Store a configuration", _create_config, str, NutchConfig,
+              modifies=True, media_type=_TEXT_PLAIN),
+    Operation("PUT", "/config/{id}/{name}", Role.RUN, "Set a property", _set_property, str, PropertyForm, modifies=True,
+              media_type=_TEXT_PLAIN, accepts_form=True),
+    Operation("DELETE", "/config/{id}", Role.RUN, "Delete a stored configuration", _delete_config, modifies=True),
+    Operation("POST", "/db", Role.READ, "Rows of the table", _query_rows, DbQueryResult, DbFilter, query_type=CrawlIdQuery),
+    Operation("GET", "/job", Role.READ, "Jobs, the newest first", _list_jobs, list[JobInfo], query_type=CrawlIdQuery),
+    Operation("POST", "/job/create", Role.RUN, "Begin a job", _create_job, str, JobConfig, modifies=True, media_type=_TEXT_PLAIN),
+    Operation("GET", "/job/{id}", Role.READ, "A job", _get_job, JobInfo, query_type=CrawlIdQuery),
+    Operation("GET", "/job/{id}/stop", Role.RUN, "Interrupt a job", _stop_job, bool, query_type=CrawlIdQuery, modifies=True),
+    Operation("GET", "/job/{id}/abort", Role.RUN, "Kill the processes of a job", _abort_job, bool, query_type=CrawlIdQuery,
+              modifies=True),
+    Operation("POST", "/seed/create", Role.RUN, "Store seeds", _create_seed_list, str, NutchSeedList, modifies=True,
+              media_type=_TEXT_PLAIN),
+]  # fmt: skip

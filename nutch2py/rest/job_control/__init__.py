@@ -1,0 +1,1 @@
+"""Job control of the REST API: job processes, schedules, seed lists and configurations."""

@@ -1,0 +1,40 @@
+"""Stored lists of seeds."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from nutch2py.rest.job_control.job_requests import Identifier, SeedUrls
+from nutch2py.rest.state_dir import JsonStore
+
+
+class NewSeedList(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """A list of seeds to be stored; ``id``: "" for one that is made up."""
+
+    id: Identifier | None = None
+    name: str = ""
+    urls: SeedUrls = field(default_factory=list)
+
+
+class SeedList(Struct, kw_only=True, frozen=True):
+    """A stored list of seeds."""
+
+    id: str
+    name: str
+    urls: list[str]
+
+
+class SeedListStore(JsonStore[SeedList]):
+    """The lists of a server, in ``<rest.folder>/seeds``."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory / "seeds", SeedList, "list of seeds", "lists of seeds")
+
+    def store(self, new: NewSeedList) -> SeedList:
+        """Store a list, in the place of one with its id."""
+        stored = SeedList(id=new.id or f"seeds-{secrets.token_hex(6)}", name=new.name, urls=new.urls)
+        self.put(stored.id, stored)
+        return stored

@@ -1,0 +1,65 @@
+"""Stored configurations: properties by name that go before those of the server, under an id."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from http import HTTPStatus
+from pathlib import Path
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.rest.access.allowed_properties import with_properties
+from nutch2py.rest.http_error import HttpError
+from nutch2py.rest.state_dir import JsonStore, ensure_private_dir, file_lock
+
+DEFAULT_ID = "default"
+"""The server's own configuration, which is not changed."""
+
+
+class StoredConfigurations:
+    """The configurations of a server, in ``<rest.folder>/configurations``."""
+
+    def __init__(self, folder: Path, conf: Configuration) -> None:
+        self._stored = JsonStore(folder / "configurations", dict[str, str], "configuration", "configurations")
+        self._conf = conf
+
+    def ids(self) -> list[str]:
+        """Return the ids."""
+        return [DEFAULT_ID, *self._stored.ids()]
+
+    def properties(self, conf_id: str) -> dict[str, str]:
+        """Return what is set besides the server's own; Refusal when there is none of this id."""
+        return {} if conf_id == DEFAULT_ID else self._stored.get(conf_id)
+
+    def effective(self, conf_id: str) -> Configuration:
+        """Return the whole configuration of an id."""
+        return with_properties(self._conf, self.properties(conf_id))
+
+    def store(self, conf_id: str, properties: dict[str, str], force: bool) -> None:
+        """Store properties under an id, which is new unless ``force`` is given."""
+        with_properties(self._conf, properties)
+        _require_not_default(conf_id)
+        with self._lock():
+            if not force and self._stored.exists(conf_id):
+                raise HttpError(HTTPStatus.CONFLICT, f"there is a configuration {conf_id}: force replaces it")
+            self._stored.put(conf_id, properties)
+
+    def set_property(self, conf_id: str, name: str, value: str) -> None:
+        """Set one property of a stored configuration."""
+        _require_not_default(conf_id)
+        with self._lock():
+            properties = {**self.properties(conf_id), name: value}
+            with_properties(self._conf, properties)
+            self._stored.put(conf_id, properties)
+
+    def delete(self, conf_id: str) -> None:
+        """Delete a stored configuration."""
+        _require_not_default(conf_id)
+        self._stored.delete(conf_id)
+
+    def _lock(self) -> AbstractContextManager[None]:
+        return file_lock(ensure_private_dir(self._stored.directory) / ".lock")
+
+
+def _require_not_default(conf_id: str) -> None:
+    if conf_id == DEFAULT_ID:
+        raise HttpError(HTTPStatus.CONFLICT, "the configuration default is the server's own, and not changed")

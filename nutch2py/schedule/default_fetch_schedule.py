@@ -1,0 +1,31 @@
+"""DefaultFetchSchedule: every page again after its own interval, whether it changed or not."""
+
+from __future__ import annotations
+
+from nutch2py.records.webpage import WebPage
+from nutch2py.schedule.abstract_fetch_schedule import AbstractFetchSchedule
+
+
+class DefaultFetchSchedule(AbstractFetchSchedule):
+    """Next fetch = this fetch + ``f:fi``."""
+
+    java_class = "org.apache.nutch.crawl.DefaultFetchSchedule"
+
+    def set_fetch_schedule(
+        self,
+        url: str,
+        page: WebPage,
+        prev_fetch_time: int,
+        prev_modified_time: int,
+        fetch_time: int,
+        modified_time: int,
+        state: int,
+    ) -> None:
+        """Set the next fetch and both modified times; the interval stays."""
+        super().set_fetch_schedule(url, page, prev_fetch_time, prev_modified_time, fetch_time, modified_time, state)
+        interval = self.get_interval(page)
+        if interval != page.fetch_interval:
+            page.fetch_interval = interval
+        page.fetch_time = fetch_time + interval * 1000
+        page.modified_time = modified_time
+        page.prev_modified_time = prev_modified_time

@@ -1,0 +1,1 @@
+"""Search engines: embedded, Solr and OpenSearch."""

@@ -1,0 +1,310 @@
+"""EmbeddedSearcher: queries of the embedded index."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from nutch2py.backends.analysis.stemming import LANGUAGE_CODES
+from nutch2py.backends.embedded_index.index_directory import (
+    FACET_NAMES,
+    FACET_PREFIX,
+    SKETCH_FIELD,
+    WEIGHT_BUCKETS,
+    IndexDirectory,
+    bucket_boost,
+)
+from nutch2py.backends.embedded_index.index_lookup import find_addresses, read_documents
+from nutch2py.conf.configuration import Configuration
+from nutch2py.errors import IndexingError, InputError
+from nutch2py.search.engines.server_searcher import EngineResult
+from nutch2py.search.query.freshness import Freshness, FreshnessSettings
+from nutch2py.search.query.query_plan import (
+    DEFAULT_SEARCH_OPTIONS,
+    FILTER_SCORE,
+    DisMaxClause,
+    FilterClause,
+    MatchAllClause,
+    PhraseClause,
+    QueryPlan,
+    QueryPlanner,
+    QuerySettings,
+    SearchOptions,
+    exact_field_name,
+    indexed_languages,
+)
+from nutch2py.search.results.collapse import read_collapse_mode
+from nutch2py.search.results.facets import MAX_COUNTED_VALUES, FacetCounts
+from nutch2py.search.results.search_results import ScoredDocument, field_values
+from nutch2py.search.suggestions.prefix_terms import SUGGEST_FIELDS, PrefixTerm
+
+if TYPE_CHECKING:
+    import tantivy
+
+
+_BEST_HITS = 200  # best hits whose values are offered as facets, of an index without columns of them; or whose dates
+_MAX_VALUES = 30
+
+
+class EmbeddedSearcher:
+    """Answers queries from the index as of its last commit, as :mod:`nutch2py.search.query.query_plan` has them found and ranked.
+
+    Relevance is BM25 and is multiplied by the document's weight (boost and PageRank) for every match, not for the best
+    ones only, so the order is exact. One object can answer any number of queries, from one thread at a time;
+    :meth:`reload` shows it newer commits.
+    """
+
+    def __init__(self, conf: Configuration) -> None:
+        self.index_dir = IndexDirectory.from_conf(conf)
+        self.analyzer = self.index_dir.analyzer
+        self.index = self.index_dir.open_readonly()
+        self.index.config_reader("manual")
+        self.schema = self.index.schema
+        self._settings, self._freshness_settings, self.collapse_mode = (
+            QuerySettings.from_conf(conf),
+            FreshnessSettings(conf),
+            read_collapse_mode(conf),
+        )
+        self._searcher = self.index.searcher()
+        self.planner = self._make_planner()
+
+    def _make_planner(self) -> QueryPlanner:
+        asked = {code: self._searcher.doc_freq("exact", f"lang={code}") for code in sorted(LANGUAGE_CODES)}
+        return QueryPlanner(self._settings, self.analyzer, indexed_languages(asked))
+
+    def reload(self) -> None:
+        """See what has been committed since the index was opened."""
+        self.index_dir.refresh_view()
+        self.index.reload()
+        self._searcher = self.index.searcher()
+        self.planner = self._make_planner()
+
+    def count(self) -> int:
+        """Return the number of documents."""
+        return int(self._searcher.num_docs)
+
+    def get_document(self, document_id: str) -> dict[str, Any] | None:
+        """Return the fields of one document, None when it is not in the index."""
+        place = self._find_address(document_id)
+        return self._read_hits([(0.0, place)])[0].fields if place is not None else None
+
+    def _find_address(self, document_id: str) -> tantivy.DocAddress | None:
+        return next((place for _, place in find_addresses(self._searcher, self.schema, [document_id])), None)
+
+    def search(
+        self, query: str, start: int = 0, rows: int = 10, options: SearchOptions = DEFAULT_SEARCH_OPTIONS
+    ) -> tuple[int, list[ScoredDocument], frozenset[str]]:
+        """Return how many documents match, those from ``start`` on, and the terms to mark in them."""
+        found, terms = self.search_with_cursor(query, start, rows, options)
+        return found.total, found.hits, terms
+
+    def search_with_cursor(
+        self, query: str, start: int, rows: int, options: SearchOptions = DEFAULT_SEARCH_OPTIONS, cursor: str = ""
+    ) -> tuple[EngineResult, frozenset[str]]:
+        """Return hits from ``start`` on, or from a ``cursor`` on ("*": the first), with that of the hits behind."""
+        fresh, cursor = (
+            (None, cursor) if options.newest_first else self._resolve_freshness(options.half_life_days, cursor)
+        )
+        if cursor and cursor != "*":
+            if not cursor.isdecimal() or len(cursor) > 9:
+                raise InputError("the cursor is not one that was given with a result")
+            start = int(cursor)
+        planned = self.planner.plan(query)
+        if planned.plan is None:
+            return EngineResult(0, []), planned.highlight_terms
+        if options.newest_first and self.index_dir.layout == 1:
+            raise InputError(
+                f"the index {self.index_dir.path} is of the first layout and cannot sort by date: index -reindex"
+            )
+        compiled = self._to_tantivy_query(options.apply_to(planned.plan, self.planner))
+        try:
+            total, best = self._find_best(compiled, start, rows, options.newest_first, fresh)
+            hits = self._read_hits(best)
+        except (ValueError, OSError) as error:
+            raise IndexingError(f"the index {self.index_dir.path} cannot be searched: {error}") from error
+        behind = str(start + len(hits)) if hits and start + len(hits) < total else ""
+        return EngineResult(total, hits, fresh.wrap_cursor(behind) if fresh else behind), planned.highlight_terms
+
+    def _resolve_freshness(self, half_life: float | None, cursor: str = "") -> tuple[Freshness | None, str]:
+        """Return the freshness of a search and its cursor; one of the first layout has no dates to count."""
+        if self.index_dir.layout == 1:
+            self._freshness_settings.resolve(half_life)  # which says what is no half-life
+            return None, cursor
+        return self._freshness_settings.resolve(half_life, cursor)
+
+    def _find_best(
+        self, query: tantivy.Query, start: int, rows: int, newest_first: bool, freshness: Freshness | None
+    ) -> tuple[int, list[tuple[float, tantivy.DocAddress]]]:
+        """Return how many documents match, and those from ``start`` on: score and place."""
+        import tantivy
+
+        if newest_first:
+            found = self._searcher.search(
+                query, max(rows, 1), offset=start, order=tantivy.Order.Desc, order_by_field="date"
+            )
+            return _total_hits(found), [(0.0, address) for _, address in found.hits[:rows]]
+        query = self._weighted_query(query)
+        if freshness is None:
+            found = self._searcher.search(query, max(rows, 1), offset=start, weight_by_field="weight")
+            return _total_hits(found), found.hits[:rows]
+        # the factor is 1 at most: behind a hit whose score is that low without it no better one can come
+        wanted, looked, documents = start + rows, _BEST_HITS, self.count()
+        while True:
+            looked = min(max(looked, wanted, 1), max(documents, 1))
+            found = self._searcher.search(query, looked, weight_by_field="weight")
+            dates = self._searcher.fast_field_values("date", [address for _, address in found.hits])
+            scored = [
+                (score * freshness.factor(int(date or 0)), address)
+                for (score, address), date in zip(found.hits, dates, strict=True)
+            ]
+            scored.sort(key=lambda hit: -hit[0])
+            all_seen = len(found.hits) < looked or looked >= documents
+            if all_seen or not rows or scored[wanted - 1][0] >= found.hits[-1][0]:
+                return _total_hits(found), scored[start:wanted]
+            looked *= 8
+
+    def count_facets(self, query: str, options: SearchOptions = DEFAULT_SEARCH_OPTIONS) -> FacetCounts:
+        """Return the most frequent values of :data:`FACET_NAMES` among all documents that match, with their numbers.
+
+        An index of an earlier layout has no columns of them: the values are those of the best hits there.
+        """
+        plan = self.planner.plan(query, boost_proximity=False).plan
+        if plan is None:
+            return {}
+        if self.index_dir.layout < 3:
+            return self._count_values_of_best(query, plan, options)
+        asked = {
+            name: {"terms": {"field": f"{FACET_PREFIX}{name}", "size": MAX_COUNTED_VALUES}} for name in FACET_NAMES
+        }
+        found = self._searcher.aggregate(self._to_tantivy_query(options.apply_to(plan, self.planner)), asked)
+        return {name: _sort_counts(found[name]["buckets"]) for name in FACET_NAMES}
+
+    def explain_freshness(self, document: dict[str, Any]) -> str:
+        """Return what freshness multiplies the score of a document by, as a line; "" where it does not count."""
+        fresh, _ = self._resolve_freshness(None)
+        return fresh.explain(document) if fresh else ""
+
+    def count_matches(self, query: str) -> int:
+        """Return how many documents match."""
+        plan = self.planner.plan(query, boost_proximity=False).plan
+        return 0 if plan is None else _total_hits(self._searcher.search(self._to_tantivy_query(plan), 1))
+
+    def _count_values_of_best(self, query: str, plan: QueryPlan, options: SearchOptions) -> FacetCounts:
+        _, hits, _ = self.search(query, 0, _BEST_HITS, options)
+        facets: FacetCounts = {}
+        for name in ("host", "type", "lang"):
+            seen = Counter(value for hit in hits for value in field_values(hit.fields, name))
+            counted = []
+            for value, _ in seen.most_common(_MAX_VALUES):
+                narrower = options.with_filter(exact_field_name(name), value).apply_to(plan, self.planner)
+                counted.append((value, _total_hits(self._searcher.search(self._to_tantivy_query(narrower), 1))))
+            facets[name] = sorted(counted, key=lambda pair: (-pair[1], pair[0]))
+        return facets
+
+    def prefix_terms(self, prefix: str, limit: int) -> list[PrefixTerm]:
+        """Return terms of the dictionary that begin so; how they are written is not known."""
+        counted: Counter[str] = Counter()
+        for field in SUGGEST_FIELDS:
+            counted.update(dict(self._searcher.terms_with_prefix(field, prefix, limit=limit)))
+        return [PrefixTerm(term, count, Counter()) for term, count in counted.most_common(limit)]
+
+    def fuzzy_documents(self, word: str, distance: int, limit: int) -> list[dict[str, Any]]:
+        """Return documents with a word in title or content that differs from ``word`` in ``distance`` letters or less.
+
+        ``distance``: 0 to 2, a swap of neighbours being one. At most ``limit`` documents, in no order.
+        """
+        terms = self.analyzer.index_terms(word)
+        return self._fuzzy_documents(terms[0], distance, limit) if len(terms) == 1 else []
+
+    def documents_with_term(self, term: str, limit: int) -> list[dict[str, Any]]:
+        """Return documents with a term of the dictionary in title or content."""
+        return self._fuzzy_documents(term, 0, limit)
+
+    def _fuzzy_documents(self, term: str, distance: int, limit: int) -> list[dict[str, Any]]:
+        import tantivy
+
+        query = _boolean_query(
+            [
+                (tantivy.Occur.Should, tantivy.Query.fuzzy_term_query(self.schema, field, term, distance))
+                for field in SUGGEST_FIELDS
+            ]
+        )
+        hits = self._searcher.search(query, limit).hits if query is not None else []
+        return [each.fields for each in self._read_hits([(0.0, address) for _, address in hits])]
+
+    def explain(self, query: str, document_id: str) -> str | None:
+        """Return how the relevance of a document comes about, as JSON; None when it is not found by the query."""
+        plan = self.planner.plan(query).plan
+        compiled = self._to_tantivy_query(plan) if plan is not None else None  # the weight is told beside it
+        place = self._find_address(document_id)
+        if compiled is None or place is None:
+            return None
+        try:
+            return str(compiled.explain(self._searcher, place).to_json())
+        except ValueError:  # the document does not match
+            return None
+
+    def _weighted_query(self, query: tantivy.Query) -> tantivy.Query:
+        """Return the query boosted by the unit of each document's bucket; most indexes have one or two buckets."""
+        import tantivy
+
+        buckets = [b for b in WEIGHT_BUCKETS if self._searcher.doc_freq("exact", f"weight={b}")]
+        units = [bucket_boost(bucket, self.index_dir.layout) for bucket in buckets]
+        if len(units) < 2:
+            return tantivy.Query.boost_query(query, units[0]) if units and units[0] != 1.0 else query
+        must, should = tantivy.Occur.Must, tantivy.Occur.Should
+        parts = []
+        for bucket, unit in zip(buckets, units, strict=True):
+            term = tantivy.Query.term_query(self.schema, "exact", f"weight={bucket}", "basic")
+            inside = tantivy.Query.boolean_query([(must, query), (must, tantivy.Query.const_score_query(term, 0.0))])
+            parts.append((should, tantivy.Query.boost_query(inside, unit)))
+        return tantivy.Query.boolean_query(parts)
+
+    def _read_hits(self, hits: list[tuple[float, tantivy.DocAddress]]) -> list[ScoredDocument]:
+        stored = read_documents(self._searcher, [address for _, address in hits], self.index_dir.layout)
+        return [
+            ScoredDocument(score, fields, str(fields.pop(SKETCH_FIELD, "")))
+            for (score, _), fields in zip(hits, stored, strict=True)
+        ]
+
+    def _to_tantivy_query(self, plan: QueryPlan) -> tantivy.Query:
+        import tantivy
+
+        if isinstance(plan, DisMaxClause):
+            rows = [self._phrase_query(row) for row in plan.clauses]
+            return rows[0] if len(rows) == 1 else tantivy.Query.disjunction_max_query(rows, plan.tie_breaker)
+        if isinstance(plan, FilterClause):
+            term = tantivy.Query.term_query(self.schema, plan.field, plan.term, "basic")
+            return tantivy.Query.const_score_query(term, FILTER_SCORE)
+        if isinstance(plan, MatchAllClause):
+            return tantivy.Query.all_query()
+        clauses = [(tantivy.Occur.Must, self._to_tantivy_query(part)) for part in plan.must]
+        clauses += [(tantivy.Occur.Should, self._to_tantivy_query(part)) for part in plan.should]
+        clauses += [(tantivy.Occur.MustNot, self._to_tantivy_query(part)) for part in plan.must_not]
+        return tantivy.Query.boolean_query(clauses, plan.minimum_match or None)
+
+    def _phrase_query(self, row: PhraseClause) -> tantivy.Query:
+        import tantivy
+
+        if len(row.terms) == 1:
+            found = tantivy.Query.term_query(self.schema, row.field, row.terms[0])
+        else:
+            found = tantivy.Query.phrase_query(self.schema, row.field, [*row.terms])
+        return found if row.weight == 1.0 else tantivy.Query.boost_query(found, row.weight)
+
+
+def _total_hits(result: tantivy.SearchResult) -> int:
+    total: int | None = result.count  # type: ignore[attr-defined]  # the stub lacks it
+    return total or 0
+
+
+def _sort_counts(buckets: Iterable[dict[str, Any]]) -> list[tuple[str, int]]:
+    counted = [(str(each["key"]), int(each["doc_count"])) for each in buckets]
+    return sorted(counted, key=lambda pair: (-pair[1], pair[0]))
+
+
+def _boolean_query(clauses: list[tuple[Any, tantivy.Query]]) -> tantivy.Query | None:
+    import tantivy
+
+    return tantivy.Query.boolean_query(clauses) if clauses else None

@@ -1,0 +1,32 @@
+"""Explanations of scores as lines: those of tantivy, and those of OpenSearch, are trees of the same shape."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from nutch2py.backends.embedded_index.index_directory import TEXT_FIELDS
+
+_FIELD_NAMES = ("id", *TEXT_FIELDS, "other", "exact")  # tantivy numbers fields in the order in which a schema got them
+_TERM_PATTERN = re.compile(r"Term=Term\(field=(\d+), type=\w+, (.*)\)")
+
+
+def _format_term(match: re.Match[str]) -> str:
+    number = int(match[1])
+    return f"{_FIELD_NAMES[number] if number < len(_FIELD_NAMES) else number}:{match[2]}"
+
+
+def format_tree(node: dict[str, Any], depth: int = 0) -> list[str]:
+    """Return an explanation as indented lines; steps that hand on one value are passed over, but for those of words."""
+    details = node.get("details") or []
+    if (
+        len(details) == 1
+        and not node["description"].startswith("weight(")
+        and abs(details[0]["value"] - node["value"]) < 1e-6
+    ):
+        return format_tree(details[0], depth)
+    context = "".join(f" {_TERM_PATTERN.sub(_format_term, each)}" for each in node.get("context") or [])
+    lines = [f"{'    ' * depth}{node['value']:.4g}  {node['description']}{context}"]
+    for each in details:
+        lines += format_tree(each, depth + 1)
+    return lines

@@ -1,0 +1,1 @@
+"""Evaluation of search quality by relevance judgements."""

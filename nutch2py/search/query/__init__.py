@@ -1,0 +1,1 @@
+"""Queries: the query language, the plan, synonyms and freshness."""

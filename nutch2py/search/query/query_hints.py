@@ -1,0 +1,76 @@
+"""What is wrong with a query that is not quite one, and how it was read: every query is answered."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from nutch2py.search.query.query_language import MAX_QUERY_WORDS, NotNode, OrNode, QueryNode, TextNode, parse_query
+
+_QUOTED_PHRASE = re.compile('["“”][^"“”]*["“”]')
+_DANGLING_OPERATOR = re.compile(r"(?:^|[(（])\s*(AND|OR|&&|\|\|)(?!\S)|(?<!\S)(AND|OR|&&|\|\|)\s*(?:$|[)）])")
+_DANGLING_SIGN = re.compile(r"(?<!\S)(NOT|[-+!])\s*(?:$|[)）])|(?<!\S)([-+!])(?=\s)")
+_EMPTY_FIELD = re.compile(r"(?<!\S)([A-Za-z_][\w.\-]*:)(?=\s|$)")
+
+
+_WORD = re.compile(r"\w")
+
+
+class QueryHint(NamedTuple):
+    """``problem``: quote, parenthesis, operator, not, field, long or empty; ``fragment``: of the query, what is meant."""
+
+    problem: str
+    fragment: str = ""
+
+
+def find_query_hints(query: str, any_word: bool = False) -> tuple[list[QueryHint], str]:
+    """Return what is wrong with a query, and the query as it was read; both empty for one in which nothing is.
+
+    >>> hints('title: "crawler OR (')
+    ([Hint(wrong='quote', part=''), Hint(wrong='parenthesis', part=''), Hint(wrong='operator', part='OR'), \
+Hint(wrong='field', part='title:')], 'title: crawler')
+    """
+    found = []
+    if sum(query.count(sign) for sign in '"“”') % 2:
+        found.append(QueryHint("quote"))
+    plain = _QUOTED_PHRASE.sub("x", query)
+    if not _is_balanced(plain):
+        found.append(QueryHint("parenthesis"))
+    bare = re.sub('["“”]', " ", plain)
+    for wrong, pattern in (("operator", _DANGLING_OPERATOR), ("not", _DANGLING_SIGN), ("field", _EMPTY_FIELD)):
+        if match := pattern.search(bare.rstrip("(（ ") if wrong == "operator" else bare):
+            found.append(QueryHint(wrong, match[match.lastindex or 0]))
+    tree = parse_query(query, any_word)
+    if query.strip() and (tree is None or not format_query(tree)):
+        return found or [QueryHint("empty")], ""
+    if len(query.split()) > MAX_QUERY_WORDS:
+        found.append(QueryHint("long", str(MAX_QUERY_WORDS)))
+    return found, format_query(tree) if found and tree is not None and len(query.split()) <= MAX_QUERY_WORDS else ""
+
+
+def _is_balanced(query: str) -> bool:
+    depth = 0
+    for sign in query:
+        depth += (sign in "(（") - (sign in ")）")
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def format_query(query: QueryNode, nested: bool = False) -> str:
+    """Return a query as somebody would type it.
+
+    >>> written(parse_query('(a OR "b c") -d'))
+    '(a OR "b c") -d'
+    """
+    if isinstance(query, TextNode):
+        if not _WORD.search(query.text):
+            return ""
+        text = f'"{query.text}"' if query.phrase else query.text
+        return f"{query.field}:{text}" if query.field else text
+    if isinstance(query, NotNode):
+        part = format_query(query.part, nested=True)
+        return part and f"-{part}"
+    parts = [text for part in query.parts if (text := format_query(part, nested=True))]
+    text = " OR ".join(parts) if isinstance(query, OrNode) else " ".join(parts)
+    return f"({text})" if nested and len(parts) > 1 else text

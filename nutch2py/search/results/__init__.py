@@ -1,0 +1,1 @@
+"""Search results: snippets, passages, facets and collapsing."""

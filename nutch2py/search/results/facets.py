@@ -1,0 +1,52 @@
+"""What a result can be narrowed by: of the values that an index has counted, those that help."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nutch2py.backends.embedded_index.index_directory import FACET_NAMES, FACET_PREFIX, TERMS_PREFIX
+
+FacetCounts = dict[str, list[tuple[str, int]]]
+"""Facet -> (value, number of documents)."""
+
+MAX_COUNTED_VALUES = 200
+"""Values of a facet that an index counts, the most frequent ones."""
+_MAX_SHOWN_VALUES = 10
+
+
+def server_facet_field(name: str) -> str:
+    """Return the field of a server that has the values of a facet."""
+    return f"{TERMS_PREFIX}{FACET_PREFIX}{name}" if name in ("path", "date") else name
+
+
+def select_facets(counts: Mapping[str, list[tuple[str, int]]], filters: Mapping[str, str]) -> FacetCounts:
+    """Return the values to show, the most frequent first, dates by time.
+
+    Of dates the years, and the months of the year by which the result is narrowed. Of folders those at the top of the
+    host, where all hits are of one, and those within the folder by which it is narrowed. Of types the whole ones.
+
+    >>> counted = {"date": [("2026", 3), ("2026-11", 2), ("2026-01", 1)]}
+    >>> offered(counted, {}), offered(counted, {"date": "2026"})
+    ({'date': [('2026', 3)]}, {'date': [('2026', 3), ('2026-11', 2), ('2026-01', 1)]})
+    """
+    chosen = {
+        "path": _select_paths(
+            counts.get("path", []), filters.get("path", ""), [host for host, _ in counts.get("host", ())]
+        ),
+        "date": _select_dates(counts.get("date", []), filters.get("date", "")),
+        "type": [pair for pair in counts.get("type", ()) if "/" in pair[0]],
+    }
+    return {name: chosen.get(name, counts[name])[:_MAX_SHOWN_VALUES] for name in FACET_NAMES if name in counts}
+
+
+def _select_dates(counted: list[tuple[str, int]], year: str) -> list[tuple[str, int]]:
+    inside = [pair for pair in counted if (pair[0].startswith(f"{year}-") if year else len(pair[0]) == 4)]
+    return [*(pair for pair in counted if pair[0] == year), *sorted(inside, reverse=True)]
+
+
+def _select_paths(counted: list[tuple[str, int]], folder: str, hosts: list[str]) -> list[tuple[str, int]]:
+    if not folder:
+        return [pair for pair in counted if pair[0].count("/") == 2] if len(hosts) == 1 else []
+    depth = folder.count("/")
+    inside = [pair for pair in counted if pair[0].startswith(folder) and pair[0].count("/") == depth + 1]
+    return [*(pair for pair in counted if pair[0] == folder), *inside]

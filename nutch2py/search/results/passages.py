@@ -1,0 +1,264 @@
+"""The passages of a text that say best what it has of a query: sentences where there are some, headings where not."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+_SENTENCE_REACH = 400  # characters before and behind a word in which the ends of its sentence are looked for
+_MAX_MATCHES = 300  # words of a text that are weighed; more of them say no more
+_MIN_SENTENCE_LENGTH = (
+    12  # characters: what ends sooner is a number or an abbreviation ("5.1. The", "Dr. Who"), no sentence
+)
+_CONTEXT = 40  # characters before a word, within a sentence that is longer than what is shown
+_LEAD_CHARACTERS = 8_000  # characters in which a first sentence is looked for
+_SENTENCE_END = re.compile("[.!?…][\"'”’)\\]]*\\s+|[。！？][\"'”’」』）]*\\s*|\\n\\s*")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"\w+")
+_MAX_GAP = 8  # characters between two words of a title, and about it
+_HAN = re.compile("[\u3400-\u9fff]")
+_FINAL_PUNCTUATION = tuple('.!?…:。！？"”’)」』）')
+_CHINESE_PUNCTUATION = re.compile("[，。、；]")
+_TITLE_SEPARATOR = re.compile(r"\s[|–—·:»-]\s")
+
+TermMatch = tuple[int, int, str]
+"""Where a word stands that was asked for, ``text[start:end]``, and its term."""
+
+
+class Passage(NamedTuple):
+    """A part of a text. ``is_complete``: it ends where a sentence or a line does; ``score``: how well it fits."""
+
+    start: int
+    end: int
+    is_complete: bool
+    score: float
+
+
+def select_passages(text: str, matches: Sequence[TermMatch], length: int, title: str = "") -> list[Passage]:
+    """Return one or two passages of ``text``, in its order and apart, of about ``length`` characters together.
+
+    ``matches``: where the words stand that were asked for, in order. A passage is worth the number of different ones
+    that it has, more when it is prose and less when it says what the title says. The second has words that the
+    first lacks, or is prose about the same.
+    """
+    heading = _TitleMatcher.from_title(title)
+    if len(text) <= length and (heading is None or heading.remove_from(text) == text):
+        return [Passage(0, len(text), True, 0.0)]
+    found = [*_iter_candidates(text, matches[:_MAX_MATCHES], length, heading)]
+    if not found:
+        return [_lead_passage(text, length, heading)]
+    best = max(found, key=lambda each: (each[0].score, -each[0].start))
+    chosen, terms = best
+    left = length - (chosen.end - chosen.start)
+    if left < length // 4:
+        return [chosen]
+    shown = _normalize(text[chosen.start : chosen.end])
+    others = [
+        (len(has - terms) + other.score - len(has), other)
+        for other, has in found
+        if (other.end <= chosen.start or other.start >= chosen.end)
+        and other.end - other.start <= left
+        and _normalize(text[other.start : other.end]) not in shown
+    ]
+    value, second = max(others, key=lambda pair: (pair[0], -pair[1].start), default=(0.0, chosen))
+    return sorted((chosen, second)) if value > _PROSE_BONUS - 0.01 else [_extend_passage(text, chosen, length)]
+
+
+# what they are worth, in words: prose, words side by side, a repetition, the title once more
+_PROSE_BONUS, _ADJACENT_BONUS, _REPEAT_BONUS, _TITLE_PENALTY = 0.75, 0.4, 0.1, -2.0
+
+
+def _iter_candidates(
+    text: str, matches: Sequence[TermMatch], length: int, heading: _TitleMatcher | None
+) -> Iterator[tuple[Passage, frozenset[str]]]:
+    """Yield passages that have a match, and the terms that each has."""
+    borders = _borders_near_matches(text, matches)
+    start, end, after = 0, -1, -1
+    for number, (begin, stop, _) in enumerate(matches):
+        if begin < after:
+            continue
+        if begin >= end:
+            start, end = _find_sentence(text, begin, stop, borders, heading)
+        a, b, whole = _fit_sentence(text, start, end, begin, length)
+        after = b if whole else begin + length // 4  # further on in it
+        first = last = number
+        while first and matches[first - 1][0] >= a:
+            first -= 1
+        while last < len(matches) and matches[last][1] <= b:
+            last += 1
+        inside = [term for _, _, term in matches[first:last]]
+        terms = frozenset(inside)
+        value = len(terms) + _REPEAT_BONUS * min(len(inside) - len(terms), 3)
+        if any(one[2] != two[2] and 0 < two[0] - one[1] <= 2 for one, two in pairwise(matches[first:last])):
+            value += _ADJACENT_BONUS
+        if _is_prose(text[a:b], whole):
+            value += _PROSE_BONUS
+        if heading is not None and len(_normalize(heading.remove_from(text[a:b]))) < _MIN_SENTENCE_LENGTH:
+            value += _TITLE_PENALTY
+        yield Passage(a, b, whole, value), terms
+
+
+def _borders_near_matches(text: str, matches: Sequence[TermMatch]) -> list[int]:
+    """Return where sentences and lines begin about the matches."""
+    if not matches:
+        return []
+    low, high = max(0, matches[0][0] - _SENTENCE_REACH), min(len(text), matches[-1][1] + _SENTENCE_REACH)
+    return [*_iter_borders(text, low, high)]
+
+
+def _find_sentence(
+    text: str, begin: int, stop: int, borders: list[int], heading: _TitleMatcher | None
+) -> tuple[int, int]:
+    """Return where the sentence or line begins and ends that has ``text[begin:stop]``, titles before it left out."""
+    low, high = max(0, begin - _SENTENCE_REACH), min(len(text), stop + _SENTENCE_REACH)
+    number = bisect_right(borders, begin)
+    start = max(low, borders[number - 1]) if number else low
+    number = bisect_left(borders, stop)
+    end = min(high, borders[number]) if number < len(borders) else high
+    if low and start == low:  # a sentence longer than the reach: from a blank on
+        start = text.find(" ", low, begin) + 1 or low
+    while heading is not None and start < begin:
+        said = heading.match_end(text, start)
+        if said < 0 or said > begin or text[said : said + 1].islower():
+            break
+        start = said
+    while start < begin and text[start].isspace():
+        start += 1
+    return start, start + len(text[start:end].rstrip())
+
+
+def _iter_borders(text: str, low: int, high: int) -> Iterator[int]:
+    """Yield where sentences and lines of ``text[low:high]`` begin but the first."""
+    last = low
+    for match in _SENTENCE_END.finditer(text, low, high):
+        at = match.end()
+        following = text[at : at + 1]
+        if match.group()[0] == "\n":
+            if "a" <= following <= "z":  # a line that was broken for its width
+                continue
+        elif text[match.start()] in ".!?…" and (
+            following.islower() or (match.start() - last < _MIN_SENTENCE_LENGTH and "\n" not in match.group())
+        ):
+            continue
+        yield at
+        last = at
+
+
+def _fit_sentence(text: str, start: int, end: int, begin: int, length: int) -> tuple[int, int, bool]:
+    """Return a sentence, one that is longer than ``length`` characters cut about ``begin``; and whether it is whole."""
+    if end - start <= length:
+        return start, end, True
+    a = start if begin - start <= length - 2 * _CONTEXT else _word_start(text, begin - _CONTEXT, begin)
+    b = min(end, a + length)
+    if b < end:
+        space = text.rfind(" ", max(a, b - _CONTEXT // 2), b)
+        b = space if space > begin else b
+    return a, b, b == end
+
+
+def _extend_passage(text: str, passage: Passage, length: int) -> Passage:
+    """Return prose with the sentences that follow it, up to ``length`` characters."""
+    start, end = passage.start, passage.end
+    if passage.is_complete and _is_prose(text[start:end], True):
+        for border in [*_iter_borders(text, start, min(len(text), start + length + _MIN_SENTENCE_LENGTH))]:
+            if border > end + 1 and not text[end:border].isspace():
+                if border - start > length or not _is_prose(text[end:border], True):
+                    break
+                end = start + len(text[start:border].rstrip())
+    return passage._replace(end=end)
+
+
+def _word_start(text: str, low: int, high: int) -> int:
+    space = text.find(" ", low, min(high, low + _CONTEXT // 2))
+    return space + 1 if space >= 0 else low
+
+
+def _lead_passage(text: str, length: int, heading: _TitleMatcher | None) -> Passage:
+    """Return the first sentence of prose with what follows it, else the beginning of the text."""
+    looked_at = text[:_LEAD_CHARACTERS]
+    start = 0
+    for border in [*_iter_borders(looked_at, 0, len(looked_at)), len(looked_at)]:
+        line = text[start:border].strip()
+        said = heading is not None and heading.remove_from(line).strip() == ""
+        if not said and _is_prose(line, True):
+            break
+        start = border
+    else:
+        start = 0
+    begin, end = start, min(len(text), start + length)
+    if end < len(text):
+        space = text.rfind(" ", max(begin, end - _CONTEXT // 2), end)
+        end = space if space > begin else end
+    return Passage(begin, end, end == len(text), 0.0)
+
+
+def _is_prose(text: str, is_complete: bool) -> bool:
+    """Tell whether a part of a text is what somebody wrote, no heading, menu or row of a table."""
+    if len(_HAN.findall(text[:200])) >= 2 * _MIN_SENTENCE_LENGTH:
+        return len(_CHINESE_PUNCTUATION.findall(text)) >= 1
+    if is_complete and not text.rstrip().endswith(_FINAL_PUNCTUATION):
+        return False
+    words = _LETTERS.findall(text)
+    return len(words) >= 6 and sum(word.islower() or not word.isascii() for word in words) >= 0.6 * len(words)
+
+
+class _TitleMatcher:
+    """Finds the words of a title, or of its first part, in a text, with what parts and surrounds them.
+
+    No pattern is made of the words: that would take longer than all else, once for each hit.
+    """
+
+    def __init__(self, ways: list[list[str]]) -> None:
+        self._word_lists = ways
+
+    @classmethod
+    def from_title(cls, title: str) -> _TitleMatcher | None:
+        """Return it for a title; None for one that is one word."""
+        ways = []
+        for part in dict.fromkeys([title, _TITLE_SEPARATOR.split(title.strip())[0]]):
+            words = [word.lower() for word in _WORD.findall(part[:200])]
+            if len(words) > 1 or (words and len(part) >= _MIN_SENTENCE_LENGTH):
+                ways.append(words)
+        return cls(ways) if ways else None
+
+    def match_end(self, text: str, start: int) -> int:
+        """Return where it ends that begins at ``start``, -1 when it does not begin there."""
+        begun = _skip_gap(text, start)
+        for words in self._word_lists:
+            at = begun
+            for number, word in enumerate(words):
+                if number and (at := _skip_gap(text, gap := at)) == gap:
+                    break
+                if text[at : at + len(word)].lower() != word:
+                    break
+                at += len(word)
+            else:
+                return _skip_gap(text, at)
+        return -1
+
+    def remove_from(self, text: str) -> str:
+        """Return a text with a blank where it was."""
+        lowered = text.lower()
+        if not any(words[0] in lowered for words in self._word_lists):
+            return text
+        kept, at = list[str](), 0
+        for word in _WORD.finditer(text):
+            if word.start() >= at and (end := self.match_end(text, word.start())) >= 0:
+                kept += [text[at : word.start()].rstrip(), " "]
+                at = end
+        return "".join([*kept, text[at:]])
+
+
+def _skip_gap(text: str, start: int) -> int:
+    """Return where what is no word ends, after ``_GAP`` characters at the latest."""
+    end = start
+    while end < len(text) and end - start < _MAX_GAP and not (text[end].isalnum() or text[end] == "_"):
+        end += 1
+    return end
+
+
+def _normalize(text: str) -> str:
+    return " ".join(text.lower().split())

@@ -1,0 +1,166 @@
+"""What a search finds, and how it is shown: as JSON types, as HTML, on a terminal."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from nutch2py.records.document import clean_text
+from nutch2py.search.results.snippet import Snippet
+
+MAX_ROWS = 1_000
+MAX_START = 100_000
+"""Results beyond are not given: sorting that many for one page is what crawlers of search pages ask for."""
+
+_BIDI_CONTROLS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+"""Embeddings, overrides and isolates of directions."""
+
+
+class ScoredDocument(NamedTuple):
+    """A document that matches: its fields as they were sent, and relevance × weight.
+
+    ``sketch``: the sketch of its text, "" where none is known. ``more``: how many others it stands for; ``others``: title
+    and URL of some of them.
+    """
+
+    score: float
+    fields: dict[str, Any]
+    sketch: str = ""
+    more: int = 0
+    others: tuple[tuple[str, str], ...] = ()
+
+
+class Hit(NamedTuple):
+    """One document that was found.
+
+    ``id``, ``url``: the document's. ``title``, ``snippet``: texts (``text``) that know which words to mark (``marks``).
+    ``score``: higher is better, within one query. ``fields``: those of the document, as JSON types. ``sketch``, ``more``,
+    ``others``: as in :class:`ScoredDocument`.
+    """
+
+    id: str
+    url: str
+    title: Snippet
+    snippet: Snippet
+    score: float
+    fields: dict[str, Any]
+    sketch: str = ""
+    more: int = 0
+    others: tuple[tuple[str, str], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the hit as JSON types, marked words within ``<em>`` and the rest escaped for HTML."""
+        return {
+            "id": self.id,
+            "url": self.url,
+            "title": format_html(self.title),
+            "snippet": format_html(self.snippet),
+            "score": round(self.score, 6),
+            "fields": {name: value for name, value in self.fields.items() if name != "content"},
+            **({"more": self.more} if self.more else {}),
+        }
+
+
+class SearchResult(NamedTuple):
+    """What was found: ``total`` documents match ``query``.
+
+    ``hits``: those from ``start`` on, the best first. ``millis``: how long the search took. ``collapsed_total``: how many there
+    are to show, where some stand for others; None: all. ``note``: why something that was asked for was not done.
+    """
+
+    query: str
+    start: int
+    total: int
+    hits: list[Hit]
+    millis: float
+    collapsed_total: int | None = None
+    note: str = ""
+
+    def to_json(self) -> str:
+        """Return the result as one line of JSON."""
+        import orjson
+
+        return orjson.dumps(self.to_dict()).decode()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON types; the content of the documents is left out."""
+        return {
+            "query": clean_text(self.query),
+            "start": self.start,
+            "total": self.total,
+            "millis": round(self.millis, 3),
+            "hits": [hit.to_dict() for hit in self.hits],
+            **({"note": self.note} if self.note else {}),
+        }
+
+
+def format_html(snippet: Snippet) -> str:
+    r"""Return a snippet as HTML: marked words within ``<em>``, everything else escaped, and nothing that turns it.
+
+    >>> html(Snippet("a <b> \u202egnp.exe", ((0, 1),)))
+    '<em>a</em> &lt;b&gt; gnp.exe'
+    """
+    escaped: list[str] = []
+    at = 0
+    for start, end in snippet.highlights:
+        escaped += [_escape(snippet.text[at:start]), "<em>", _escape(snippet.text[start:end]), "</em>"]
+        at = end
+    return "".join([*escaped, _escape(snippet.text[at:])])
+
+
+def _escape(text: str) -> str:
+    from html import escape
+
+    return escape(strip_bidi_controls(text))
+
+
+def strip_bidi_controls(text: str) -> str:
+    """Return text without the signs by which a page shows it in another order than it has (gnp.exe as exe.png)."""
+    return text if text.isascii() else text.translate(_BIDI_CONTROLS)
+
+
+def format_for_terminal(result: SearchResult, color: bool = False) -> str:
+    """Return the result for a terminal: title, URL, snippet and score of each hit, marked words bold when ``color``.
+
+    Control characters of page texts are left out, so that no page can write to the terminal what it wants.
+    """
+    if not result.hits:
+        more = f"no hit from {result.start + 1} on, of {result.total}" if result.total else "no document matches"
+        return f"{more} {_replace_unprintable(result.query)!r} ({result.millis:.1f} ms)\n"
+    bold, link, dim, plain = ("\x1b[1m", "\x1b[36m", "\x1b[2m", "\x1b[0m") if color else ("", "", "", "")
+    before, after = ("\x1b[1;33m", "\x1b[0m") if color else ("", "")
+    first = result.start + 1
+    noun = "document" if result.total == 1 else "documents"
+    lines = [f"{result.total} {noun}, {first}–{first + len(result.hits) - 1} ({result.millis:.1f} ms)"]
+    for number, hit in enumerate(result.hits, first):
+        title = _printable_snippet(hit.title)
+        snippet = _printable_snippet(hit.snippet)
+        heading = title.highlight(after + before, plain + bold) if color else title.text
+        lines += [
+            "",
+            f"{bold}{number}. {heading}{plain}",
+            f"   {link}{_replace_unprintable(hit.url)}{plain}  {dim}{hit.score:.3f}{plain}",
+        ]
+        if snippet.text:
+            lines.append(f"   {snippet.highlight(before, after)}")
+        if hit.more:
+            lines.append(f"   {dim}{hit.more:,} more like this{plain}")
+    return "\n".join([*lines, *(["", result.note] if result.note else [])]) + "\n"
+
+
+def _replace_unprintable(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def _printable_snippet(snippet: Snippet) -> Snippet:
+    return Snippet(_replace_unprintable(snippet.text), snippet.highlights)
+
+
+def field_values(fields: dict[str, Any], name: str) -> list[str]:
+    """Return the values of a field that may be absent, one, or several."""
+    value = fields.get(name, [])
+    return [str(each) for each in (value if isinstance(value, list) else [value])]
+
+
+def first_value(fields: dict[str, Any], name: str) -> str:
+    """Return the first value of a field, "" when there is none."""
+    return next(iter(field_values(fields, name)), "")

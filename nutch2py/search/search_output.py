@@ -1,0 +1,66 @@
+"""The answer of the command search: hits, and on demand facets, the reasons of scores and another spelling."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.search.results.facets import FacetCounts
+from nutch2py.search.results.search_results import SearchResult, format_for_terminal
+from nutch2py.search.search_backends import open_search_backend
+from nutch2py.search.search_service import search
+
+
+class SearchOutput(NamedTuple):
+    """A result with what was asked besides: ``explanations`` by document id, ``meant`` when nothing was found."""
+
+    result: SearchResult
+    facets: FacetCounts
+    explanations: dict[str, str]
+    meant: str
+
+    def to_json(self) -> str:
+        """Return one line of JSON: that of the result, with ``facets``, ``meant`` and ``explanation`` of a hit."""
+        import orjson
+
+        found = self.result.to_dict()
+        for hit in found["hits"]:
+            if hit["id"] in self.explanations:
+                hit["explanation"] = self.explanations[hit["id"]]
+        if self.facets:
+            found["facets"] = {name: dict(values) for name, values in self.facets.items()}
+        if self.meant:
+            found["meant"] = self.meant
+        return orjson.dumps(found).decode()
+
+    def format_text(self, color: bool = False) -> str:
+        """Return the answer for a terminal; control characters of pages are left out."""
+        parts = [format_for_terminal(self.result, color)]
+        if self.meant:
+            parts.append(f"Did you mean: {_replace_unprintable(self.meant)}\n")
+        for name, values in self.facets.items():
+            counts = ", ".join(f"{_replace_unprintable(value)} ({count})" for value, count in values)
+            parts.append(f"{name}: {counts or 'none'}\n")
+        for hit in self.result.hits:
+            if hit.id in self.explanations:
+                lines = "\n".join(map(_replace_unprintable, self.explanations[hit.id].splitlines()))
+                parts.append(f"\n{_replace_unprintable(hit.url)}\n{lines}\n")
+        return "".join(parts)
+
+
+def _replace_unprintable(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def search_with_details(
+    conf: Configuration, query: str, start: int = 0, rows: int = 10, facets: bool = False, explain: bool = False
+) -> SearchOutput:
+    """Ask the index that ``search.backend`` names."""
+    result = search(conf, query, start, rows)
+    if result.total and not (facets or explain):
+        return SearchOutput(result, {}, {}, "")
+    index = open_search_backend(conf)
+    counted = index.facets(query, {}) if facets else {}
+    reasons = {hit.id: index.explain(query, hit.id) for hit in result.hits} if explain else {}
+    meant = "" if result.total else index.correct_query(query)
+    return SearchOutput(result, counted, {key: told for key, told in reasons.items() if told}, meant)

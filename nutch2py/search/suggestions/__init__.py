@@ -1,0 +1,1 @@
+"""Suggestions: spelling, prefix terms and completion."""

@@ -1,0 +1,186 @@
+"""HTTP on a connection: uvicorn's protocol, with the limits of time and number that it has not.
+
+All of a request arrives within a time, however it trickles; the next one on a connection begins within the same; an
+answer is taken within another. Who is over a limit is hung up on. Where there are more connections than a number, one
+that asks for nothing makes room; when all ask, the next is told to wait. Who closes only one side is answered yet.
+
+The headers of our pages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from http import HTTPStatus
+from typing import Any
+
+import h11
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+SECURITY_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "img-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""Sent with every page of ours, unless it has its own. There is one script, of ours, and no cookie."""
+
+
+READ_TIMEOUT = 10.0
+"""Seconds for all of a request to arrive, or for the next one on a connection."""
+WRITE_TIMEOUT = 30.0
+"""Seconds for an answer to be taken, or for the next part of one that goes on."""
+MAX_CONNECTIONS = 128
+"""At one time; more get 503."""
+MAX_HEAD_BYTES = 65_536
+"""Bytes of a request's line and headers."""
+SHUTDOWN_KEY = "stopping"
+"""An asyncio.Event in the state of the application: set when the server ends, so that answers without end do."""
+
+_BUSY_RESPONSE = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+class LimitedHttpProtocol(H11Protocol):
+    """One connection."""
+
+    _timer: asyncio.TimerHandle | None = None
+    _is_rejected = False
+    _has_eof = False  # the client has closed its side
+    _idle_since = 0.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin, or say that there are too many."""
+        self._idle_since = self.loop.time()
+        if len(self.connections) >= MAX_CONNECTIONS and not self._close_oldest_idle():
+            self._is_rejected, self.transport = True, transport
+            transport.write(_BUSY_RESPONSE)
+            transport.close()
+            self._set_timeout(1.0)
+            return
+        super().connection_made(transport)
+        self._set_timeout(READ_TIMEOUT)
+
+    def _close_oldest_idle(self) -> bool:
+        """Hang up on who has asked for nothing the longest; tell whether there is one."""
+        others = [each for each in self.connections if isinstance(each, LimitedHttpProtocol) and each.is_idle]
+        if not others:
+            return False
+        oldest = min(others, key=lambda each: each._idle_since)
+        self.connections.discard(oldest)
+        oldest.transport.abort()
+        return True
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is under way, and the last answer is taken."""
+        return not self._is_responding() and not self.transport.get_write_buffer_size()
+
+    def _is_responding(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._set_timeout(None)
+        if not self._is_rejected:
+            super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what a browser sends."""
+        if not self._is_rejected:
+            super().data_received(data)
+
+    def eof_received(self) -> bool | None:  # type: ignore[override]  # as asyncio has it
+        """Answer what was asked before the client closed its side. A stream that has begun ends: nobody reads it."""
+        if (
+            not self._is_rejected
+            and self._is_responding()
+            and self.cycle is not None
+            and not self.cycle.response_started
+        ):
+            self._has_eof = True
+            return True
+        return None
+
+    def handle_events(self) -> None:
+        """Answer what has come; a request that is there as a whole needs no more time to arrive."""
+        super().handle_events()
+        arrived = self.conn.their_state in (h11.DONE, h11.MUST_CLOSE) and self.conn.our_state is h11.SEND_RESPONSE
+        if arrived and not self.flow.write_paused:  # else the answers before have to be taken
+            self._set_timeout(None)
+
+    def on_response_complete(self) -> None:
+        """Give the rest of the answer, and then the next request, its time."""
+        self._set_timeout(WRITE_TIMEOUT if self.transport.get_write_buffer_size() else READ_TIMEOUT)
+        self._idle_since = self.loop.time()
+        super().on_response_complete()
+        if self._has_eof and not self._is_responding():
+            self.transport.close()
+
+    def pause_writing(self) -> None:
+        """Wait for the client to take what there is."""
+        super().pause_writing()
+        self._set_timeout(WRITE_TIMEOUT)
+
+    def resume_writing(self) -> None:
+        """Go on, as the client took some."""
+        super().resume_writing()
+        self._set_timeout(READ_TIMEOUT if self.cycle is None or self.cycle.response_complete else None)
+
+    def shutdown(self) -> None:
+        """End what has no end of its own; let other answers be finished."""
+        stopping: Any = self.app_state.get(SHUTDOWN_KEY)
+        if stopping is not None:
+            stopping.set()
+        super().shutdown()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP, or too long; with the headers of all our pages."""
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.abort()
+            return
+        error = sys.exc_info()[1]
+        status = HTTPStatus(error.error_status_hint if isinstance(error, h11.RemoteProtocolError) else 400)
+        if status == HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE and b"\n" not in self.conn.trailing_data[0]:
+            status = HTTPStatus.REQUEST_URI_TOO_LONG  # its first line has no end
+        body = f"{status.phrase}\n".encode()
+        headers = {
+            **SECURITY_HEADERS,
+            "Content-Type": "text/plain; charset=utf-8",
+            "Content-Length": str(len(body)),
+            "Connection": "close",
+        }
+        for event in (
+            h11.Response(status_code=status, headers=[*headers.items()], reason=status.phrase.encode()),
+            h11.Data(data=body),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def _set_timeout(self, seconds: float | None) -> None:
+        """Hang up after so many seconds, unless this is called again; None: let the connection be."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if seconds is None else self.loop.call_later(seconds, self.transport.abort)
+
+
+def uvicorn_config(app: Any) -> Config:
+    """Return how uvicorn runs an application here: our protocol, no log of requests, nobody's word on who asks."""
+    return Config(
+        app,
+        http=LimitedHttpProtocol,
+        ws="none",
+        loop="asyncio",
+        lifespan="on",
+        log_config=None,
+        log_level="error",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        headers=[("Server", "nutch2py")],
+        timeout_keep_alive=int(READ_TIMEOUT),
+        timeout_graceful_shutdown=5,
+        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+    )

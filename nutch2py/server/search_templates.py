@@ -1,0 +1,164 @@
+"""The HTML of the search page, by templates. Everything that comes from a page or a query is escaped."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from jinja2 import BaseLoader, ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from nutch2py.search.results.facets import FacetCounts
+from nutch2py.search.results.search_results import MAX_START, Hit, SearchResult, format_html
+from nutch2py.search.results.snippet import Snippet
+from nutch2py.server.search_request import MAX_QUERY, SearchRequest, build_url
+from nutch2py.server.theme import Theme
+from nutch2py.server.translations import Translations
+from nutch2py.url.keys import unreverse_url
+
+RESULTS_PER_PAGE = 10
+_MAX_PAGE_LINKS = 9  # numbers of pages that are linked at once
+_LANGUAGE_TAG = re.compile("[a-z]{2,3}(?:-[A-Za-z]{2,8})?")
+_PERCENT_ENCODED = re.compile("(?:%[89A-Fa-f][0-9A-Fa-f])+")
+
+
+class PageLink(NamedTuple):
+    """A link to a page of results: ``start`` is the number of its first one; ``relation``: ``next``, ``prev`` or ""."""
+
+    text: str
+    start: int
+    relation: str = ""
+    is_current: bool = False
+
+
+class SearchTemplates:
+    """Makes pages that look as a :class:`Theme` says; its folder's templates stand in for ours of the same name."""
+
+    def __init__(self, theme: Theme) -> None:
+        self.theme = theme
+        loaders: list[BaseLoader] = [PackageLoader("nutch2py.server")]
+        if theme.templates_dir is not None:
+            loaders.insert(0, FileSystemLoader(theme.templates_dir))
+        made = Environment(
+            loader=ChoiceLoader(loaders),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        made.filters |= {
+            "marked": _highlighted,
+            "readable": display_url,
+            "opens": is_safe_link,
+            "lang": _hit_language,
+            "date": _hit_date,
+            "cached": _has_cached_copy,
+            "crawled": _crawl_url,
+        }
+        made.globals |= {"link": build_url, "look": theme, "max_query": MAX_QUERY, "max_start": MAX_START, "query": ""}
+        self._environment = made
+
+    def render(self, template: str, i18n: Translations, **values: Any) -> str:
+        """Return a page in a language."""
+        return self._environment.get_template(template).render(words=i18n, **values)
+
+    def render_home(self, i18n: Translations, document_count: int) -> str:
+        """Return the page without a query."""
+        return self.render("home.html", i18n, documents=document_count)
+
+    def render_message(self, i18n: Translations, title: str, text: str, query: str = "") -> str:
+        """Return a page that says one thing."""
+        return self.render("message.html", i18n, title=title, text=text, query=query)
+
+    def render_results(
+        self,
+        i18n: Translations,
+        request: SearchRequest,
+        result: SearchResult,
+        facets: FacetCounts,
+        suggestion: str = "",
+        hints: tuple[str, ...] = (),
+        is_sortable: bool = False,
+        has_control_room: bool = False,
+    ) -> str:
+        """Return a page of hits. ``suggestion``: a query that perhaps was meant; ``is_sortable``: the index can order by date.
+
+        ``has_control_room``: hits lead to what the control room tells of their pages, too.
+        """
+        values = {
+            "asked": request,
+            "query": result.query,
+            "result": result,
+            "facets": {name: values for name, values in facets.items() if len(values) > 1 or name in request.filters},
+            "meant": suggestion,
+            "hints": hints,
+            "sorts": is_sortable and result.total > 1,
+            "room": has_control_room,
+            "pages": pagination_links(
+                i18n, result.start, result.total if result.collapsed_total is None else result.collapsed_total
+            ),
+        }
+        return self.render("results.html", i18n, **values)
+
+
+def pagination_links(words: Translations, start: int, total: int) -> list[PageLink]:
+    """Return the links to pages of results, none where there is one page only."""
+    current, pages = start // RESULTS_PER_PAGE, min(-(-total // RESULTS_PER_PAGE), MAX_START // RESULTS_PER_PAGE + 1)
+    if pages <= 1:
+        return []
+    first = max(0, min(current - _MAX_PAGE_LINKS // 2, pages - _MAX_PAGE_LINKS))
+    found = [PageLink(words("previous"), (current - 1) * RESULTS_PER_PAGE, "prev")] if current > 0 else []
+    found += [
+        PageLink(str(number + 1), number * RESULTS_PER_PAGE, is_current=number == current)
+        for number in range(first, min(pages, first + _MAX_PAGE_LINKS))
+    ]
+    if current + 1 < pages:
+        found.append(PageLink(words("next"), (current + 1) * RESULTS_PER_PAGE, "next"))
+    return found
+
+
+def display_url(url: str) -> str:
+    """Return a URL for the eye: escapes of letters are undone, those of anything that could deceive stay.
+
+    >>> readable("http://a/%E5%8C%97%E4%BA%AC?x=%26%20"), readable("http://a/%E2%80%AE")
+    ('http://a/北京?x=%26%20', 'http://a/%E2%80%AE')
+    """
+    return _PERCENT_ENCODED.sub(_decode_letters, url)
+
+
+def _decode_letters(match: re.Match[str]) -> str:
+    text = unquote(match.group(), errors="replace")
+    safe = text.isalpha() and all(unicodedata.bidirectional(letter) == "L" for letter in text)
+    return text if safe else match.group()
+
+
+def is_safe_link(url: str) -> bool:
+    """Tell whether a URL may be a link: javascript: may not."""
+    return url.lower().startswith(("http://", "https://", "ftp://"))
+
+
+def _highlighted(snippet: Snippet) -> Markup:
+    return Markup(format_html(snippet))
+
+
+def _hit_language(hit: Hit) -> str:
+    lang = str(hit.fields.get("lang", ""))
+    return lang if _LANGUAGE_TAG.fullmatch(lang) else ""
+
+
+def _hit_date(hit: Hit) -> str:
+    return str(hit.fields.get("date", hit.fields.get("tstamp", "")))[:10]
+
+
+def _crawl_url(hit: Hit) -> str:
+    """Return the URL under which the crawl has the page of a hit; its ``url`` can be another one that stands for it."""
+    try:
+        return unreverse_url(hit.id)
+    except ValueError:
+        return hit.url
+
+
+def _has_cached_copy(hit: Hit) -> bool:
+    return hit.fields.get("cache") in (None, "none")

@@ -1,0 +1,185 @@
+"""The words of the search page in each of its languages; which one is chosen by a property or by the browser."""
+
+from __future__ import annotations
+
+import re
+
+from nutch2py.errors import ConfigurationError
+
+LANGUAGES = ("en", "de", "zh")
+"""Languages of the page, the first for who reads none of them."""
+
+_MESSAGES: dict[str, tuple[str, str, str]] = {
+    "search": ("Search", "Suchen", "搜索"),
+    "to_content": ("To the content", "Zum Inhalt", "跳到内容"),
+    "results": ("Results", "Ergebnisse", "搜索结果"),
+    "document": ("{} document", "{} Dokument", "{} 个文档"),
+    "documents": ("{} documents", "{} Dokumente", "{} 个文档"),
+    "narrow": ("Narrow", "Eingrenzen", "筛选"),
+    "not_narrowed": ("Do not narrow by {} {}", "Nicht eingrenzen auf {} {}", "取消筛选 {} {}"),
+    "meant": ("Did you mean", "Meinten Sie", "您是不是要找"),
+    "none": ("No document matches {}.", "Kein Dokument passt zu {}.", "没有文档与 {} 匹配。"),
+    "none_here": ("No documents here.", "Hier ist kein Dokument.", "这里没有文档。"),
+    "only": ("Only {} match.", "Es passen nur {}.", "只有 {} 个匹配。"),
+    "at_most": ("{} are shown at most.", "Höchstens {} werden gezeigt.", "最多显示 {} 个。"),
+    "host": ("Site", "Website", "网站"),
+    "path": ("Folder", "Ordner", "目录"),
+    "type": ("Type", "Typ", "类型"),
+    "lang": ("Language", "Sprache", "语言"),
+    "date": ("Date", "Datum", "日期"),
+    "all": ("all", "alle", "全部"),
+    "cached": ("cached", "im Archiv", "快照"),
+    "in_crawl": ("in the crawl", "im Crawl", "抓取记录"),
+    "why": ("why?", "warum?", "为什么？"),
+    "alike": ("{} more like this", "{} weitere dieser Art", "另有 {} 个类似结果"),
+    "score": ("score {}", "Wert {}", "得分 {}"),
+    "previous": ("Previous", "Zurück", "上一页"),
+    "next": ("Next", "Weiter", "下一页"),
+    "pages": ("Pages", "Seiten", "分页"),
+    "by_relevance": ("best first", "beste zuerst", "按相关性"),
+    "by_date": ("newest first", "neueste zuerst", "按日期"),
+    "order": ("Order", "Reihenfolge", "排序"),
+    "room": ("Control room", "Leitstand", "控制室"),
+    "seconds": ("{} s", "{} s", "{} 秒"),
+    "home_hint": ("Words, or", "Wörter, oder", "输入词语，或"),
+    "hint_words": ('"words side by side"', '"Wörter nebeneinander"', '"完整词组"'),
+    "hint_minus": ("-without", "-ohne", "-排除"),
+    "hint_or": ("one OR other", "eins OR anderes", "甲 OR 乙"),
+    "searched": ("Searched for {} instead.", "Gesucht wurde stattdessen {}.", "已改为搜索 {}。"),
+    "wrong_quote": ("A quotation mark has no partner.", "Ein Anführungszeichen steht allein.", "引号不成对。"),
+    "wrong_parenthesis": ("A parenthesis has no partner.", "Eine Klammer steht allein.", "括号不成对。"),
+    "wrong_operator": (
+        "{} stands between two words.", "{} steht zwischen zwei Wörtern.", "{} 应位于两个词之间。",
+    ),
+    "wrong_not": ("{} stands before a word.", "{} steht vor einem Wort.", "{} 应位于一个词之前。"),
+    "wrong_field": ("{} needs a word behind it.", "{} braucht ein Wort dahinter.", "{} 后面需要一个词。"),
+    "wrong_long": ("Only the first {} words count.", "Nur die ersten {} Wörter zählen.", "只计前 {} 个词。"),
+    "wrong_empty": ("There is no word in it.", "Es ist kein Wort darin.", "其中没有词语。"),
+    "suggestions": ("Suggestions", "Vorschläge", "搜索建议"),
+    "title": ("page", "Seite", "网页"),
+    "cached_title": ("Cached", "Archiviert", "网页快照"),
+    "cached_copy": ("This is a copy of {}", "Dies ist eine Kopie von {}", "这是 {} 的快照"),
+    "cached_when": (", fetched on {} (UTC).", ", abgeholt am {} (UTC).", "，抓取于 {}（UTC）。"),
+    "cached_note": (
+        "The page itself may have changed. Scripts, forms, pictures and links do not work here.",
+        "Die Seite selbst kann sich geändert haben. Skripte, Formulare, Bilder und Links wirken hier nicht.",
+        "原网页可能已更改。此处的脚本、表单、图片和链接均不可用。",
+    ),
+    "cached_marked": ("Marked: {}.", "Markiert: {}.", "已标出：{}。"),
+    "unmarked": ("without marks", "ohne Markierung", "不标出"),
+    "why_title": ("Why it was found", "Warum es gefunden wurde", "为什么找到它"),
+    "why_words": ("{} for {}", "{} für {}", "{}（查询：{}）"),
+    "why_in": ("It has {}.", "Gefunden: {}.", "找到：{}。"),
+    "why_one": ("{} in {}", "{} in {}", "{}在{}"),
+    "why_most": ("Most of the score comes from {}.", "Der größte Teil des Werts kommt aus {}.", "得分主要来自{}。"),
+    "why_weight": (
+        "Its standing multiplies the score by {} ({}).", "Sein Rang vervielfacht den Wert mit {} ({}).",
+        "得分再乘以其权重 {}（{}）。",
+    ),
+    "why_fresh": (
+        "Its age multiplies the score by {}.", "Sein Alter vervielfacht den Wert mit {}.", "得分再乘以其新鲜度 {}。",
+    ),
+    "why_numbers": ("The numbers", "Die Zahlen", "详细数字"),
+    "in_title": ("its title", "dem Titel", "标题"),
+    "in_content": ("its text", "dem Text", "正文"),
+    "in_anchor": ("links that lead to it", "Links, die hierher führen", "指向它的链接文字"),
+    "in_url": ("its address", "der Adresse", "网址"),
+    "in_host": ("the name of its site", "dem Namen der Website", "网站名"),
+    "in_other": ("its other fields", "weiteren Feldern", "其他字段"),
+    "no_such": ("Not found", "Nicht gefunden", "未找到"),
+    "no_page": ("There is no such page.", "Diese Seite gibt es nicht.", "没有这个页面。"),
+    "no_answer": ("No answer", "Keine Antwort", "没有回应"),
+    "not_understood": ("Not understood", "Nicht verstanden", "无法理解"),
+    "no_cached": ("No cached page", "Keine Kopie", "没有快照"),
+    "not_by_query": (
+        "The query does not find this document.", "Die Anfrage findet dieses Dokument nicht.", "该查询找不到此文档。",
+    ),
+}  # fmt: skip
+
+_LANGUAGE_NAMES: dict[str, tuple[str, str, str]] = {
+    "zh": ("Chinese", "Chinesisch", "中文"), "en": ("English", "Englisch", "英语"),
+    "de": ("German", "Deutsch", "德语"), "fr": ("French", "Französisch", "法语"),
+    "es": ("Spanish", "Spanisch", "西班牙语"), "ja": ("Japanese", "Japanisch", "日语"),
+    "ko": ("Korean", "Koreanisch", "韩语"), "ru": ("Russian", "Russisch", "俄语"),
+    "pt": ("Portuguese", "Portugiesisch", "葡萄牙语"), "it": ("Italian", "Italienisch", "意大利语"),
+    "pl": ("Polish", "Polnisch", "波兰语"), "nl": ("Dutch", "Niederländisch", "荷兰语"),
+    "ar": ("Arabic", "Arabisch", "阿拉伯语"), "he": ("Hebrew", "Hebräisch", "希伯来语"),
+    "fa": ("Persian", "Persisch", "波斯语"), "hi": ("Hindi", "Hindi", "印地语"),
+    "tr": ("Turkish", "Türkisch", "土耳其语"), "uk": ("Ukrainian", "Ukrainisch", "乌克兰语"),
+    "cs": ("Czech", "Tschechisch", "捷克语"), "sk": ("Slovak", "Slowakisch", "斯洛伐克语"),
+    "sv": ("Swedish", "Schwedisch", "瑞典语"), "da": ("Danish", "Dänisch", "丹麦语"),
+    "no": ("Norwegian", "Norwegisch", "挪威语"), "fi": ("Finnish", "Finnisch", "芬兰语"),
+    "hu": ("Hungarian", "Ungarisch", "匈牙利语"), "ro": ("Romanian", "Rumänisch", "罗马尼亚语"),
+    "bg": ("Bulgarian", "Bulgarisch", "保加利亚语"), "el": ("Greek", "Griechisch", "希腊语"),
+    "ca": ("Catalan", "Katalanisch", "加泰罗尼亚语"), "et": ("Estonian", "Estnisch", "爱沙尼亚语"),
+    "lv": ("Latvian", "Lettisch", "拉脱维亚语"), "lt": ("Lithuanian", "Litauisch", "立陶宛语"),
+    "hr": ("Croatian", "Kroatisch", "克罗地亚语"), "sl": ("Slovenian", "Slowenisch", "斯洛文尼亚语"),
+    "sr": ("Serbian", "Serbisch", "塞尔维亚语"), "th": ("Thai", "Thailändisch", "泰语"),
+    "ta": ("Tamil", "Tamil", "泰米尔语"),
+    "vi": ("Vietnamese", "Vietnamesisch", "越南语"), "id": ("Indonesian", "Indonesisch", "印度尼西亚语"),
+    "unknown": ("unknown", "unbekannt", "未知"),
+}  # fmt: skip
+_LANGUAGE_RANGE = re.compile(r"\s*([A-Za-z]{1,8})(?:-[\w-]*)?\s*+(?:;\s*+q=([0-9.]{1,6})\s*)?")
+
+
+class Translations:
+    """The words of one language: ``wording("documents", 3)``; a word that nobody wrote is a KeyError."""
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+        self._index = LANGUAGES.index(language)
+
+    def __call__(self, name: str, *values: object) -> str:
+        """Return words, ``values`` put into them."""
+        return _MESSAGES[name][self._index].format(*values)
+
+    def segments(self, name: str) -> list[str]:
+        """Return what stands around the values, for those that are more than text."""
+        return _MESSAGES[name][self._index].split("{}")
+
+    def format_count(self, name: str, number: int) -> str:
+        """Return a number of things."""
+        return self(name if number == 1 else f"{name}s", self.format_number(number))
+
+    def format_number(self, number: int) -> str:
+        """Return a whole number as the language groups its digits."""
+        return f"{number:,}".replace(",", "." if self.language == "de" else ",")
+
+    def format_decimal(self, number: float) -> str:
+        """Return a number with three digits behind its point."""
+        return f"{number:.3f}".replace(".", "," if self.language == "de" else ".")
+
+    def facet_label(self, facet: str, value: str) -> str:
+        """Return a value of a facet as it is shown."""
+        if facet == "path":
+            return value[value.find("/") :]
+        if facet == "date" and self.language == "zh":
+            return value.replace("-", " 年 ") + (" 月" if "-" in value else " 年")
+        return _LANGUAGE_NAMES[value][self._index] if facet == "lang" and value in _LANGUAGE_NAMES else value
+
+
+def validate_language(fixed: str) -> str:
+    """Return the value of ``search.page.language``: a language of the page, or "" for the browser's."""
+    if fixed and fixed not in LANGUAGES:
+        raise ConfigurationError(f"search.page.language is {fixed!r}: write {', '.join(LANGUAGES)} or nothing")
+    return fixed
+
+
+def negotiate_language(accepted: str) -> str:
+    """Return the language for a header Accept-Language, the first of :data:`LANGUAGES` for none of them.
+
+    >>> language_of("fr, de-AT;q=0.8, en;q=0.9"), language_of("zh-Hant"), language_of("")
+    ('en', 'zh', 'en')
+    """
+    best, weight = LANGUAGES[0], 0.0
+    for part in accepted[:500].split(","):
+        match = _LANGUAGE_RANGE.fullmatch(part)
+        if match is None or match[1].lower() not in LANGUAGES:
+            continue
+        try:
+            quality = float(match[2] or 1)
+        except ValueError:
+            continue
+        if quality > weight:
+            best, weight = match[1].lower(), quality
+    return best

@@ -1,0 +1,1 @@
+"""Process-level services without knowledge of crawls: files, temporary directories, caches, retry, logging, formatting."""

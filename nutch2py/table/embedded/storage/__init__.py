@@ -1,0 +1,1 @@
+"""On-disk format of the embedded store: LMDB environments, packing, migrations, schema."""

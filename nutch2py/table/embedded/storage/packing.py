@@ -1,0 +1,210 @@
+"""How rows lie in LMDB: keys of any length in exact order, and the cells of a family packed in one value.
+
+**Keys.** LMDB's keys end at 511 bytes, URLs do not. A row key of up to 500 bytes is its own key. Longer ones share a
+*bucket* with the key ``first 500 bytes + 0x00``, whose value is the sorted list of ``(rest of the key, cells)``. No
+short key has 501 bytes, and none lies between a bucket's key and what is in the bucket: the order of keys stays exact.
+
+**Cells.** A family's cells are msgpack: ``[time, {qualifier: value}]``, ``time`` being the cell timestamp (ms) of all
+cells, or ``[time, {qualifier: value}, {qualifier: time}]`` where some have another one. A row without a cell in a
+family has no value there. Before the msgpack stand the byte 0xC1, which msgpack never uses, and the CRC-32 of what
+follows (4 bytes, big-endian); tables of layout 1 have values without, which are read as they are.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from nutch2py.records.record import Columns
+from nutch2py.table.data_store import CellTimes
+
+LONGEST_KEY = 500
+_CHECKSUM_MARK = 0xC1
+_CHECKSUM_HEADER = struct.Struct(">BI")
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder().decode
+KeyBucket = dict[bytes, bytes]
+"""Full row key -> packed cells, of the rows whose keys share their first 500 bytes."""
+
+
+_DECODE_ERRORS = (msgspec.DecodeError, ValueError, TypeError, IndexError, RecursionError, struct.error)
+"""What decoding bytes that are no cells can raise."""
+
+
+class DamagedCellsError(Exception):
+    """A packed value is not what was written."""
+
+
+class FamilyChange(msgspec.Struct, frozen=True, gc=False):
+    """What one write does to one family of one row: clear, then delete, then put.
+
+    ``time`` is the timestamp (ms) of the cells put. ``keeps_newer``: the writer named the time, so cells that are newer
+    stay as they are, as in HBase; otherwise the write is the newest there is.
+    """
+
+    cleared: bool
+    deletes: Collection[bytes]
+    puts: Columns
+    time: int
+    keeps_newer: bool
+
+    def is_wipe(self) -> bool:
+        """Tell whether nothing is left of the family, whatever was there."""
+        return self.cleared and not self.keeps_newer and not self.puts
+
+
+def lmdb_key(key: bytes) -> bytes:
+    """Return the LMDB key under which the row ``key`` lies: itself, or that of its bucket."""
+    return key if len(key) <= LONGEST_KEY else key[:LONGEST_KEY] + b"\0"
+
+
+def pack_bucket(rows: Mapping[bytes, bytes]) -> bytes:
+    """Return the value of a bucket."""
+    return _encode([(key[LONGEST_KEY:], rows[key]) for key in sorted(rows)])
+
+
+def unpack_bucket(bucket_key: bytes, value: bytes) -> KeyBucket:
+    """Return the rows of a bucket, in key order. :class:`DamagedCellsError` when it has changed."""
+    head = bucket_key[:LONGEST_KEY]
+    try:
+        return {head + rest: packed for rest, packed in _decode(value)}
+    except (msgspec.DecodeError, ValueError, TypeError) as error:
+        raise DamagedCellsError(f"a group of long keys cannot be read: {error}") from error
+
+
+def expand_buckets(rows: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    """Replace each bucket of ``place -> value`` by its rows; the order stays."""
+    if not rows or max(map(len, rows)) <= LONGEST_KEY:
+        return rows
+    full: dict[bytes, bytes] = {}
+    for key, value in rows.items():
+        if len(key) > LONGEST_KEY:
+            full.update(unpack_bucket(key, value))
+        else:
+            full[key] = value
+    return full
+
+
+def needle(qualifier: bytes, value: bytes | None) -> bytes:
+    """Return bytes that every packed value with this cell contains (others may, too)."""
+    return _encode(qualifier) + (b"" if value is None else _encode(value))
+
+
+def unpack_columns(packed: bytes) -> Columns:
+    """Return the cells of a family without their times. :class:`DamagedCellsError` when they have changed."""
+    found: Columns = _unpack(packed)[1]
+    return found
+
+
+def unpack_verified_columns(packed: bytes) -> Columns:
+    """Return the cells of a family of which the checksum has been looked at, or made, just now."""
+    if packed[0] != _CHECKSUM_MARK:
+        return unpack_columns(packed)
+    found: Columns = _decode(packed[_CHECKSUM_HEADER.size :])[1]
+    return found
+
+
+def has_any_column(packed: bytes, qualifiers: Collection[bytes]) -> bool:
+    """Tell whether a family has a cell of ``qualifiers``; the checksum is left to whoever reads the cells."""
+    try:
+        cells: Columns = _decode(packed[_CHECKSUM_HEADER.size :] if packed[0] == _CHECKSUM_MARK else packed)[1]
+        return any(qualifier in cells for qualifier in qualifiers)
+    except _DECODE_ERRORS as error:
+        raise DamagedCellsError(str(error)) from error
+
+
+def unpack_cells(packed: bytes) -> CellTimes:
+    """Return the cells of a family with their times. :class:`DamagedCellsError` when they have changed."""
+    parts = _unpack(packed)
+    time = parts[0]
+    if len(parts) == 2:
+        return {qualifier: (value, time) for qualifier, value in parts[1].items()}
+    others = parts[2]
+    return {qualifier: (value, others.get(qualifier, time)) for qualifier, value in parts[1].items()}
+
+
+def _unpack(packed: bytes) -> list[Any]:
+    try:
+        if packed[0] == _CHECKSUM_MARK:
+            body = packed[_CHECKSUM_HEADER.size :]
+            if zlib.crc32(body) != _CHECKSUM_HEADER.unpack_from(packed)[1]:
+                raise DamagedCellsError("the checksum of a row's cells is wrong")
+            decoded: list[Any] = _decode(body)
+            return decoded
+        parts: list[Any] = _decode(packed)  # of the first layout, or with a first byte that has changed
+    except _DECODE_ERRORS as error:
+        raise DamagedCellsError(f"a row's cells cannot be read: {error}") from error
+    if not _is_well_formed(parts):
+        raise DamagedCellsError("a row's cells have no known form")
+    return parts
+
+
+def _is_well_formed(parts: Any) -> bool:
+    """Tell whether what was decoded can be cells: time, values by qualifier, and perhaps other times by qualifier."""
+    if type(parts) is not list or len(parts) not in (2, 3) or type(parts[0]) is not int:
+        return False
+    for part, kind in zip(parts[1:], (bytes, int), strict=False):
+        if type(part) is not dict or not all(type(key) is bytes and type(value) is kind for key, value in part.items()):
+            return False
+    return True
+
+
+def _add_checksum(parts: tuple[Any, ...]) -> bytes:
+    body = _encode(parts)
+    return _CHECKSUM_HEADER.pack(_CHECKSUM_MARK, zlib.crc32(body)) + body
+
+
+def _pack(time: int, cells: Columns, others: dict[bytes, int]) -> bytes | None:
+    if not cells:
+        return None
+    if not others:
+        return _add_checksum((time, cells))
+    if len(others) == len(cells) and len(set(others.values())) == 1:
+        return _add_checksum((others.popitem()[1], cells))
+    if 2 * len(others) > len(cells):  # let the time that most cells have be the one that is written once
+        times = {qualifier: others.get(qualifier, time) for qualifier in cells}
+        time = Counter(times.values()).most_common(1)[0][0]
+        others = {qualifier: own for qualifier, own in times.items() if own != time}
+    return _add_checksum((time, cells, others)) if others else _add_checksum((time, cells))
+
+
+def merge_changes(packed: bytes | None, changes: Sequence[FamilyChange]) -> bytes | None:
+    """Return a family's value after ``changes``, None when no cell is left."""
+    if packed is None and len(changes) == 1:
+        return _pack(changes[0].time, changes[0].puts, {})
+    time = 0
+    cells: Columns = {}
+    others: dict[bytes, int] = {}
+    if packed is not None:
+        time, cells, *rest = _unpack(packed)
+        if rest:
+            others = rest[0]
+    for change in changes:
+        doomed: Iterable[bytes] = list(cells) if change.cleared else change.deletes
+        for qualifier in doomed:
+            if qualifier in cells and not (change.keeps_newer and others.get(qualifier, time) > change.time):
+                del cells[qualifier]
+                others.pop(qualifier, None)
+        new_time = change.time
+        if not cells:
+            time, cells, others = new_time, dict(change.puts), {}
+            continue
+        if not others and time <= new_time:  # nothing there is newer
+            cells.update(change.puts)
+            if new_time != time:
+                others = dict.fromkeys(change.puts, new_time)
+            continue
+        for qualifier, value in change.puts.items():
+            if change.keeps_newer and qualifier in cells and others.get(qualifier, time) > new_time:
+                continue
+            cells[qualifier] = value
+            if new_time == time:
+                others.pop(qualifier, None)
+            else:
+                others[qualifier] = new_time
+    return _pack(time, cells, others)

@@ -1,0 +1,1 @@
+"""Thrift client of HBase gateways: connections, retry, scans and writes."""

@@ -1,0 +1,1 @@
+"""URL filters: plug-ins that accept or reject URLs, and their chain."""

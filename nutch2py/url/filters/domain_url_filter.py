@@ -1,0 +1,69 @@
+"""urlfilter-domain and urlfilter-domaindenylist: crawl only, or never, what is listed.
+
+A line of domain-urlfilter.txt (domaindenylist-urlfilter.txt) is a public suffix (``org``, ``co.uk``), a domain
+(``apache.org``) or a host (``www.apache.org``). International names may be written in either form on both sides:
+``flå.no`` is ``xn--fl-zia.no``.
+"""
+
+from __future__ import annotations
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import URLFilter
+from nutch2py.url.idn import host_to_ascii
+from nutch2py.url.java_url import parse_url
+from nutch2py.url.rule_files import read_rules
+from nutch2py.url.url_parts import domain_of_host, suffix_of_host
+
+
+class _DomainSet:
+    def __init__(self, conf: Configuration, prefix: str, default_file: str) -> None:
+        rules = read_rules(conf, prefix, default_file)
+        self.names = frozenset(_host_to_ascii(line.strip().lower()) for _, line in rules.lines())
+
+    def contains(self, url: str) -> bool:
+        """Tell whether suffix, domain or host of the URL is listed; raise ValueError when it is malformed."""
+        host = _host_to_ascii(parse_url(url).host.lower())
+        return host in self.names or domain_of_host(host) in self.names or suffix_of_host(host) in self.names
+
+
+def _host_to_ascii(host: str) -> str:
+    if host.isascii():
+        return host
+    try:
+        return host_to_ascii(host)
+    except ValueError:
+        return host
+
+
+class DomainURLFilter(URLFilter):
+    """Accepts what is listed; an empty list accepts everything."""
+
+    java_class = "org.apache.nutch.urlfilter.domain.DomainURLFilter"
+
+    def __init__(self, conf: Configuration) -> None:
+        self._domains = _DomainSet(conf, "urlfilter.domain", "domain-urlfilter.txt")
+
+    def filter(self, url: str) -> str | None:
+        """Return the URL if it is listed, else None."""
+        if not self._domains.names:
+            return url
+        try:
+            return url if self._domains.contains(url) else None
+        except ValueError:
+            return None
+
+
+class DomainDenylistURLFilter(URLFilter):
+    """Rejects what is listed, and malformed URLs."""
+
+    java_class = "org.apache.nutch.urlfilter.domaindenylist.DomainDenylistURLFilter"
+
+    def __init__(self, conf: Configuration) -> None:
+        self._domains = _DomainSet(conf, "urlfilter.domaindenylist", "domaindenylist-urlfilter.txt")
+
+    def filter(self, url: str) -> str | None:
+        """Return the URL unless it is listed."""
+        try:
+            return None if self._domains.contains(url) else url
+        except ValueError:
+            return None

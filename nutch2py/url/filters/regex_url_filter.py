@@ -1,0 +1,94 @@
+"""urlfilter-regex: the first rule that matches anywhere in the URL decides, from regex-urlfilter.txt.
+
+``+pattern`` accepts, ``-pattern`` rejects, ``#`` begins a comment; a URL that no rule matches is rejected. Between
+``> www.example.org`` and ``<`` stand rules for that host or domain only (Nutch 1).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import URLFilter
+from nutch2py.url.java_url import parse_url
+from nutch2py.url.regex.regex_prefilter import Prefilter, build_prefilter
+from nutch2py.url.rule_files import RuleFile, check_regex_complexity, read_rules
+from nutch2py.url.url_parts import domain_of_host
+
+
+class SignedRule(NamedTuple):
+    """A line of a rules file: ``scope`` is the host or domain that it is for, None for all."""
+
+    number: int
+    accepts: bool
+    expression: str
+    scope: str | None
+
+
+def parse_signed_rules(rules: RuleFile) -> Iterator[SignedRule]:
+    """Yield the rules of a file of ``+`` and ``-`` lines; raise ConfigurationError for a line that is neither."""
+    scope: str | None = None
+    for number, line in rules.lines():
+        first, rest = line[0], line[1:]
+        if first == ">":
+            scope = rest.strip()
+        elif first == "<":
+            scope = None
+        elif first in "+-":
+            yield SignedRule(number, first == "+", rest, scope)
+        elif first != " ":  # Nutch takes an indented line for a comment
+            raise rules.error(number, f"{line!r} begins with neither + nor -")
+
+
+class _Rule(NamedTuple):
+    accepts: bool
+    may_match: Prefilter
+    matches: Callable[[str], object]
+    scope: str | None
+
+
+class RegexURLFilter(URLFilter):
+    """The rules, each behind a cheap test that proves for most URLs that it cannot match."""
+
+    java_class = "org.apache.nutch.urlfilter.regex.RegexURLFilter"
+
+    def __init__(self, conf: Configuration) -> None:
+        rules = read_rules(conf, "urlfilter.regex", "regex-urlfilter.txt")
+        signed = [(rule, self._compile(rules, rule)) for rule in parse_signed_rules(rules)]
+        check_regex_complexity(conf, rules.name, ((f"line {rule.number}", pattern) for rule, pattern in signed))
+        self._rules = [
+            _Rule(rule.accepts, build_prefilter(pattern), pattern.search, rule.scope) for rule, pattern in signed
+        ]
+        self._scoped = any(rule.scope is not None for rule in self._rules)
+
+    @staticmethod
+    def _compile(rules: RuleFile, rule: SignedRule) -> re.Pattern[str]:
+        pattern = rules.compile(rule.number, rule.expression)
+        # ".*" before the rest of a search changes nothing but the time it takes
+        shorter = re.sub(r"^(?:\.\*)+(?![?+*{])", "", rule.expression)
+        if shorter != rule.expression:
+            pattern = rules.compile(rule.number, shorter)
+        return pattern
+
+    def filter(self, url: str) -> str | None:
+        """Return the URL if the first rule that matches accepts it, else None."""
+        low = url.lower()
+        if self._scoped:
+            return self._filter_scoped(url, low)
+        for accepts, possible, matches, _ in self._rules:
+            if possible(url, low) and matches(url):
+                return url if accepts else None
+        return None
+
+    def _filter_scoped(self, url: str, low: str) -> str | None:
+        try:
+            host = parse_url(url).host.lower()
+        except ValueError:
+            host = ""
+        scopes = {None, host, domain_of_host(host)}
+        for rule in self._rules:
+            if rule.scope in scopes and rule.may_match(url, low) and rule.matches(url):
+                return url if rule.accepts else None
+        return None

@@ -1,0 +1,50 @@
+"""urlfilter-validator: accepts URLs of plain ASCII whose host is an IPv4 address or a name with a top-level domain.
+
+``http://localhost/`` is rejected, as are a port without digits, user info, and a path with more ``..`` than it has
+segments to go up. ``urlfilter.tld.length`` bounds the top-level domain.
+"""
+
+from __future__ import annotations
+
+import re
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import URLFilter
+
+_URL = re.compile(
+    r"[A-Za-z]+://"
+    r"(?:([0-9]{1,3}(?:\.[0-9]{1,3}){3}(?=[:/?#]|\Z))|(?:[A-Za-z0-9\-]+\.)+([A-Za-z][A-Za-z0-9\-]+))(?::[0-9]{1,5})?"
+    r"(/[\-\w:@&=+,.!/~*'%$;()]*)?(\?[!\"$-~]*)?(?:#[!-~]*)?",
+    re.ASCII,
+)
+_PATH_LIKE = re.compile(r"[\-\w:@&?=+,.!/~*'%$;()]*", re.ASCII)
+_DOTS, _SLASHES = re.compile(r"(?=\.\.)"), re.compile(r"(?=//)")
+
+
+class UrlValidator(URLFilter):
+    """One expression, and what an expression cannot say."""
+
+    java_class = "org.apache.nutch.urlfilter.validator.UrlValidator"
+
+    def __init__(self, conf: Configuration) -> None:
+        self._max_tld = conf.get_int("urlfilter.tld.length", 0)
+
+    def filter(self, url: str) -> str | None:
+        """Return the URL if it is valid, else None."""
+        match = _URL.fullmatch(url)
+        if match is None:
+            return None
+        address, tld, path, query = match.groups()
+        if path is not None and query is not None:  # as Nutch has it, a path goes on to the last "?" that one may hold
+            like = _PATH_LIKE.match(query)
+            path += query if like is None or like[0] == query else like[0][: like[0].rfind("?")]
+        if address is not None and any(int(part) > 255 for part in address.split(".")):
+            return None
+        if tld is not None and 2 < self._max_tld < len(tld):
+            return None
+        return None if path is not None and ".." in path and not _stays_below_root(path) else url
+
+
+def _stays_below_root(path: str) -> bool:
+    dots, doubles = len(_DOTS.findall(path)), len(_SLASHES.findall(path))
+    return path.count("/") - doubles - 1 > dots

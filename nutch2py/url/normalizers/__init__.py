@@ -1,0 +1,1 @@
+"""URL normalizers: plug-ins that rewrite URLs to a canonical form, and their chain."""

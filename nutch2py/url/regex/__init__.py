@@ -1,0 +1,1 @@
+"""Regular expressions of Java and their cost: translation, complexity check, prefilter."""

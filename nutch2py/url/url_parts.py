@@ -1,0 +1,149 @@
+"""The parts of a URL that the jobs ask for: host, registered domain, public suffix, and which URL represents a page.
+
+A domain is what the public suffix list says (its ICANN part: ``uk.com`` is a domain, ``co.uk`` a suffix). A last label
+that is not on the list counts as a suffix, as the list's own rule ``*`` has it. IP addresses and single labels are
+their own domain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+from nutch2py.support.bounded_cache import bounded_cache
+from nutch2py.url.idn import host_to_ascii, url_to_ascii, url_to_unicode
+from nutch2py.url.java_url import JavaURL, compose_url, parse_relative, parse_url, resolve_url, url_resolver
+
+if TYPE_CHECKING:
+    from publicsuffixlist import PublicSuffixList
+
+__all__ = [
+    "JavaURL",
+    "choose_repr",
+    "compose_url",
+    "domain_of",
+    "domain_of_host",
+    "host_of",
+    "parent_domains",
+    "parse_relative",
+    "parse_url",
+    "resolve_url",
+    "segments_of",
+    "suffix_of",
+    "suffix_of_host",
+    "tld_of",
+    "url_resolver",
+    "url_to_ascii",
+    "url_to_unicode",
+]
+
+_IPV4 = re.compile(r"(?:[0-9]{1,3}\.){3}[0-9]{1,3}")
+
+
+@cache
+def _suffix_list() -> PublicSuffixList:
+    from publicsuffixlist import PublicSuffixList
+
+    return PublicSuffixList(only_icann=True, accept_unknown=False)
+
+
+def host_of(url: str) -> str:
+    """Return the host in lower case, "" where there is none; raise ValueError when the URL is malformed."""
+    return parse_url(url).host.lower()
+
+
+def domain_of(url: str) -> str:
+    """Return the registered domain of the URL's host; raise ValueError when the URL is malformed."""
+    return domain_of_host(parse_url(url).host)
+
+
+def suffix_of(url: str) -> str | None:
+    """Return the public suffix (``co.uk``, international ones as ``xn--``), None for IPs and unknown suffixes."""
+    return suffix_of_host(parse_url(url).host)
+
+
+def tld_of(url: str) -> str | None:
+    """Return the last label of the public suffix, None where there is none."""
+    suffix = suffix_of(url)
+    return None if suffix is None else suffix.rpartition(".")[2]
+
+
+def parent_domains(host: str, max_length: int) -> Iterator[str]:
+    """Yield what stands behind each dot of a host, the longest first; none with more than ``max_length`` characters.
+
+    A table of domains knows its longest name; without that bound a host of many dots costs the square of its length.
+    """
+    at = host.find(".", max(len(host) - max_length - 1, 0))
+    while at >= 0:
+        yield host[at + 1 :]
+        at = host.find(".", at + 1)
+
+
+def segments_of(url: str) -> list[str]:
+    """Return the labels of the host; an IPv4 address is one segment."""
+    host = parse_url(url).host
+    if _IPV4.fullmatch(host):
+        return [host]
+    labels = host.split(".")
+    while len(labels) > 1 and not labels[-1]:  # as Java's split: no empty labels at the end
+        labels.pop()
+    return labels
+
+
+@bounded_cache(65_536)
+def suffix_of_host(host: str) -> str | None:
+    """Return the public suffix of a host, in its ``xn--`` form, or None."""
+    host = host.lower().removesuffix(".")
+    if not host or host[0] in "[." or _IPV4.fullmatch(host):
+        return None
+    if not host.isascii():
+        try:
+            host = host_to_ascii(host)
+        except ValueError:
+            return None
+    found = _suffix_list().publicsuffix(host)
+    return None if found is None else str(found)
+
+
+@bounded_cache(65_536)
+def domain_of_host(host: str) -> str:
+    """Return the registered domain of a host: the public suffix and one label; the host itself where there is none."""
+    host = host.lower().removesuffix(".")
+    suffix = suffix_of_host(host)
+    if suffix is None:
+        if not host or host[0] in "[." or _IPV4.fullmatch(host):
+            return host
+        suffix = host.rpartition(".")[2]
+    labels = host.split(".")
+    return ".".join(labels[-suffix.count(".") - 2 :])
+
+
+def choose_repr(source: str, target: str, temporary: bool) -> str:
+    """Return which end of a redirect represents the page in the index (``URLUtil.chooseRepr``).
+
+    Another domain: the target. Permanent: the source if it is a home page, else the target. Temporary: the one home
+    page of the two; on one host the one with fewer path segments, then the shorter; else the host with fewer labels;
+    ties go to the source.
+    """
+    try:
+        src, dst = parse_url(source), parse_url(target)
+    except ValueError:
+        return target
+    if domain_of_host(src.host) != domain_of_host(dst.host):
+        return target
+    src_root, dst_root = src.file in {"", "/"}, dst.file in {"", "/"}
+    if not temporary:
+        return source if src_root else target
+    if src_root != dst_root:
+        return source if src_root else target
+    if not src_root and src.host == dst.host:
+        src_size, dst_size = (_count_segments(src.file), len(src.file)), (_count_segments(dst.file), len(dst.file))
+    else:
+        src_size, dst_size = (src.host.count("."), 0), (dst.host.count("."), 0)
+    return target if dst_size < src_size else source
+
+
+def _count_segments(file: str) -> int:
+    return len(file.rstrip("/").split("/"))

@@ -1,0 +1,3 @@
+from tests.charts.chrome import axe, chrome
+
+__all__ = ["axe", "chrome"]

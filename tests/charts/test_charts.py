@@ -1,0 +1,117 @@
+"""Drawings as text: well-formed whatever the names are, bounded whatever the number of values, the same each time."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from importlib import import_module
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from nutch2py.charts import axes
+from nutch2py.charts.bar_chart import draw_bars
+from nutch2py.charts.line_chart import draw_lines
+from nutch2py.charts.network_graph import GraphEdge, draw_graph, force_layout
+from nutch2py.charts.stacked_bars import Bar, HistogramBucket, draw_histogram, draw_stacked_bars
+from nutch2py.support import formatting
+from tests.charts.samples import BEGAN, COUNTS, HOSTILE, PARTS, pictures
+
+SVG = "{http://www.w3.org/2000/svg}"
+LARGEST = 500_000
+"""Characters of a figure, whatever is in it."""
+
+
+@pytest.mark.parametrize("name", ["words", "axes"])
+def test_documented_charts_are_current(name: str) -> None:
+    result = doctest.testmod(import_module(f"nutch2py.charts.{name}"))
+    assert result.attempted
+    assert not result.failed
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("names", [(), HOSTILE], ids=["plain", "hostile"])
+def test_any_values_and_labels_are_drawn(count: int, names: tuple[str, ...]) -> None:
+    for picture in pictures(count, names):
+        figure = picture.html()
+        assert "ran</" not in re.sub(r"&lt;.*?&gt;", "", figure)
+        tree = ET.fromstring(figure)
+        if not count:
+            assert "none yet" in figure
+            assert "<svg" not in figure
+            continue
+        drawing = ET.fromstring(picture.svg)
+        assert drawing.find(f"{SVG}title").text == picture.title  # type: ignore[union-attr]
+        assert drawing.find(f"{SVG}desc").text == formatting.escape_invisible(picture.description)  # type: ignore[union-attr]
+        assert {element.tag for element in tree.iter()}.isdisjoint({"script", f"{SVG}script", "b"})
+        assert not [name for element in tree.iter() for name in element.attrib if name.startswith("on")]
+        assert len(figure) < LARGEST
+        assert len(picture.table.rows) <= 50
+        assert len({len(row) for row in picture.table.rows}) == 1
+        assert "nan" not in picture.svg
+
+
+def test_same_values_draw_same_chart() -> None:
+    assert [p.html() for p in pictures(40)] == [p.html() for p in pictures(40)]
+
+
+def test_values_appear_in_table_marks_and_summary() -> None:
+    picture = draw_stacked_bars("Rounds", PARTS, [Bar("1", [1200, 0, 30, 4]), Bar("2", [7, 0, 0, 0])], "none")
+    assert picture.description == "2 bars; in all 1,207 fetched, 30 gone, 4 failed."
+    assert [name for _, name in picture.legend] == ["fetched", "gone", "failed"]
+    assert picture.table.rows[0] == ["1", "1,200", "0", "30", "4"]
+    assert "<title>1: 30 gone</title>" in picture.svg
+    series = draw_lines("Pages", ("known",), [(BEGAN, (5,)), (BEGAN + 1000, (9,))], "none")
+    assert series.description.endswith("at the end known 9.")
+    spans = draw_histogram(
+        "Time",
+        [
+            HistogramBucket(0, 1, 0),
+            HistogramBucket(1, 10, 3),
+            HistogramBucket(10, 100, 8),
+            HistogramBucket(100, 1000, 0),
+        ],
+        "none",
+    )
+    assert spans.description == "11 pages, most of them 10 – 100: 8."
+    assert [row[0] for row in spans.table.rows] == ["1 – 10", "10 – 100"]
+    hosts = draw_bars("Hosts", ("pages",), [Bar(f"h{n}", [n]) for n in range(20)], "none", max_bars=3)
+    assert hosts.description == "h19 has most, 19 (10 % of what is shown)."
+    assert "and 16 more with 136" in hosts.svg
+    links = draw_graph(
+        "Links", [GraphEdge("a", "b", 3), GraphEdge("b", "a", 2), GraphEdge("a", "a", 9)], {"a": 4}, "none"
+    )
+    assert links.table.rows == [["a", "b", "3"], ["b", "a", "2"]]
+    assert "<title>a – b: 5 links</title>" in links.svg
+
+
+def test_linked_nodes_are_drawn_closer() -> None:
+    """Two circles of hosts with one link between them."""
+    edges = [(a, (a + 1) % 6, 5.0) for a in range(6)] + [(a, 6 + (a - 5) % 6, 5.0) for a in range(6, 12)]
+    places = force_layout(12, [*edges, (0, 6, 1.0)])
+
+    def apart(a: int, b: int) -> float:
+        return sum((x - y) ** 2 for x, y in zip(places[a], places[b], strict=True)) ** 0.5
+
+    linked = [apart(a, b) for a, b, _ in edges]
+    others = [apart(a, b) for a in range(1, 6) for b in range(7, 12)]
+    assert max(linked) < sum(others) / len(others)
+    assert all(0 <= share <= 1 for place in places for share in place)
+    assert min(apart(a, b) for a in range(12) for b in range(a)) > 0.03
+
+
+@pytest.mark.parametrize("length", [0, 1, 999, 61_000, 5_000_000, 90_000_000, 10**9, 10**10, 10**11, 10**12])
+def test_time_axis_has_unique_ticks(length: int) -> None:
+    ticks = axes.time_ticks(BEGAN, BEGAN + length)
+    assert 1 <= len(ticks) <= 9
+    assert all(0 <= tick.position <= 1 for tick in ticks)
+    assert len({tick.text for tick in ticks}) == len(ticks)
+
+
+@pytest.mark.parametrize("greatest", [0, 0.003, 0.7, 1, 3, 4, 9, 10, 11, 999, 1001, 123_456_789, 1e18])
+def test_value_axis_ticks_cover_maximum(greatest: float) -> None:
+    found = axes.axis_levels(greatest)
+    assert found[0] == 0
+    assert found[-1] >= greatest
+    assert 2 <= len(found) <= 5
+    assert len({formatting.format_compact(level) for level in found}) == len(found)

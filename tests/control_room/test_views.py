@@ -1,0 +1,317 @@
+"""The pages of the control room: as browsers show them, with every field meaning harm, and what they cost."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError
+from urllib.parse import quote
+from urllib.request import Request, urlopen
+
+import pytest
+from starlette.routing import Route
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.crawl_reader import CrawlReader
+from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchState
+from nutch2py.records.webpage import Mark, MetadataKey, WebPage
+from nutch2py.rest.access.tokens import Role, add_token
+from nutch2py.server.http_server import HttpServer
+from nutch2py.table import open_store
+from nutch2py.table.embedded.embedded_store import EmbeddedStore
+from nutch2py.url.keys import reverse_url
+from tests.charts.chrome import OUT_OF_REACH, OVERLAPS, VIEWS, axe, chrome, faults, opened, save, too_wide
+from tests.charts.samples import HOSTILE
+from tests.control_room import test_report
+from tests.control_room.sample_crawl import HOST, crawled, simulate
+from tests.control_room.simulated_job_log import entries
+from tests.server.running_server import answering
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+__all__ = ["axe", "chrome"]
+PATHS = (
+    "crawl", "crawl/jobs", "crawl/rounds", "crawl/hosts", f"crawl/host?name={HOST}", "crawl/page", "crawl/new",
+    "crawl/doctor",
+    *(f"crawl/page?url=http://{HOST}/p{number}" for number in (3, 7)),
+    *(f"crawl/job?id={entries()[number].id}" for number in (0, 3)),
+)  # fmt: skip
+
+
+@contextmanager
+def serving(conf: Configuration) -> Iterator[str]:
+    """Serve the application; give the address of its first page."""
+    conf.set("http.dns.resolver", "system")  # no look of doctor leaves this machine
+    with answering(HttpServer(conf, ("127.0.0.1", 0))) as server:
+        yield server.url
+
+
+@pytest.fixture
+def room(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Give the address of a server over a small table, with a log and an overview of ten million rows."""
+    crawled(conf)
+    BatchListStore(conf).set_state(entries()[0].batch_id, BatchState.GENERATED, 50_000)
+    simulate(monkeypatch.setattr)
+    with serving(conf) as url:
+        yield url
+
+
+def text_of(url: str) -> str:
+    with urlopen(url, timeout=60) as answer:
+        return str(answer.read().decode())
+
+
+def test_pages_render_in_browser(chrome: Browser, axe: str, room: str) -> None:
+    """Each page in one of the four views, and the first in all; to make pictures of them, each in all."""
+    views = [(path, VIEWS[number % 4]) for number, path in enumerate(PATHS)] + [("crawl", view) for view in VIEWS[1:]]
+    if "NUTCH2PY_SCREENSHOTS" in os.environ:
+        views = [(path, view) for path in PATHS for view in VIEWS]
+    for path, (size, scheme) in views:
+        with opened(chrome, size, scheme) as page:
+            page.goto(room + path)
+            page.wait_for_function("() => !document.querySelector('[data-live]') || live.textContent === 'live'")
+            name = "-".join(re.findall(r"\w+", path.partition("http")[0])) + path[-2:].replace("/", "-")
+            save(page, f"{name}-{size}-{scheme}", os.environ.get("NUTCH2PY_SCREENSHOTS"))
+            assert page.evaluate(OVERLAPS) == [], path
+            assert too_wide(page) == 0, path
+            assert faults(page, axe) == [], path
+            assert page.complaints == [], path  # type: ignore[attr-defined]
+            assert [url for url in page.asked if not url.startswith(room)] == []  # type: ignore[attr-defined]
+            assert page.context.cookies() == []
+
+
+def test_table_cells_are_readable_on_phone(chrome: Browser, room: str) -> None:
+    with opened(chrome, "phone") as page:
+        for path in PATHS:
+            page.goto(room + path)
+            assert page.evaluate(OUT_OF_REACH) == [], path
+            shades = page.evaluate(
+                "() => [...document.querySelectorAll('.scroll')].map(e => getComputedStyle(e).background)"
+            )
+            assert all("local" in shade for shade in shades), path
+
+
+def test_every_page_is_tested(conf: Configuration) -> None:
+    """What :data:`PATHS` names is looked at in a browser, and its rows are counted; so a new page is to be there."""
+    with answering(HttpServer(conf, ("127.0.0.1", 0))) as server:
+        found = {
+            route.path.strip("/")
+            for route in server.app.routes
+            if isinstance(route, Route) and route.path.startswith("/crawl") and "GET" in (route.methods or ())
+        }
+    assert found - {path.partition("?")[0] for path in PATHS} == {"crawl/room.css", "crawl/room.js", "crawl/events"}
+
+
+def test_pages_work_without_scripts_and_with_keyboard(chrome: Browser, room: str) -> None:
+    with opened(chrome, scripts=False) as page:
+        page.goto(f"{room}crawl")
+        assert "10,000,000 pages of 184,311 hosts, 63 % fetched." in page.inner_text(".lead")
+        assert page.inner_text("article.work h2").startswith("fetch")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "To the content"
+        page.click("nav >> text=Hosts")
+        page.fill("input[name=name]", HOST)
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/crawl/host?name=*")
+        assert page.inner_text("h1") == HOST
+        page.click("text=/p2 >> nth=0")
+        page.wait_for_url("**/crawl/page?url=*")
+        assert "It is gone: it is asked for again after half as long again each time" in page.inner_text(".lead")
+        page.click("text=Cached copy")
+        page.wait_for_url("**/cached/view?id=*")
+        assert page.inner_text("p") == "tides"
+
+
+def test_running_fetch_shows_queues(room: str) -> None:
+    for path in ("crawl", "crawl/jobs", f"crawl/job?id={entries()[0].id}"):
+        assert "1,204 queues, 50 active, errors: 31 HTTP status, 8 timeout" in text_of(room + path)
+
+
+def test_overview_charts_are_drawn_once(room: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = text_of(f"{room}crawl/hosts")
+    monkeypatch.setattr("nutch2py.control_room.crawl_charts.draw_host_links", None)
+    again = text_of(f"{room}crawl/hosts")
+    assert "Links between hosts" in first
+    assert first == again
+
+
+def test_changes_appear_while_page_is_open(
+    chrome: Browser, conf: Configuration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawled(conf, 3)
+    log = entries(30)
+    simulate(monkeypatch.setattr, log)
+    with serving(conf) as url, opened(chrome) as page:
+        page.goto(f"{url}crawl")
+        page.wait_for_function("() => live.textContent === 'live'")
+        page.click("summary >> nth=0")
+        page.evaluate("window.same = true")
+        further = replace(log[0], rows=44_444)
+        simulate(monkeypatch.setattr, [further, *log[1:]])
+        page.wait_for_function("() => document.querySelector('article.work').textContent.includes('44,444')")
+        assert page.evaluate("window.same")  # it is the page that was there
+        assert page.complaints == []  # type: ignore[attr-defined]
+
+
+def hostile_page() -> WebPage:
+    page = WebPage()
+    page.title = page.repr_url = page.batch_id = page.content_type = HOSTILE[0] + HOSTILE[2]
+    page.fetch_interval, page.fetch_time = 2**31 - 1, 2**62
+    page.inlinks = {f"javascript:alert(1)//{number}": bad for number, bad in enumerate(HOSTILE)}
+    page.outlinks = {bad: bad for bad in HOSTILE if bad}
+    for mark in Mark:
+        page.markers[mark] = HOSTILE[0]
+    page.metadata[MetadataKey.DUPLICATE] = b"\xff\xfe <script>"
+    return page
+
+
+def test_field_values_are_escaped(
+    chrome: Browser, axe: str, conf: Configuration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawled(conf, 2)
+    url = "http://evil.example/<script>document.title='ran'</script>\u202e" + "a" * 3000
+    with open_store(conf, WebPage).batch() as batch:
+        batch.put(reverse_url(url), hostile_page())
+    bad = test_report.hostile()
+    simulate(monkeypatch.setattr, bad.entries)
+    monkeypatch.setattr(CrawlReader, "overview", lambda _: bad.overview)
+    with serving(conf) as room:
+        job = quote(bad.entries[0].id)
+        hosts = (f"crawl/host?name={name}" for name in ("evil.example", quote(HOSTILE[0])))
+        paths = ("crawl", "crawl/jobs", f"crawl/job?id={job}", "crawl/rounds", "crawl/hosts", *hosts)
+        for number, path in enumerate((*paths, f"crawl/page?url={quote(url)}")):
+            size, scheme = VIEWS[number % 4]
+            with opened(chrome, size, scheme) as page:
+                page.goto(room + path)
+                assert too_wide(page) == 0, path
+                assert faults(page, axe) == [], path
+                assert "ran" not in page.title().split(), path
+                assert "javascript:" not in "".join(
+                    page.eval_on_selector_all("a", "all => all.map(a => new URL(a.href).protocol)")
+                ), path
+                complaints = [each for each in page.complaints if "404" not in each]  # type: ignore[attr-defined]
+                assert complaints == [], path
+                assert [asked for asked in page.asked if not asked.startswith(room)] == []  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("crawl/job?id=none", HTTPStatus.NOT_FOUND, "The log has no such job"),
+        ("crawl/host?name=none.example", HTTPStatus.NOT_FOUND, "The crawl has no page of this host"),
+        ("crawl/host", HTTPStatus.BAD_REQUEST, "Name a host."),
+        ("crawl/page?url=http://none.example/", HTTPStatus.NOT_FOUND, "no page that was read links to it"),
+        ("crawl/page?url=none", HTTPStatus.BAD_REQUEST, "none is not a URL"),
+        (f"crawl/host?name={HOST}&from=none", HTTPStatus.BAD_REQUEST, "none is not a URL"),
+        (f"crawl/page?url=http://{'a' * 10_000}", HTTPStatus.BAD_REQUEST, "An argument has at most 10,000 characters."),
+        ("crawl/nothing", HTTPStatus.NOT_FOUND, "There is no such page."),
+    ],
+)
+def test_missing_object_shows_not_found(room: str, path: str, status: HTTPStatus, said: str) -> None:
+    with pytest.raises(HTTPError) as refused:
+        text_of(room + path)
+    assert refused.value.code == status
+    assert said in refused.value.read().decode()
+
+
+def test_empty_crawl_has_its_page(conf: Configuration) -> None:
+    open_store(conf, WebPage).create()
+    with serving(conf) as url:
+        assert "No job is in the log yet: it begins with the next one." in text_of(f"{url}crawl")
+        for path in ("crawl/jobs", "crawl/rounds", "crawl/hosts"):
+            assert "yet" in text_of(url + path)
+
+
+def test_list_pagination_reaches_end(room: str) -> None:
+    first = text_of(f"{room}crawl/host?name={HOST}")
+    after = first.partition('rel="next"')[0].rpartition('href="')[2].rstrip('" ').replace("&amp;", "&")
+    second = text_of(room + after[1:])
+    seen = [text.count(f'href="/crawl/page?url=http%3A%2F%2F{HOST}%2Fp') for text in (first, second)]
+    assert seen == [50, 10]
+    jobs = text_of(f"{room}crawl/jobs")
+    assert jobs.count("/crawl/job?id=") >= 50
+    assert 'rel="next"' in jobs
+
+
+def rows_read(monkeypatch: pytest.MonkeyPatch, room: str, path: str) -> int:
+    """Return how many rows of any table a page reads."""
+    count = 0
+
+    def one_by_one(method: Callable[..., Any]) -> Callable[..., Any]:
+        def scan(*args: Any, **more: Any) -> Iterator[Any]:
+            nonlocal count
+            for row in method(*args, **more):
+                count += 1
+                yield row
+
+        return scan
+
+    def many(store: EmbeddedStore[Any], keys: Any, *args: Any) -> list[Any]:
+        nonlocal count
+        count += len(keys)
+        return get_many(store, keys, *args)
+
+    get_many = EmbeddedStore.get_many
+    with monkeypatch.context() as patch:
+        patch.setattr(EmbeddedStore, "scan", one_by_one(EmbeddedStore.scan))
+        patch.setattr(EmbeddedStore, "scan_cells", one_by_one(EmbeddedStore.scan_cells))
+        patch.setattr(EmbeddedStore, "get_many", many)
+        text_of(room + path)
+    return count
+
+
+def test_page_reads_constant_rows_for_larger_table(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are counted, with the figures and batches of the store itself."""
+    counts = {}
+    for size in (150, 1500):
+        conf.set("storage.crawl.id", f"of{size}")
+        crawled(conf, size)
+        BatchListStore(conf).set_state("b", BatchState.GENERATED, size)
+        with serving(conf.copy()) as room:
+            counts[size] = {path: rows_read(monkeypatch, room, path) for path in PATHS if "job?" not in path}
+    assert counts[150] == counts[1500]
+    assert max(counts[1500].values()) <= 2 * 51
+    assert counts[1500][f"crawl/host?name={HOST}"] >= 51
+
+
+def test_many_viewers_cost_as_much_as_one(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nutch2py.control_room.change_watcher import ChangeWatcher
+
+    crawled(conf, 2)
+    simulate(monkeypatch.setattr)
+    asked: list[int] = []
+    jobs = CrawlReader.jobs
+    monkeypatch.setattr(CrawlReader, "jobs", lambda crawl, *args: asked.append(1) or jobs(crawl, *args))
+    monkeypatch.setattr(ChangeWatcher, "POLL_SECONDS", 3600.0)
+    watch = ChangeWatcher(lambda: CrawlReader(conf))
+    assert len({watch.fingerprint() for _ in range(50)}) == 1
+    assert asked == [1]
+
+
+def test_script_and_style_are_packaged(room: str) -> None:
+    folder = Path(__file__).parents[2] / "nutch2py" / "room" / "templates"
+    assert text_of(f"{room}crawl/room.js") == (folder / "room.js").read_text("utf-8")
+    assert (folder / "room.css").read_text("utf-8") in text_of(f"{room}crawl/room.css")
+
+
+def test_missing_token_is_rejected(conf: Configuration, tmp_path: Path) -> None:
+    crawled(conf, 2)
+    conf.set("rest.tokens.file", str(tmp_path / "tokens"))
+    token = add_token(conf, "reader", Role.READ)
+    with serving(conf) as room:
+        for path in (*PATHS, "crawl/events"):
+            with pytest.raises(HTTPError) as refused:
+                text_of(room + path)
+            assert refused.value.code == HTTPStatus.UNAUTHORIZED
+            assert refused.value.headers["WWW-Authenticate"].startswith("Basic")
+            assert HOST not in refused.value.read().decode()
+        asked = Request(f"{room}crawl", headers={"Authorization": f"Bearer {token}"})
+        with urlopen(asked, timeout=60) as answer:
+            assert answer.status == HTTPStatus.OK

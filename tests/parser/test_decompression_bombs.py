@@ -1,0 +1,283 @@
+"""Content made to exhaust a parser: each ends within the limits, with a status, and the next page is parsed."""
+
+from __future__ import annotations
+
+import io
+import resource
+import time
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.interfaces import Parse
+from nutch2py.parser.parsechecker import create_page
+from nutch2py.parser.sitemap.sitemap_parser import parse_sitemap
+from nutch2py.parser.worker.parse_worker_client import ParseWorkerClient
+from nutch2py.records.webpage import ParseStatusCode
+
+TIMEOUT = 20
+SLACK = 5.0  # seconds beyond the limit for ending a process on a busy machine
+MEMORY = 1 << 30
+
+
+@pytest.fixture(scope="module")
+def parsing() -> Iterator[ParseWorkerClient]:
+    made = ParseWorkerClient(Configuration.load(overrides={"parser.timeout": str(TIMEOUT), "http.agent.name": "x"}))
+    yield made
+    made.close()
+
+
+def parse(parsing: ParseWorkerClient, name: str, body: bytes, declared: str | None = None) -> Parse:
+    """Parse, and hold the time limit and the memory limit of this process and its child."""
+    conf = Configuration.load()
+    begin = time.monotonic()
+    url = f"http://h.test/{name}"
+    found = parsing.parse(url, create_page(url, body, declared, conf))
+    assert time.monotonic() - begin < TIMEOUT + SLACK
+    for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
+        assert resource.getrusage(who).ru_maxrss * 1024 < 2 * MEMORY
+    url = "http://h.test/after.rtf"
+    after = parsing.parse(url, create_page(url, b"{\\rtf1 fine}", None, conf))
+    assert (after.major, after.text) == (ParseStatusCode.SUCCESS, "fine")
+    return found
+
+
+def zipped(*files: tuple[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files:
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+def zeros(size: int) -> bytes:
+    """Give a gzip file of ``size`` zero bytes, made of one packed block written down again and again."""
+    block = 16 << 20
+    packer = zlib.compressobj(9, wbits=31)
+    head = packer.compress(bytes(block)) + packer.flush(zlib.Z_FULL_FLUSH)
+    again = packer.compress(bytes(block)) + packer.flush(zlib.Z_FULL_FLUSH)
+    return head + again * (size // block - 1)
+
+
+def test_gzip_of_ten_gigabytes_is_limited(parsing: ParseWorkerClient) -> None:
+    assert sum(len(zlib.decompressobj(wbits=31).decompress(zeros(n << 24))) for n in (2, 3)) == 5 << 24
+    body = zeros(10 << 30)
+    assert len(body) < 12 << 20
+    found = parse(parsing, "ten.gz", body)
+    assert found.major == ParseStatusCode.FAILED
+    assert "parser.unpack.max.bytes" in found.args[0]
+
+
+def test_zip_of_zips_is_limited(parsing: ParseWorkerClient) -> None:
+    level = zipped(*[(f"{n}.txt", b"word " * 200_000) for n in range(10)])
+    for _ in range(5):
+        level = zipped(*[(f"{n}.zip", level) for n in range(10)])  # a million files, a terabyte
+    found = parse(parsing, "bomb.zip", level)
+    assert found.major == ParseStatusCode.SUCCESS  # what was read before a limit was met
+    assert found.metadata["parser.unpack.limit"] == b"exceeded"
+    assert 0 < len(found.text) <= 20_000_000
+
+
+def test_zip_nested_too_deep_is_limited(parsing: ParseWorkerClient) -> None:
+    level = b"the core"
+    name = "core.txt"
+    for depth in range(40):
+        level, name = zipped((name, level)), f"{depth}.zip"
+    found = parse(parsing, "deep.zip", level)
+    assert found.major == ParseStatusCode.SUCCESS
+    assert "the core" not in found.text
+    assert "23.zip" in found.text
+
+
+def test_many_small_files_are_limited(parsing: ParseWorkerClient) -> None:
+    body = zipped(*[(f"{n}.txt", b"a") for n in range(3000)])
+    found = parse(parsing, "many.zip", body)
+    assert found.major == ParseStatusCode.SUCCESS
+    assert found.text.count(".txt") == 1000
+
+
+def test_document_parts_of_gigabytes_are_limited(parsing: ParseWorkerClient) -> None:
+    body = zipped(("[Content_Types].xml", b"<Types/>"), ("word/document.xml", b"<w:t>" + b" " * (300 << 20)))
+    found = parse(parsing, "bomb.docx", body)
+    assert found.major == ParseStatusCode.FAILED
+    assert "parser.unpack.max.ratio" in found.args[0]
+
+
+@pytest.mark.parametrize(("ratio", "whole"), [("100", False), ("0", True)])
+def test_package_unpack_ratio_is_limited(ratio: str, whole: bool) -> None:
+    conf = Configuration.load(overrides={"parser.unpack.max.ratio": ratio, "http.agent.name": "x"})
+    one = zipped(("small.txt", b"word " * 1000), ("large.txt", b"word " * 2_000_000))
+    with closing(ParseWorkerClient(conf)) as parsing:
+        found = parse(parsing, "a.zip", one)
+    assert found.major == ParseStatusCode.SUCCESS
+    assert ("parser.unpack.limit" in found.metadata) != whole
+    assert len(found.text) > (1_000_000 if whole else 4_000)
+
+
+LAUGHS = (
+    "<?xml version='1.0'?><!DOCTYPE lolz [<!ENTITY a0 'lol'>"
+    + "".join(f"<!ENTITY a{n} '{f'&a{n - 1};' * 10}'>" for n in range(1, 12))
+    + "]>"
+)
+
+
+@pytest.mark.parametrize(("name", "body"), [
+    ("laughs.xml", LAUGHS + "<x>&a11;</x>"),
+    ("laughs.rss", LAUGHS + "<rss><channel><title>&a11;</title></channel></rss>"),
+    ("attribute.xml", LAUGHS + "<x y='&a11;'>t</x>"),
+    ("quadratic.xml", "<!DOCTYPE x [<!ENTITY a '" + "a" * 100_000 + "'>]><x>" + "&a;" * 100_000 + "</x>"),
+])  # fmt: skip
+def test_xml_entities_are_not_expanded(parsing: ParseWorkerClient, name: str, body: str) -> None:
+    found = parse(parsing, name, body.encode())
+    assert len(found.text) < 10 << 20
+
+
+def test_xml_entities_in_package_are_not_expanded(parsing: ParseWorkerClient) -> None:
+    kind = b"application/vnd.oasis.opendocument.text"
+    body = zipped(("mimetype", kind), ("content.xml", f"{LAUGHS}<p>&a11;</p>".encode()))
+    assert len(parse(parsing, "laughs.odt", body).text) < 10 << 20
+
+
+def test_external_entities_are_not_loaded(parsing: ParseWorkerClient) -> None:
+    body = b"<!DOCTYPE x [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><x>before &e; after</x>"
+    found = parse(parsing, "xxe.xml", body)
+    assert "root" not in found.text
+    assert "before" in found.text
+
+
+def test_attribute_of_100_megabytes_is_limited(parsing: ParseWorkerClient) -> None:
+    html = b"<html><body><p id='" + b"x" * (100 << 20) + b"'>text</p><a href=/l>l</a>"
+    found = parse(parsing, "long.html", html, "text/html")
+    assert found.major in (ParseStatusCode.SUCCESS, ParseStatusCode.FAILED)
+    xml = b"<x y='" + b"x" * (100 << 20) + b"'>text</x>"
+    found = parse(parsing, "long.xml", xml)
+    assert len(found.text) < 1000
+
+
+def test_million_nested_elements_are_limited(parsing: ParseWorkerClient) -> None:
+    html = b"<div>" * 1_000_000 + b"core" + b"<a href=/l>l</a>"
+    found = parse(parsing, "nested.html", html, "text/html")
+    assert (found.major, found.text) == (ParseStatusCode.SUCCESS, "core l")
+    assert [link.url for link in found.outlinks] == ["http://h.test/l"]
+    found = parse(parsing, "nested.xml", b"<x>" * 1_000_000)
+    assert found.major in (ParseStatusCode.SUCCESS, ParseStatusCode.FAILED)
+    found = parse(parsing, "nested.rtf", b"{\\rtf1 " + b"{" * 1_000_000)
+    assert found.major == ParseStatusCode.FAILED
+
+
+def pdf(*objects: bytes) -> bytes:
+    """Make a PDF of objects numbered from 1; the first is the catalog."""
+    out, places = bytearray(b"%PDF-1.4\n"), []
+    for number, content in enumerate(objects, 1):
+        places.append(len(out))
+        out += b"%d 0 obj\n%b\nendobj\n" % (number, content)
+    start = len(out)
+    out += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
+    out += b"".join(b"%010d 00000 n \n" % place for place in places)
+    return bytes(out + b"trailer <</Size %d /Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, start))
+
+
+def test_pdf_loops_terminate(parsing: ParseWorkerClient) -> None:
+    catalog = b"<</Type/Catalog /Pages 2 0 R>>"
+    draws = b"/Resources <</XObject <</X 5 0 R>>>>"
+    page = b"<</Type/Page /Parent 2 0 R /MediaBox[0 0 9 9] /Contents 4 0 R %b>>" % draws
+    form = b"<</Type/XObject /Subtype/Form /BBox[0 0 9 9] %b /Length 5>>stream\n/X Do\nendstream" % draws
+    content = b"<</Length 5>>stream\n/X Do\nendstream"
+    loops = {
+        "form.pdf": pdf(catalog, b"<</Type/Pages /Kids[3 0 R] /Count 1>>", page, content, form),
+        "pages.pdf": pdf(catalog, b"<</Type/Pages /Kids[2 0 R 2 0 R] /Count 2>>"),
+        "count.pdf": pdf(catalog, b"<</Type/Pages /Kids[3 0 R] /Count 2000000000>>", page, content, form),
+        "self.pdf": pdf(b"1 0 R", b"<</Type/Pages /Kids[] /Count 0>>"),
+        "prev.pdf": pdf(catalog).replace(b"/Root", b"/Prev 60 /Root"),
+    }
+    for name, body in loops.items():
+        assert parse(parsing, name, body).major in (ParseStatusCode.SUCCESS, ParseStatusCode.FAILED)
+
+
+def test_image_with_impossible_size_is_rejected(parsing: ParseWorkerClient) -> None:
+    header = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + b"\x7f\xff\xff\xff" * 2 + b"\x08\x06\0\0\0" + bytes(4)
+    text = b"zTXt" + b"Comment\0\0" + zlib.compress(bytes(100 << 20))
+    chunk = (len(text) - 4).to_bytes(4, "big") + text + bytes(4)
+    found = parse(parsing, "big.png", header + chunk)
+    assert found.metadata["tiff:ImageWidth"] == b"2147483647"
+
+
+def test_zip_with_false_sizes_is_limited(parsing: ParseWorkerClient) -> None:
+    body = bytearray(zipped(("a.txt", b"x" * (1 << 20))))
+    at = body.index(b"PK\x01\x02")
+    body[at + 24 : at + 28] = (10).to_bytes(4, "little")  # the directory says 10 bytes
+    found = parse(parsing, "lie.zip", bytes(body))
+    assert len(found.text) < 1 << 21
+
+
+def numbered(form: str, count: int) -> bytes:
+    return "".join(form.format(number) for number in range(count)).encode()
+
+
+PAGES = {
+    "open formatting elements": b"<p>" + numbered("<b id={}>", 1_000) + b"<p>x" * 10_000,
+    "open formatting elements of all kinds": b"<p>"
+    + numbered("<b id={0}><i id={0}><u id={0}><em id={0}>", 600)
+    + b"<p>x" * 20_000,
+    "attributes of one element": b"<p " + numbered("b{} ", 209_000) + b">x",
+    "attributes of html, again and again": numbered("<html b{}=1>", 60_000) + b"x",
+    "iframes that are not closed": b"<br/>" + b"<iframe " * 130_000 + b">x",
+    "comments that are not closed": b"<!-- RDF http://web.resource.org/cc/ -->" + b"<!-- " * 130_000,
+    "nested, with end tags in comments": b"<div><!--</div>-->" * 60_000 + b"x",
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page_with_excessive_standard_processing_is_limited(parsing: ParseWorkerClient, name: str) -> None:
+    """Each is small; its text and links are found, and the process that parses it lives on."""
+    page = b"<title>t</title><a href=/l>l</a>" + PAGES[name]
+    assert parse(parsing, "before.html", b"<title>t", "text/html").title == "t"
+    child = parsing._worker
+    found = parse(parsing, "bomb.html", page, "text/html")
+    assert (found.major, found.title) == (ParseStatusCode.SUCCESS, "t")
+    assert "http://h.test/l" in [link.url for link in found.outlinks]
+    assert parsing._worker is child
+
+
+@pytest.mark.parametrize(("properties", "name", "reason"), [
+    ({"parser.html.max.copies": "0"}, "open formatting elements of all kinds", "parser.child.memory.mb"),
+    ({"parser.html.max.attributes": "0", "parser.timeout": "2"}, "attributes of one element", "2 s (parser.timeout)"),
+])  # fmt: skip
+def test_unbounded_parse_is_killed_with_its_worker(properties: dict[str, str], name: str, reason: str) -> None:
+    """Without the limits before the parser those of time and memory hold, C code or not."""
+    conf = Configuration.load(overrides={"http.agent.name": "x", **properties})
+    parsing = ParseWorkerClient(conf)
+    begin = time.monotonic()
+    url = "http://h.test/bomb.html"
+    found = parsing.parse(url, create_page(url, PAGES[name], "text/html", conf))
+    assert time.monotonic() - begin < TIMEOUT
+    assert found.major == ParseStatusCode.FAILED
+    assert reason in found.args[0]
+    assert parsing.parse(url, create_page(url, b"<title>next", "text/html", conf)).title == "next"
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 < 2 * MEMORY
+    parsing.close()
+
+
+INTERNAL = "<!DOCTYPE x [<!ENTITY e '" + "boo" * 100 + "'><!ENTITY f '" + "&e;" * 30 + "'>]>"
+
+
+@pytest.mark.parametrize(("name", "body"), [
+    ("internal.xml", INTERNAL + "<x y='&f;'>Tom &amp; Jerry &f; &lt;b&gt; &quot;&apos; &#65;&#x42; end</x>"),
+    ("internal.rss", INTERNAL + "<rss><channel><title>Tom &amp; Jerry &f; &lt;b&gt; end</title></channel></rss>"),
+])  # fmt: skip
+def test_document_entities_are_not_resolved(parsing: ParseWorkerClient, name: str, body: str) -> None:
+    found = parse(parsing, name, body.encode())
+    assert "boo" not in found.text
+    assert "Tom & Jerry &f;" in found.text or "Tom & Jerry &f;" in found.title
+    assert len(found.text) < 200
+    if name.endswith(".xml"):
+        assert "<b> \"' AB end" in found.text
+
+
+def test_sitemap_entities_are_not_resolved() -> None:
+    body = INTERNAL + "<urlset><url><loc>http://h.test/?a=1&amp;b=2&f;</loc></url><url><loc>/&e;</loc></url></urlset>"
+    assert [entry.url for entry in parse_sitemap(body.encode()).entries] == ["http://h.test/?a=1&b=2&f;", "/&e;"]

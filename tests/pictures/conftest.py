@@ -1,3 +1,0 @@
-from tests.pictures.chrome import axe, chrome
-
-__all__ = ["axe", "chrome"]
