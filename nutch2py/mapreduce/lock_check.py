@@ -25,7 +25,17 @@ CURRENT_LOCK_TOKEN: ContextVar[str] = ContextVar("HOLDING", default="")
 """The token of the lock that the job in this thread holds, "" for none: what its tasks look for."""
 
 
-class LockHolder(msgspec.Struct, frozen=True, kw_only=True):
+_STORED_NAMES = {
+    "exclusive": "alone",
+    "process_start": "started",
+    "start_time": "since",
+    "last_seen": "seen",
+    "heartbeat": "beat",
+}
+"""Fields of :class:`LockHolder` and their names in the row: processes of other versions read and write it, too."""
+
+
+class LockHolder(msgspec.Struct, frozen=True, kw_only=True, rename=_STORED_NAMES):
     """A job at work. ``token``: its own, never used again.
 
     ``exclusive``: what no other job may work on meanwhile; ``shared``: what others may work on that share it, too.

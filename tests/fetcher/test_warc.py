@@ -118,7 +118,7 @@ def test_files_rotate_at_size_and_are_valid(site: ScriptedSite, crawl: Crawl, tm
     assert len(files) == 6
     assert all(path.name.endswith(".warc.gz") for path in files)
     checker = Checker(type("Arguments", (), {"inputs": [str(path) for path in files], "verbose": False}))
-    checker.parse_rows()
+    checker.process_all()
     assert checker.exit_value == 0
 
 

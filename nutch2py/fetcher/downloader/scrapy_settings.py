@@ -61,7 +61,7 @@ _FORCED_SETTINGS: dict[str, Any] = {
     "REDIRECT_ENABLED": False,
     "METAREFRESH_ENABLED": False,
     # no spider, no items
-    "SCHEDULER": f"{_COMPONENTS_MODULE}.NoScheduler",
+    "SCHEDULER": f"{_COMPONENTS_MODULE}.NullScheduler",
     "SPIDER_MODULES": [],
     "SPIDER_MIDDLEWARES": {},
     "ITEM_PIPELINES": {},
@@ -115,7 +115,7 @@ def _add_scrapy_components(settings: Settings, carrier: TransportSettings) -> No
             path: place for path, place in getattr(default_settings, name).items() if path not in DISABLED_COMPONENTS
         }
         if name.startswith("DOWNLOADER"):
-            base[f"{_COMPONENTS_MODULE}.ContentMiddleware"] = 590
+            base[f"{_COMPONENTS_MODULE}.BodyDecodingMiddleware"] = 590
         settings.set(name, base, _FORCED_PRIORITY)
     settings.setdict(_OFF_BY_DEFAULT, "default")
     settings.set("LOG_FORMATTER", f"{_COMPONENTS_MODULE}.QuietLogFormatter", "default")
@@ -132,7 +132,7 @@ def _add_scrapy_components(settings: Settings, carrier: TransportSettings) -> No
         found.update(components)
         if name == "DOWNLOADER_MIDDLEWARES":
             found.update(dict.fromkeys(DISABLED_COMPONENTS))
-            found[f"{_COMPONENTS_MODULE}.LastMiddleware"] = float("inf")
+            found[f"{_COMPONENTS_MODULE}.PolitenessMiddleware"] = float("inf")
         elif name == "EXTENSIONS":
             found.update(dict.fromkeys(DISABLED_COMPONENTS))
         settings.set(name, found, _FORCED_PRIORITY)

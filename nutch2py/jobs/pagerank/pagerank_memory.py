@@ -67,7 +67,7 @@ class MemoryGraph:
         hashes = np.frombuffer(self.hashes, dtype=np.int64)
         self._order = np.argsort(hashes, kind="stable")
         self._sorted_hashes = hashes[self._order]
-        if len(hashes) > 1 and bool((self._sorted_hashes[1:] == self._sorted_hashes[:-1]).has_lists()):
+        if len(hashes) > 1 and bool((self._sorted_hashes[1:] == self._sorted_hashes[:-1]).any()):
             raise GraphTooLargeError
         kinds = []
         for kind in (0, 1):
