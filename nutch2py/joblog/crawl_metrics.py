@@ -16,6 +16,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _MAX_ENTRIES = 1000  # entries
 _LABEL_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 _MS_PER_SECOND = 1000.0
+_SCORE_LABELS = ("least", "mean", "greatest")  # dashboards query these: minimum, mean, maximum of ScoreSummary
 
 
 class MetricsSource(Protocol):
@@ -169,9 +170,9 @@ def _write_table_metrics(text: _ExpositionWriter, crawl: Mapping[str, str], figu
     text.add_gauge("table_rows_by_status", "Rows by status.", by_status)
     text.add_gauge("table_rows_due", "Rows that are due, up to 100000.", [(crawl, figures.due)])
     if figures.score is not None:
-        bounds = figures.score._asdict().items()
+        scores = zip(_SCORE_LABELS, figures.score, strict=True)
         text.add_gauge(
-            "table_score", "Bounds and mean of the score.", (({**crawl, "of": of}, score) for of, score in bounds)
+            "table_score", "Bounds and mean of the score.", (({**crawl, "of": of}, score) for of, score in scores)
         )
 
 

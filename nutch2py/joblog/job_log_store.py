@@ -16,6 +16,7 @@ import msgspec
 
 from nutch2py.errors import InputError, StoreError
 from nutch2py.joblog.job_entry import JobEntry, JobState
+from nutch2py.joblog.stored_json import decode_stored
 from nutch2py.mapreduce.lock_check import LOCKS_KEY, decode_holders
 from nutch2py.records.webpage import DerivedRow
 from nutch2py.support.process_identity import ProcessIdentity, process_start_time
@@ -42,13 +43,10 @@ class StoredJobEntry(msgspec.Struct, frozen=True, kw_only=True):
     lease: float = 60.0
 
 
-_DECODER = msgspec.json.Decoder(StoredJobEntry)
-
-
 def entry_key(entry_id: str) -> str:
     """Return the row key of an entry.
 
-    >>> key_of("0000000000009-00000a") < key_of("0000000000008-00000b")
+    >>> entry_key("0000000000009-00000a") < entry_key("0000000000008-00000b")
     True
     """
     return KEY_PREFIX + entry_id.translate(_COMPLEMENT)
@@ -62,12 +60,9 @@ def encode_entry(stored: StoredJobEntry) -> DerivedRow:
 
 
 def _decode_entry(key: str, row: DerivedRow | None) -> StoredJobEntry | None:
-    """Return what a row says; None for one that another program, or a later version, has written."""
-    try:
-        stored = _DECODER.decode((row.data if row is not None else None) or b"")
-    except (msgspec.MsgspecError, RecursionError):
-        return None
-    return stored if entry_key(stored.entry.id) == key else None
+    """Return the decoded row; None for a row that another program or a later version wrote."""
+    stored = decode_stored((row.data if row is not None else None) or b"", StoredJobEntry)
+    return stored if stored is not None and entry_key(stored.entry.id) == key else None
 
 
 def read_entries(store: DataStore[DerivedRow], limit: int, before: str | None = None) -> list[JobEntry]:

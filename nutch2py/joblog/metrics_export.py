@@ -66,7 +66,7 @@ def _write_metrics_file(path: Path, text: str) -> None:
 def pushgateway_path(crawl_id: str) -> str:
     """Return the path under which a Pushgateway keeps the metrics of a crawl.
 
-    >>> grouping("news"), grouping("")
+    >>> pushgateway_path("news"), pushgateway_path("")
     ('/metrics/job/nutch2py/crawl/news', '/metrics/job/nutch2py/crawl@base64/=')
     """
     return (

@@ -6,12 +6,11 @@ is bounded; who reads puts the parts together. That one cannot be written is no 
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import msgspec
 
 from nutch2py.errors import NutchError
 from nutch2py.joblog.crawl_overview import MAX_EDGES, MAX_HOSTS, Overview
+from nutch2py.joblog.stored_json import decode_stored
 from nutch2py.joblog.table_stats import TableStats
 from nutch2py.records.webpage import DerivedRow
 from nutch2py.support.reporting import warn
@@ -20,7 +19,6 @@ from nutch2py.table import DataStore, TableQuery, prefix_range
 OVERVIEW_PREFIX = "m/overview/"
 TABLE_STATS_KEY = "m/figures"
 _DATA = frozenset({DerivedRow.data})
-T = TypeVar("T")
 
 
 def store_overview_part(store: DataStore[DerivedRow], part: str, overview: Overview) -> None:
@@ -47,7 +45,7 @@ def _store_row(store: DataStore[DerivedRow], key: str, kept: Overview | TableSta
 def load_table_stats(store: DataStore[DerivedRow]) -> TableStats | None:
     """Return the figures that were counted last, None for none."""
     row = store.get(TABLE_STATS_KEY, _DATA) if store.exists() else None
-    return None if row is None else _decode_row(row, TableStats)
+    return None if row is None else decode_stored(row.data or b"", TableStats)
 
 
 def load_overview(store: DataStore[DerivedRow]) -> Overview | None:
@@ -55,7 +53,9 @@ def load_overview(store: DataStore[DerivedRow]) -> Overview | None:
     if not store.exists():
         return None
     rows = (row for _, row in store.scan(TableQuery(_DATA, prefix_range(OVERVIEW_PREFIX))))
-    parts = sorted((part for row in rows if (part := _decode_row(row, Overview))), key=lambda part: part.counted_at)
+    parts = sorted(
+        (part for row in rows if (part := decode_stored(row.data or b"", Overview))), key=lambda part: part.counted_at
+    )
     if not parts:
         return None
     hosts = [part for part in parts if part.hosts]
@@ -68,11 +68,3 @@ def load_overview(store: DataStore[DerivedRow]) -> Overview | None:
         edges=edges[-1][:MAX_EDGES] if edges else (),
         histograms=histograms,
     )
-
-
-def _decode_row(row: DerivedRow, kind: type[T]) -> T | None:
-    """Return what a row holds; None for bytes of another program."""
-    try:
-        return msgspec.json.decode(row.data or b"", type=kind)
-    except (msgspec.MsgspecError, RecursionError):
-        return None

@@ -72,5 +72,5 @@ def simulate(put: Callable[[Any, str, Any], object], log: Sequence[JobEntry] | N
     seen = overview()
     put(CrawlReader, "jobs", jobs)
     put(CrawlReader, "job", job)
-    put(CrawlReader, "figures", lambda _: next(each.table_stats for each in given if each.table_stats))
+    put(CrawlReader, "table_stats", lambda _: next(each.table_stats for each in given if each.table_stats))
     put(CrawlReader, "overview", lambda _: seen)

@@ -28,7 +28,7 @@ def figures(rows: int, made: int, fetched: float = 0.62) -> TableStats:
 
 def entry(job: str, batch: str, begun: int, minutes: float, **more: Any) -> JobEntry:
     ended = begun + int(minutes * MINUTE)
-    given: dict[str, Any] = {"state": JobState.FINISHED, "ended": ended, "seen": ended, "exit_code": 0, "cpu_ms": 700}
+    given: dict[str, Any] = {"state": JobState.FINISHED, "finish_time": ended, "last_seen": ended, "exit_code": 0, "cpu_ms": 700}
     given |= {"peak_bytes": 180_000_000} | more
     return JobEntry(
         f"{begun:015d}-{job[:4]}", job, "", batch, start_time=begun, host="crawler", pid=4711, user="nutch", **given
@@ -51,9 +51,9 @@ def entries(count: int = 120, rows: int = 10_000_000, running: bool = True) -> l
             known = figures(grown, at + int(took * MINUTE))
             more: dict[str, Any] = {
                 "counters": counters(job, chance),
-                "done": 50_000,
+                "rows": 50_000,
                 "expected": 50_000,
-                "figures": known,
+                "table_stats": known,
             }
             if chance.random() < 0.03:
                 more |= {"state": JobState.FAILED, "exit_code": 4, "message": "the disk is full: free some space"}
@@ -61,7 +61,7 @@ def entries(count: int = 120, rows: int = 10_000_000, running: bool = True) -> l
             at += int(took * MINUTE)
         at += 2 * MINUTE
     if running:
-        more = {"state": JobState.RUNNING, "ended": None, "exit_code": None, "done": 31_240, "expected": 50_000}
+        more = {"state": JobState.RUNNING, "finish_time": None, "exit_code": None, "rows": 31_240, "expected": 50_000}
         more["notes"] = ("24.1 pages/s, 812 kB/s, 1,204 queues, 50 active, errors: 31 HTTP status, 8 timeout",)
         made.append(entry("fetch", f"{at // 1000}-live", at, 21.5, **more))
     return made[::-1][:count]

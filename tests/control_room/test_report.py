@@ -88,7 +88,7 @@ def test_report_summary_and_values_agree(
     assert capsys.readouterr().out == f"report: {target}\n"
     assert main(["report", "-json", "-D", store]) == 0
     told = orjson.loads(capsys.readouterr().out)
-    assert told["figures"]["rows"] == 4
+    assert told["table_stats"]["rows"] == 4
     assert told["sentences"][0] == "4 pages, 75 % fetched."
     shown = target.read_text("utf-8")
     assert all(f"<p>{sentence}</p>" in shown for sentence in told["sentences"])
@@ -146,10 +146,10 @@ def test_rounds_are_summarized() -> None:
         entry("inject", "", BEGAN, 1),
         entry("generate", "b1", BEGAN + MINUTE, 1, counters={"generator": {"generated": 7}}),
         entry("fetch", "-all", BEGAN + 2 * MINUTE, 1, counters={"FetcherStatus": {"SUCCESS": 5, "EXCEPTION": 2}}),
-        entry("parse", "b1", BEGAN + 3 * MINUTE, 1, state=JobState.KILLED, ended=None),
+        entry("parse", "b1", BEGAN + 3 * MINUTE, 1, state=JobState.KILLED, finish_time=None),
         entry("pagerank", "", BEGAN + 4 * MINUTE, 1),
         entry("generate", "b2", BEGAN + 5 * MINUTE, 1, counters={"generator": {"generated": 180}}),
-        entry("fetch", "b2", BEGAN + 6 * MINUTE, 1, state=JobState.RUNNING, ended=None, done=60, expected=180),
+        entry("fetch", "b2", BEGAN + 6 * MINUTE, 1, state=JobState.RUNNING, finish_time=None, rows=60, expected=180),
     ]
     first, second = group_rounds(jobs[::-1])
     assert [each.job for each in first.entries] == ["generate", "fetch", "parse"]

@@ -38,7 +38,7 @@ def test_jobs_command_prints_log(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert lines[1][8].startswith("there is no batch none")
     assert main(["jobs", "-topN", "1", "-json", *where]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["id"], told["figures"]["rows"]) == (lines[0][0], 1)
+    assert (told["id"], told["table_stats"]["rows"]) == (lines[0][0], 1)
     assert main(["jobs", "-id", lines[4][0], *where]) == 0
     text = capsys.readouterr().out
     assert {"job:\tinject", "exit code:\t0", "injector urls_new:\t1", "status null:\t1", "due:\t1"} <= {

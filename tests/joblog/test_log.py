@@ -31,6 +31,7 @@ from nutch2py.joblog.job_log_store import (
     entry_key,
     read_entries,
 )
+from nutch2py.joblog.table_stats import ScoreSummary, TableStats
 from nutch2py.jobs.job_context import open_job
 from nutch2py.jobs.locking import lock_scopes
 from nutch2py.mapreduce.driver import JobResult
@@ -251,6 +252,7 @@ _DRIVER = """
 import sys
 from nutch2py.conf.configuration import Configuration
 from nutch2py.jobs.locking import lock_scopes
+from nutch2py.joblog.table_stats import ScoreSummary, TableStats
 from nutch2py.jobs.job_context import open_job
 conf = Configuration.load(overrides={"storage.data.store": sys.argv[1]})
 with open_job(conf, lock_scopes.INJECT):
@@ -281,17 +283,17 @@ class TestAJobElsewhere:
         now, silent = now_ms(), int(SILENT_LEASES * 60_000)
         put(
             store,
-            an_entry(1, state=JobState.RUNNING, seen=now, ended=None),
-            an_entry(2, state=JobState.RUNNING, seen=now - silent - 1000, ended=None),
-            an_entry(3, state=JobState.RUNNING, seen=now + HOUR, ended=None),  # its clock is ahead
-            an_entry(4, state=JobState.RUNNING, seen=now, ended=None, token="gone"),
+            an_entry(1, state=JobState.RUNNING, last_seen=now, finish_time=None),
+            an_entry(2, state=JobState.RUNNING, last_seen=now - silent - 1000, finish_time=None),
+            an_entry(3, state=JobState.RUNNING, last_seen=now + HOUR, finish_time=None),  # its clock is ahead
+            an_entry(4, state=JobState.RUNNING, last_seen=now, finish_time=None, token="gone"),
         )
         assert [each.state for each in entries(conf)] == ["killed", "running", "killed", "running"]
 
     def test_ending_while_read_is_not_shown_as_killed(
         self, conf: Configuration, store: DataStore[DerivedRow], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        running = an_entry(1, state=JobState.RUNNING, seen=now_ms(), ended=None, token="gone")
+        running = an_entry(1, state=JobState.RUNNING, last_seen=now_ms(), finish_time=None, token="gone")
         put(store, running)
         tokens = job_log_store._held_tokens
 
@@ -304,7 +306,7 @@ class TestAJobElsewhere:
 
 
 def test_damaged_lock_row_marks_no_job_killed(conf: Configuration, store: DataStore[DerivedRow]) -> None:
-    put(store, an_entry(1, state=JobState.RUNNING, seen=now_ms(), ended=None, token="t"))
+    put(store, an_entry(1, state=JobState.RUNNING, last_seen=now_ms(), finish_time=None, token="t"))
     assert store.compare_and_set(job_log_store.LOCKS_KEY, DerivedRow.data, None, b"no row of ours")
     assert [each.state for each in entries(conf)] == [JobState.RUNNING]
 
@@ -342,7 +344,7 @@ HOSTILE: list[bytes] = [
     b"\xff\xfe",
     encode_entry(an_entry(7)).data or b"",  # in the place of another one
     (encode_entry(an_entry(6)).data or b"").replace(b'"finished"', b'"resting"'),
-    (encode_entry(an_entry(6)).data or b"").replace(b'"begun":6', b'"begun":"six"'),
+    (encode_entry(an_entry(6)).data or b"").replace(b'"start_time":6', b'"start_time":"six"'),
 ]
 
 
@@ -358,6 +360,26 @@ def test_foreign_entries_are_skipped(conf: Configuration, store: DataStore[Deriv
         pass
     assert [each.start_time for each in entries(conf)][1:] == [5]
     assert job_log_store.read_entry(store, an_entry(6).entry.id) is None
+
+
+def test_entry_of_older_version_is_read(store: DataStore[DerivedRow]) -> None:
+    row = DerivedRow()
+    row.data = (
+        b'{"entry":{"id":"0000000000005-abcdef","job":"fetch","crawl_id":"","batch_id":"b","state":"finished",'
+        b'"begun":5,"ended":7,"seen":8,"host":"far","pid":1,"user":"me","exit_code":0,"message":"","done":9,'
+        b'"expected":10,"notes":[],"counters":{"figures":{"done":2,"made":3}},"cpu_ms":1,"peak_bytes":2,'
+        b'"figures":{"made":6,"rows":4,"status":{"seen":4},"score":[0.0,0.5,1.0],"due":1}},'
+        b'"token":"t","machine":"another","started":"1","lease":30.0}'
+    )
+    with store.batch() as batch:
+        batch.put(entry_key("0000000000005-abcdef"), row)
+    stats = TableStats(6, 4, {"seen": 4}, score=ScoreSummary(0.0, 0.5, 1.0), due=1)
+    assert read_entries(store, 1) == [
+        JobEntry(
+            "0000000000005-abcdef", "fetch", "", "b", JobState.FINISHED, 5, 7, 8, "far", 1, "me", 0, rows=9,
+            expected=10, counters={"figures": {"done": 2, "made": 3}}, cpu_ms=1, peak_bytes=2, table_stats=stats,
+        )
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("strange", ["", "\udcff", "a" * 5000, "../x", "0000000000005-abcdef\x00"])

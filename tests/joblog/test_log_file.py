@@ -47,7 +47,7 @@ def test_task_processes_write_to_log_file(tmp_path: Path) -> None:
     code = (
         "import logging\\n"
         "from nutch2py.support import log_file\\n"
-        f"log_file.listen(['{SECRET}'])\\n"
+        f"log_file.attach_log_handler(['{SECRET}'])\\n"
         f"logging.getLogger('loud').warning('with the {SECRET}')\\n"
         "logging.getLogger('loud').info('not this')\\n"
     ).replace("\\n", "\n")

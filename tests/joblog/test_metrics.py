@@ -34,7 +34,7 @@ class Told:
     def jobs(self, limit: int = 100) -> list[JobEntry]:
         return self._entries[:limit]
 
-    def figures(self) -> TableStats | None:
+    def table_stats(self) -> TableStats | None:
         return self._figures
 
 

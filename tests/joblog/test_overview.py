@@ -10,7 +10,14 @@ import pytest
 from nutch2py import Crawl
 from nutch2py.conf.configuration import Configuration
 from nutch2py.joblog.crawl_overview import MAX_EDGES, MAX_HOSTS, Histogram, HostEdge, HostSummary, Overview
-from nutch2py.joblog.stored_overview import OVERVIEW_PREFIX, TABLE_STATS_KEY, load_overview, store_overview_part
+from nutch2py.joblog.stored_overview import (
+    OVERVIEW_PREFIX,
+    TABLE_STATS_KEY,
+    load_overview,
+    load_table_stats,
+    store_overview_part,
+)
+from nutch2py.joblog.table_stats import TableStats
 from nutch2py.jobs.hostdb.overview_builder import HostOverviewBuilder, save_host_overview
 from nutch2py.jobs.stats.histograms import HISTOGRAM_BOUNDS, HistogramCollector, make_histogram
 from nutch2py.records.webpage import CrawlStatus, DerivedRow, Mark, WebPage
@@ -99,11 +106,30 @@ def test_foreign_bytes_are_ignored(tmp_path: Path) -> None:
     with store.batch() as batch:
         for key in (f"{OVERVIEW_PREFIX}links", f"{OVERVIEW_PREFIX}\U0001f577", TABLE_STATS_KEY):
             row = DerivedRow()
-            row.data = b'{"made": "today"}'
+            row.data = b'{"counted_at": "today"}'
             batch.put(key, row)
     assert load_overview(store) == Overview(5)
     with Crawl(conf, {"storage.embedded.due.index": False}) as crawl:
         assert crawl.table_stats() is None
+
+
+def test_rows_of_older_version_are_read(tmp_path: Path) -> None:
+    conf = Configuration.load(overrides={"storage.data.store": f"embedded:{tmp_path}"})
+    store = open_store(conf, DerivedRow)
+    store.create()
+    old = {
+        f"{OVERVIEW_PREFIX}hosts": b'{"made":5,'
+        b'"hosts":[{"host":"a","rows":1,"fetched":1,"errors":0,"status":{"made":1}}],'
+        b'"all_hosts":7,"edges":[],"histograms":{}}',
+        TABLE_STATS_KEY: b'{"made":6,"rows":4,"status":{},"score":null,"due":null}',
+    }
+    with store.batch() as batch:
+        for key, data in old.items():
+            row = DerivedRow()
+            row.data = data
+            batch.put(key, row)
+    assert load_overview(store) == Overview(5, (HostSummary("a", 1, 1, 0, {"made": 1}),), host_count=7)
+    assert load_table_stats(store) == TableStats(6, 4)
 
 
 def test_histogram_buckets_have_expected_bounds() -> None:

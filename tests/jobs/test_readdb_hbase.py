@@ -135,4 +135,4 @@ def test_hbase_control_room_and_report_show_crawl(
     options = [word for name in conf if conf.origin(name) == "-D" for word in ("-D", f"{name}={conf.get(name)}")]
     assert main(["report", "-json", *options]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert report["figures"]["rows"] == counted.total
+    assert report["table_stats"]["rows"] == counted.total

@@ -147,7 +147,7 @@ def test_json_and_csv_contain_same_data(table: Configuration, capsys: pytest.Cap
         for each in counted["greatest"]:
             assert values[what, each["name"]] == str(each["rows"]) == str(sum(each["status"].values()))
     assert [each["name"] for each in told["by"]["depth"]["greatest"]] == [*"012345"]
-    assert told["quantiles"]["fetchTime"]["least"] == NOW - 100 * DAY
+    assert told["quantiles"]["fetchTime"]["minimum"] == NOW - 100 * DAY
     assert told["hosts"]["www0.site0.test"] == {"status_retry": 10}
 
 

@@ -106,9 +106,9 @@ def _sketch_to_json(sketch: QuantileSketch, quantiles: Sequence[float], now: int
 
     return {
         "rows": sketch.count,
-        "least": told(sketch.minimum),
+        "minimum": told(sketch.minimum),
         "mean": told(sketch.sum / sketch.count),
-        "greatest": told(sketch.maximum),
+        "maximum": told(sketch.maximum),
         "quantiles": {f"{part:g}": told(value) for part, value in sketch.get_quantiles(quantiles).items()},
     }
 
@@ -134,7 +134,7 @@ def iter_csv_rows(stats: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     for name, value in zip(ScoreSummary._fields, stats["score"] or (), strict=False):
         yield f"score {name}", "", value
     if "since" in stats:
-        yield "made", "", stats["made"]
+        yield "counted_at", "", stats["counted_at"]
         yield from (("since", job, count) for job, count in (stats["since"] or {}).items())
     for host, by in stats.get("hosts", {}).items():
         for status, count in by.items():
