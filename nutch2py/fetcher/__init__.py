@@ -1,1 +1,1 @@
-"""Fetching politely: queues, robots, limits, and Scrapy that carries the requests.."""
+"""Polite fetching of pages: queues, robots.txt, limits and the transport over libcurl or Scrapy."""

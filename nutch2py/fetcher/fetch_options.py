@@ -1,4 +1,4 @@
-"""What one fetch is asked for, beside the properties: given by a job, or read from the properties that stand for it."""
+"""Options of one fetch, given by a job or read from the properties."""
 
 from __future__ import annotations
 
@@ -13,11 +13,16 @@ DEFAULT_SLOW_THREADS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class FetchOptions:
-    """How a fetch is to go.
+    """Options of one fetch.
 
-    ``threads``: requests at a time. ``deadline``: when it ends, in seconds since 1970. ``expected_pages``: about how many
-    pages, 0 for unknown. ``is_sitemap``: what is fetched are sitemaps, which may be larger. ``detect_sitemaps``: note
-    those that robots.txt names. ``parse``: parse what was fetched. ``warc_dir``: a folder for WARC files, "" for none.
+    Attributes:
+        threads: Maximum number of concurrent requests.
+        deadline: Time at which the fetch stops, in seconds since 1970.
+        expected_pages: Approximate number of pages, 0 if unknown.
+        is_sitemap: Whether the URLs are sitemaps, which may be larger than pages.
+        detect_sitemaps: Whether to store the sitemaps that robots.txt lists.
+        parse: Whether to parse fetched pages.
+        warc_dir: Directory for WARC files, "" for none.
     """
 
     threads: int = 10
@@ -30,7 +35,7 @@ class FetchOptions:
 
     @classmethod
     def from_conf(cls, conf: Configuration, threads: int = 0) -> FetchOptions:
-        """Return what the properties ask for; ``threads`` 0: ``fetcher.threads.fetch``."""
+        """Return the options set by the properties; ``threads`` overrides ``fetcher.threads.fetch`` unless it is 0."""
         return cls(
             threads=max(1, threads if threads > 0 else conf.get_int("fetcher.threads.fetch", 10)),
             deadline=compute_deadline(conf),
@@ -40,6 +45,6 @@ class FetchOptions:
 
 
 def compute_deadline(conf: Configuration) -> float:
-    """Return when a fetch that begins now has to end by ``fetcher.timelimit.mins``, in seconds since 1970."""
+    """Return the deadline of a fetch that starts now (``fetcher.timelimit.mins``), in seconds since 1970."""
     minutes = conf.get_int("fetcher.timelimit.mins", -1)
     return time.time() + 60 * minutes if minutes >= 0 else float("inf")

@@ -1,4 +1,4 @@
-"""The state of a fetch that its parts share: what it came to so far, what waits, and whether it goes on."""
+"""State of a fetch shared by its components: options, report, queues and progress."""
 
 from __future__ import annotations
 
@@ -18,15 +18,20 @@ from nutch2py.records.cells import ProtocolStatus
 
 @dataclass
 class FetchReport:
-    """What a fetch came to.
+    """Result of a fetch.
 
-    ``counters``: pages by protocol status (``SUCCESS``, ``NOTFOUND``, …) under the names of Nutch's counter group
-    ``FetcherStatus``, ``ROBOTS_DENIED`` and ``ROBOTS_DENIED_MAXCRAWLDELAY``, items left for a later batch
-    (``HitByTimeLimit-QueueFeeder``, ``HitByTimeLimit-Queues``, ``hitByThrougputThreshold``,
-    ``AboveExceptionThresholdInQueue``, ``AboveMaxRetryAfter``, ``AboveMaxPagesInQueue``, ``AboveMaxTroubleInQueue``,
-    ``robots_defer_visits_dropped``) and failures by kind (``exception_timeout``,
-    …). ``elapsed_seconds``: seconds. ``bytes``: of content. ``response_times``, ``response_sizes``: of the answers, in ms and bytes.
-    ``host_failures``: hosts by what was the matter. ``filtered_links``: links and redirects that no rule lets in, by what decided.
+    Attributes:
+        counters: Pages by protocol status (``SUCCESS``, ``NOTFOUND``, …) under the names of Nutch's counter group
+            ``FetcherStatus``; ``ROBOTS_DENIED`` and ``ROBOTS_DENIED_MAXCRAWLDELAY``; items deferred to a later batch
+            (``HitByTimeLimit-QueueFeeder``, ``HitByTimeLimit-Queues``, ``hitByThrougputThreshold``,
+            ``AboveExceptionThresholdInQueue``, ``AboveMaxRetryAfter``, ``AboveMaxPagesInQueue``,
+            ``AboveMaxTroubleInQueue``, ``robots_defer_visits_dropped``); failures by kind (``exception_timeout``, …).
+        elapsed_seconds: Duration of the fetch.
+        bytes: Total size of the content, in bytes.
+        response_times: Response times in milliseconds.
+        response_sizes: Response sizes in bytes.
+        host_failures: Hosts by reason of failure.
+        filtered_links: Links and redirects rejected by the URL filters, by deciding rule.
     """
 
     pages: int = 0
@@ -41,12 +46,12 @@ class FetchReport:
 
     @property
     def hit_by_time_limit(self) -> int:
-        """Items that the time limit left for a later batch."""
+        """Number of items that the time limit deferred to a later batch."""
         return self.counters["HitByTimeLimit-QueueFeeder"] + self.counters["HitByTimeLimit-Queues"]
 
 
 class FetchedPage(NamedTuple):
-    """A page that is done: ``response`` is None when nothing was asked (robots)."""
+    """A finished page; ``response`` is None if no request was sent (robots.txt)."""
 
     item: FetchItem
     response: FetchResponse | None
@@ -55,10 +60,14 @@ class FetchedPage(NamedTuple):
 
 @dataclass
 class FetchState:
-    """Where a fetch stands.
+    """Progress of a fetch.
 
-    ``active_requests``: requests under way; ``slow_requests``: those of them that have given their thread back. ``is_feeding``: more items
-    may come; ``is_stopped``: no new requests. The queues are there once the event loop runs.
+    Attributes:
+        active_requests: Requests in progress.
+        slow_requests: Those of ``active_requests`` that have released their thread.
+        is_feeding: Whether more items may arrive.
+        is_stopped: Whether no new requests are started.
+        queues: The fetch queues; set once the event loop runs.
     """
 
     options: FetchOptions
@@ -72,10 +81,10 @@ class FetchState:
 
     @property
     def busy_threads(self) -> int:
-        """Threads that are taken."""
+        """Number of threads in use."""
         return self.active_requests - self.slow_requests
 
     @property
     def is_past_deadline(self) -> bool:
-        """Whether the time limit is over."""
+        """Whether the time limit is reached."""
         return time.time() >= self.options.deadline

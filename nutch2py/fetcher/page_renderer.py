@@ -1,4 +1,4 @@
-"""What the fetcher knows of a browser beside it: an answer goes in, and comes out as it was or rendered."""
+"""Interface of the browser renderer: it takes a response and returns it unchanged or rendered."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from nutch2py.fetcher.protocols.fetch_response import FetchResponse
 from nutch2py.fetcher.protocols.http_settings import HttpSettings
 
 RobotsCheck = Callable[[str], Awaitable[bool]]
-"""Tells whether robots.txt of its host permits to ask for a URL."""
+"""Returns whether the robots.txt of a URL's host allows the URL."""
 
 
 class PageRenderer(Protocol):
-    """Renders pages that scripts make. ``counters``: for the summary of the fetch.
+    """Renders pages that need JavaScript. ``counters`` are added to the fetch report.
 
-    A NutchError of :meth:`render` ends the fetch: there is no browser. What a page does to it is the page's failure.
+    A NutchError raised by :meth:`render` stops the fetch, since no browser is available. An error caused by the page
+    is a failure of that page.
     """
 
     counters: Counter[str]
 
     def is_always_rendered(self, url: str) -> bool:
-        """Tell whether a page is rendered whatever it is: that it has not changed then says nothing of it."""
+        """Return whether a URL is always rendered; a 304 then says nothing about the page."""
 
     async def render(self, url: str, response: FetchResponse, robots_check: RobotsCheck) -> FetchResponse:
-        """Return the answer with what a browser made of it, or as it is."""
+        """Return the response with the rendered content, or unchanged."""
 
     async def close(self) -> None:
-        """Let go of the browser."""
+        """Release the browser."""
 
 
 RendererFactory = Callable[[HttpSettings], PageRenderer]
-"""Makes the renderer of one run; called in its event loop."""
+"""Creates the renderer of one run; called in its event loop."""

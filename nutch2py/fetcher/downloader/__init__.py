@@ -1,1 +1,1 @@
-"""Scrapy as the downloader: transport, handlers, settings and components."""
+"""Transport of requests: the libcurl handler, the Scrapy engine, and their settings and components."""

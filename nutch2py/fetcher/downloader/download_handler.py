@@ -1,9 +1,8 @@
-"""A Scrapy download handler over libcurl's multi interface, driven by the sockets and timers of the asyncio loop.
+"""A Scrapy download handler over libcurl's multi interface, driven by the asyncio event loop.
 
-A page costs libcurl's C code and three calls of Python; connections are used again where the server allows it. What
-the handler knows beyond HTTP is in :class:`~nutch2py.fetcher.protocols.http_settings.HttpSettings`, which it takes from the
-Scrapy setting ``NUTCH2PY_HTTP``. The response's body is decoded and cut at the limit; its ``answer`` holds the header
-lines as they were sent and what else Scrapy's response has no place for.
+A page costs libcurl's C code and three Python calls; connections are reused where the server allows it. Options beyond
+HTTP come from :class:`~nutch2py.fetcher.protocols.http_settings.HttpSettings` in the Scrapy setting ``NUTCH2PY_HTTP``.
+Bodies are decoded and truncated at the limit; the response keeps the header lines as sent.
 """
 
 from __future__ import annotations
@@ -18,8 +17,17 @@ import pycurl
 from scrapy import Request
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.crawler import Crawler
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    IgnoreRequest,
+)
 from scrapy.http import Response
+from scrapy.responsetypes import responsetypes
 
+from nutch2py.fetcher.downloader.scrapy_call import ENCODING_HEADER, TRUNCATED_HEADER, build_headers, get_scrapy_call
 from nutch2py.fetcher.protocols import lenient_http
 from nutch2py.fetcher.protocols.address_filter import AddressExcludedError
 from nutch2py.fetcher.protocols.curl_transfer import CurlTransfer, RequestOverrides
@@ -27,17 +35,24 @@ from nutch2py.fetcher.protocols.fetch_response import FailureKind, FetchFailure,
 from nutch2py.fetcher.protocols.http_settings import HTTP_SETTINGS_KEY, HttpSettings
 from nutch2py.url.java_url import parse_url
 
-
-class PycurlResponse(Response):
-    """A Scrapy response that carries the fetcher's :class:`~nutch2py.fetcher.protocols.fetch_response.FetchResponse`."""
-
-    fetch_response: FetchResponse
+_EXCEPTIONS: dict[FailureKind, type[Exception]] = {
+    FailureKind.DNS: CannotResolveHostError,
+    FailureKind.REFUSED: DownloadConnectionRefusedError,
+    FailureKind.TIMEOUT: DownloadTimeoutError,
+    # IgnoreRequest, since a retry by an add-on cannot succeed
+    FailureKind.ADDRESS_FILTER: IgnoreRequest,
+    FailureKind.URL: IgnoreRequest,
+    FailureKind.LIMIT: IgnoreRequest,
+}
+_ENCODING_HEADER, _TRUNCATED_HEADER = ENCODING_HEADER.encode(), TRUNCATED_HEADER.encode()
+_PROXY_AUTHORIZATION = b"Proxy-Authorization"
 
 
 class PycurlDownloadHandler(BaseDownloadHandler):
-    """Carries GET requests; ``request.meta["limit"]`` overrides the limit of the body.
+    """Sends HTTP(S) and FTP requests; ``request.meta["limit"]`` overrides the content limit.
 
-    A failure is no exception here, it comes as ``answer.failure``: fetching what is broken is an everyday matter.
+    Direct mode calls :meth:`fetch`, which reports failures in the response. Scrapy calls :meth:`download_request`,
+    which honours the request's headers, method, body and proxy, and raises failures as Scrapy's exceptions.
     """
 
     lazy = False
@@ -62,35 +77,39 @@ class PycurlDownloadHandler(BaseDownloadHandler):
         self._closed = False
 
     async def download_request(self, request: Request) -> Response:
-        """Carry one request and wait for its end."""
-        meta = request.meta
-        answer = await self.fetch(
-            request.url, meta.get("limit", self._http.content_limit), meta.get("header_lines", ())
+        """Send one request; raise the matching Scrapy exception if it fails."""
+        call = get_scrapy_call(request)
+        limit = request.meta.get("limit", self._http.content_limit)
+        fetched = await self.fetch(request.url, limit, overrides=_build_overrides(request))
+        result: Any = (
+            _to_scrapy_response(request, fetched) if fetched.failure is None else _to_exception(fetched.failure)
         )
-        response = PycurlResponse(request.url, answer.status or 200, None, answer.content, request=request)
-        response.fetch_response = answer
-        return response
+        if call is not None:
+            call.fetch_response, call.handler_result = fetched, result
+        if fetched.failure is not None:
+            raise result
+        return result  # type: ignore[no-any-return]
 
     async def fetch(
         self, url: str, limit: int, headers: tuple[str, ...] = (), overrides: RequestOverrides | None = None
     ) -> FetchResponse:
-        """Ask for a URL, and once more where another way of asking can do better."""
-        answer = await self._perform(url, limit, headers, overrides)
-        if answer.retry_hint is RetryHint.DEAD_CONNECTIONS:
-            answer = await self._perform(url, limit, headers, overrides, fresh=True)
-        if answer.retry_hint is RetryHint.BAD_CONTENT_LENGTH and self._http.lenient:
-            answer = await self._perform(url, limit, headers, overrides, ignore_length=True)
+        """Request a URL; repeat the request where another way of sending it can succeed."""
+        response = await self._perform(url, limit, headers, overrides)
+        if response.retry_hint is RetryHint.DEAD_CONNECTIONS:
+            response = await self._perform(url, limit, headers, overrides, fresh=True)
+        if response.retry_hint is RetryHint.BAD_CONTENT_LENGTH and self._http.lenient:
+            response = await self._perform(url, limit, headers, overrides, ignore_length=True)
         elif (
-            answer.retry_hint is RetryHint.MALFORMED_HEADERS
+            response.retry_hint is RetryHint.MALFORMED_HEADERS
             and self._http.proxy is None
             and (overrides is None or overrides.is_plain_get)
         ):
-            address = answer.ip
-            answer = await lenient_http.fetch_leniently(
-                self._http, answer.url, limit, self._header_lines(headers, overrides)
+            address = response.ip
+            response = await lenient_http.fetch_leniently(
+                self._http, response.url, limit, self._header_lines(headers, overrides)
             )
-            answer.ip = answer.ip or address
-        return answer
+            response.ip = response.ip or address
+        return response
 
     def _header_lines(self, headers: tuple[str, ...], overrides: RequestOverrides | None) -> list[str]:
         if overrides is not None:
@@ -128,19 +147,19 @@ class PycurlDownloadHandler(BaseDownloadHandler):
         if self._sweep_timer is None and self._http.timeout > 0:
             self._expire_stalled()
         try:
-            answer: FetchResponse = await future
+            response: FetchResponse = await future
         finally:
             if transfer.curl in self._active_transfers:  # cancelled
                 self._remove(transfer)
-            if transfer.has_credentials:  # libcurl would send the login with the next request, unasked
+            if transfer.has_credentials:  # libcurl would send the credentials with the next request as well
                 transfer.curl.close()
             else:
                 transfer.reset_for_reuse(headers)
                 self._idle_transfers.append(transfer)
-        return answer
+        return response
 
     async def _resolve(self, host: str, overrides: RequestOverrides | None) -> Sequence[str]:
-        """Return the addresses of a host, none where libcurl or a proxy will see to it."""
+        """Return the addresses of a host, or none if libcurl or a proxy resolves it."""
         http = self._http
         if (overrides is not None and overrides.proxy) or (http.proxy is not None and not http.proxy.is_bypassed(host)):
             return http.dns_cache.hosts_file.lookup(host) or ()
@@ -152,19 +171,19 @@ class PycurlDownloadHandler(BaseDownloadHandler):
         self._multi.remove_handle(transfer.curl)
 
     def _on_socket(self, event: int, fd: int, _multi: Any, _data: Any) -> None:
-        """Watch a socket as libcurl asks: called from inside libcurl, so it must not call into it."""
-        before = self._watched_sockets.get(fd, 0)
-        wanted = 0 if event == pycurl.POLL_REMOVE else event
-        if before & pycurl.POLL_IN and not wanted & pycurl.POLL_IN:
+        """Watch a socket for libcurl; called from inside libcurl, so it must not call into it."""
+        old_events = self._watched_sockets.get(fd, 0)
+        new_events = 0 if event == pycurl.POLL_REMOVE else event
+        if old_events & pycurl.POLL_IN and not new_events & pycurl.POLL_IN:
             self._loop.remove_reader(fd)
-        elif wanted & pycurl.POLL_IN and not before & pycurl.POLL_IN:
+        elif new_events & pycurl.POLL_IN and not old_events & pycurl.POLL_IN:
             self._loop.add_reader(fd, self._socket_action, fd, pycurl.CSELECT_IN)
-        if before & pycurl.POLL_OUT and not wanted & pycurl.POLL_OUT:
+        if old_events & pycurl.POLL_OUT and not new_events & pycurl.POLL_OUT:
             self._loop.remove_writer(fd)
-        elif wanted & pycurl.POLL_OUT and not before & pycurl.POLL_OUT:
+        elif new_events & pycurl.POLL_OUT and not old_events & pycurl.POLL_OUT:
             self._loop.add_writer(fd, self._socket_action, fd, pycurl.CSELECT_OUT)
-        if wanted:
-            self._watched_sockets[fd] = wanted
+        if new_events:
+            self._watched_sockets[fd] = new_events
         else:
             self._watched_sockets.pop(fd, None)
 
@@ -197,13 +216,13 @@ class PycurlDownloadHandler(BaseDownloadHandler):
         transfer = self._active_transfers.get(curl)
         if transfer is None or transfer.future is None:
             return
-        answer = transfer.build_response(code, message)
+        response = transfer.build_response(code, message)
         self._remove(transfer)
         if not transfer.future.done():
-            transfer.future.set_result(answer)
+            transfer.future.set_result(response)
 
     def _expire_stalled(self) -> None:
-        """End the transfers over which nothing came for ``http.timeout``, as a socket's time-out would in Nutch."""
+        """End transfers that received nothing for ``http.timeout``, as a socket timeout does in Nutch."""
         now = self._loop.time()
         interval = min(1.0, self._http.timeout / 10)
         for transfer in list(self._active_transfers.values()):
@@ -216,7 +235,7 @@ class PycurlDownloadHandler(BaseDownloadHandler):
         self._sweep_timer = self._loop.call_later(interval, self._expire_stalled) if self._active_transfers else None
 
     async def close(self) -> None:
-        """End what still runs and let go of the connections."""
+        """Cancel active transfers and close the connections."""
         for transfer in list(self._active_transfers.values()):
             self._remove(transfer)
             if transfer.future is not None:
@@ -233,3 +252,32 @@ class PycurlDownloadHandler(BaseDownloadHandler):
             self._loop.remove_reader(fd)
             self._loop.remove_writer(fd)
         self._watched_sockets.clear()
+
+
+def _build_overrides(request: Request) -> RequestOverrides:
+    lines: list[bytes] = []
+    proxy_lines: list[bytes] = []
+    for name, values in dict.items(request.headers):  # Headers.items() would normalize each name again
+        (proxy_lines if name == _PROXY_AUTHORIZATION else lines).extend(name + b": " + value for value in values)
+    return RequestOverrides(
+        tuple(lines), request.method, request.body, request.meta.get("proxy") or "", tuple(proxy_lines)
+    )
+
+
+def _to_exception(failure: FetchFailure) -> Exception:
+    return _EXCEPTIONS.get(failure.kind, DownloadFailedError)(failure.message)
+
+
+def _to_scrapy_response(request: Request, fetched: FetchResponse) -> Response:
+    """Create a response of the class that fits the decoded content."""
+    fields = []
+    for name, value in fetched.iter_headers():
+        is_encoding = len(name) == 16 and name.lower() == "content-encoding"
+        fields.append((_ENCODING_HEADER if is_encoding else name.encode("latin-1"), value.encode("latin-1")))
+    if fetched.truncated:
+        fields.append((_TRUNCATED_HEADER, fetched.truncated.encode()))
+    headers = build_headers(fields)
+    response_class = responsetypes.from_args(headers=headers, url=request.url, body=fetched.content)
+    response = response_class(request.url, fetched.status, None, fetched.content, request=request)
+    response.headers = headers
+    return response

@@ -1,4 +1,4 @@
-"""What is known of one request of the fetcher while it takes Scrapy's whole way, past add-ons of any kind."""
+"""State of one fetcher request while it passes through Scrapy's engine and middlewares."""
 
 from __future__ import annotations
 
@@ -16,31 +16,39 @@ if TYPE_CHECKING:
 _META_KEY = "nutch2py"
 
 ENCODING_HEADER, TRUNCATED_HEADER = "X-Crawler-Content-Encoding", "X-Crawler-Truncated"
-"""Headers of a response whose body is decoded, or cut: what they say outlives a cache. As in WARC files."""
+"""Headers of a response whose body is decoded or truncated; they survive Scrapy's HTTP cache and are in WARC files."""
 
 
 class Politeness(Protocol):
-    """What add-ons may ask for beyond the page in hand, and when."""
+    """Applies crawl delays and robots.txt to extra requests made by Scrapy add-ons."""
 
     async def request_permission(self, url: str, page_url: str, is_repeat: bool) -> str:
-        """Wait until a URL may be asked for; return why it may not, or "".
+        """Wait until a URL may be requested; return the reason if it may not, else "".
 
-        ``page_url``: the page in hand, "" for none; ``is_repeat``: its server has been asked for it already.
+        Args:
+            url: URL to request.
+            page_url: URL of the page being fetched, "" for none.
+            is_repeat: Whether the page's server has already received a request for it.
         """
         ...
 
     async def wait_for_extra_requests(self, page_url: str) -> None:
-        """Wait with the page in hand for what was asked of its server since its turn came."""
+        """Wait for the extra requests sent to the page's server since the page's turn came."""
         ...
 
 
 @dataclass(slots=True, eq=False)
 class ScrapyCall:
-    """One call of ``Transport.get``; it travels in the request's ``to_meta``, which copies of the request share.
+    """One call of ``ScrapyTransport.get``; copies of the request share it through ``meta``.
 
-    ``url``: as it stands in the first request. ``request_count``: how many have reached the downloader. ``handler_result``: what
-    the handler returned or raised last, and ``fetch_response`` what it stands for. ``download_task``: which downloads it now; it is not
-    ended with the task that waits.
+    Attributes:
+        url: URL of the first request, unchanged.
+        limit: Content limit in bytes, negative for none.
+        request_count: Requests that have reached the downloader.
+        received_bytes: Body bytes of the current request.
+        fetch_response: The fetcher's response that ``handler_result`` corresponds to.
+        download_task: Task of the current download; cancelling the waiting task does not cancel it.
+        handler_result: Response or exception that the handler produced last.
     """
 
     url: str
@@ -56,23 +64,23 @@ class ScrapyCall:
         return {_META_KEY: self}
 
     def clear(self) -> None:
-        """Let go of what refers to it in its turn: request and response go at once, and wait for no collector."""
+        """Break reference cycles, so that request and response are freed without the garbage collector."""
         self.fetch_response = self.download_task = self.handler_result = None
 
 
 def get_scrapy_call(request: Request) -> ScrapyCall | None:
-    """Return which call a request belongs to; None for a request that an add-on made anew."""
-    found = request.meta.get(_META_KEY)
-    return found if isinstance(found, ScrapyCall) else None
+    """Return the call that a request belongs to, or None if an add-on created the request."""
+    call = request.meta.get(_META_KEY)
+    return call if isinstance(call, ScrapyCall) else None
 
 
 def build_headers(fields: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """Return fields as Scrapy's headers, which would look at each name and value thrice."""
+    """Return the fields as Scrapy headers, without Scrapy's threefold normalization of names and values."""
     from scrapy.http import Headers
 
-    found: dict[bytes, list[bytes]] = {}
+    values_by_name: dict[bytes, list[bytes]] = {}
     for name, value in fields:
-        found.setdefault(name.title(), []).append(value)
+        values_by_name.setdefault(name.title(), []).append(value)
     headers = Headers()
-    dict.update(headers, found)
+    dict.update(headers, values_by_name)
     return headers

@@ -1,4 +1,4 @@
-"""Components of ours in Scrapy's whole way; Scrapy loads them by their names."""
+"""Scrapy components of the full Scrapy mode; Scrapy loads them by their paths."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scrapy.logformatter import LogFormatter
 from scrapy.responsetypes import responsetypes
 
 from nutch2py.fetcher.downloader.scrapy_call import ENCODING_HEADER, TRUNCATED_HEADER, Politeness, get_scrapy_call
-from nutch2py.fetcher.downloader.transport_settings import FILTERED_HANDLERS, PYCURL_SCRAPY_HANDLER
+from nutch2py.fetcher.downloader.transport_settings import FILTERED_HANDLERS, PYCURL_HANDLER
 from nutch2py.fetcher.protocols.address_filter import AddressExcludedError, AddressFilter
 from nutch2py.fetcher.protocols.body_decoder import BodyDecoder, parse_content_encoding
 from nutch2py.fetcher.protocols.dns import DnsCache
@@ -24,18 +24,18 @@ from nutch2py.fetcher.protocols.http_settings import HTTP_SETTINGS_KEY, MAX_REQU
 from nutch2py.support.reporting import warn
 from nutch2py.url.java_url import parse_url
 
-_SLACK_BYTES = 65536  # bytes that a compressed body may be longer than the limit of the unpacked one
+_SLACK_BYTES = 65536  # allowance in bytes for a compressed body longer than its decoded content
 
 
 class NullScheduler(BaseScheduler):
-    """Schedules nothing: the fetcher's queues do. What an add-on gives the engine to crawl is dropped."""
+    """Schedules nothing, since the fetcher has its own queues; requests that add-ons schedule are dropped."""
 
     def has_pending_requests(self) -> bool:
         """Return False."""
         return False
 
     def enqueue_request(self, request: Request) -> bool:
-        """Refuse a request."""
+        """Reject a request."""
         return False
 
     def next_request(self) -> None:
@@ -43,7 +43,7 @@ class NullScheduler(BaseScheduler):
 
 
 class FetchDownloader(Downloader):
-    """Scrapy's downloader, of which a download can be ended: at the end of the fetch's time nobody waits for it."""
+    """Scrapy's downloader with cancellable downloads, so that the fetch can stop at its time limit."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
@@ -55,32 +55,32 @@ class _CancellableHandlers:
         self._handlers = handlers
 
     async def download_request_async(self, request: Request) -> Response:
-        """Download, in a task that the call knows."""
-        asked = get_scrapy_call(request)
-        if asked is not None:
-            asked.download_task = asyncio.current_task()
+        """Download a request and store the task in its call."""
+        call = get_scrapy_call(request)
+        if call is not None:
+            call.download_task = asyncio.current_task()
         return await self._handlers.download_request_async(request)
 
 
 class QuietLogFormatter(LogFormatter):
-    """Writes no line for each page: the fetcher's own log has it."""
+    """Suppresses Scrapy's line per page, which the fetcher's own log contains."""
 
     def crawled(self, request: Request, response: Response, spider: Any) -> None:  # type: ignore[override]
         """Write nothing."""
 
 
 class BodyDecodingMiddleware:
-    """Unpacks bodies up to the limit, in the place of HttpCompressionMiddleware, which drops what is longer."""
+    """Decodes bodies up to the limit; replaces HttpCompressionMiddleware, which drops longer ones."""
 
     def process_response(self, request: Request, response: Response) -> Response:
-        """Return the response with its body unpacked, as headers of ours tell."""
+        """Return the response with its body decoded and the ``X-Crawler-…`` headers set."""
         if b"Content-Encoding" not in response.headers:
             return response
         return decode_response(response, request.meta.get("limit", -1))
 
 
 def decode_response(response: Response, limit: int) -> Response:
-    """Return a response with its body unpacked and cut."""
+    """Return a response with its body decoded and truncated."""
     headers = Headers(response.headers)
     coding = b", ".join(headers.getlist("Content-Encoding")).decode("latin-1")
     body = BodyDecoder(parse_content_encoding(coding), limit)
@@ -95,10 +95,10 @@ def decode_response(response: Response, limit: int) -> Response:
 
 
 class PolitenessMiddleware:
-    """The last before the download handler: whatever add-ons ask for is asked politely, and of no excluded address.
+    """The last middleware before the handler: applies politeness and the address filter to all requests of add-ons.
 
-    For the page in hand robots.txt and queues have spoken before it came here. What is more (another try, a login, a
-    page that an add-on wants) waits for its queue's turn, and robots.txt is asked for it.
+    robots.txt and the queues have already allowed the page being fetched. Extra requests (retries, logins, other pages)
+    wait for the turn of their queue and are checked against robots.txt.
     """
 
     politeness: Politeness | None = None
@@ -106,37 +106,38 @@ class PolitenessMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         http = crawler.settings[HTTP_SETTINGS_KEY]
         self._address_filter: AddressFilter = http.address_filter
-        self._dns_cache: DnsCache = http.names
+        self._dns_cache: DnsCache = http.dns_cache
         self._max_requests: int = crawler.settings[MAX_REQUESTS_KEY]
         self._cookies: dict[str, str] = http.cookies
         self._proxy_warned = False
         handlers = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
-        chosen = {str(handlers[name]) for name in ("http", "https")}
-        self._other_handlers, self._unfiltered_handlers = chosen - {PYCURL_SCRAPY_HANDLER}, chosen - FILTERED_HANDLERS
+        handler_paths = {str(handlers[name]) for name in ("http", "https")}
+        self._other_handlers = handler_paths - {PYCURL_HANDLER}
+        self._unfiltered_handlers = handler_paths - FILTERED_HANDLERS
         crawler.signals.connect(self._on_bytes_received, signals.bytes_received)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Make one for a crawl."""
+        """Create the middleware for a crawl."""
         return cls(crawler)
 
     async def process_request(self, request: Request) -> None:
-        """Wait, or raise IgnoreRequest or AddressExcludedError."""
-        asked = get_scrapy_call(request)
-        if asked is not None and asked.request_count >= self._max_requests:
+        """Wait until the request may be sent, or raise IgnoreRequest or AddressExcludedError."""
+        call = get_scrapy_call(request)
+        if call is not None and call.request_count >= self._max_requests:
             raise IgnoreRequest(f"more than {self._max_requests} requests for one page (fetcher.scrapy.requests.max)")
-        if asked is None or asked.request_count or request.url != asked.url:
-            page = "" if asked is None else asked.url
-            again = asked is not None and asked.request_count > 0
+        if call is None or call.request_count or request.url != call.url:
+            page_url = "" if call is None else call.url
+            is_repeat = call is not None and call.request_count > 0
             if self.politeness is not None and (
-                why := await self.politeness.request_permission(request.url, page, again)
+                reason := await self.politeness.request_permission(request.url, page_url, is_repeat)
             ):
-                raise IgnoreRequest(f"{request.url}: {why}")
+                raise IgnoreRequest(f"{request.url}: {reason}")
         elif self.politeness is not None:
-            await self.politeness.wait_for_extra_requests(asked.url)
-        if asked is not None:
-            asked.request_count += 1
-            asked.received_bytes = 0
+            await self.politeness.wait_for_extra_requests(call.url)
+        if call is not None:
+            call.request_count += 1
+            call.received_bytes = 0
         if self._cookies and "Cookie" not in request.headers:
             host = parse_url(request.url).host.lower()
             if host in self._cookies:
@@ -152,40 +153,36 @@ class PolitenessMiddleware:
         if not self._proxy_warned:
             self._proxy_warned = True
             if self._address_filter:
-                warn("a Scrapy add-on sends requests through a proxy: the address gate sees addresses in URLs only")
+                warn("a Scrapy add-on sends requests through a proxy: the address filter checks only addresses in URLs")
         host = parse_url(request.url).host
         if self._address_filter and not self._address_filter.is_host_allowed(host):
-            raise _excluded_error(host)
+            raise AddressExcludedError(host)
 
     async def _check_host(self, url: str) -> None:
-        """Judge what a name resolves to now: the handler resolves it again, which nobody sees."""
+        """Check the host's current addresses; the handler resolves the name again, without the filter."""
         host = parse_url(url).host.strip("[]")
         if not self._address_filter.is_host_allowed(host):
-            raise _excluded_error(host)
+            raise AddressExcludedError(host)
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(host, None)
+            entries = await asyncio.get_running_loop().getaddrinfo(host, None)
         except OSError:
-            return  # the handler will say so
-        for entry in found:
+            return  # the handler reports the error
+        for entry in entries:
             if not self._address_filter.is_allowed(str(entry[4][0])):
-                raise _excluded_error(str(entry[4][0]))
+                raise AddressExcludedError(str(entry[4][0]))
 
     async def _resolve_host(self, url: str) -> None:
-        """Ask DNS before the handler's clock runs: it gets what is remembered then."""
+        """Resolve the host before the handler's timeout starts; the handler then reads the DNS cache."""
         try:
             await self._dns_cache.resolve(parse_url(url).host)
         except OSError as error:
             raise CannotResolveHostError(str(error.strerror)) from error
 
     def _on_bytes_received(self, data: bytes, request: Request) -> None:
-        """End the download of what is longer than the limit, by a handler of Scrapy's."""
-        asked = get_scrapy_call(request)
-        if asked is None:
+        """Stop a download by one of Scrapy's handlers once it exceeds the limit."""
+        call = get_scrapy_call(request)
+        if call is None:
             return
-        asked.received_bytes += len(data)
-        if 0 <= asked.limit < asked.received_bytes - _SLACK_BYTES:
+        call.received_bytes += len(data)
+        if 0 <= call.limit < call.received_bytes - _SLACK_BYTES:
             raise StopDownload(fail=False)
-
-
-def _excluded_error(address: str) -> AddressExcludedError:
-    return AddressExcludedError(address)

@@ -1,4 +1,4 @@
-"""Scrapy's settings for a fetch, for the short way and for the whole one; what Scrapy decides, and what it does not."""
+"""Scrapy settings of a fetch, in direct mode and in full Scrapy mode."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher.downloader.transport_settings import (
     FILTERED_HANDLERS,
     PYCURL_HANDLER,
-    PYCURL_SCRAPY_HANDLER,
     TransportSettings,
 )
 from nutch2py.fetcher.protocols.http_settings import HTTP_SETTINGS_KEY, MAX_REQUESTS_KEY, HttpSettings
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 _COMPONENTS_MODULE = "nutch2py.fetcher.downloader.scrapy_components"
 _MIDDLEWARES = "scrapy.downloadermiddlewares"
 _EXTENSIONS = "scrapy.extensions"
-_FORCED_PRIORITY = 100  # a priority above all of Scrapy's
+_FORCED_PRIORITY = 100  # higher than all of Scrapy's priorities
 _UNLIMITED = 1_000_000
 DISABLED_COMPONENTS = (
     f"{_MIDDLEWARES}.offsite.OffsiteMiddleware",
@@ -42,18 +41,18 @@ DISABLED_COMPONENTS = (
     f"{_EXTENSIONS}.throttle.AutoThrottle",
     f"{_EXTENSIONS}.remote_control.RemoteControl",
 )
-"""Built-in components that are off whatever the configuration says; docs/fetching.md has a reason for each."""
+"""Built-in components that are always disabled; docs/fetching.md gives the reason for each."""
 _OFF_BY_DEFAULT = {"RETRY_ENABLED": False, "COOKIES_ENABLED": False, "HTTPPROXY_ENABLED": False}
 _FORCED_SETTINGS: dict[str, Any] = {
     "TWISTED_REACTOR_ENABLED": False,
     "CONCURRENT_ITEMS": 1,  # the default starts a hundred tasks for each response
-    # the queues say who may be asked, and when
+    # the fetch queues limit concurrency and delays
     "CONCURRENT_REQUESTS": _UNLIMITED,
     "CONCURRENT_REQUESTS_PER_DOMAIN": _UNLIMITED,
     "DOWNLOAD_DELAY": 0,
     "DOWNLOAD_SLOTS": {},
     "AUTOTHROTTLE_ENABLED": False,
-    # limits cut what is longer, they drop nothing
+    # limits truncate content instead of dropping it
     "DOWNLOAD_MAXSIZE": 0,
     "DOWNLOAD_WARNSIZE": 0,
     "COMPRESSION_ENABLED": False,
@@ -77,85 +76,88 @@ _REACTOR_HANDLERS = frozenset(
     {f"{_HANDLERS_MODULE}.http11.HTTP11DownloadHandler", f"{_HANDLERS_MODULE}.http2.H2DownloadHandler"}
 )
 _SILENTLY_OVERRIDDEN = frozenset({"SPIDER_MODULES", "TWISTED_REACTOR_ENABLED", "ROBOTSTXT_OBEY", "LOG_ENABLED"})
-"""Settings of which nobody need be told that they are ours: the projects of Scrapy's template have them."""
+"""Settings overridden without a warning, since Scrapy's project template sets them."""
 
 
 def build_scrapy_settings(http: HttpSettings, transport_settings: TransportSettings) -> Settings:
-    """Return the settings of a fetch; warns of those that someone set in vain."""
+    """Return the settings of a fetch; warn about user settings that have no effect."""
     from scrapy.settings import Settings
 
     settings = Settings()
     if transport_settings.is_scrapy_mode:
         _add_scrapy_components(settings, transport_settings)
-    ours = _build_forced_settings(http, transport_settings)
-    project = 20  # scrapy.settings.SETTINGS_PRIORITIES
-    vain = sorted(
+    forced = _build_forced_settings(http, transport_settings)
+    project_priority = 20  # scrapy.settings.SETTINGS_PRIORITIES
+    ignored = sorted(
         name
-        for name, value in ours.items()
-        if (settings.getpriority(name) or 0) >= project
+        for name, value in forced.items()
+        if (settings.getpriority(name) or 0) >= project_priority
         and name not in _SILENTLY_OVERRIDDEN
         and not _is_same(settings[name], value)
     )
-    if vain:
-        warn(f"settings of Scrapy without effect in a fetch, see docs/fetching.md: {', '.join(vain)}")
-    settings.setdict(ours, _FORCED_PRIORITY)
+    if ignored:
+        warn(f"settings of Scrapy without effect in a fetch, see docs/fetching.md: {', '.join(ignored)}")
+    settings.setdict(forced, _FORCED_PRIORITY)
     return settings
 
 
-def _is_same(given: object, ours: object) -> bool:
-    return given == ours or (str(given).lower() in ("0", "false") and ours in (0, False))
+def _is_same(given: object, forced: object) -> bool:
+    return given == forced or (str(given).lower() in ("0", "false") and forced in (0, False))
 
 
-def _add_scrapy_components(settings: Settings, carrier: TransportSettings) -> None:
-    """Add what Scrapy has, then the project's settings, then single ones, then the components that are named."""
+def _add_scrapy_components(settings: Settings, transport_settings: TransportSettings) -> None:
+    """Add Scrapy's defaults, the project's settings, single settings and the configured components, in this order."""
     from scrapy.settings import default_settings
 
     for name in ("DOWNLOADER_MIDDLEWARES_BASE", "EXTENSIONS_BASE"):
         base = {
-            path: place for path, place in getattr(default_settings, name).items() if path not in DISABLED_COMPONENTS
+            path: priority
+            for path, priority in getattr(default_settings, name).items()
+            if path not in DISABLED_COMPONENTS
         }
         if name.startswith("DOWNLOADER"):
             base[f"{_COMPONENTS_MODULE}.BodyDecodingMiddleware"] = 590
         settings.set(name, base, _FORCED_PRIORITY)
     settings.setdict(_OFF_BY_DEFAULT, "default")
     settings.set("LOG_FORMATTER", f"{_COMPONENTS_MODULE}.QuietLogFormatter", "default")
-    if carrier.settings_module:
-        settings.setmodule(carrier.settings_module, "project")
-    settings.setdict(dict(carrier.extra_settings), "cmdline")
-    named = (
-        ("DOWNLOADER_MIDDLEWARES", carrier.middlewares),
-        ("EXTENSIONS", carrier.extensions),
-        ("ADDONS", carrier.addons),
+    if transport_settings.settings_module:
+        settings.setmodule(transport_settings.settings_module, "project")
+    settings.setdict(dict(transport_settings.extra_settings), "cmdline")
+    sections = (
+        ("DOWNLOADER_MIDDLEWARES", transport_settings.middlewares),
+        ("EXTENSIONS", transport_settings.extensions),
+        ("ADDONS", transport_settings.addons),
     )
-    for name, components in named:
-        found = settings.getdict(name)
-        found.update(components)
+    for name, components in sections:
+        values = settings.getdict(name)
+        values.update(components)
         if name == "DOWNLOADER_MIDDLEWARES":
-            found.update(dict.fromkeys(DISABLED_COMPONENTS))
-            found[f"{_COMPONENTS_MODULE}.PolitenessMiddleware"] = float("inf")
+            values.update(dict.fromkeys(DISABLED_COMPONENTS))
+            values[f"{_COMPONENTS_MODULE}.PolitenessMiddleware"] = float("inf")
         elif name == "EXTENSIONS":
-            found.update(dict.fromkeys(DISABLED_COMPONENTS))
-        settings.set(name, found, _FORCED_PRIORITY)
+            values.update(dict.fromkeys(DISABLED_COMPONENTS))
+        settings.set(name, values, _FORCED_PRIORITY)
 
 
-def _build_forced_settings(http: HttpSettings, carrier: TransportSettings) -> dict[str, Any]:
-    own = PYCURL_SCRAPY_HANDLER if carrier.is_scrapy_mode else PYCURL_HANDLER
-    ours: dict[str, Any] = {
+def _build_forced_settings(http: HttpSettings, transport_settings: TransportSettings) -> dict[str, Any]:
+    forced: dict[str, Any] = {
         **_FORCED_SETTINGS,
         HTTP_SETTINGS_KEY: http,
-        MAX_REQUESTS_KEY: carrier.max_requests,
+        MAX_REQUESTS_KEY: transport_settings.max_requests,
         "DOWNLOAD_TIMEOUT": http.timeout,
         "DOWNLOAD_VERIFY_CERTIFICATES": http.check_certificates,
-        "DOWNLOAD_HANDLERS_BASE": {"http": own, "https": own, "ftp": own, "s3": None, "file": None, "data": None},
+        "DOWNLOAD_HANDLERS_BASE": {
+            **dict.fromkeys(("http", "https", "ftp"), PYCURL_HANDLER),
+            **dict.fromkeys(("s3", "file", "data")),
+        },
     }
-    if carrier.is_scrapy_mode:
-        ours["DOWNLOADER"] = f"{_COMPONENTS_MODULE}.FetchDownloader"
-        if carrier.handler != "auto":
-            chosen = own if carrier.handler_path == PYCURL_HANDLER else carrier.handler_path
-            ours["DOWNLOAD_HANDLERS"] = {"http": chosen, "https": chosen}
-        return ours
-    return ours | {
-        # not even named: Scrapy imports what is, also what is off, and Twisted's web server and aiohttp with it
+    if transport_settings.is_scrapy_mode:
+        forced["DOWNLOADER"] = f"{_COMPONENTS_MODULE}.FetchDownloader"
+        if transport_settings.handler != "auto":
+            forced["DOWNLOAD_HANDLERS"] = dict.fromkeys(("http", "https"), transport_settings.handler_path)
+        return forced
+    return forced | {
+        # empty: Scrapy imports even disabled components, and with them Twisted's web server and aiohttp
         "DOWNLOADER_MIDDLEWARES_BASE": {},
         "SPIDER_MIDDLEWARES_BASE": {},
         "EXTENSIONS_BASE": {},
@@ -164,23 +166,27 @@ def _build_forced_settings(http: HttpSettings, carrier: TransportSettings) -> di
 
 
 def check_download_handlers(http: HttpSettings, crawler: Crawler) -> None:
-    """Warn of what goes around the address gate, or leaves out what the properties say.
+    """Warn about handlers and proxies that bypass the address filter.
 
-    Raises ConfigurationError for a handler that cannot work here: Scrapy would say so of each page.
+    Raises:
+        ConfigurationError: A handler cannot work without a Twisted reactor.
     """
     handlers = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
     for path in (handlers["http"], handlers["https"]):
         if str(path) in _REACTOR_HANDLERS:
             raise ConfigurationError(
-                f"{path} needs a Twisted reactor, and a fetch has asyncio alone: for HTTP/2 set http.useHttp2 = true"
+                f"{path} needs a Twisted reactor, but a fetch runs on asyncio only: for HTTP/2 set http.useHttp2 = true"
                 " or fetcher.download.handler = httpx with HTTPX_HTTP2_ENABLED=true in fetcher.scrapy.settings"
             )
     for path in sorted({str(handlers[name]) for name in ("http", "https")} - FILTERED_HANDLERS):
         if http.address_filter:
-            warn(f"{path} opens connections of its own: the address gate judges names before, not connections")
+            warn(
+                f"{path} opens its own connections: the address filter checks host names before requests, "
+                "not the connections"
+            )
     if (
         crawler.settings.getbool("HTTPPROXY_ENABLED")
         and http.address_filter
         and getproxies().keys() & {"http", "https"}
     ):
-        warn("the environment names a proxy (http_proxy): the address gate sees addresses in URLs only")
+        warn("the environment names a proxy (http_proxy): the address filter checks only addresses in URLs")

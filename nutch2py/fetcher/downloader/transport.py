@@ -1,8 +1,9 @@
-"""Scrapy, run without its reactor inside ``asyncio.run``: the transport that carries the fetcher's requests.
+"""Transport of the fetcher's requests: Scrapy without a reactor, on the asyncio event loop.
 
-On the short way requests go straight to our handler over libcurl. On the whole way, which any add-on takes
-(:class:`~nutch2py.fetcher.downloader.transport_settings.TransportSettings`), they go through Scrapy's engine, downloader and middlewares, with signals,
-statistics and extensions. What is asked, when, and what is stored is the same on both.
+In direct mode requests go straight to the libcurl handler. In full Scrapy mode, which any add-on enables
+(:class:`~nutch2py.fetcher.downloader.transport_settings.TransportSettings`), they pass through Scrapy's engine,
+downloader and middlewares, with signals, statistics and extensions. The requests, their timing and the stored pages
+are the same in both modes.
 """
 
 from __future__ import annotations
@@ -58,12 +59,14 @@ _FAILURE_KINDS = {
 _CANCEL_ROUNDS = 5
 _ENCODING_HEADER, _TRUNCATED_HEADER = ENCODING_HEADER.encode(), TRUNCATED_HEADER.encode()
 _excluded_errors: ContextVar[list[AddressExcludedError]] = ContextVar("refusals")
-"""What the gate refused of the request in hand: where a name has several addresses, aiohttp makes one OSError of all
-that went wrong, of which only words are left."""
+"""Errors of the address filter for the current request.
+
+aiohttp merges the errors of a name with several addresses into one OSError, of which only the text remains.
+"""
 
 
 class ScrapyTransport:
-    """Asks for URLs through Scrapy; :meth:`get` gives an answer for anything that can happen."""
+    """Requests URLs through Scrapy; :meth:`get` returns a response for every outcome."""
 
     def __init__(self, http: HttpSettings, crawler: Crawler, transport_settings: TransportSettings) -> None:
         from scrapy import Request
@@ -80,108 +83,119 @@ class ScrapyTransport:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def set_politeness(self, politeness: Politeness) -> None:
-        """Let add-ons ask for more than the page in hand as ``politeness`` permit."""
+        """Apply ``politeness`` to the extra requests of add-ons."""
         if self._scrapy_mode:
             from nutch2py.fetcher.downloader.scrapy_components import PolitenessMiddleware
 
-            last = self._crawler.get_downloader_middleware(PolitenessMiddleware)
-            if last is not None:
-                last.politeness = politeness
+            middleware = self._crawler.get_downloader_middleware(PolitenessMiddleware)
+            if middleware is not None:
+                middleware.politeness = politeness
 
     async def cancel_pending(self) -> None:
-        """End what nobody waits for any more (robots.txt), for which Scrapy would wait."""
+        """Cancel requests without a waiting caller (robots.txt), for which Scrapy would wait."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def get(self, url: str, modified_time: int = 0, limit: int | None = None, etag: str = "") -> FetchResponse:
-        """Ask for a URL; never raises. ``modified_time`` (ms) and ``etag``: of the copy at hand, if there is one."""
+        """Request a URL; never raises.
+
+        Args:
+            url: URL to request.
+            modified_time: Time of the stored copy, in milliseconds since 1970; 0 if there is none.
+            limit: Content limit in bytes; None for the protocol's default.
+            etag: ETag of the stored copy.
+        """
         http = self._http
-        refusals: list[AddressExcludedError] = []
-        token = _excluded_errors.set(refusals)
+        excluded_errors: list[AddressExcludedError] = []
+        token = _excluded_errors.set(excluded_errors)
         try:
             parts = parse_url(url)
-            refused = self._check_url(url, parts.protocol)
-            if refused is not None:
-                return FetchResponse(url, failure=refused)
+            failure = self._check_url(url, parts.protocol)
+            if failure is not None:
+                return FetchResponse(url, failure=failure)
             if parts.protocol == "file":
                 return await asyncio.to_thread(http.local_files.read, url, modified_time)
             if limit is None:
                 limit = http.ftp.content_limit if parts.protocol == "ftp" else http.content_limit
             host = _host_to_ascii(parts.host)
             target = url if host == parts.host else url.replace(parts.host, host, 1)
-            own = self._conditional_headers(modified_time, etag)
+            conditional_headers = self._conditional_headers(modified_time, etag)
             if host.lower() in http.host_cookies:
-                own.append(("Cookie", http.host_cookies[host.lower()]))
+                conditional_headers.append(("Cookie", http.host_cookies[host.lower()]))
             if self._scrapy_mode:
-                # the exact URL, and a slot each: the queues have done the waiting
+                # keep the URL unchanged and use a slot per host: the fetch queues have already waited
                 meta = {"verbatim_url": True, "download_slot": host, "limit": limit}
-                answer = await self._get_via_engine(target, meta, [*http.build_request_headers(), *own], limit)
+                response = await self._get_via_engine(
+                    target, meta, [*http.build_request_headers(), *conditional_headers], limit
+                )
             else:
-                # its answer, without a request and a response of Scrapy's
+                # bypass Scrapy's request and response objects
                 handler = self._handlers._get_handler(parts.protocol)
-                if handler is None:  # it did not begin, and this says why
+                if handler is None:  # the handler failed to start, and this call raises the reason
                     await self._handlers.download_request_async(self._request_class(target))
-                own_handler = cast("PycurlDownloadHandler", handler)
-                answer = await own_handler.fetch(target, limit, tuple(f"{name}: {value}" for name, value in own))
-        except Exception as error:  # noqa: BLE001 - whatever a handler raises is the end of this URL only
-            return FetchResponse(url, failure=failure_from_exception(error, refusals))
+                curl_handler = cast("PycurlDownloadHandler", handler)
+                response = await curl_handler.fetch(
+                    target, limit, tuple(f"{name}: {value}" for name, value in conditional_headers)
+                )
+        except Exception as error:  # noqa: BLE001 - an error of a handler must fail this URL only
+            return FetchResponse(url, failure=failure_from_exception(error, excluded_errors))
         finally:
             _excluded_errors.reset(token)
-        answer.url = url
-        return answer
+        response.url = url
+        return response
 
     def _conditional_headers(self, modified_time: int, etag: str) -> list[tuple[str, str]]:
-        """Return the headers that ask for a page only if it has changed."""
-        found: list[tuple[str, str]] = []
+        """Return the headers of a conditional request (RFC 9110, 13.1)."""
+        headers: list[tuple[str, str]] = []
         if self._http.if_modified_since:
-            if 0 < modified_time <= time.time() * 1000:  # ahead: the answer would be 304 until then
-                found.append(("If-Modified-Since", formatdate(modified_time / 1000, usegmt=True)))
+            if 0 < modified_time <= time.time() * 1000:  # a future time would return 304 until it has passed
+                headers.append(("If-Modified-Since", formatdate(modified_time / 1000, usegmt=True)))
             if etag:
-                found.append(("If-None-Match", etag))
-        return found
+                headers.append(("If-None-Match", etag))
+        return headers
 
     async def _get_via_engine(
         self, url: str, meta: dict[str, Any], headers: list[tuple[str, str]], limit: int
     ) -> FetchResponse:
-        """Ask through engine and middlewares, and make an answer of what they make of it."""
-        asked, started = ScrapyCall(url, limit), time.monotonic()
+        """Request a URL through engine and middlewares and convert the result."""
+        call, started = ScrapyCall(url, limit), time.monotonic()
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
         try:
-            request = self._request_class(url, meta=meta | asked.to_meta(), dont_filter=True)
+            request = self._request_class(url, meta=meta | call.to_meta(), dont_filter=True)
             request.headers = build_headers((name.encode("utf-8"), value.encode("utf-8")) for name, value in headers)
             async with asyncio.timeout(self._time_limit) as timer:
                 response = await self._engine_download(request)
         except (asyncio.CancelledError, TimeoutError) as error:
-            if asked.download_task is not None:
-                asked.download_task.cancel()
+            if call.download_task is not None:
+                call.download_task.cancel()
             if isinstance(error, asyncio.CancelledError) and task.cancelling():
                 raise
             if timer.expired():
-                text = f"Scrapy's add-ons took more than {self._time_limit:g} s (fetcher.scrapy.time.limit)"
-                return FetchResponse(url, failure=FetchFailure(FailureKind.TIMEOUT, text))
+                message = f"Scrapy's add-ons took more than {self._time_limit:g} s (fetcher.scrapy.time.limit)"
+                return FetchResponse(url, failure=FetchFailure(FailureKind.TIMEOUT, message))
             return FetchResponse(url, failure=FetchFailure(FailureKind.OTHER, f"{type(error).__name__}: {error}"))
         except Exception as error:
-            if asked.fetch_response is None or asked.handler_result is not error:
+            if call.fetch_response is None or call.handler_result is not error:
                 raise
-            return asked.fetch_response
+            return call.fetch_response
         else:
             if (
-                asked.fetch_response is not None and asked.handler_result is response and response.url == url
-            ):  # nobody has changed it
-                return asked.fetch_response
+                call.fetch_response is not None and call.handler_result is response and response.url == url
+            ):  # no add-on has replaced it
+                return call.fetch_response
         finally:
             self._tasks.discard(task)
-            asked.clear()
-        answer = self._convert_response(url, response, limit)
-        answer.elapsed_ms = int((time.monotonic() - started) * 1000)
-        return answer
+            call.clear()
+        converted = self._convert_response(url, response, limit)
+        converted.elapsed_ms = int((time.monotonic() - started) * 1000)
+        return converted
 
     def _check_url(self, url: str, protocol: str) -> FetchFailure | None:
-        """Return why a URL is not asked for at all, or None."""
+        """Return the reason why a URL is not requested at all, or None."""
         http = self._http
         if 0 <= http.url_limit < len(url):
             return FetchFailure(FailureKind.LIMIT, f"the URL is longer than http.url.limit ({http.url_limit})")
@@ -189,11 +203,11 @@ class ScrapyTransport:
             known = f": enable protocol-{protocol} in plugin.includes" if protocol in ("file", "ftp") else ""
             return FetchFailure(FailureKind.SCHEME, f"no protocol plug-in for {protocol}{known}")
         if protocol == "ftp" and not self._uses_pycurl:
-            return FetchFailure(FailureKind.SCHEME, "ftp is spoken by fetcher.download.handler pycurl only")
+            return FetchFailure(FailureKind.SCHEME, "ftp requires fetcher.download.handler = pycurl")
         return None
 
     def _convert_response(self, url: str, response: Response, limit: int) -> FetchResponse:
-        """Make an answer of the response of one of Scrapy's handlers."""
+        """Convert the response of one of Scrapy's handlers."""
         from nutch2py.fetcher.downloader.scrapy_components import decode_response
 
         if limit >= 0 or "Content-Encoding" in response.headers:
@@ -203,25 +217,25 @@ class ScrapyTransport:
             if name == _TRUNCATED_HEADER:
                 truncated = values[-1].decode("latin-1")
             else:
-                shown = b"Content-Encoding" if name == _ENCODING_HEADER else name
-                lines += [shown + b": " + value for value in values]
-        answer = FetchResponse(url, response.status, lines, response.body, truncated)
+                header_name = b"Content-Encoding" if name == _ENCODING_HEADER else name
+                lines += [header_name + b": " + value for value in values]
+        converted = FetchResponse(url, response.status, lines, response.body, truncated)
         if self._http.store_ip and response.ip_address is not None:
-            answer.ip = str(response.ip_address)
-        moved = response.url not in (url, "") and answer.status == 200
-        if moved:  # an add-on has followed redirects: the row of this URL says where to, as on the short way
-            answer.status, answer.content = 302, b""
-            answer.header_lines = [b"Location: " + response.url.encode("utf-8")]
-        return answer
+            converted.ip = str(response.ip_address)
+        is_redirected = response.url not in (url, "") and converted.status == 200
+        if is_redirected:  # an add-on followed redirects: store the redirect, as direct mode does
+            converted.status, converted.content = 302, b""
+            converted.header_lines = [b"Location: " + response.url.encode("utf-8")]
+        return converted
 
 
 def failure_from_exception(error: Exception, excluded_errors: Sequence[AddressExcludedError]) -> FetchFailure:
-    """Say what an exception of a handler stands for; the gate's refusals may be wrapped, or be left as words only."""
+    """Classify an exception of a handler; an error of the address filter may be wrapped, or remain only as text."""
     for cause in iter_causes(error):
         if isinstance(cause, AddressExcludedError):
             return FetchFailure(FailureKind.ADDRESS_FILTER, str(cause))
-        if isinstance(cause, OSError) and (lacks := describe_socket_error(cause.errno or 0)):
-            return FetchFailure(FailureKind.SOCKET, lacks)
+        if isinstance(cause, OSError) and (description := describe_socket_error(cause.errno or 0)):
+            return FetchFailure(FailureKind.SOCKET, description)
     if excluded_errors:
         return FetchFailure(FailureKind.ADDRESS_FILTER, str(error))
     kind = _FAILURE_KINDS.get(type(error).__name__, FailureKind.OTHER)
@@ -236,31 +250,31 @@ def _host_to_ascii(host: str) -> str:
 
 
 class FilteringEventLoop(asyncio.SelectorEventLoop):
-    """An event loop whose sockets connect to no address that the gate refuses, whatever library asks for them.
+    """An event loop that connects only to addresses allowed by the address filter, for every library.
 
-    The gate sees the very address that the socket connects to, so a name that resolves anew does not get around it.
+    The filter checks the very address that the socket connects to, so that DNS rebinding cannot bypass it.
     """
 
     address_filter: AddressFilter | None = None
     dns_cache: DnsCache | None = None
 
     async def getaddrinfo(self, host: Any, port: Any, **kwargs: Any) -> Any:
-        """Look a name up as the fetcher does; ``http.dns.resolver`` may leave it to the system's resolver."""
+        """Resolve a name with the fetcher's DNS cache; ``http.dns.resolver`` may select the system resolver."""
         text = host.decode("ascii", "replace") if isinstance(host, bytes) else host
-        known = await self.dns_cache.resolve(text) if self.dns_cache is not None and text else ()
-        if not known:
+        addresses = await self.dns_cache.resolve(text) if self.dns_cache is not None and text else ()
+        if not addresses:
             return await super().getaddrinfo(host, port, **kwargs)
-        found: list[Any] = []
-        wrong: socket.gaierror | None = None
-        kwargs["flags"] = kwargs.get("flags", 0) | socket.AI_NUMERICHOST  # so nobody is asked, and nothing waits
-        for address in known:
+        entries: list[Any] = []
+        lookup_error: socket.gaierror | None = None
+        kwargs["flags"] = kwargs.get("flags", 0) | socket.AI_NUMERICHOST  # converts the address without a DNS query
+        for address in addresses:
             try:
-                found += socket.getaddrinfo(address, port, **kwargs)
-            except socket.gaierror as error:  # of another family than is wanted
-                wrong = error
-        if wrong is not None and not found:
-            raise wrong
-        return found
+                entries += socket.getaddrinfo(address, port, **kwargs)
+            except socket.gaierror as error:  # an address of another family than requested
+                lookup_error = error
+        if lookup_error is not None and not entries:
+            raise lookup_error
+        return entries
 
     async def sock_connect(self, sock: Any, address: Any) -> None:
         """Connect, or raise AddressExcludedError."""
@@ -269,9 +283,9 @@ class FilteringEventLoop(asyncio.SelectorEventLoop):
             and sock.family in (socket.AF_INET, socket.AF_INET6)
             and not self.address_filter.is_allowed(str(address[0]))
         ):
-            refusal = AddressExcludedError(address[0])
-            _excluded_errors.get([]).append(refusal)
-            raise refusal
+            error = AddressExcludedError(address[0])
+            _excluded_errors.get([]).append(error)
+            raise error
         await super().sock_connect(sock, address)
 
 
@@ -279,23 +293,23 @@ TransportMain = Callable[[ScrapyTransport], Awaitable[None]]
 
 
 def disable_library_lookups() -> None:
-    """Have libraries ask nobody behind our back: aiohttp asks the loop for addresses, as httpx does by itself."""
+    """Prevent libraries from resolving names or downloading data on their own."""
     from scrapy.utils.misc import load_object
 
     aiohttp: Any = import_module(HANDLER_ALIASES["aiohttp"].rpartition(".")[0]).aiohttp
     aiohttp.connector.DefaultResolver = aiohttp.ThreadedResolver
-    # by which CookiesMiddleware would fetch the newest list of suffixes from the web; there is one in the package
+    # CookiesMiddleware would download the current public suffix list; the package contains one
     load_object("scrapy.downloadermiddlewares.cookies._split_domain").suffix_list_urls = ()
 
 
-async def _run_crawl(http: HttpSettings, carrier: TransportSettings, main: TransportMain) -> dict[str, Any]:
+async def _run_crawl(http: HttpSettings, transport_settings: TransportSettings, main: TransportMain) -> dict[str, Any]:
     import scrapy
     from scrapy.crawler import AsyncCrawlerRunner
 
     from nutch2py.fetcher.downloader.scrapy_settings import build_scrapy_settings, check_download_handlers
 
-    failed: list[BaseException] = []
-    began, ended = False, asyncio.Event()
+    errors: list[BaseException] = []
+    started, finished = False, asyncio.Event()
 
     class FetcherSpider(scrapy.Spider):
         """Runs ``main`` while the engine is open; it yields no request of its own."""
@@ -303,61 +317,58 @@ async def _run_crawl(http: HttpSettings, carrier: TransportSettings, main: Trans
         name = "fetcher"
 
         async def start(self):  # type: ignore[no-untyped-def]
-            nonlocal began
-            began = True
-            transport = ScrapyTransport(http, self.crawler, carrier)
+            nonlocal started
+            started = True
+            transport = ScrapyTransport(http, self.crawler, transport_settings)
             try:
-                if carrier.is_scrapy_mode:
+                if transport_settings.is_scrapy_mode:
                     check_download_handlers(http, self.crawler)
                 await main(transport)
             except BaseException as error:  # noqa: BLE001 - Scrapy would only log it
-                failed.append(error)
+                errors.append(error)
             await transport.cancel_pending()
-            ended.set()
+            finished.set()
             if not http:
-                yield  # what makes this the generator that Scrapy expects
+                yield  # makes this the generator that Scrapy expects
 
-    if carrier.is_scrapy_mode:
+    if transport_settings.is_scrapy_mode:
         disable_library_lookups()
-    runner = AsyncCrawlerRunner(build_scrapy_settings(http, carrier))
+    runner = AsyncCrawlerRunner(build_scrapy_settings(http, transport_settings))
     crawler = runner.create_crawler(FetcherSpider)
     try:
-        with LoopWatchdog() if carrier.is_scrapy_mode else nullcontext():
-            await _wait_until_closed(asyncio.ensure_future(runner.crawl(crawler)), ended, carrier.time_limit)
+        with LoopWatchdog() if transport_settings.is_scrapy_mode else nullcontext():
+            await _wait_until_closed(
+                asyncio.ensure_future(runner.crawl(crawler)), finished, transport_settings.time_limit
+            )
     except Exception as error:
-        if began or not carrier.is_scrapy_mode:
+        if started or not transport_settings.is_scrapy_mode:
             raise
-        raise ConfigurationError(f"Scrapy does not begin: {type(error).__name__}: {error}") from error
+        raise ConfigurationError(f"Scrapy cannot start: {type(error).__name__}: {error}") from error
     finally:
         await http.dns_cache.close()
-    stats: dict[str, Any] = crawler.stats.get_stats() if carrier.is_scrapy_mode else {}
-    if failed and isinstance(failed[0], asyncio.CancelledError):
+    stats: dict[str, Any] = crawler.stats.get_stats() if transport_settings.is_scrapy_mode else {}
+    if errors and isinstance(errors[0], asyncio.CancelledError):
+        raise ConfigurationError(f"a Scrapy add-on stopped the fetch: {stats.get('finish_reason', 'no reason given')}")
+    if errors:
+        raise errors[0]
+    if not started:
         raise ConfigurationError(
-            f"a Scrapy add-on has ended the fetch: {stats.get('finish_reason', 'no reason given')}"
-        )
-    if failed:
-        raise failed[0]
-    if not began:
-        raise ConfigurationError(
-            f"a Scrapy add-on lets no fetch begin: {stats.get('finish_reason', 'no reason given')}"
+            f"a Scrapy add-on prevented the start of the fetch: {stats.get('finish_reason', 'no reason given')}"
         )
     return stats
 
 
-async def _wait_until_closed(crawl: asyncio.Future[None], ended: asyncio.Event, seconds: float) -> None:
-    """Wait for a crawl, but not for ever for what add-ons still do when the fetch has ended."""
-    end = asyncio.ensure_future(ended.wait())
+async def _wait_until_closed(crawl: asyncio.Future[None], finished: asyncio.Event, seconds: float) -> None:
+    """Wait for a crawl, at most ``seconds`` after the fetch has finished."""
+    finish_task = asyncio.ensure_future(finished.wait())
     try:
-        await asyncio.wait((crawl, end), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((crawl, finish_task), return_when=asyncio.FIRST_COMPLETED)
         done, _ = await asyncio.wait((crawl,), timeout=seconds)
     finally:
-        end.cancel()
+        finish_task.cancel()
     if not done:
-        told = (
-            f"Scrapy's add-ons have not ended {seconds:g} s after the fetch (fetcher.scrapy.time.limit): they are left"
-        )
-        warn(told)
-        for _ in range(_CANCEL_ROUNDS):  # the end of one begins others: the spider is closed, handlers are told so
+        warn(f"Scrapy's add-ons still run {seconds:g} s after the fetch (fetcher.scrapy.time.limit): cancelling them")
+        for _ in range(_CANCEL_ROUNDS):  # cancelling a task starts others: the spider is closed, handlers are notified
             if others := asyncio.all_tasks() - {asyncio.current_task()}:
                 for task in others:
                     task.cancel()
@@ -370,10 +381,7 @@ async def _wait_until_closed(crawl: asyncio.Future[None], ended: asyncio.Event, 
 def run_with_transport(
     http: HttpSettings, transport_settings: TransportSettings, main: TransportMain
 ) -> dict[str, Any]:
-    """Run ``main`` with a transport in an event loop of its own; what it raises is raised here.
-
-    Returns Scrapy's statistics, none on the short way.
-    """
+    """Run ``main`` with a transport in its own event loop, and return Scrapy's statistics (none in direct mode)."""
 
     def make_loop() -> FilteringEventLoop:
         loop = FilteringEventLoop()
@@ -381,12 +389,12 @@ def run_with_transport(
         return loop
 
     with relaxed_gc(), asyncio.Runner(loop_factory=make_loop) as runner:
-        # not runner.run: on SIGINT it would cancel the crawl, which Scrapy takes for its end
+        # not runner.run: on SIGINT it would cancel the crawl, which Scrapy takes for its normal end
         loop = runner.get_loop()
         try:
             with signals_between_steps(loop):
                 return loop.run_until_complete(_run_crawl(http, transport_settings, main))
-        except SystemExit as error:  # which a loop lets out of any task
+        except SystemExit as error:  # an event loop re-raises it from any task
             if not transport_settings.is_scrapy_mode:
                 raise
-            raise ConfigurationError(f"a Scrapy add-on has ended the fetch: SystemExit: {error}") from error
+            raise ConfigurationError(f"a Scrapy add-on stopped the fetch: SystemExit: {error}") from error

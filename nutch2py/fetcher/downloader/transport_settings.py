@@ -1,4 +1,4 @@
-"""What carries the fetcher's requests, as the properties say: a handler alone, or Scrapy with its add-ons."""
+"""Settings of the transport read from the properties: handler, Scrapy components and limits."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 
 PYCURL_HANDLER = "nutch2py.fetcher.downloader.download_handler.PycurlDownloadHandler"
-PYCURL_SCRAPY_HANDLER = "nutch2py.fetcher.downloader.scrapy_download_handler.ScrapyDownloadHandler"
-"""The same for the whole way: what add-ons say of a request counts, and a failure is an exception."""
 _AIOHTTP_HANDLER = "scrapy.core.downloader.handlers._aiohttp.AiohttpDownloadHandler"
 _HTTPX_HANDLER = "scrapy.core.downloader.handlers._httpx.HttpxDownloadHandler"
 HANDLER_ALIASES = {
@@ -20,21 +18,22 @@ HANDLER_ALIASES = {
     "aiohttp": _AIOHTTP_HANDLER,
     "httpx": _HTTPX_HANDLER,
 }
-"""Values of ``fetcher.download.handler``; any other is the path of a handler's class."""
-FILTERED_HANDLERS = frozenset({PYCURL_HANDLER, PYCURL_SCRAPY_HANDLER, _AIOHTTP_HANDLER, _HTTPX_HANDLER})
-"""Handlers whose connections the address gate sees."""
+"""Values of ``fetcher.download.handler``; any other value is the path of a handler class."""
+FILTERED_HANDLERS = frozenset({PYCURL_HANDLER, _AIOHTTP_HANDLER, _HTTPX_HANDLER})
+"""Handlers whose connections pass the address filter."""
 
-_FIRST_MIDDLEWARE_ORDER = (
-    100  # where middlewares begin for which no place is given: nearer to the fetcher than all of Scrapy's
-)
+_FIRST_MIDDLEWARE_ORDER = 100
+"""Order of the first middleware configured without one: closer to the engine than all of Scrapy's own."""
 
 ComponentPriorities = tuple[tuple[str, int], ...]
 
 
 class TransportSettings(NamedTuple):
-    """What carries requests; components by their paths, with their places in Scrapy's order.
+    """Handler, Scrapy components (path, order) and limits of the transport.
 
-    ``time_limit``: seconds that add-ons may take for a page; ``max_requests``: how often they may ask for it.
+    Attributes:
+        time_limit: Maximum time that add-ons may take for a page, in seconds.
+        max_requests: Maximum number of requests for one page.
     """
 
     handler: str = "auto"
@@ -49,19 +48,23 @@ class TransportSettings(NamedTuple):
 
     @property
     def handler_path(self) -> str:
-        """The path of the handler's class."""
+        """Path of the handler class."""
         return HANDLER_ALIASES.get(self.handler, self.handler)
 
     @property
     def is_scrapy_mode(self) -> bool:
-        """Whether requests take Scrapy's whole way: it was asked for, or something is there that needs it."""
-        added = self.middlewares or self.addons or self.extensions or self.settings_module or self.extra_settings
-        return self.force_scrapy_mode or bool(added) or self.handler_path != PYCURL_HANDLER
+        """Whether requests pass through all of Scrapy: it is configured, or a component needs it."""
+        components = self.middlewares or self.addons or self.extensions or self.settings_module or self.extra_settings
+        return self.force_scrapy_mode or bool(components) or self.handler_path != PYCURL_HANDLER
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> TransportSettings:
-        """Read the properties; raise ConfigurationError when what one names is not there."""
-        carrier = cls(
+        """Read the properties.
+
+        Raises:
+            ConfigurationError: A component cannot be imported, or a value is malformed.
+        """
+        settings = cls(
             conf.get_trimmed("fetcher.download.handler", "auto"),
             _parse_components(conf, "fetcher.scrapy.middlewares"),
             _parse_components(conf, "fetcher.scrapy.addons"),
@@ -72,18 +75,18 @@ class TransportSettings(NamedTuple):
             conf.get_float("fetcher.scrapy.time.limit", 600.0),
             conf.get_int("fetcher.scrapy.requests.max", 20),
         )
-        if carrier.handler_path not in FILTERED_HANDLERS:
-            _load_class("fetcher.download.handler", carrier.handler_path)
-        if carrier.settings_module:
+        if settings.handler_path not in FILTERED_HANDLERS:
+            _load_class("fetcher.download.handler", settings.handler_path)
+        if settings.settings_module:
             try:
-                import_module(carrier.settings_module)
+                import_module(settings.settings_module)
             except (Exception, SystemExit) as error:
-                lacks = isinstance(error, ImportError)
+                is_missing = isinstance(error, ImportError)
                 raise ConfigurationError(
-                    f"property fetcher.scrapy.settings.module: {carrier.settings_module}: {_format_error(error)}"
-                    + (": set PYTHONPATH to the folder of the Scrapy project" if lacks else "")
+                    f"property fetcher.scrapy.settings.module: {settings.settings_module}: {_format_error(error)}"
+                    + (": add the directory of the Scrapy project to PYTHONPATH" if is_missing else "")
                 ) from error
-        return carrier
+        return settings
 
 
 def _load_class(name: str, path: str) -> None:
@@ -91,7 +94,7 @@ def _load_class(name: str, path: str) -> None:
 
     try:
         load_object(path)
-    except (Exception, SystemExit) as error:  # whatever the module of an add-on does when it is imported
+    except (Exception, SystemExit) as error:  # importing an add-on's module can raise anything
         raise ConfigurationError(f"property {name}: {path}: {_format_error(error)}") from error
 
 
@@ -100,25 +103,27 @@ def _format_error(error: BaseException) -> str:
 
 
 def _parse_components(conf: Configuration, name: str) -> ComponentPriorities:
-    """Read paths, each with ``=PLACE`` in Scrapy's order or without."""
-    found = []
+    """Read component paths, each with an optional ``=ORDER``."""
+    components = []
     for number, text in enumerate(conf.get_strings(name)):
-        path, _, place = (part.strip() for part in text.partition("="))
-        if place and not place.isdecimal():
-            raise ConfigurationError(f"property {name} holds {text!r}: write PATH or PATH=PLACE, a whole number")
+        path, _, order = (part.strip() for part in text.partition("="))
+        if order and not order.isdecimal():
+            raise ConfigurationError(
+                f"property {name} holds {text!r}: write PATH or PATH=ORDER, where ORDER is an integer"
+            )
         _load_class(name, path)
-        found.append((path, int(place) if place else _FIRST_MIDDLEWARE_ORDER + number))
-    return tuple(found)
+        components.append((path, int(order) if order else _FIRST_MIDDLEWARE_ORDER + number))
+    return tuple(components)
 
 
 def _split_settings(text: str) -> list[str]:
-    """Part settings at commas and lines, where the name of another one follows: else they belong to the value."""
+    """Split settings at commas and line ends that a setting's name follows; other commas belong to the value."""
     parts: list[str] = []
     for line in text.splitlines():
         for number, piece in enumerate(line.split(",")):
             name, equals, _ = piece.partition("=")
-            begins = equals and name.strip().isidentifier() and name.strip().isupper()
-            if parts and not begins:
+            starts_setting = equals and name.strip().isidentifier() and name.strip().isupper()
+            if parts and not starts_setting:
                 parts[-1] += ("," if number else "\n") + piece
             elif piece.strip():
                 parts.append(piece)
@@ -126,13 +131,15 @@ def _split_settings(text: str) -> list[str]:
 
 
 def _parse_settings(conf: Configuration) -> tuple[tuple[str, Any], ...]:
-    name, found = "fetcher.scrapy.settings", []
+    name, settings = "fetcher.scrapy.settings", []
     for text in _split_settings(conf.get(name, "")):
         key, equals, value = (part.strip() for part in text.partition("="))
         if not equals:
-            raise ConfigurationError(f"property {name} holds {text!r}: write NAME=VALUE, parted by commas or lines")
+            raise ConfigurationError(
+                f"property {name} holds {text!r}: write NAME=VALUE, separated by commas or line ends"
+            )
         try:
-            found.append((key, json.loads(value) if value[:1] in ("{", "[") else value))
+            settings.append((key, json.loads(value) if value[:1] in ("{", "[") else value))
         except ValueError as error:
             raise ConfigurationError(f"property {name}: {key} is not JSON: {error}") from error
-    return tuple(found)
+    return tuple(settings)

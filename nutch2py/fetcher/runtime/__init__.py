@@ -1,1 +1,1 @@
-"""The process during a fetch: file descriptors, garbage collection, watchdog, signals."""
+"""Process-level services of a fetch: file descriptors, garbage collection, event loop watchdog, signals."""

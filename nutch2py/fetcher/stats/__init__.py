@@ -1,1 +1,1 @@
-"""Statistics of a fetch: histograms and failures by host."""
+"""Statistics of a fetch: histograms of responses and failures by host."""
