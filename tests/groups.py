@@ -13,22 +13,22 @@ from xdist.scheduler import LoadScopeScheduling
 
 GROUPS = {
     "hadoop": (
-        "mapreduce/test_yarn_crawl", "mapreduce/test_yarn_kills", "mapreduce/test_hadoop", "mapreduce/test_archive",
+        "mapreduce/test_yarn_crawl", "mapreduce/test_yarn_kills", "mapreduce/test_hadoop", "mapreduce/test_package_archive",
     ),
     "hbase": (
-        "jobs/test_hbase_crawl", "jobs/test_reading_hbase", "jobs/test_recording_hbase", "jobs/test_hbase_lists",
-        "jobs/test_due_rows_hbase",
+        "jobs/test_hbase_crawl", "jobs/test_readdb_hbase", "jobs/test_recording_hbase", "jobs/test_batch_lists_hbase",
+        "jobs/test_due_scan_hbase",
         "table/test_hbase", "table/test_hbase_cells",
-        "table/test_hbase_dump", "table/test_hbase_failures", "table/test_hbase_services", "jobs/test_beside_hbase",
+        "table/test_hbase_dump", "table/test_hbase_failures", "table/test_hbase_services", "jobs/test_concurrent_jobs_hbase",
         "kill/test_gateway",
         # two Sparks at once would see each other's files, and one module uses HBase, too
         "jobs/test_pagerank_runners", "mapreduce/test_spark",
     ),
-    "kill": ("jobs/test_kill",),
+    "kill": ("jobs/test_killed_jobs",),
     "solr": (
         "indexer/test_elastic", "indexer/test_solr", "indexer/test_solr_crawl", "kill/test_solr",
-        "search/test_asked", "search/test_near_misses", "search/test_solr_handler", "search/test_solr_search",
-        "server/test_applications", "server/test_both_indexes", "server/test_browser", "server/test_refusals",
+        "search/test_query_suite", "search/test_near_misses", "search/test_solr_handler", "search/test_solr_search",
+        "server/test_search_api", "server/test_search_page_all_indexes", "server/test_browser", "server/test_rejected_requests",
         "test_ranking_solr",
     ),
     "site": ("jobs/test_real_site",),
@@ -78,7 +78,7 @@ LONG = {
     "browser/test_hostile_pages.py::test_hostile_pages_end_with_status_and_others_are_unaffected[all]": (
         "most of them are tried"
     ),
-    "jobs/test_every_runner_and_task_count_gives_same_table.py::test_every_runner_and_task_count_gives_same_table[local, no list, 3 reduces]": "each of the three is a test",
+    "jobs/test_same_table.py::test_every_runner_and_task_count_gives_same_table[local, no list, 3 reduces]": "each of the three is a test",
     "jobs/test_unreadable_rows.py::test_every_job_skips_unreadable_rows[local]": "inline goes the same way",
     "mapreduce/test_hadoop.py::test_plugin_failures_over_limit_end_job_with_exit_code_7": (
         "on the local runner it ends with 7, and what a task's exit code on YARN means is tried"
