@@ -14,7 +14,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.table.embedded.storage import table_files
 from tests.backends.opensearch_server import opensearch_server
 from tests.backends.solr_server import solr_server
-from tests.groups import GroupScheduling, in_order, is_long
+from tests.groups import GroupScheduling, in_order, is_long, needs_service
 from tests.mapreduce.hadoop_cluster import hadoop_cluster, package_folder
 from tests.services import Service
 from tests.site.server import Reply, ScriptedSite
@@ -39,10 +39,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupSchedul
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what is long, before the marks are looked at; give workers their tests in the order of the groups."""
+    """Add the marks ``long`` and ``service``, deselect what is long, and sort the tests by their groups for workers.
+
+    What is long runs when ``-m`` names it, whatever else ``-m`` says.
+    """
     for item in items:
         if is_long(item.nodeid):
             item.add_marker("long")
+        if needs_service(item):
+            item.add_marker("service")
+    if "long" not in config.option.markexpr:
+        deselected = [item for item in items if item.get_closest_marker("long")]
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=deselected)
     if hasattr(config, "workerinput"):
         in_order(items)
 

@@ -13,13 +13,15 @@ from xdist.scheduler import LoadScopeScheduling
 
 GROUPS = {
     "hadoop": (
-        "mapreduce/test_yarn_crawl", "mapreduce/test_yarn_kills", "mapreduce/test_hadoop", "mapreduce/test_package_archive",
+        "mapreduce/test_yarn_crawl", "mapreduce/test_yarn_kills", "mapreduce/test_hadoop",
+        "mapreduce/test_package_archive",
     ),
     "hbase": (
-        "jobs/test_hbase_crawl", "jobs/test_readdb_hbase", "jobs/test_recording_hbase", "jobs/test_batch_lists_hbase",
-        "jobs/test_due_scan_hbase",
+        "jobs/test_hbase_crawl", "jobs/test_readdb_hbase", "jobs/test_recording_hbase",
+        "jobs/test_batch_lists_hbase", "jobs/test_due_scan_hbase",
         "table/test_hbase", "table/test_hbase_cells",
-        "table/test_hbase_dump", "table/test_hbase_failures", "table/test_hbase_services", "jobs/test_concurrent_jobs_hbase",
+        "table/test_hbase_dump", "table/test_hbase_failures", "table/test_hbase_services",
+        "jobs/test_concurrent_jobs_hbase",
         "kill/test_gateway",
         # two Sparks at once would see each other's files, and one module uses HBase, too
         "jobs/test_pagerank_runners", "mapreduce/test_spark",
@@ -28,7 +30,8 @@ GROUPS = {
     "solr": (
         "indexer/test_elastic", "indexer/test_solr", "indexer/test_solr_crawl", "kill/test_solr",
         "search/test_query_suite", "search/test_near_misses", "search/test_solr_handler", "search/test_solr_search",
-        "server/test_search_api", "server/test_search_page_all_indexes", "server/test_browser", "server/test_rejected_requests",
+        "server/test_search_api", "server/test_search_page_all_indexes", "server/test_browser",
+        "server/test_rejected_requests",
         "test_ranking_solr",
     ),
     "site": ("jobs/test_real_site",),
@@ -99,8 +102,49 @@ LONG = {
 """Tests that run with ``scripts/test long`` only, and what of them runs always."""
 
 
+SERVICE_FIXTURES = frozenset(
+    {"hadoop_cluster", "hbase_server", "solr_server", "opensearch_server", "tika", "three_nodes"}
+    | {"render", "homes", "browser", "chrome"}
+)
+"""Fixtures that start a server or a browser."""
+SERVICE_MODULES = frozenset(
+    {
+        "browser/test_hostile_pages", "browser/test_browser_start", "browser/test_own_requests", "browser/test_rendering",
+        "browser/test_app_frameworks", "cluster/test_crawl", "mapreduce/test_spark", "mapreduce/test_package_archive",
+        "jobs/test_real_site", "jobs/test_pagerank_runners", "parser/test_real_trees", "parser/formats/test_tika_files",
+        "parser/test_fuzz", "test_image", "test_services",
+        # no server, but commands and processes by the dozen, killed, stopped, measured or installed
+        "jobs/test_killed_jobs", "jobs/test_signals", "jobs/test_signals_large_pages", "jobs/test_hostile",
+        "jobs/test_undeclared_chinese", "jobs/test_concurrent_jobs", "jobs/test_full_disk",
+        "jobs/test_same_table", "jobs/test_unreadable_rows",
+        "kill/test_harness", "kill/test_gateway", "kill/test_solr", "soak/test_soak", "outages/test_outages",
+        "fuzz/test_fuzz", "upgrade/test_upgrade", "users/test_cron_job", "users/test_own_site", "users/test_sick_crawl",
+        "crawl_loop/test_crawl_command", "crawl_loop/test_resumed_crawl", "crawl_loop/test_crawl_pagerank",
+        "control_room/test_failing_crawl",
+        "rest/test_generated", "rest/test_generated_client", "rest/test_schemathesis", "rest/test_killed_server",
+        "scrapy_projects/test_tutorial", "scrapy_projects/test_hostile_projects",
+        "url/test_growth", "parser/test_growth", "parser/formats/test_growth", "parser/test_decompression_bombs",
+        "test_growth", "test_growth_of_functions", "test_growth_of_patterns",
+        "test_bench", "test_scale", "test_collection", "test_ranking_bench", "test_ranking_planted", "test_python_page",
+        "test_scripts", "test_crawl_process",
+    }
+)  # fmt: skip
+"""Modules that start a server or a browser by themselves, or many processes: minutes of two cores."""
+
+
+def servers_of(item: pytest.Item) -> set[str]:
+    """Return the fixtures that a test uses, with those that a parameter of a fixture names (mark ``server``)."""
+    return {*getattr(item, "fixturenames", ()), *(mark.args[0] for mark in item.iter_markers("server"))}
+
+
+def needs_service(item: pytest.Item) -> bool:
+    """Return whether a test needs a real server, a browser, or minutes of processes; the inner loop omits it."""
+    module = item.nodeid.partition("::")[0].removeprefix("tests/").removesuffix(".py")
+    return module in SERVICE_MODULES or not SERVICE_FIXTURES.isdisjoint(servers_of(item))
+
+
 def is_long(nodeid: str) -> bool:
-    """Tell whether a test is one of :data:`LONG`."""
+    """Return whether a test is one of :data:`LONG`."""
     return nodeid.removeprefix("tests/") in LONG
 
 

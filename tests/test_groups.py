@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from tests.groups import GROUPS, LONG, group_of
+from tests.groups import GROUPS, LONG, SERVICE_FIXTURES, SERVICE_MODULES, group_of, servers_of
 from tests.import_graph import ROOT
 from tests.services import needs_spark
 
@@ -22,7 +22,7 @@ SERVERS = {
 
 def servers(item: pytest.Item) -> list[str]:
     """Return the groups of the servers that a test uses, in the order of the groups."""
-    used = {*getattr(item, "fixturenames", ()), *(mark.args[0] for mark in item.iter_markers("server"))}
+    used = servers_of(item)
     spark = ["hbase"] if needs_spark.mark in item.own_markers else []
     return [group for fixture, group in SERVERS.items() if fixture in used] + spark
 
@@ -51,6 +51,15 @@ def test_group_modules_exist_and_are_in_one_group() -> None:
     assert set(modules.values()) == {1}
     assert group_of("tests/table/test_hbase.py::test_x[a::b]") == "hbase"
     assert group_of("tests/test_conf.py::test_x") == "tests/test_conf.py"
+
+
+def test_service_modules_and_fixtures_exist(request: pytest.FixtureRequest) -> None:
+    assert [module for module in sorted(SERVICE_MODULES) if not (ROOT / "tests" / f"{module}.py").is_file()] == []
+    assert SERVERS.keys() <= SERVICE_FIXTURES
+    unmarked = [
+        item.nodeid for item in request.session.items if servers(item) and not item.get_closest_marker("service")
+    ]
+    assert unmarked == []
 
 
 def test_long_test_ids_exist() -> None:

@@ -39,36 +39,39 @@ MEMBERS = {
 }
 """Private members of objects of other packages, with their class and a test."""
 INHERITED = {
-    "fetcher.names._Resolver": ({"_channel"}, "tests/fetcher/test_dns.py"),
-    "mapreduce.job.TableJob": (
+    "fetcher.protocols.dns._AresResolver": ({"_channel"}, "tests/fetcher/test_dns.py"),
+    "mapreduce.table_job.TableJob": (
         {"_read_input", "_runner_kwargs", "_wrap_protocols"},
         "tests/mapreduce/test_driver.py",
     ),
-    "mapreduce.standins.JobKey": ({"_label", "_make_unique_job_key", "_owner"}, "tests/mapreduce/test_driver.py"),
-    "mapreduce.runners._OneLinePerMap": (
+    "mapreduce.runners.mrjob_compat.JobKeyMixin": (
+        {"_label", "_make_unique_job_key", "_owner"},
+        "tests/mapreduce/test_driver.py",
+    ),
+    "mapreduce.runners.local_runners._OneLinePerMapRunner": (
         {"_get_local_tmp_dir", "_sort_input_func", "_sort_values", "_sorted_reducer_input_path"}
         | {"_split_mapper_input", "_split_reducer_input", "_task_input_path"},
         "tests/mapreduce/test_inline_sort.py",
     ),
-    "mapreduce.runners.InlineRunner": (
+    "mapreduce.runners.local_runners.InlineRunner": (
         {"_invoke_task_func", "_mr_job_extra_args", "_mrjob_cls"},
         "tests/mapreduce/test_driver.py",
     ),
-    "mapreduce.runners.LocalRunner": (
+    "mapreduce.runners.local_runners.LocalRunner": (
         {"_invoke_task_func", "_mr_job_extra_args", "_opts", "_run_multiple", "_run_task"},
         "tests/mapreduce/test_driver.py",
     ),
-    "mapreduce.spark.SparkRunner": (
+    "mapreduce.runners.spark_runner.SparkRunner": (
         {"_get_input_paths", "_get_local_tmp_dir", "_jobconf_for_step", "_run_spark_submit"},
         "tests/mapreduce/test_spark.py",
     ),
-    "mapreduce.yarn.HadoopRunner": (
+    "mapreduce.runners.hadoop.hadoop_runner.HadoopRunner": (
         {"_cleanup_hadoop_tmp", "_get_local_tmp_dir", "_get_step", "_get_steps", "_hadoop_tmp_dir", "_input_paths"}
         | {"_job_key", "_jobconf_for_step", "_output_dir", "_run", "_run_hadoop", "_run_job_in_hadoop"}
         | {"_step_input_uris", "_upload_mgr"},
         "tests/mapreduce/test_hadoop.py",
     ),
-    "table.hbase.connection.Link": (
+    "table.hbase.thrift_client.gateway_connection.GatewayConnection": (
         {"_protocol_class", "_refresh_thrift_client", "_transport_class"},
         "tests/table/test_hbase.py",
     ),

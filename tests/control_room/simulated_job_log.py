@@ -28,7 +28,13 @@ def figures(rows: int, made: int, fetched: float = 0.62) -> TableStats:
 
 def entry(job: str, batch: str, begun: int, minutes: float, **more: Any) -> JobEntry:
     ended = begun + int(minutes * MINUTE)
-    given: dict[str, Any] = {"state": JobState.FINISHED, "finish_time": ended, "last_seen": ended, "exit_code": 0, "cpu_ms": 700}
+    given: dict[str, Any] = {
+        "state": JobState.FINISHED,
+        "finish_time": ended,
+        "last_seen": ended,
+        "exit_code": 0,
+        "cpu_ms": 700,
+    }
     given |= {"peak_bytes": 180_000_000} | more
     return JobEntry(
         f"{begun:015d}-{job[:4]}", job, "", batch, start_time=begun, host="crawler", pid=4711, user="nutch", **given
