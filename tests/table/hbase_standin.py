@@ -157,7 +157,7 @@ class _Client:
 
 
 class _Link:
-    fresh = False
+    is_new = False
 
     def __init__(self, server: Server, address: GatewayAddress) -> None:
         self._server, self.address = server, address
@@ -191,18 +191,18 @@ class Gateways:
     def __init__(self, addresses: tuple[GatewayAddress, ...], settings: HBaseSettings, table: str, where: str) -> None:
         self.addresses, self.settings, self.table, self.where = addresses, settings, table, where
 
-    def another_lives(self) -> bool:
+    def has_live_gateway(self) -> bool:
         return False
 
     def borrow(self, _address: GatewayAddress | None = None) -> Any:
         return _Link(self.server, self.addresses[0])
 
     @contextmanager
-    def link(self, _address: GatewayAddress | None = None) -> Iterator[Any]:
+    def connection(self, _address: GatewayAddress | None = None) -> Iterator[Any]:
         yield self.borrow()
 
     @contextmanager
-    def returning(self, _link: Any, keep: bool = False) -> Iterator[None]:
+    def return_after(self, _link: Any, keep: bool = False) -> Iterator[None]:
         yield
 
     def call(self, action: Callable[[Any], Any]) -> Any:

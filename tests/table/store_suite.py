@@ -377,20 +377,20 @@ class StoreSuite:
         small = make_store(WebPage, "webpage", gora_buffer_write_limit=3, hbase_thrift_write_rows=3)
         written = lambda: sum(store.get(f"row{number}") is not None for number in range(9))  # noqa: E731
         seen = []
-        with small.batch(before=lambda: seen.append(written())) as batch:
+        with small.batch(before_flush=lambda: seen.append(written())) as batch:
             for number in range(8):
                 batch.put(f"row{number}", page_at())
         assert seen == [0, 3, 6]
         assert written() == 8
-        batch = small.batch(before=lambda: 1 / 0)
+        batch = small.batch(before_flush=lambda: 1 / 0)
         batch.put("row8", page_at())
         with pytest.raises(ZeroDivisionError):
             batch.flush()
         assert written() == 8
-        batch.before = None
+        batch.before_flush = None
         batch.flush()
         assert written() == 9
-        with small.batch(before=lambda: seen.append("nothing to write")):
+        with small.batch(before_flush=lambda: seen.append("nothing to write")):
             pass
         assert seen == [0, 3, 6]
         small.close()

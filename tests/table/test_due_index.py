@@ -222,7 +222,7 @@ class TestNotTrusted:
         assert "does not keep it has written the table since (dueindex" in store.due_index().unavailable_reason
         put(store, "com.c:http/", fetch_time=NOW)  # whoever keeps it does not make it right again by going on
         assert "has written the table since" in store.due_index().unavailable_reason
-        for read in (lambda index: index.figures(), lambda index: index.read([ALL], b"", 1)):
+        for read in (lambda index: index.statistics(), lambda index: index.read_candidates([ALL], b"", 1)):
             with pytest.raises(StoreError, match="has written the table since"):
                 read(store.due_index())
         assert len(troubles(store)) == 1

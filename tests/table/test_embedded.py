@@ -122,7 +122,7 @@ def test_replaced_contents_are_deleted_at_next_flush(store):
     page = WebPage(fields=frozenset())
     page.status = 2
     write(store, {"a": page})
-    table = store._live()
+    table = store._get_files()
     assert table.content.stat()["entries"] == 3
     assert [page.content[:2] for _, page in store.scan(TableQuery.for_fields([WebPage.content]))] == [
         b"a2",
@@ -204,18 +204,18 @@ def test_large_table_is_split_by_sampled_keys(store, monkeypatch):
 
 def test_forked_child_reopens_table(store):
     write(store, {"a": page_at()})
-    parents = store._live()
+    parents = store._get_files()
     child = os.fork()
     if child == 0:
         code = 1
         try:
             write(store, {"b": page_at(7)})
-            code = 0 if store._live() is not parents and store.get("a").status == 2 else 2
+            code = 0 if store._get_files() is not parents and store.get("a").status == 2 else 2
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert store.get("b").markers["dist"] == "7"
-    assert store._live() is parents
+    assert store._get_files() is parents
     write(store, {"c": page_at()})
     assert [key for key, _ in store.scan(TableQuery())] == ["a", "b", "c"]
 
@@ -238,7 +238,7 @@ def test_threads_share_store(store):
 
 def test_stores_in_process_share_files(store, make_store):
     other = make_store(WebPage, "webpage")
-    assert other._live() is store._live()
+    assert other._get_files() is store._get_files()
     store.close()
     write(other, {"a": page_at()})
     assert store.get("a").status == 2
@@ -342,7 +342,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.table import open_store
 from nutch2py.records.webpage import WebPage
 store = open_store(Configuration(), WebPage, f"embedded:{sys.argv[1]}")
-with store._live().writing():
+with store._get_files().write_transaction():
     print("begun", flush=True)
     sys.stdin.read()
 """

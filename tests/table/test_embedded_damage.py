@@ -168,7 +168,7 @@ def test_damaged_content_raises_and_checktable_counts_it(folder, number, capsys)
 
 def test_missing_content_raises_instead_of_waiting(folder, capsys):
     store = opened(folder)
-    with store._live().content.begin(write=True) as txn:
+    with store._get_files().content.begin(write=True) as txn:
         txn.delete((5).to_bytes(8))
     with pytest.raises(StoreError, match=r"row k00005: its content is not there"):
         list(store.scan(TableQuery.for_fields({WebPage.content})))
@@ -226,8 +226,8 @@ def values(path, family):
 
 
 def version(store):
-    files = store._live()
-    with files.reading() as txn:
+    files = store._get_files()
+    with files.read_transaction() as txn:
         return files.get_state(txn, b"version")
 
 

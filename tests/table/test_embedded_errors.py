@@ -387,7 +387,7 @@ def test_damaged_content_is_named_in_error(store):
     page = WebPage(fields=frozenset())
     page.content = b"compressible " * 100
     write(store, {"b": page})
-    with store._live().content.begin(write=True) as txn:
+    with store._get_files().content.begin(write=True) as txn:
         cursor = txn.cursor()
         cursor.last()
         txn.put(cursor.key(), b"\1damaged")

@@ -252,9 +252,9 @@ def test_oversized_cell_skips_only_its_row(opened, capsys):
             page.outlinks = {f"http://{number}/": ""}  # a deletion, too
             batch.put(f"row{number:02d}", page)
         batch.flush()
-        assert [refused.key for refused in batch.refused] == ["row07"]
+        assert [refused.key for refused in batch.rejected] == ["row07"]
         assert "row07" in capsys.readouterr().err
-        assert hint in batch.refused[0].reason
+        assert hint in batch.rejected[0].reason
         assert [key for key, _ in store.scan(TableQuery.for_fields([WebPage.status]))] == [
             f"row{n:02d}" for n in range(20) if n != 7
         ]
@@ -274,7 +274,7 @@ def test_overlong_key_skips_only_its_row(opened, capsys):
     for key in ("a" * 32_000, "b" * 32_001, "c"):
         batch.put(key, page)
     batch.flush()
-    assert [refused.key[0] for refused in batch.refused] == ["b"]
+    assert [refused.key[0] for refused in batch.rejected] == ["b"]
     assert [found and found.status for found in store.get_many(["a" * 32_000, "b" * 32_001, "c"])] == [1, None, 1]
     assert "32,001 bytes" in capsys.readouterr().err
 
