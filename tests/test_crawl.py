@@ -263,7 +263,7 @@ def test_api_errors_describe_the_problem(crawl: Crawl, tmp_path: Path) -> None:
         crawl.dedup(group="town")  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="names no store"):
         next(Crawl("tables").pages())
-    with pytest.raises(IndexingError, match="there is no index"):
+    with pytest.raises(IndexingError, match="no index found"):
         Crawl(f"embedded:{tmp_path}").search("text")
     with pytest.raises(ConfigurationError, match=r"http\.agent\.name"):
         Crawl(crawl.conf, {"http.agent.name": ""}).fetch("second")

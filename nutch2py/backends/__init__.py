@@ -1,1 +1,1 @@
-"""What writing to an index and asking it share: the folder of the embedded one, clients, words."""
+"""Analysis, embedded index and search-server clients: shared by the index writers and the search."""

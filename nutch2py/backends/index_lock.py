@@ -1,4 +1,4 @@
-"""A lock between processes that is waited for, and only so long."""
+"""File lock between processes, with a timeout."""
 
 from __future__ import annotations
 
@@ -16,18 +16,27 @@ _POLL_SECONDS = 0.02
 
 @contextmanager
 def exclusive_lock(path: Path, timeout: float, resource: str) -> Iterator[None]:
-    """Hold the lock file ``path`` (created when missing), waiting at most ``timeout`` seconds for it.
+    """Hold the lock file ``path``, created when missing, within the block.
 
-    The operating system frees it when the holder dies, by kill -9 too. ``resource`` names the index in the error:
-    :class:`LockedError` when the time is over, :class:`IndexingError` when the file cannot be made.
+    The operating system releases it when the holder dies, even by kill -9.
+
+    Args:
+        path: The lock file.
+        timeout: Seconds to wait.
+        resource: Name of the index in messages.
+
+    Raises:
+        LockedError: The lock is still held after ``timeout``.
+        IndexingError: The file cannot be created.
+
     """
     import fcntl
 
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        trouble = disk_error_message(error, path) or f"{path}: {error.strerror}: check the folder's permissions"
-        raise IndexingError(f"cannot lock {resource}: {trouble}") from error
+        problem = disk_error_message(error, path) or f"{path}: {error.strerror}: check the folder's permissions"
+        raise IndexingError(f"cannot lock {resource}: {problem}") from error
     try:
         deadline = time.monotonic() + timeout
         while True:

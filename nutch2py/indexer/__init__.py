@@ -1,1 +1,1 @@
-"""From pages to documents, to an index, to answers.."""
+"""Indexing: builds documents of pages and sends them to indexes."""

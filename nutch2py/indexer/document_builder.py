@@ -1,4 +1,4 @@
-"""From a row of the table to what its index is told: Nutch 2's IndexUtil and the rules around it."""
+"""DocumentBuilder: builds the document of a page, or decides to delete it (Nutch 2's IndexUtil)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nutch2py.support.reporting import warn
 from nutch2py.url.keys import unreverse_url
 
 ROBOTS_METADATA_KEYS = ("robots", "meta_robots", "metatag.robots")
-"""Metadata entries that hold a page's robots directives: the parser's own, and those of parse-metatags (2.x, 1.x)."""
+"""Metadata entries with a page's robots directives: the parser's own, and those of parse-metatags (2.x, 1.x)."""
 
 
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
@@ -25,7 +25,7 @@ _GONE_STATUSES = (CrawlStatus.GONE, CrawlStatus.REDIR_TEMP, CrawlStatus.REDIR_PE
 
 
 class IndexAction(Enum):
-    """What a job does with the document of a page."""
+    """Action of a job for the document of a page."""
 
     ADD = "add"
     DELETE = "delete"
@@ -33,16 +33,16 @@ class IndexAction(Enum):
 
 
 def should_index(page: WebPage) -> bool:
-    """Tell whether a page was parsed and is not a redirect (Nutch's ``IndexerMapper``)."""
+    """Return whether a page was parsed and is not a redirect (Nutch's ``IndexerMapper``)."""
     status = page.parse_status
     return status is not None and status.major == ParseStatusCode.SUCCESS and status.minor != ParseStatusCode.REDIRECT
 
 
 def is_gone(page: WebPage) -> bool:
-    """Tell whether there is no page at the URL any more: it is gone, or redirects, by whatever way it says so.
+    """Return whether the URL no longer has a page: it is gone or redirects.
 
-    A redirect by meta refresh shows in the parse status alone: such a page is fetched well, and gets neither parse nor
-    update mark.
+    A redirect by meta refresh is visible in the parse status only: such a page has the status of a fetched page, and
+    gets neither parse nor update mark.
     """
     status = page.parse_status
     redirects = status is not None and status.major == ParseStatusCode.SUCCESS
@@ -52,9 +52,9 @@ def is_gone(page: WebPage) -> bool:
 
 
 def duplicate_of(page: WebPage) -> str | None:
-    """Return the row key of the page that stands for this one, None when it is no duplicate.
+    """Return the row key of the page that represents this duplicate, None when the page is no duplicate.
 
-    DeduplicationJob writes it down with the signature that both had: a page that has changed since is none. Reads
+    DeduplicationJob stores it with the signature of both pages: a page that has changed since is no duplicate. Uses
     metadata and signature.
     """
     mark = page.metadata.get(MetadataKey.DUPLICATE)
@@ -65,17 +65,17 @@ def duplicate_of(page: WebPage) -> str | None:
 
 
 def is_noindex(page: WebPage, agent: str = "") -> bool:
-    """Tell whether the page asks not to be indexed, in its meta robots or in X-Robots-Tag.
+    """Return whether the page forbids indexing in its meta robots or in X-Robots-Tag.
 
     ``noindex`` and ``none`` count; an X-Robots-Tag for another agent (``otherbot: noindex``) does not. Nutch's HTML
-    parser writes the directive down nowhere, but leaves title and text of such a page empty: an HTML page with
-    neither is taken for one (it has nothing to find it by either).
+    parser does not store the directive, but leaves title and text of such a page empty. So an HTML page with neither
+    counts as noindex; no query could match it anyway.
     """
     if page.content_type in _HTML_TYPES and not page.title and not page.text:
         return True
     for key in ROBOTS_METADATA_KEYS:
         value = page.metadata.get(key)
-        if value and _says_noindex(value.decode("utf-8", "replace").replace("\t", ",")):
+        if value and _has_noindex(value.decode("utf-8", "replace").replace("\t", ",")):
             return True
     header = response_header(page, "X-Robots-Tag")
     if not header:
@@ -86,19 +86,19 @@ def is_noindex(page: WebPage, agent: str = "") -> bool:
         and "," not in scope
         and scope.strip().lower() not in ("max-snippet", "max-image-preview", "unavailable_after")
     ):
-        return scope.strip().lower() == agent.lower() != "" and _says_noindex(rest)
-    return _says_noindex(header)
+        return scope.strip().lower() == agent.lower() != "" and _has_noindex(rest)
+    return _has_noindex(header)
 
 
-def _says_noindex(directives: str) -> bool:
+def _has_noindex(directives: str) -> bool:
     return any(part.strip().lower() in ("noindex", "none") for part in directives.split(","))
 
 
 class DocumentBuilder:
-    """Makes documents of pages with the enabled indexing and scoring filters.
+    """Builds documents of pages with the enabled indexing and scoring filters.
 
-    ``fields``: what a job has to read of each page. Properties: those of the filters, and for :meth:`decide_action`
-    ``indexer.delete``, ``indexer.delete.robots.noindex``, ``indexer.delete.skipped.by.indexingfilter``.
+    ``fields``: fields of a page that a job must read. :meth:`decide_action` uses ``indexer.delete``,
+    ``indexer.delete.robots.noindex`` and ``indexer.delete.skipped.by.indexingfilter``.
     """
 
     def __init__(self, conf: Configuration) -> None:
@@ -122,11 +122,14 @@ class DocumentBuilder:
         self.fields: frozenset[Field[Any]] = frozenset(own) | self.filters.fields | self.scoring.fields
 
     def build(self, key: str, page: WebPage) -> NutchDocument | None:
-        """Return the document of a row, None when a filter leaves it out, it says noindex, or it was not parsed.
+        """Return the document of a row, None for a page that a filter drops, with noindex, or not parsed.
 
-        ``id`` is the row key itself (applications know it as Nutch's), ``digest`` the signature in hexadecimal,
-        ``boost`` what the scoring filters make of 1.0. A page that a filter cannot handle is warned of and left out;
-        one that a filter fails on is a :class:`nutch2py.plugins.plugin_failures.PluginError`, here and in :meth:`decide`.
+        ``id`` is the row key (applications know it as Nutch's), ``digest`` the signature in hexadecimal, ``boost`` the
+        result of the scoring filters for 1.0. A page that a filter rejects is logged and skipped.
+
+        Raises:
+            nutch2py.plugins.plugin_failures.PluginError: A filter fails.
+
         """
         if not should_index(page) or (self.delete_noindex and is_noindex(page, self.agent)):
             return None
@@ -137,12 +140,12 @@ class DocumentBuilder:
             return None
 
     def decide_action(self, key: str, page: WebPage) -> tuple[IndexAction, NutchDocument | None]:
-        """Return what to do with the row's document, and the document to add.
+        """Return the action for the row's document, with the document to add.
 
-        A page that is gone or became a redirect is deleted (``indexer.delete``), one that says noindex is
-        (``indexer.delete.robots.noindex``) and one that dedup marked as a duplicate are. One that a filter dropped is
-        if it was indexed before (``indexer.delete``), or ``indexer.delete.skipped.by.indexingfilter`` says so. A page
-        that could not be parsed, or that a filter could not handle, keeps the document it has.
+        Documents of gone and redirecting pages (``indexer.delete``), pages with noindex
+        (``indexer.delete.robots.noindex``) and duplicates are deleted. The document of a page that a filter drops is
+        deleted if it was indexed before (``indexer.delete``), or with ``indexer.delete.skipped.by.indexingfilter``. A
+        page that could not be parsed, or that a filter rejects, keeps its document.
         """
         if is_gone(page):
             return (IndexAction.DELETE if self.delete_gone else IndexAction.SKIP), None

@@ -1,4 +1,4 @@
-"""Field mappings: how the fields of a document are named in one index.
+"""Field mappings: names of document fields in an index.
 
 Nutch 1 keeps them per writer in index-writers.xml (``<mapping>`` with ``copy``, ``rename``, ``remove``), Nutch 2 in
 solrindex-mapping.xml (``<field source= dest=>``, ``<copyField source= dest=>``).
@@ -15,7 +15,7 @@ from nutch2py.records.document import NutchDocument
 
 
 class FieldMapping(NamedTuple):
-    """Copies are made first, then names changed, then fields removed, as in Nutch's ``IndexWriters.mapDocument``.
+    """Copies, renames and removes fields, in this order, as Nutch's ``IndexWriters.mapDocument``.
 
     ``copy``: source -> destinations; ``rename``: source -> destination; ``remove``: sources.
     """
@@ -25,7 +25,7 @@ class FieldMapping(NamedTuple):
     remove: frozenset[str] = frozenset()
 
     def apply(self, document: NutchDocument) -> NutchDocument:
-        """Return the mapped document; ``document`` itself stays as it is."""
+        """Return the mapped document; ``document`` stays unchanged."""
         if not (self.copy or self.rename or self.remove):
             return document
         mapped = document.copy()
@@ -33,7 +33,7 @@ class FieldMapping(NamedTuple):
         for source, destinations in self.copy.items():
             values = [*fields.get(source, ())]
             for destination in destinations if values else ():
-                if destination != source:  # a field copied to itself would have each value twice
+                if destination != source:  # a copy to itself would duplicate the values
                     fields.setdefault(destination, []).extend(values)
         for source, destination in self.rename.items():
             if source in fields and source != destination:
@@ -55,7 +55,7 @@ class FieldMapping(NamedTuple):
 
     @classmethod
     def from_solr_mapping_xml(cls, root: ET.Element) -> tuple[FieldMapping, str]:
-        """Read solrindex-mapping.xml; return the mapping and the unique key (``id`` unless it is given)."""
+        """Read solrindex-mapping.xml; return the mapping and the unique key (default ``id``)."""
         copies: dict[str, list[str]] = {}
         for field in root.iter("copyField"):
             copies.setdefault(field.get("source", ""), []).extend(_split_names(field.get("dest", "")))

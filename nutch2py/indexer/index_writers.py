@@ -1,10 +1,10 @@
-"""IndexWriters: the writers that ``plugin.includes`` or an address chooses, several at once.
+"""IndexWriters: the writers that ``plugin.includes`` or a server address enables, several at once.
 
-index-writers.xml has Nutch 1's form: ``<writer id= class=><parameters><param name= value=/>…</parameters>
-<mapping>…</mapping></writer>``. A writer in it runs when its plug-in is chosen, twice if it is there twice; a chosen
-writer that the file does not name runs with its defaults (Nutch 1 leaves it out), so a file made for one index does not
-silence another. The file itself chooses none: Nutch 1's lists every writer that there is. Parameters can be given as
-properties too: ``<plugin id>.<parameter>``, such as ``indexer-csv.fields``.
+index-writers.xml has Nutch 1's format: ``<writer id= class=><parameters><param name= value=/>…</parameters>
+<mapping>…</mapping></writer>``. A writer in it runs if its plug-in is enabled, twice if it is listed twice. An enabled
+writer that the file lacks runs with its defaults (Nutch 1 skips it), so that a file for one index does not disable
+another. The file itself enables none: Nutch 1's lists every writer. Parameters can also be properties:
+``<plugin id>.<parameter>``, such as ``indexer-csv.fields``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from nutch2py.records.document import NutchDocument
 from nutch2py.support.reporting import warn
 
 _ADDRESS_PROPERTIES = {"solr.server.url": "indexer-solr", "elastic.host": "indexer-elastic"}
-_FLOAT_PRECISION = 1e-6  # what a float of four bytes may differ by, as it is written
+_FLOAT_PRECISION = 1e-6  # relative precision of a 4-byte float as text
 _LOCAL_WRITERS = ("indexer-embedded", "indexer-csv", "indexer-jsonl")
 
 
@@ -37,12 +37,12 @@ class WriterParameters:
         self._conf, self._prefix, self._parameters = conf, prefix, parameters
 
     def get(self, name: str, default: str) -> str:
-        """Return a text as it is written: a separator may be a blank."""
-        given = self._parameters.get(name)
-        return self._conf.get(f"{self._prefix}.{name}", default) if given is None else given
+        """Return a text with its white space: a separator may be a space."""
+        value = self._parameters.get(name)
+        return self._conf.get(f"{self._prefix}.{name}", default) if value is None else value
 
     def get_path(self, name: str, default: str) -> Path:
-        """Return a path; a relative one means the folder that the command was given in."""
+        """Return a path; a relative one is relative to the working directory of the command."""
         return self._conf.absolute(self.get(name, default).strip())
 
     def get_int(self, name: str, default: int) -> int:
@@ -63,7 +63,7 @@ class WriterParameters:
 
 
 class _ConfiguredWriter(NamedTuple):
-    """A writer with what index-writers.xml says of it."""
+    """A writer with its settings in index-writers.xml."""
 
     name: str
     writer: IndexWriter
@@ -72,7 +72,7 @@ class _ConfiguredWriter(NamedTuple):
 
 
 class IndexWriters:
-    """Every chosen writer as one. ``writer_ids`` lists them; a context manager that opens, and closes whatever happens."""
+    """All enabled writers as one; a context manager that opens them, and closes them in any case."""
 
     def __init__(self, conf: Configuration) -> None:
         self.conf = conf
@@ -82,16 +82,16 @@ class IndexWriters:
 
     @property
     def writer_ids(self) -> list[str]:
-        """The ids of the writers, those of index-writers.xml or of the plug-ins."""
+        """Ids of the writers, from index-writers.xml or of the plug-ins."""
         return [each.name for each in self._writers]
 
     @property
     def rejected(self) -> int:
-        """How many documents an index did not take, so far."""
+        """Number of documents that indexes have rejected so far."""
         return sum(each.writer.rejected for each in self._writers)
 
     def prepare(self, reindex: bool = False) -> None:
-        """Get the indexes ready for a job; called once, before the job's tasks open their writers."""
+        """Prepare the indexes for a job; called once, before the job's tasks open their writers."""
         _warn_about_unused_addresses(self.conf)
         for each in self._writers:
             try:
@@ -100,7 +100,7 @@ class IndexWriters:
                 _raise_writer_error(each, "when it prepares", error)
 
     def check(self) -> None:
-        """Raise an error when an index cannot take documents; nothing is made or changed."""
+        """Raise an error when an index cannot accept documents; create and change nothing."""
         for each in self._writers:
             try:
                 each.writer.check(self.conf, each.parameters)
@@ -108,7 +108,7 @@ class IndexWriters:
                 _raise_writer_error(each, "when it is checked", error)
 
     def open(self) -> Self:
-        """Open the writers; those already open are closed again when one fails."""
+        """Open the writers; close the opened ones when one fails."""
         try:
             for each in self._writers:
                 try:
@@ -122,7 +122,7 @@ class IndexWriters:
         return self
 
     def write(self, document: NutchDocument) -> None:
-        """Add a document to every index, its fields named as each index wants them."""
+        """Add a document to every index, with the field names of each."""
         self._committed = False
         for each in self._open:
             try:
@@ -140,7 +140,7 @@ class IndexWriters:
                 _raise_writer_error(each, f"on {document.get('url')}", error)
 
     def delete(self, document_id: str) -> None:
-        """Take a document out of every index."""
+        """Delete a document from every index."""
         self._committed = False
         for each in self._open:
             try:
@@ -150,7 +150,7 @@ class IndexWriters:
 
     @property
     def writers_without_scores(self) -> list[str]:
-        """The ids of the writers whose documents change as a whole only, or whose mapping touches ``pagerank``."""
+        """Ids of writers that can only replace whole documents, or that map ``pagerank``."""
         return [
             each.name for each in self._writers if not (each.writer.supports_scores and _preserves_score(each.mapping))
         ]
@@ -161,10 +161,17 @@ class IndexWriters:
         tolerance: float,
         make_documents: Callable[[Sequence[str]], list[NutchDocument]],
     ) -> Counter[str]:
-        """Let documents have these scores where theirs differ by more than a share of theirs, in every index.
+        """Replace the scores of documents that differ by more than a tolerance, in every index.
 
-        ``make_documents`` makes the documents of ids, for an index that takes no scores alone. Return how many were
-        ``alone`` and ``whole``, how many had theirs already (``same``) and how many are not in an index (``absent``).
+        Args:
+            scores: New scores by document id.
+            tolerance: Relative difference up to which a score stays.
+            make_documents: Builds the documents of ids, for an index that cannot update scores alone.
+
+        Returns:
+            The number of documents updated ``alone`` and as a ``whole``, up to date (``same``) and not indexed
+            (``absent``).
+
         """
         self._committed = False
         counts: Counter[str] = Counter()
@@ -172,9 +179,11 @@ class IndexWriters:
             try:
                 whole: list[str] = []
                 known = each.writer.get_scores([*scores])
-                for document_id, had in known.items():
+                for document_id, old_score in known.items():
                     score = scores[document_id]
-                    if had is not None and abs(score - had) <= max(tolerance, _FLOAT_PRECISION) * abs(had):
+                    if old_score is not None and abs(score - old_score) <= max(tolerance, _FLOAT_PRECISION) * abs(
+                        old_score
+                    ):
                         counts["same"] += 1
                     elif each.writer.set_score(document_id, score):
                         counts["alone"] += 1
@@ -189,7 +198,7 @@ class IndexWriters:
         return counts
 
     def commit(self) -> None:
-        """Make all that was written searchable in every index, unless that was done since."""
+        """Make all writes searchable in every index, unless that is done already."""
         if self._committed:
             return
         for each in self._open:
@@ -200,13 +209,13 @@ class IndexWriters:
         self._committed = True
 
     def close(self) -> None:
-        """Close every writer, also when closing one of them fails; the first failure is raised at the end."""
+        """Close every writer, also when closing one of them fails; raise the first failure at the end."""
         failures: list[Exception] = []
         while self._open:
             each = self._open.pop(0)
             try:
                 each.writer.close()
-            except Exception as error:  # noqa: BLE001 - the others are closed, too
+            except Exception as error:  # noqa: BLE001 - close the other writers, too
                 try:
                     _raise_writer_error(each, "when it closes", error)
                 except (NutchError, OSError, MemoryError) as failure:
@@ -218,10 +227,10 @@ class IndexWriters:
         try:
             self.close()
         except (NutchError, OSError):
-            return  # the failure that led here is the one to show
+            return  # the first failure is reported
 
     def describe(self) -> str:
-        """Return what is active, in Nutch 2's layout."""
+        """Return the active writers, in Nutch 2's layout."""
         if not self._writers:
             return "No IndexWriters activated - check your configuration\n"
         return "Active IndexWriters :\n" + "".join(f"{each.writer.describe()}\n" for each in self._writers)
@@ -244,21 +253,21 @@ def _preserves_score(mapping: FieldMapping) -> bool:
     return (touched | copies).isdisjoint({"id", "pagerank"})
 
 
-def _raise_writer_error(each: _ConfiguredWriter, what: str, error: Exception) -> NoReturn:
-    """Raise what a writer raised, so that it ends the job with the writer's name: what it was to send is not sent.
+def _raise_writer_error(each: _ConfiguredWriter, action: str, error: Exception) -> NoReturn:
+    """Raise a writer's error with the name of the writer, which stops the job: its documents are not sent.
 
-    Its own words for a cause, and the system's (a full disk), go on as they are.
+    The project's own errors and those of the system (such as a full disk) are raised unchanged.
     """
     if isinstance(error, NutchError | OSError | MemoryError):
         raise error
-    raise IndexingError(f"plug-in {each.name} failed {what}: {describe_exception(error)}") from error
+    raise IndexingError(f"plug-in {each.name} failed {action}: {describe_exception(error)}") from error
 
 
 def enabled_writers(conf: Configuration) -> dict[str, PluginClass]:
-    """Return the writers that run, by plugin id: those that ``plugin.includes`` names.
+    """Return the enabled writers by plugin id: those in ``plugin.includes``.
 
-    When it names none, as the shipped one does, those whose address is set (``solr.server.url``, ``elastic.host``);
-    without an address indexer-embedded. ``plugin.excludes`` holds in any case.
+    When it has none, as the shipped one, writers with an address (``solr.server.url``, ``elastic.host``) are enabled;
+    without an address indexer-embedded. ``plugin.excludes`` always applies.
     """
     named = enabled_plugins(conf, "indexwriter")
     if named:
@@ -272,7 +281,7 @@ def enabled_writers(conf: Configuration) -> dict[str, PluginClass]:
 
 
 def describe_local_writers(conf: Configuration) -> str:
-    """Return the writers that run whose index is a folder or a file of this machine, as a sentence has them."""
+    """Return the names of enabled writers whose index is a local directory or file, joined by "and"."""
     return " and ".join(name for name in enabled_writers(conf) if name in _LOCAL_WRITERS)
 
 
@@ -281,10 +290,10 @@ def _iter_configured_writers(conf: Configuration) -> Iterator[_ConfiguredWriter]
     root = conf.resource_xml(conf.get_trimmed("indexer.indexwriters.file", "index-writers.xml"))
     named: set[str] = set()
     for element in root.iter("writer") if root is not None else ():
-        wanted = (element.get("class") or "").strip()
-        plugin_id = next((i for i, plugin in plugins.items() if wanted in plugin.names), None)
+        class_name = (element.get("class") or "").strip()
+        plugin_id = next((i for i, plugin in plugins.items() if class_name in plugin.names), None)
         if plugin_id is None:
-            continue  # as in Nutch 1: its plug-in is not chosen
+            continue  # as in Nutch 1: its plug-in is not enabled
         named.add(plugin_id)
         parameters = {p.get("name", ""): p.get("value", "") for p in element.iterfind("parameters/param")}
         mapping = FieldMapping.from_writer_xml(element.find("mapping"))
@@ -295,20 +304,20 @@ def _iter_configured_writers(conf: Configuration) -> Iterator[_ConfiguredWriter]
 
 
 def _warn_about_unused_addresses(conf: Configuration) -> None:
-    """Say when an address is set whose writer does not run because ``plugin.includes`` names others."""
+    """Warn about a server address whose writer does not run because ``plugin.includes`` names others."""
     running = enabled_writers(conf)
     for name, plugin_id in _ADDRESS_PROPERTIES.items():
-        everywhere = conf.copy()
-        everywhere.set("plugin.includes", plugin_id)
-        if conf.get_trimmed(name) and plugin_id not in running and enabled_plugins(everywhere, "indexwriter"):
+        alternative = conf.copy()
+        alternative.set("plugin.includes", plugin_id)
+        if conf.get_trimmed(name) and plugin_id not in running and enabled_plugins(alternative, "indexwriter"):
             warn(
                 f"{name} is set, but plugin.includes names {' and '.join(running)}: nothing is sent there; "
-                f"add {plugin_id} to plugin.includes, or take the writers out of it"
+                f"add {plugin_id} to plugin.includes, or remove the writers from it"
             )
 
 
 def missing_id_error(document: NutchDocument) -> IndexingError:
-    """Return the error for a document that a mapping or a filter left without an id."""
+    """Return the error for a document without an id, due to a mapping or a filter."""
     return IndexingError(
         f"the document of {document.get('url') or 'a page'} has no field id: "
         "do not rename or remove id in index-writers.xml"

@@ -1,4 +1,4 @@
-"""indexchecker: the document that a page would become, without an index."""
+"""indexchecker: shows the document of a page without an index."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DISCARDED = "Document discarded by indexing filter"
 
 
 def check_document(conf: Configuration, url: str, page: WebPage) -> NutchDocument | None:
-    """Return the document of a fetched and parsed page, None when a filter leaves it out.
+    """Return the document of a fetched and parsed page, None when a filter drops it.
 
     As in Nutch's IndexingFiltersChecker, ``id`` is the plain URL here, and there is neither ``boost`` nor ``batchId``.
     """
@@ -22,7 +22,7 @@ def check_document(conf: Configuration, url: str, page: WebPage) -> NutchDocumen
 
 
 def format_checked_document(conf: Configuration, url: str, page: WebPage) -> str:
-    """Return what indexchecker prints: ``name :<tab>value``, a line for each value of each field."""
+    """Return the output of indexchecker: ``name :<tab>value``, one line for each value of each field."""
     document = check_document(conf, url, page)
     if document is None:
         return f"{DISCARDED}\n"

@@ -1,4 +1,4 @@
-"""IndexingFilters: the plug-ins that fill a document, one after the other."""
+"""IndexingFilters: runs the indexing filters of a document in order."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from nutch2py.records.webpage import WebPage
 
 
 class IndexingFilters:
-    """The enabled IndexingFilters in the order of ``indexingfilter.order``; those it does not name come after."""
+    """The enabled indexing filters, in the order of ``indexingfilter.order``; others follow."""
 
     def __init__(self, conf: Configuration) -> None:
         self.filters: list[IndexingFilter] = create_ordered_plugins(conf, "indexingfilter", "indexingfilter.order")
         self.fields: frozenset[Field[Any]] = frozenset().union(*(f.fields for f in self.filters))
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
-        """Run every filter; None as soon as one gives None. What one raises is a PluginError, or PageNotIndexable."""
+        """Run every filter; return None as soon as one does. Failures are PluginError or PageNotIndexableError."""
         current: NutchDocument | None = document
         try:
             for each in self.filters:
                 if current is None:
                     return None
                 current = each.filter(current, url, page)
-        except Exception as error:  # noqa: BLE001 - named, and the page's
+        except Exception as error:  # noqa: BLE001 - reported with plug-in and page
             raise_plugin_error(each, url, error)
         return current

@@ -1,4 +1,4 @@
-"""What an index is asked by: a document's words, cut alike for the embedded index, Solr and OpenSearch."""
+"""Search fields of a document: terms, exact values, facets and weight, for all indexes alike."""
 
 from __future__ import annotations
 
@@ -24,22 +24,28 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.records.document import NutchDocument
 
-_MAX_EXACT_CHARACTERS = 1_000  # characters; a longer value is none that anybody types
+_MAX_EXACT_CHARACTERS = 1_000  # longer values are not searched
 _MAX_OTHER_CHARACTERS = 20_000
 SKETCHES_PROPERTY = "index.sketches"
-_MAX_PATH_DEPTH = 4  # of a path
+_MAX_PATH_DEPTH = 4
 _UNSEARCHED_FIELDS = frozenset({"id", "boost", "tstamp", "content", "maintext", "rawcontent"})
 DEFAULT_WEIGHT_FIELDS, DEFAULT_WEIGHT_POWER = ("pagerank",), 0.35
 PAGE_DATE_FIELDS = ("date", "publishedDate", "lastModified", "tstamp")
-"""Fields that say when a page was written, the surest first, or at last when it was fetched."""
+"""Fields with the date of a page, the most reliable first; the last one is its fetch time."""
 
 
 class SearchFields(NamedTuple):
-    """``texts``: field of TEXT_FIELDS -> its values, as terms with blanks between; ``other``: terms ``field=word``.
+    """Search fields of a document.
 
-    ``exact``: whole values, ``field=value``. ``weight``: what relevance is multiplied by. ``date``: seconds since 1970
-    of when a page was written, as far as is known, or fetched; 0: unknown. ``facets``: by name, what it is narrowed by.
-    ``sketch``: the sketch of the main text, or else of the text; "" of none.
+    Attributes:
+        texts: Field of TEXT_FIELDS -> its values, as terms separated by spaces.
+        other: Terms ``field=word``.
+        exact: Whole values, ``field=value``.
+        weight: Factor of relevance.
+        date: Date of the page, or of its fetch, in seconds since 1970; 0: unknown.
+        facets: Facet -> values.
+        sketch: Sketch of the main text, or else of the text; "" without text.
+
     """
 
     texts: dict[str, list[str]]
@@ -52,28 +58,28 @@ class SearchFields(NamedTuple):
 
 
 class DocumentWeights:
-    """What the relevance of a document is multiplied by: the product of ``index.weight.fields``, each ^ a power.
+    """Weight of a document: the product of ``index.weight.fields``, each raised to a power.
 
-    ``powers``: by field, in the order given: what stands behind ``^``, else ``index.weight.power``.
+    ``powers``: powers by field, in the order given: the number after ``^``, or ``index.weight.power``.
     """
 
     def __init__(self, conf: Configuration) -> None:
-        usual = conf.get_float("index.weight.power", DEFAULT_WEIGHT_POWER)
+        default_power = conf.get_float("index.weight.power", DEFAULT_WEIGHT_POWER)
         self.powers: dict[str, float] = {}
-        for given in conf.get_strings("index.weight.fields", DEFAULT_WEIGHT_FIELDS):
-            name, caret, power = given.partition("^")
+        for entry in conf.get_strings("index.weight.fields", DEFAULT_WEIGHT_FIELDS):
+            name, caret, power = entry.partition("^")
             try:
-                self.powers[name.strip()] = float(power) if caret else usual
+                self.powers[name.strip()] = float(power) if caret else default_power
             except ValueError:
                 raise ConfigurationError(
-                    f"index.weight.fields has {given!r}: write field or field^power, as pagerank^0.25"
+                    f"index.weight.fields has {entry!r}: write field or field^power, as pagerank^0.25"
                 ) from None
 
     def __str__(self) -> str:
         return " · ".join(f"{name} ^ {power:g}" for name, power in self.powers.items()) or "1"
 
     def weight_of(self, document: NutchDocument) -> float:
-        """Return the weight; a field that is absent or no number counts as 1."""
+        """Return the weight; a field that is absent or not a number counts as 1."""
         weight = 1.0
         for name, power in self.powers.items():
             try:
@@ -88,7 +94,7 @@ class DocumentWeights:
 def build_search_fields(
     document: NutchDocument, analyzer: Analyzer, weights: DocumentWeights, with_sketch: bool = True
 ) -> SearchFields:
-    """Return what a document is found by. Texts are cut by the rules of its language (``lang``)."""
+    """Return the search fields of a document. Texts are analysed by the rules of its language (``lang``)."""
     lang = document.get("lang") or "en"
 
     def words(text: str) -> list[str]:
@@ -102,9 +108,9 @@ def build_search_fields(
         if name in TEXT_FIELDS:
             if name == "url":
                 values = [unquote(value, errors="ignore")[:2000] for value in values]
-            cut = [words(value) for value in values]
-            texts[name] = [" ".join(each) for each in cut]
-            content = cut if name == "content" else content
+            analysed = [words(value) for value in values]
+            texts[name] = [" ".join(each) for each in analysed]
+            content = analysed if name == "content" else content
         elif name in EXACT_FIELDS:
             exact.extend(f"{name}={value.lower()}" for value in values if len(value) <= _MAX_EXACT_CHARACTERS)
         elif name not in _UNSEARCHED_FIELDS:
@@ -119,10 +125,10 @@ def build_search_fields(
     facets["type"] = [value for value in facets["type"] if "/" in value]
     facets["path"], facets["date"] = _url_dirs(document.get("url") or ""), _date_periods(date)
     exact.extend(f"{name}={value.lower()}" for name in ("path", "date") for value in facets[name])
-    near = _document_sketch(document, content) if with_sketch else ""
-    if near:
-        exact.append(f"near={near}")
-    return SearchFields(texts, other, exact, weights.weight_of(document), date, facets, near)
+    sketch = _document_sketch(document, content) if with_sketch else ""
+    if sketch:
+        exact.append(f"near={sketch}")
+    return SearchFields(texts, other, exact, weights.weight_of(document), date, facets, sketch)
 
 
 def _document_sketch(document: NutchDocument, content: list[list[str]]) -> str:
@@ -142,7 +148,7 @@ def _parent_domains(host: str) -> list[str]:
 
 
 def page_date(document: NutchDocument) -> int:
-    """Return when a page was written, as far as is known, or fetched: seconds since 1970, 0 where nothing says so."""
+    """Return the date of a page, or of its fetch, in seconds since 1970; 0 when unknown."""
     for name in PAGE_DATE_FIELDS:
         try:
             return int(datetime.fromisoformat(document.get(name) or "").timestamp())
@@ -152,9 +158,9 @@ def page_date(document: NutchDocument) -> int:
 
 
 def _url_dirs(url: str) -> list[str]:
-    """Return ``host/folder/`` of a page and of what is around it.
+    """Return the folders of a page, as ``host/folder/``.
 
-    >>> _folders("http://a.org/docs/api/x.html")
+    >>> _url_dirs("http://a.org/docs/api/x.html")
     ['a.org/docs/', 'a.org/docs/api/']
     """
     try:
@@ -168,9 +174,9 @@ def _url_dirs(url: str) -> list[str]:
 
 
 def _date_periods(date: int) -> list[str]:
-    """Return year and month of a date, in UTC; nothing where it is unknown.
+    """Return year and month of a date, in UTC; an empty list when it is unknown.
 
-    >>> _periods(1_000_000_000), _periods(0)
+    >>> _date_periods(1_000_000_000), _date_periods(0)
     (['2001', '2001-09'], [])
     """
     if not date:
@@ -183,7 +189,7 @@ def _date_periods(date: int) -> list[str]:
 
 
 class TermsFieldBuilder:
-    """The fields ``terms_*`` that servers are sent, by which :mod:`nutch2py.search` asks them; see ``index.terms``."""
+    """Builds the fields ``terms_*`` for servers, which :mod:`nutch2py.search` queries; see ``index.terms``."""
 
     def __init__(self, conf: Configuration) -> None:
         self.is_enabled = conf.get_bool("index.terms", True)
@@ -191,18 +197,20 @@ class TermsFieldBuilder:
         self._with_sketch = conf.get_bool(SKETCHES_PROPERTY, True)
 
     def build(self, document: NutchDocument) -> dict[str, str | list[str]]:
-        """Return the fields of a document, none where they are not wanted."""
+        """Return the fields of a document; an empty dict when disabled."""
         if not self.is_enabled:
             return {}
-        found = build_search_fields(document, self._analyzer, self._weights, self._with_sketch)
-        fields: dict[str, str | list[str]] = {f"{TERMS_PREFIX}{name}": values for name, values in found.texts.items()}
-        fields |= {f"{TERMS_PREFIX}exact": found.exact, f"{TERMS_PREFIX}other": found.other}
-        fields |= {f"{TERMS_PREFIX}weight": str(found.weight), f"{TERMS_PREFIX}date": str(found.date)}
-        fields |= {f"{TERMS_PREFIX}{FACET_PREFIX}{name}": found.facets[name] for name in ("path", "date")}
-        fields |= {SKETCH_FIELD: found.sketch, f"{TERMS_PREFIX}analysis": self._analyzer.version}
+        search_fields = build_search_fields(document, self._analyzer, self._weights, self._with_sketch)
+        fields: dict[str, str | list[str]] = {
+            f"{TERMS_PREFIX}{name}": values for name, values in search_fields.texts.items()
+        }
+        fields |= {f"{TERMS_PREFIX}exact": search_fields.exact, f"{TERMS_PREFIX}other": search_fields.other}
+        fields |= {f"{TERMS_PREFIX}weight": str(search_fields.weight), f"{TERMS_PREFIX}date": str(search_fields.date)}
+        fields |= {f"{TERMS_PREFIX}{FACET_PREFIX}{name}": search_fields.facets[name] for name in ("path", "date")}
+        fields |= {SKETCH_FIELD: search_fields.sketch, f"{TERMS_PREFIX}analysis": self._analyzer.version}
         return {name: value for name, value in fields.items() if value}
 
 
 def strip_terms_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return a document without the fields of :class:`TermsFieldBuilder`, for a server that has none of these."""
+    """Return a document without the fields of :class:`TermsFieldBuilder`, for a server that lacks them."""
     return {name: value for name, value in fields.items() if not name.startswith(TERMS_PREFIX)}

@@ -1,1 +1,1 @@
-"""Asking an index: queries, hits, snippets, facets, spelling, and how good the answers are."""
+"""Search: queries, hits, snippets, facets, spelling correction, suggestions and relevance evaluation."""

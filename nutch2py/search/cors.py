@@ -1,4 +1,4 @@
-"""Which other sites may search here from their pages (``search.cors.origins``)."""
+"""CORS policy of the search API: sites that may search from their pages (``search.cors.origins``)."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ _CORS_PROPERTY = "search.cors.origins"
 _ORIGIN_PATTERN = re.compile(r"https?://[\w.\-\[\]:]+")
 _ANY_ORIGIN = "*"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_PREFLIGHT_MAX_AGE = "7200"  # seconds that a browser remembers what it was allowed; the most that Chromium does
+_PREFLIGHT_MAX_AGE = "7200"  # seconds that a browser caches a preflight; the maximum of Chromium
 
 
 class CorsPolicy(NamedTuple):
-    """The sites, in lower case; ``*`` is every one."""
+    """The allowed origins, in lower case; ``*`` allows every origin."""
 
     origins: frozenset[str]
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> CorsPolicy:
-        """Return what the property says; raise ConfigurationError for what is no site."""
+        """Return the policy of a configuration; raise ConfigurationError for an invalid origin."""
         sites = set[str]()
-        for given in conf.get_strings(_CORS_PROPERTY):
-            site = _ANY_ORIGIN if given == _ANY_ORIGIN else _normalize_origin(given.rstrip("/").lower())
+        for entry in conf.get_strings(_CORS_PROPERTY):
+            site = _ANY_ORIGIN if entry == _ANY_ORIGIN else _normalize_origin(entry.rstrip("/").lower())
             if site is None:
-                raise ConfigurationError(f"{_CORS_PROPERTY} has {given!r}: write https://www.example.org, or *")
+                raise ConfigurationError(f"{_CORS_PROPERTY} has {entry!r}: write https://www.example.org, or *")
             sites.add(site)
         return cls(frozenset(sites))
 
     def allow_origin(self, origin: str) -> str:
-        """Return what ``Access-Control-Allow-Origin`` says to a page of ``origin`` (may be ""); "" for nothing."""
+        """Return the value of ``Access-Control-Allow-Origin`` for an origin, which may be ""; "" for no header."""
         if _ANY_ORIGIN in self.origins:
             return _ANY_ORIGIN
         return origin if origin.lower() in self.origins else ""
 
     def response_headers(self, origin: str) -> dict[str, str]:
-        """Return the headers of an answer that a page of ``origin`` asks for."""
+        """Return the headers of a response to a page of ``origin``."""
         allowed = self.allow_origin(origin)
         vary = {} if allowed == _ANY_ORIGIN or not self.origins else {"Vary": "Origin"}
-        # without it a page cannot read when to ask again
-        shown = {"Access-Control-Allow-Origin": allowed, "Access-Control-Expose-Headers": "Retry-After"}
-        return {**shown, **vary} if allowed else vary
+        # Without the exposed header a page cannot read when to retry.
+        headers = {"Access-Control-Allow-Origin": allowed, "Access-Control-Expose-Headers": "Retry-After"}
+        return {**headers, **vary} if allowed else vary
 
     def preflight_headers(self, origin: str, methods: Iterable[str]) -> dict[str, str]:
-        """Return the headers that tell a browser which ``methods`` a page of ``origin`` may ask by, with a key."""
+        """Return the preflight headers that allow a page of ``origin`` to use ``methods`` with a key."""
         headers = self.response_headers(origin)
         if self.allow_origin(origin):
             del headers["Access-Control-Expose-Headers"]
@@ -62,16 +62,16 @@ class CorsPolicy(NamedTuple):
 
 
 def _normalize_origin(origin: str) -> str | None:
-    """Return a site as a browser names it: in ASCII, and without the port that its scheme has; None for what is none.
+    """Return an origin as browsers send it: in ASCII and without the default port; None when it is invalid.
 
-    >>> _as_browsers_write("https://bücher.example:443"), _as_browsers_write("http://[::1]:8080")
+    >>> _normalize_origin("https://bücher.example:443"), _normalize_origin("http://[::1]:8080")
     ('https://xn--bcher-kva.example', 'http://[::1]:8080')
     """
-    written = url_to_ascii(origin) if _ORIGIN_PATTERN.fullmatch(origin) else None
-    if written is None:
+    ascii_origin = url_to_ascii(origin) if _ORIGIN_PATTERN.fullmatch(origin) else None
+    if ascii_origin is None:
         return None
     try:
-        parts = urlsplit(written)
+        parts = urlsplit(ascii_origin)
         port = "" if parts.port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{parts.port}"
     except ValueError:
         return None

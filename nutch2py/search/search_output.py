@@ -1,4 +1,4 @@
-"""The answer of the command search: hits, and on demand facets, the reasons of scores and another spelling."""
+"""Output of the command search: hits, and optionally facets, explanations and a corrected spelling."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nutch2py.search.search_service import search
 
 
 class SearchOutput(NamedTuple):
-    """A result with what was asked besides: ``explanations`` by document id, ``meant`` when nothing was found."""
+    """A result with optional details: ``explanations`` by document id; ``meant``, the corrected query without hits."""
 
     result: SearchResult
     facets: FacetCounts
@@ -20,21 +20,21 @@ class SearchOutput(NamedTuple):
     meant: str
 
     def to_json(self) -> str:
-        """Return one line of JSON: that of the result, with ``facets``, ``meant`` and ``explanation`` of a hit."""
+        """Return one line of JSON: the result, with ``facets``, ``meant`` and the ``explanation`` of a hit."""
         import orjson
 
-        found = self.result.to_dict()
-        for hit in found["hits"]:
+        output = self.result.to_dict()
+        for hit in output["hits"]:
             if hit["id"] in self.explanations:
                 hit["explanation"] = self.explanations[hit["id"]]
         if self.facets:
-            found["facets"] = {name: dict(values) for name, values in self.facets.items()}
+            output["facets"] = {name: dict(values) for name, values in self.facets.items()}
         if self.meant:
-            found["meant"] = self.meant
-        return orjson.dumps(found).decode()
+            output["meant"] = self.meant
+        return orjson.dumps(output).decode()
 
     def format_text(self, color: bool = False) -> str:
-        """Return the answer for a terminal; control characters of pages are left out."""
+        """Return the output for a terminal, without control characters of pages."""
         parts = [format_for_terminal(self.result, color)]
         if self.meant:
             parts.append(f"Did you mean: {_replace_unprintable(self.meant)}\n")

@@ -1,6 +1,6 @@
-"""What applications ask an index and get, as types.
+"""Request and response schemas of the search API.
 
-They are those of ``/api/v1/search`` and ``/api/v1/suggest``, of the OpenAPI document, and of the client.
+``/api/v1/search``, ``/api/v1/suggest``, the OpenAPI document and the client share them.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ FilterValue = Annotated[str, Meta(max_length=300)]
 
 
 class SearchQuery(Struct, rename="camel", kw_only=True, frozen=True):
-    """A query, in the language of the command search, and which of its hits.
+    """A query in the language of the command search, with its options.
 
-    ``start`` or ``cursor``: behind which hits; "*" is the first cursor, an answer has the next. ``host`` (with what is
-    below it), ``path`` (``host/folder/``), ``type``, ``lang``, ``date`` (a year, or ``2026-11``): only these pages.
-    ``freshness``: days after which a page has lost half of what newer ones gain, 0: dates do not count; None: as
-    configured. ``collapse``: the best page only of each host, or of nearly the same texts ("near"); "": as configured.
-    ``facets``: of which of these to count values, ``fields``: which other fields of pages to give, parted by commas.
+    ``start`` or ``cursor``: position of the first hit; "*" is the first cursor, a response has the next. ``host`` (with
+    its subdomains), ``path`` (``host/folder/``), ``type``, ``lang``, ``date`` (a year, or ``2026-11``): filters.
+    ``freshness``: half-life in days of the bonus of newer pages; 0: no freshness; None: as configured. ``collapse``:
+    only the best page of each host, or of nearly identical texts ("near"); "": as configured. ``facets``: filters to
+    count values of; ``fields``: further fields of pages to return; both separated by commas.
     """
 
     q: Annotated[str, Meta(max_length=1000)]
@@ -39,13 +39,13 @@ class SearchQuery(Struct, rename="camel", kw_only=True, frozen=True):
 
 
 class SearchHit(Struct, rename="camel", kw_only=True, frozen=True):
-    """A page that was found.
+    """A page that matches.
 
-    ``title``, ``snippet``: plain text; ``title_html``, ``snippet_html``: escaped, with ``<em>`` around the words that
-    were found. ``score``: higher is better, within one query, 0 by date. ``lang``, ``host``: "" where not known.
-    ``date``: when it was written, as far as is known, or fetched, as ISO 8601; None: not known. ``fields``: those
-    asked for, each with all its values. ``more``: how many other pages it stands for, of those looked at, where hits
-    are collapsed; ``others``: URLs of ten of them at most.
+    ``title``, ``snippet``: plain text; ``title_html``, ``snippet_html``: escaped, with ``<em>`` around matching words.
+    ``score``: higher is better within one query; 0 when sorted by date. ``lang``, ``host``: "" when unknown. ``date``:
+    date of the page, or of its fetch, as ISO 8601; None when unknown. ``fields``: the requested fields, each with all
+    its values. ``more``: number of other examined pages that it represents when hits are collapsed; ``others``: URLs of
+    at most ten of them.
     """
 
     id: str
@@ -65,16 +65,16 @@ class SearchHit(Struct, rename="camel", kw_only=True, frozen=True):
 
 
 class FacetValue(Struct, kw_only=True, frozen=True):
-    """A value of a field, and how many of the pages found have it."""
+    """A value of a field, and the number of matching pages that have it."""
 
     value: str
     count: int
 
 
 class SearchResponse(Struct, rename="camel", kw_only=True, frozen=True):
-    """What was found: ``total`` pages match. ``cursor``: where the hits behind these begin; None: there are none.
+    """Result of a search: ``total`` pages match. ``cursor``: continues after these hits; None after the last.
 
-    ``meant``: what was perhaps meant by a query that finds little, or "".
+    ``meant``: suggested correction of a query with few hits, or "".
     """
 
     query: str
@@ -89,20 +89,20 @@ class SearchResponse(Struct, rename="camel", kw_only=True, frozen=True):
 
 
 class SuggestQuery(Struct, rename="camel", kw_only=True, frozen=True):
-    """The beginning of a query, as somebody types it."""
+    """The start of a query, as typed so far."""
 
     q: Annotated[str, Meta(max_length=1000)]
 
 
 class SuggestedPage(Struct, rename="camel", kw_only=True, frozen=True):
-    """A page whose title has the words typed so far."""
+    """A page with the words typed so far in its title."""
 
     title: str
     url: str
 
 
 class SuggestResponse(Struct, rename="camel", kw_only=True, frozen=True):
-    """What may be meant. ``queries``: what was typed with its last word completed, each of which finds something."""
+    """Suggestions. ``queries``: the input with its last word completed; each has matches."""
 
     query: str
     queries: list[str]

@@ -130,7 +130,7 @@ def test_tokens_of_0_1_0_are_unchanged():
 
 
 def test_missing_user_dictionary_is_named_in_error():
-    with pytest.raises(ConfigurationError, match=r"there is no file no-such\.txt"):
+    with pytest.raises(ConfigurationError, match=r"file no-such\.txt not found"):
         Analyzer.from_conf(Configuration({"index.userdict.file": "no-such.txt"}))
 
 

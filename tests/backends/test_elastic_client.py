@@ -139,7 +139,7 @@ def test_rejected_bulk_is_halved_until_document_is_found(status, capsys):
         writer.close()
     assert [body.count(b"_id") for body in seen] == [0, 4, 2, 1, 1, 2]
     assert (writer.rejected, writer.accepted) == (1, 3)
-    assert re.search(rf"refuses the document b: .* \(HTTP {status}\)\n", capsys.readouterr().err)
+    assert re.search(rf"rejects the document b: .* \(HTTP {status}\)\n", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("answer", [(404, b"<html>nothing here</html>"), (301, b""), (405, b"")])
@@ -175,7 +175,7 @@ def test_retries_end_after_service_wait(url, reason):
     with pytest.raises(IndexingError) as raised:
         client(url, patience=0.3).refresh()
     assert str(raised.value) == (
-        f"The search server does not answer at {url} ({reason}): start it or correct elastic.host, "
+        f"The search server does not respond at {url} ({reason}): start it or correct elastic.host, "
         "and run the job again"
     )
 
@@ -207,7 +207,7 @@ def test_host_accepts_name_or_url(hosts, scheme, expected):
         ("http://", "http", "write HOST"),
         ("a?b=c", "http", "write HOST"),
         ("a", "tcp", "write http or https"),
-        ("https://elastic:geheim@a", "https", "^elastic.host holds a login: move it to elastic.username"),
+        ("https://elastic:geheim@a", "https", "^elastic.host contains a login: move it to elastic.username"),
     ],
 )
 def test_unusable_hosts_are_reported(hosts, scheme, message):

@@ -196,7 +196,7 @@ def test_retries_end_after_service_wait(url, reason):
     with client(url, patience=0.3) as solr, pytest.raises(IndexingError) as raised:
         solr.commit()
     assert str(raised.value) == (
-        f"Solr does not answer at {url} ({reason}): start it or correct solr.server.url, and run the job again"
+        f"Solr does not respond at {url} ({reason}): start it or correct solr.server.url, and run the job again"
     )
 
 

@@ -257,10 +257,10 @@ class DeliverySuite:
         assert write(self.settings(server.url), *documents) == 2
         assert len(server.ids()) == 298
         said = capsys.readouterr().err
-        named = re.findall(rf"{self.name} refuses the document (\S+):", said)
+        named = re.findall(rf"{self.name} rejects the document (\S+):", said)
         assert named == ["org.example:http/3", "org.example:http/180"]
         assert self.complaint in said
-        assert f"{self.name} refused 2 of 300 documents" in said
+        assert f"{self.name} rejected 2 of 300 documents" in said
 
     def test_rejected_document_is_counted(self, server, tmp_path, capsys):
         given = self.settings(server.url, **crawl_settings(tmp_path), **self.copy_title_to_date(tmp_path))
@@ -272,5 +272,5 @@ class DeliverySuite:
         assert server.ids() == ["org.example:http/0"]
 
     def test_server_rejecting_every_document_ends_job(self, server):
-        with pytest.raises(IndexingError, match=rf"refuses every document: .*{re.escape(self.complaint)}"):
+        with pytest.raises(IndexingError, match=rf"rejects every document: .*{re.escape(self.complaint)}"):
             write(self.settings(server.url), *(page_doc(number, tstamp="soon") for number in range(80)))

@@ -232,12 +232,12 @@ def test_index_block_ends_job_with_reason(opensearch):
     conf = settings(opensearch.url)
     write(conf, page_doc(1))
     opensearch.call("PUT", "nutch/_settings", {"index.blocks.write": True})
-    with pytest.raises(IndexingError, match=r"does not let documents in \(HTTP 403\): cluster_block_exception"):
+    with pytest.raises(IndexingError, match=r"does not accept documents \(HTTP 403\): cluster_block_exception"):
         write(conf, page_doc(2))
 
 
 def test_invalid_index_name_is_reported(opensearch):
-    with pytest.raises(IndexingError, match=r"refuses to make it, the index .*/Nutch: invalid_index_name_exception"):
+    with pytest.raises(IndexingError, match=r"rejects to create it, the index .*/Nutch: invalid_index_name_exception"):
         IndexWriters(settings(opensearch.url, elastic_index="Nutch")).prepare()
 
 
@@ -262,7 +262,7 @@ def test_login_over_tls_is_used_and_hidden(opensearch, tmp_path, capsys):
             IndexWriters(settings(url)).prepare()
         trusted = {"elastic_tls_ca": certificate}
         for login in ({}, {"elastic_username": "nutch", "elastic_password": "wröng"}):
-            with pytest.raises(IndexingError, match=r"wants another login \(HTTP 401.*elastic\.username") as raised:
+            with pytest.raises(IndexingError, match=r"rejects the login \(HTTP 401.*elastic\.username") as raised:
                 IndexWriters(settings(url, **trusted, **login)).prepare()
             assert "wröng" not in str(raised.value)
         conf = settings(url, **trusted, elastic_username="nutch", elastic_password="gehéim")

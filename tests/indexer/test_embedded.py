@@ -299,7 +299,7 @@ def test_index_folder_is_next_to_table(conf, tmp_path):
 
 
 def test_missing_index_error_names_command(conf):
-    with pytest.raises(IndexingError, match=r"there is no index in .*: run nutch2py index first"):
+    with pytest.raises(IndexingError, match=r"no index found in .*: run nutch2py index first"):
         search(conf, "word")
 
 

@@ -110,7 +110,7 @@ def test_writer_killed_during_creation_leaves_usable_index(conf):
     with folder.lock():
         pass
     (folder.path / "index.json").write_text('{"half')  # a folder with no meta.json holds no index
-    with pytest.raises(IndexingError, match="there is no index"):
+    with pytest.raises(IndexingError, match="no index found"):
         search(conf, "word")
     write_range(conf.raw(), 0, 3, 10)
     assert search(conf, "word").total == 3

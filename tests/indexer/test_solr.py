@@ -253,7 +253,7 @@ def test_collection_without_score_column_resends_documents():
 
 def test_missing_collection_is_reported(solr):
     with pytest.raises(
-        IndexingError, match=r"there is no Solr collection at .*/solr/nothing: correct solr\.server\.url"
+        IndexingError, match=r"no Solr collection found at .*/solr/nothing: correct solr\.server\.url"
     ):
         IndexWriters(settings(solr.url.removesuffix("nutch") + "nothing")).prepare()
 
@@ -310,10 +310,10 @@ def test_solr_password_is_used(solr):
     try:
         solr.stop()
         solr.start()
-        with pytest.raises(IndexingError, match=r"wants another login \(HTTP 401\): set solr\.auth to true"):
+        with pytest.raises(IndexingError, match=r"rejects the login \(HTTP 401\): set solr\.auth to true"):
             write(settings(solr.url), page_doc(1))
         auth = {"solr_auth": "true", "solr_auth_username": "nutch"}
-        with pytest.raises(IndexingError, match="wants another login"):
+        with pytest.raises(IndexingError, match="rejects the login"):
             write(settings(solr.url, **auth, solr_auth_password="wrong"), page_doc(1))
         write(settings(solr.url, **auth, solr_auth_password="geheim"), page_doc(1))
         assert solr.count() == 1

@@ -132,5 +132,5 @@ def test_long_line_does_not_lengthen_query(conf, tmp_path):
 def test_missing_synonym_file_is_reported(conf, name):
     other = conf.copy()
     other.set(name, "none.txt")
-    with pytest.raises(ConfigurationError, match=f"{name}: there is no file"):
+    with pytest.raises(ConfigurationError, match=f"{name}: file "):
         search(other, "car")

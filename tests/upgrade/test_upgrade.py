@@ -183,7 +183,7 @@ def test_index_of_other_layout_is_rejected_until_rebuilt(tables: Path, number: i
             crawl.index(WAITING)
         crawl.index("-reindex")
         assert crawl.search("text").total > 0
-    assert any(f"has layout {number}" in text and "made anew" in text for text in warnings)
+    assert any(f"has layout {number}" in text and "rebuilding it" in text for text in warnings)
     assert json.loads(path.read_text()) == IndexDirectory(path.parent / "new", Configuration.load()).version_record
 
 

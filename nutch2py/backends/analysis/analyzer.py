@@ -1,13 +1,14 @@
-"""Text analysis: the same words from a page and from a query, for every index.
+"""Analyzer: splits texts of pages and queries into terms, identically for every index.
 
-Texts are folded first (:mod:`nutch2py.backends.analysis.folding`): full width, traditional characters. Words of alphabetic
-scripts are lower-cased, reduced by the rules of the page's language (:mod:`nutch2py.backends.analysis.stemming`), and stripped
-of accents; Chinese is segmented into words by jieba, Japanese, Korean and scripts that write no spaces and have no
-dictionary here (Thai, Lao, Khmer, Burmese) are cut into pairs of characters.
+Texts are folded first (:mod:`nutch2py.backends.analysis.folding`): full width, traditional characters. Words of
+alphabetic scripts are lower-cased, stemmed by the rules of the page's language
+(:mod:`nutch2py.backends.analysis.stemming`) and stripped of accents. Chinese is segmented into words by jieba.
+Japanese, Korean and scripts that write no spaces and have no dictionary here (Thai, Lao, Khmer, Burmese) are split
+into bigrams of characters.
 
-Changing what this module produces makes indexes that exist unreadable to it: raise :data:`ANALYSIS_VERSION` then.
+A change of the terms makes existing indexes incompatible: increase :data:`ANALYSIS_VERSION` then.
 
-Chinese cut into single characters: how indexes did before they had dictionaries, and what words are measured by.
+Chinese can also be split into single characters, which serves as the baseline of relevance measurements.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class CharacterSegmenter:
-    """Stands for jieba: every character is a word."""
+    """Segmenter with jieba's interface in which every character is a word."""
 
     def cut(self, run: str, hmm: bool = True) -> list[str]:
         """Return the characters."""
@@ -43,16 +44,16 @@ class CharacterSegmenter:
         return [*run]
 
     def tokenize(self, run: str, mode: str = "search", hmm: bool = True) -> Iterator[tuple[str, int, int]]:
-        """Yield each character, and where it begins and ends."""
-        for place, character in enumerate(run):
-            yield character, place, place + 1
+        """Yield each character with its start and end."""
+        for offset, character in enumerate(run):
+            yield character, offset, offset + 1
 
     def add_word(self, word: str, frequency: int, kind: str) -> None:
-        """Take no word."""
+        """Ignore a user word: every character is a word already."""
 
 
 ANALYSIS_VERSION = 2
-"""1 is still spoken with indexes of the first layout: English alone, nothing folded but width."""
+"""Current rules. Indexes of layout 1 use version 1: English stemming only, and no folding except width."""
 
 _HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _UNSPACED = (
@@ -78,20 +79,18 @@ _TOKEN_PATTERNS = {1: _token_pattern(_UNSPACED), 2: _token_pattern(_UNSPACED + _
 _HAN_START = re.compile(f"[{_HAN}]")
 _BIGRAM_START = {1: re.compile(f"[{_UNSPACED}]"), 2: re.compile(f"[{_UNSPACED}{_HANGUL}]")}
 _KANA_RUN = re.compile("[\u3041-\u3096\u309d-\u309f]+|[\u30a1-\u30ff\u31f0-\u31ff]+|[^\u3041-\u30ff\u31f0-\u31ff]+")
-_JAPANESE_PARTICLE = re.compile("[\u3041-\u3096]{1,2}")  # の, から: what stands between the words of a Japanese query
-_KOREAN_PARTICLE = re.compile(
-    "(?<=..)(?:을|를|이|가|은|는|에|의|로|와|과|도)$"
-)  # the same, at the end of a Korean word
+_JAPANESE_PARTICLE = re.compile("[\u3041-\u3096]{1,2}")  # の, から: particles between the words of a query
+_KOREAN_PARTICLE = re.compile("(?<=..)(?:을|를|이|가|은|는|에|의|로|와|과|도)$")  # particle at the end of a Korean word
 _STEMMABLE_ENGLISH_WORD = re.compile(r"[a-z]{3,}")
 _STEMMABLE_WORD = re.compile(r"[^\W\d_]{3,}")
 _ELISION_LANGUAGES = frozenset({"fr", "it"})  # l'homme, dell'uomo
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 
-_MAX_WORD_LENGTH = 64  # characters; longer runs are not words, and are cut so that none is lost without trace
+_MAX_WORD_LENGTH = 64  # characters; longer runs are truncated, so that they stay searchable by their start
 
 
 class TextToken(NamedTuple):
-    """A word as it stands in a text, ``text[start:end]``, and the terms it is found by."""
+    """A word of a text, ``text[start:end]``, and the terms that match it."""
 
     start: int
     end: int
@@ -99,20 +98,24 @@ class TextToken(NamedTuple):
 
 
 TermSequence = tuple[str, ...]
-"""Terms that stand side by side."""
+"""Adjacent terms."""
 
 
 class QueryWord(NamedTuple):
-    """A word of a query. ``alternatives``: of one of them all rows have to be in a page; the first is that of English."""
+    """A word of a query.
+
+    ``alternatives``: a page matches when it contains all term sequences of one alternative. The first is the English
+    one.
+    """
 
     alternatives: tuple[tuple[TermSequence, ...], ...]
 
 
 class ChineseGranularity(NamedTuple):
-    """How far Chinese is cut.
+    """Granularity of Chinese segmentation.
 
-    ``fine_pages``: words within words are indexed, too (奥运 of 奥运会). ``fine_queries``: a word that is made of others is asked
-    for by these, wherever they stand, not as a whole.
+    ``fine_pages``: words within words are indexed, too (奥运 of 奥运会). ``fine_queries``: a compound in a query is
+    searched by its parts, at any position, instead of as a whole.
     """
 
     fine_pages: bool = True
@@ -135,12 +138,17 @@ def _is_fine(conf: Configuration, name: str, default: str) -> bool:
 
 
 class Analyzer:
-    """Makes terms of texts. ``user_words``: Chinese words that jieba is to keep whole.
+    """Splits texts into terms.
 
-    ``by_character``: Chinese is cut into single characters, to measure words by. ``folds``: what counts as the same;
-    ``rules_version``: of which :data:`ANALYSIS_VERSION`. ``grain``: how far Chinese words are cut.
+    Creating one is cheap; the dictionary (0.2 s) is loaded with the first Chinese text.
 
-    Making one is cheap; the dictionary (0.2 s) is loaded when the first Chinese text comes.
+    Args:
+        user_words: Chinese words that jieba must keep whole.
+        by_character: Split Chinese into single characters, as a baseline for measurements.
+        text_folding: Variants that count as the same.
+        rules_version: A version of the rules up to :data:`ANALYSIS_VERSION`.
+        granularity: Granularity of Chinese segmentation.
+
     """
 
     def __init__(
@@ -164,10 +172,11 @@ class Analyzer:
 
     @classmethod
     def from_conf(cls, conf: Configuration, rules_version: int = ANALYSIS_VERSION) -> Analyzer:
-        """Return the analyzer of a configuration: ``index.userdict.file`` names a file of words, one a line.
+        """Return the analyzer of a configuration.
 
-        What follows the word on its line, as frequency and kind in jieba's own files, is not read; ``#`` begins a
-        comment. ``index.variants.file``: what counts as the same in Chinese. ``index.chinese``: words, or characters.
+        ``index.userdict.file`` names files with one word a line; further columns, such as frequency and part of speech
+        in jieba's own files, are ignored, and ``#`` starts a comment. ``index.variants.file`` names the variants of
+        Chinese. ``index.chinese`` is ``words`` or ``characters``.
         """
         chinese = conf.get_trimmed("index.chinese", "words")
         if chinese not in ("words", "characters"):
@@ -183,7 +192,7 @@ class Analyzer:
 
     @property
     def version(self) -> str:
-        """What an index is stored with: texts analysed by another version give other words."""
+        """Version stored with an index: texts analysed by another version have other terms."""
         digest = hashlib.md5("\n".join(self.user_words).encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
         folded = f"{self.rules_version}" if self.rules_version == 1 else f"{self.rules_version}+{self._folding.version}"
         if self.by_character:
@@ -206,32 +215,37 @@ class Analyzer:
         return segmenter
 
     def _term_cache(self, code: str) -> BoundedDict[str]:
-        """Return the terms of alphabetic words in pages of a language."""
+        """Return the cache from alphabetic words to their terms in pages of a language."""
         code = code if code in STEMMER_NAMES and self.rules_version > 1 else "en"
         try:
             return self._term_caches[code]
         except KeyError:
-            made = self._term_caches[code] = word_cache(
+            cache = self._term_caches[code] = word_cache(
                 _stem_english if code == "en" else lambda word: _stem_word(word, code)
             )
-            return made
+            return cache
 
     def fold(self, text: str) -> str:
-        """Return a text as its words are looked for in it: of one width, in simplified characters."""
+        """Return a text with the folding applied: full width as ASCII, simplified characters."""
         return self._folding.fold(text).text
 
     def index_terms(self, text: str, lang: str = "en") -> list[str]:
-        """Return the terms by which a text of a page is indexed, in order. ``lang``: the page's field of that name.
+        """Return the index terms of a text, in order.
 
-        Of a compound Chinese word its parts come before the whole (jieba's search mode): a page with 北京奥运会
-        is found by 奥运会, and by 奥运.
+        The parts of a Chinese compound come before the whole (jieba's search mode): a page with 北京奥运会 matches
+        奥运会 and 奥运.
+
+        Args:
+            text: A text of a page.
+            lang: The page's field ``lang``.
+
         """
         code = analysis_language(lang)
         known = self._term_cache(code)
         if text.isascii():
             return [*map(known.__getitem__, split_ascii_words(text))]
         terms: list[str] = []
-        # no word goes over a space, so the quick way serves what stands between a text's few words of other letters
+        # No word crosses a space, so the fast ASCII path also serves the ASCII parts of mixed texts.
         for is_ascii, parts in groupby(self._folding.fold(text).text.split(), str.isascii):
             part = " ".join(parts)
             if is_ascii:
@@ -256,16 +270,16 @@ class Analyzer:
         )
 
     def query_words(self, text: str, languages: Iterable[str] = ("en",)) -> list[QueryWord]:
-        """Return what a query's text asks for, for pages in ``languages`` (codes): words that have to be there.
+        """Return the words of a query that a page must contain, for pages in ``languages`` (codes).
 
-        A Chinese word is a row of one term; a run of Kana or Thai is one word of several pairs, and so is
-        what is joined without a blank, as ``debian.org``. Chinese characters are words as in Chinese pages, or pairs
-        as in Japanese ones.
+        A Chinese word is a sequence of one term. A run of Kana or Thai is one word of several bigrams; so are
+        alphabetic words joined without a space, such as ``debian.org``. Chinese characters yield words as in Chinese
+        pages, and bigrams as in Japanese ones.
         """
         folded = self._folding.fold(text).text
         codes = ["en", *sorted({*languages} - {"en"})]
         units: list[QueryWord] = []
-        joined: list[str] = []  # alphabetic runs without blank between them
+        joined: list[str] = []  # alphabetic runs without a space between them
         end = -1  # of the last one
 
         def close() -> None:
@@ -290,8 +304,8 @@ class Analyzer:
                 joined.append(run)
             end = -1 if han or paired else match.end()
         close()
-        said = [unit for unit in units if not self._is_particle(unit)]
-        return said or units
+        content_words = [unit for unit in units if not self._is_particle(unit)]
+        return content_words or units
 
     def _han_query_words(self, run: str, codes: list[str]) -> Iterator[QueryWord]:
         whole = self._segmenter.cut(run, hmm=True)
@@ -309,7 +323,7 @@ class Analyzer:
             yield QueryWord(((tuple(bigrams(piece if self.rules_version == 1 else _KOREAN_PARTICLE.sub("", piece))),),))
 
     def _split_scripts(self, run: str) -> list[str]:
-        """Return the parts of a run in Hiragana, Katakana, or others."""
+        """Return the parts of a run: Hiragana, Katakana or other characters."""
         return [run] if self.rules_version == 1 else _KANA_RUN.findall(run)
 
     def _is_particle(self, unit: QueryWord) -> bool:
@@ -321,9 +335,9 @@ class Analyzer:
         )
 
     def compound_parts(self, word: str) -> tuple[str, ...]:
-        """Return the shorter words that a Chinese compound is made of, empty when it is not of several.
+        """Return the shorter words that make up a Chinese compound; empty when it is not a compound.
 
-        A page that has the compound within a longer one (香港电影 in 香港电影院) is indexed by these.
+        A page with the compound inside a longer one (香港电影 in 香港电影院) is indexed by these.
         """
         if len(word) < 4 or not _HAN_START.match(word):
             return ()
@@ -331,7 +345,7 @@ class Analyzer:
         return tuple(parts) if len(parts) > 1 and "".join(parts) == word else ()
 
     def tokens(self, text: str, lang: str = "en") -> Iterator[TextToken]:
-        """Yield the words of a text where they stand, for highlighting; overlapping words come longest last."""
+        """Yield the words of a text with their offsets, for highlighting. Overlapping words come longest last."""
         code = analysis_language(lang)
         known = self._term_cache(code)
         if text.isascii():
@@ -354,7 +368,7 @@ class Analyzer:
 
 
 def _fold_word(word: str) -> str:
-    """Return a word in small letters, without accents."""
+    """Return a word in lower case, without accents."""
     folded = word[:_MAX_WORD_LENGTH].lower()
     if not folded.isascii():
         decomposed = unicodedata.normalize("NFKD", folded)
@@ -364,7 +378,7 @@ def _fold_word(word: str) -> str:
 
 
 def _stem_english(word: str) -> str:
-    """Return the term of one word of an alphabetic script, in an English page."""
+    """Return the term of a word of an alphabetic script in an English page."""
     folded = _fold_word(word)
     if "'" in folded:
         folded = folded.removesuffix("'s").replace("'", "") or folded
@@ -372,7 +386,7 @@ def _stem_english(word: str) -> str:
 
 
 def _stem_word(word: str, code: str) -> str:
-    """Return the term of a word in a page of another language: stemmed as it is written, then without accents."""
+    """Return the term of a word in a page of another language: stemmed first, then stripped of accents."""
     plain = unicodedata.normalize("NFKC", word[:_MAX_WORD_LENGTH].lower()).replace("’", "'")
     if "'" in plain:
         plain = (plain.rpartition("'")[2] if code in _ELISION_LANGUAGES else plain.replace("'", "")) or plain
@@ -385,15 +399,14 @@ def _stem_word(word: str, code: str) -> str:
 def _get_analyzer(
     user_words: tuple[str, ...], by_character: bool, variants: str, rules_version: int, granularity: ChineseGranularity
 ) -> Analyzer:
-    return Analyzer(
-        user_words, by_character, get_folding(variants), rules_version, granularity
-    )  # shared within a process: each holds a dictionary
+    # Shared within a process: each analyzer holds a dictionary.
+    return Analyzer(user_words, by_character, get_folding(variants), rules_version, granularity)
 
 
 def split_ascii_words(text: str) -> list[str]:
-    """Return the words of an ASCII text, as the pattern of such words finds them, at a third of its cost.
+    """Return the words of an ASCII text: the matches of ``_ASCII_WORD``, at a third of the cost.
 
-    >>> ascii_words("It's 'quoted', o''clock: rock'n'roll_2'3 dogs'")
+    >>> split_ascii_words("It's 'quoted', o''clock: rock'n'roll_2'3 dogs'")
     ["It's", 'quoted', 'o', 'clock', "rock'n'roll", '2', '3', 'dogs']
     """
     words = text.encode().translate(_ASCII_SEPARATORS).decode().split()
@@ -403,9 +416,9 @@ def split_ascii_words(text: str) -> list[str]:
 
 
 def bigrams(run: str) -> list[str]:
-    """Return the overlapping pairs of characters of a run, the run itself when it is one character.
+    """Return the overlapping pairs of characters of a run; the run itself when it is a single character.
 
-    >>> pairs("カタカナ")
+    >>> bigrams("カタカナ")
     ['カタ', 'タカ', 'カナ']
     """
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]

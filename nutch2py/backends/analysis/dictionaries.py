@@ -1,4 +1,4 @@
-"""Files of words that properties name: synonyms, words that say little, Chinese words, what is written alike."""
+"""Reads the dictionaries that properties name: synonyms, stopwords, user words and variants."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COMMENT = re.compile(r"(?<!\S)#.*")
 
 
 def read_dictionaries(conf: Configuration, name: str) -> str:
-    """Return the texts of the files that a property names, one after another."""
+    """Return the joined texts of the files that a property names."""
     return "\n".join(
         read_opencc_variants() if file == OPENCC else _read_dictionary(conf, name, file)
         for file in conf.get_strings(name)
@@ -21,20 +21,20 @@ def read_dictionaries(conf: Configuration, name: str) -> str:
 
 
 def strip_comments(text: str) -> str:
-    r"""Return the text of a file without comments: what follows ``#`` at the beginning of a line or behind a blank.
+    r"""Return a text without comments: from ``#`` at the start of a line or after a space to the end of the line.
 
-    >>> without_comments("C#, csharp  # one of them\n# none\n")
+    >>> strip_comments("C#, csharp  # one of them\n# none\n")
     'C#, csharp  \n\n'
     """
     return _COMMENT.sub("", text)
 
 
-def _read_dictionary(conf: Configuration, name: str, given: str) -> str:
-    text = conf.resource_text(given)
+def _read_dictionary(conf: Configuration, name: str, file_name: str) -> str:
+    text = conf.resource_text(file_name)
     if text is None:
-        path = data_dir("conf") / given  # shipped, and not in a folder that stands for the whole configuration
-        path = path if path.is_file() else Path(given)
+        path = data_dir("conf") / file_name  # the shipped file, when a conf folder replaces the default one
+        path = path if path.is_file() else Path(file_name)
         if not path.is_file():
-            raise ConfigurationError(f"{name}: there is no file {given}: correct the name or leave it out")
+            raise ConfigurationError(f"{name}: file {file_name} not found: correct the name or remove it")
         text = path.read_text(encoding="utf-8-sig", errors="replace")
     return text

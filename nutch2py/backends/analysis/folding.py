@@ -1,7 +1,7 @@
-"""Folding: texts that are written otherwise and mean the same become alike, in pages and in queries.
+"""Folding: maps equivalent spellings to one form, in pages and in queries.
 
-Full and half width, traditional and simplified characters, words of Taiwan and of the mainland. Folding looks at
-nothing but the text at hand, so that what is written alike is folded alike, in a page and in a query.
+Covers full and half width, traditional and simplified characters, and words of Taiwan and of the mainland. Folding
+depends on the text alone, so that a page and a query are folded alike.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-# one character for one, so that offsets into the text stay true
+# One character for one, so that offsets into the text stay valid.
 _ASCII_OF_FULL_WIDTH = {0xFF01 + i: 0x21 + i for i in range(94)} | {0x3000: 0x20}
 _FULL_WIDTH = re.compile("[\uff01-\uff5e\u3000]")
-_HALF_WIDTH = re.compile(
-    "[\uff66-\uff9f\uffa0-\uffdc]+"
-)  # Katakana and Hangul of half width; voiced ones are two characters
+_HALF_WIDTH = re.compile("[\uff66-\uff9f\uffa0-\uffdc]+")  # Katakana (voiced ones are two characters) and Hangul
 
 
 def fold_width(text: str) -> str:
@@ -32,30 +30,30 @@ def fold_width(text: str) -> str:
 
 
 class FoldedText(NamedTuple):
-    """A text as it is indexed, and where its parts stood: ``offsets`` are (place in ``text``, place in the original)."""
+    """A folded text. ``offsets`` are pairs (offset in ``text``, offset in the original)."""
 
     text: str
     offsets: tuple[tuple[int, int], ...] = ()
 
     def original_span(self, start: int, end: int) -> tuple[int, int]:
-        """Return where a part of the text stood in the original."""
+        """Return the span of the original that a span of the text comes from."""
         return (self._original_offset(start, False), self._original_offset(end, True)) if self.offsets else (start, end)
 
-    def _original_offset(self, at: int, end: bool) -> int:
-        """Return the original's place; within what was replaced, its beginning or ``end``."""
+    def _original_offset(self, at: int, is_end: bool) -> int:
+        """Return the original's offset; within a replacement, the start or the end of the replaced text."""
         i = bisect_right(self.offsets, (at, 1 << 60)) - 1
         if i < 0:
             return at
-        place, origin = self.offsets[i]
+        offset, original = self.offsets[i]
         if i + 1 < len(self.offsets):
             following = self.offsets[i + 1]
-            if following[1] - origin != following[0] - place:  # replaced by a text of another length
-                return origin if at == place or not end else following[1]
-        return origin + at - place
+            if following[1] - original != following[0] - offset:  # replaced by a text of another length
+                return original if at == offset or not is_end else following[1]
+        return original + at - offset
 
 
 class Folding:
-    """What a file of variants says: lines of a form, a tab, and the form that it is indexed by."""
+    """Folds texts by a table of variants: lines of a form, a tab, and the form to index it by."""
 
     def __init__(self, text: str = "") -> None:
         self.version = hashlib.md5(text.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()[:12]
@@ -78,20 +76,20 @@ class Folding:
     def fold(self, text: str) -> FoldedText:
         r"""Return the text folded.
 
-        >>> Folding("體\t体\n自由\t自在").fold("自由軟體")  # a file of traditional characters has 軟, too
-        Folded(text='自在軟体', moves=())
+        >>> Folding("體\t体\n自由\t自在").fold("自由軟體")  # a real table also has 軟
+        FoldedText(text='自在軟体', offsets=())
         """
         if text.isascii():
             return FoldedText(text)
         text = fold_width(text)
         pieces: list[str] = []
-        moves: list[tuple[int, int]] = []
+        offsets: list[tuple[int, int]] = []
         if _HALF_WIDTH.search(text):
-            text = _compose_half_width(text, moves)
+            text = _compose_half_width(text, offsets)
         if self._character_pattern.search(text):
             text = text.translate(self._character_map)
         at, size = 0, 0
-        before = FoldedText("", tuple(moves))
+        before = FoldedText("", tuple(offsets))
         replaced: list[tuple[int, int]] = []
         spans: list[tuple[int, int, int]] = []
         for match in self._word_start_pattern.finditer(text):
@@ -124,16 +122,19 @@ class Folding:
 def _merge_offsets(
     first: tuple[tuple[int, int], ...], second: list[tuple[int, int]], spans: list[tuple[int, int, int]]
 ) -> tuple[tuple[int, int], ...]:
-    """Return the moves of both steps. ``spans``: start, end and growth of each word replaced in the second."""
+    """Return the offsets of both steps combined.
+
+    ``spans``: start, end and growth of each word replaced in the second step.
+    """
     kept = [
-        (place + sum(growth for _, end, growth in spans if end <= place), origin)
-        for place, origin in first
-        if not any(start < place < end for start, end, _ in spans)
+        (offset + sum(growth for _, end, growth in spans if end <= offset), original)
+        for offset, original in first
+        if not any(start < offset < end for start, end, _ in spans)
     ]
     return tuple(sorted({*kept, *second}))
 
 
-def _compose_half_width(text: str, moves: list[tuple[int, int]]) -> str:
+def _compose_half_width(text: str, offsets: list[tuple[int, int]]) -> str:
     pieces: list[str] = []
     at = size = 0
     for match in _HALF_WIDTH.finditer(text):
@@ -146,7 +147,7 @@ def _compose_half_width(text: str, moves: list[tuple[int, int]]) -> str:
             new = unicodedata.normalize("NFKC", run[i : i + n])
             pieces.append(new)
             if len(new) != n:
-                moves += [(size, match.start() + i), (size + len(new), match.start() + i + n)]
+                offsets += [(size, match.start() + i), (size + len(new), match.start() + i + n)]
             size += len(new)
             i += n
         at = match.end()
@@ -154,12 +155,12 @@ def _compose_half_width(text: str, moves: list[tuple[int, int]]) -> str:
 
 
 def _any_character_pattern(characters: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern of one of the characters; one that never matches, of none."""
-    found = sorted({*characters})
-    return re.compile(f"[{re.escape(''.join(found))}]") if found else re.compile("(?!)")
+    """Return a pattern that matches one of the characters; a pattern that never matches when there are none."""
+    distinct = sorted({*characters})
+    return re.compile(f"[{re.escape(''.join(distinct))}]") if distinct else re.compile("(?!)")
 
 
 @lru_cache(maxsize=4)
 def get_folding(text: str) -> Folding:
-    """Return the folding of a file's text, made once."""
+    """Return the folding of a table, built once per process."""
     return Folding(text)

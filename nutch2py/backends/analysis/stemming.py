@@ -1,7 +1,7 @@
-"""Languages of pages: what a word is reduced to, and which words say little.
+"""Stemmers and stopwords by language.
 
-A page's words are reduced by the rules of its own language (``lang``), those of a page whose language is not known as
-English; a query's by the rules of every language that the index has, for nobody knows which one was meant.
+The words of a page are stemmed by the rules of its language (``lang``), or as English when it is unknown. The words of
+a query are stemmed by the rules of every language of the index, because the language of a query is unknown.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ STEMMER_NAMES = {
     "fr": "french", "hu": "hungarian", "it": "italian", "nl": "dutch", "no": "norwegian", "pt": "portuguese",
     "ro": "romanian", "ru": "russian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
 }  # fmt: skip
-"""Code of a language -> Snowball's name of its rules."""
+"""Language code -> name of Snowball's stemmer."""
 
 LANGUAGE_CODES = frozenset({*STEMMER_NAMES, "ja"})
-"""Languages whose pages are cut by rules of their own. Of Korean and Chinese the script says enough."""
+"""Languages with analysis rules of their own. Korean and Chinese are recognised by their scripts."""
 
 _STOPWORD_LANGUAGES = frozenset({"da", "de", "en", "es", "fi", "fr", "hu", "it", "nl", "no", "pt", "ru", "sv"})
 _CHINESE_STOPWORDS = frozenset(
@@ -27,14 +27,14 @@ _CHINESE_STOPWORDS = frozenset(
         "哪些", "哪个", "哪里", "请问", "有没有", "是否",
     }
 )  # fmt: skip
-"""Words that hold Chinese sentences together, or that questions are made of; as they are folded."""
+"""Function words of Chinese sentences and questions, in folded form."""
 _CODE_ALIASES = {"nb": "no", "nn": "no"}
 
 
 def analysis_language(lang: str | None) -> str:
     """Return the code among :data:`LANGUAGE_CODES` of a page's ``lang``; "en" for any other.
 
-    >>> code_of("de-AT"), code_of("JA"), code_of("unknown"), code_of(None)
+    >>> analysis_language("de-AT"), analysis_language("JA"), analysis_language("unknown"), analysis_language(None)
     ('de', 'ja', 'en', 'en')
     """
     code = (lang or "").strip().lower().replace("_", "-").partition("-")[0]
@@ -44,7 +44,7 @@ def analysis_language(lang: str | None) -> str:
 
 @lru_cache(maxsize=64)
 def get_stemmer(code: str) -> Callable[[str], str]:
-    """Return what reduces a lower-case word by the rules of a language."""
+    """Return a function that stems a lower-case word by the rules of a language."""
     import tantivy
 
     raw, rules = tantivy.Tokenizer.raw(), tantivy.Filter.stemmer(STEMMER_NAMES[code])
@@ -62,11 +62,11 @@ def _get_stopword_filter(code: str) -> Callable[[str], list[str]]:
 
 
 def is_stopword(word: str, codes: frozenset[str]) -> bool:
-    """Tell whether a word is one of those that hold sentences together, in one of the languages, or in Chinese.
+    """Return whether a word is a stopword in one of the languages or in Chinese.
 
-    >>> says_little("The", frozenset({"en"})), says_little("the", frozenset({"de"})), says_little("", frozenset())
+    >>> is_stopword("The", frozenset({"en"})), is_stopword("the", frozenset({"de"})), is_stopword("", frozenset())
     (True, False, False)
-    >>> says_little("什么", frozenset())
+    >>> is_stopword("什么", frozenset())
     True
     """
     if word in _CHINESE_STOPWORDS:

@@ -1,12 +1,11 @@
-"""The folder of the embedded index: where it is, what is in it, and whether this program can read it.
+"""IndexDirectory: the directory of the embedded index, its schema, version and lock.
 
-``index.json`` says which version made the index; the rest is tantivy's. A folder that another version made is refused,
-for its words may be cut otherwise than a query's.
+``index.json`` records the version that created the index; the other files are tantivy's. An index of another version is
+rejected, because its terms may differ from those of a query.
 
-IndexView: an index that this user may read and not write, as tantivy can open it.
-
-tantivy's readers hold a lock, too, and want to write its file. So they are given a folder of this process with links to
-the files of the index, where they may: nothing is copied but ``meta.json``, and nothing in the index is changed.
+:class:`ReadOnlyIndexView` lets tantivy open an index that this user may only read. tantivy's readers hold a lock, too,
+and must write its file. The view is a temporary directory with links to the files of the index: only ``meta.json`` is
+copied, and the index is not changed.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ META_FILE = "meta.json"
 
 
 class ReadOnlyIndexView:
-    """Links to the files of one commit; the folder ``path`` goes with this object."""
+    """Links to the files of one commit; the directory ``path`` is removed with this object."""
 
     def __init__(self, index_path: Path) -> None:
         scratch = TempDir("index")
@@ -47,9 +46,9 @@ class ReadOnlyIndexView:
         self.refresh()
 
     def refresh(self) -> None:
-        """Show the last commit. A writer that ends another one meanwhile may have deleted files of it.
+        """Show the last commit; a concurrent writer may have deleted files of it.
 
-        Until the writer has let others read a commit (:meth:`IndexFolder.lock`) the one before is shown.
+        Until the writer makes a commit readable for others (:meth:`IndexDirectory.lock`), the previous one is shown.
         """
         try:
             meta = (self._index_path / META_FILE).read_bytes()
@@ -70,47 +69,48 @@ class ReadOnlyIndexView:
 
 
 SCHEMA_VERSION = 4
-"""The layout of an index; ``index -reindex`` makes one of another layout anew of the table.
+"""Current layout of an index; ``index -reindex`` rebuilds an index of another layout from the table.
 
-The first, 1, is read and written still, with the words of then, and so are 2, which has no columns to narrow by,
-and 3, whose scores change with their documents only.
+Older layouts are still read and written: 1 with its own analysis rules, 2 without columns for filters, and 3, whose
+scores change only with their documents.
 """
 _OLDEST_SCHEMA_VERSION = 1
 SCORE_COLUMNS_LAYOUT = 4
-"""The first whose scores can be replaced alone: ``pagerank`` is a column, and factors have room in their buckets."""
+"""First layout whose scores can be replaced alone: ``pagerank`` is a column, and weights have room in their buckets."""
 VERSION_FILE = "index.json"
-_MAX_OPEN_ATTEMPTS = 3  # to open a commit whose files a writer may delete meanwhile
+_MAX_OPEN_ATTEMPTS = 3  # of a commit whose files a writer may delete meanwhile
 _READERS_LOCK, _WRITERS_LOCK = ".tantivy-meta.lock", ".tantivy-writer.lock"
 SCORES_TEMP_DIR = "scores.new"
-"""A folder within that of the index in which columns are made; see :mod:`nutch2py.backends.embedded_index.score_columns`."""
+"""Subdirectory of the index in which new columns are built; see
+:mod:`nutch2py.backends.embedded_index.score_columns`.
+"""
 OTHER_DIR_ADVICE = "name another folder in index.embedded.path and run index -all"
 
 TEXT_FIELDS = ("title", "content", "anchor", "url", "host")
-"""Fields whose words are searched when a query names no field."""
+"""Fields searched when a query names no field."""
 
 TERMS_PREFIX = "terms_"
-"""What the fields begin with that hold the same in Solr and in OpenSearch: ``terms_title`` … ``terms_exact``."""
+"""Prefix of the fields with our terms in Solr and OpenSearch: ``terms_title`` … ``terms_exact``."""
 
 FACET_NAMES = ("host", "path", "type", "lang", "date")
-"""What results are narrowed by. ``path``: ``host/folder/`` and those within it; ``date``: year, and ``year-month``."""
+"""Facets. ``path``: ``host/folder/`` and the folders within it; ``date``: year, and ``year-month``."""
 FACET_PREFIX = "facet_"
-"""What the fields begin with that hold the values of facets."""
+"""Prefix of the fields with facet values."""
 
 SKETCH_FIELD = f"{TERMS_PREFIX}{FACET_PREFIX}near"
-"""What holds the sketch of a text (:mod:`nutch2py.backends.analysis.minhash`); ``near=SKETCH`` among whole values has it, too."""
+"""Field with the sketch of a text (:mod:`nutch2py.backends.analysis.minhash`); ``exact`` has it as ``near=SKETCH``."""
 
 EXACT_FIELDS = frozenset(
     {"site", "type", "lang", "digest", "batchId", "domain", "cache", "cc", "tld", "subcollection", "tag", "feed"}
 )
-"""Fields that match as a whole, in any case: ``type:text/html``. ``site`` is the host and every domain above it."""
+"""Fields that match as a whole, ignoring case: ``type:text/html``. ``site`` is the host and its parent domains."""
 
 
 def index_path(conf: Configuration) -> Path:
-    """Return the folder of the index.
+    """Return the directory of the index.
 
-    ``index.embedded.path``, or else the folder ``index`` within that of the embedded table (``<crawl id>_index`` for
-    a crawl with an id, as its table has a name of its own); with a table elsewhere, ``index`` in the working
-    folder.
+    The default of ``index.embedded.path`` is ``index`` in the directory of the embedded table, or
+    ``<crawl id>_index`` for a crawl with an id. With a table elsewhere it is ``index`` in the working directory.
     """
     given = conf.get_trimmed("index.embedded.path")
     if given:
@@ -123,29 +123,29 @@ def index_path(conf: Configuration) -> Path:
 
 MIN_WEIGHT, MAX_WEIGHT = 1e-4, 1e4
 WEIGHT_BUCKETS = range(-2, 3)
-_MAX_LOG2_FLOAT = 126.0  # log2 of the largest float of four bytes, about
+_MAX_LOG2_FLOAT = 126.0  # approximately log2 of the largest 4-byte float
 
 
 def bucket_boost(bucket: int, layout: int = SCHEMA_VERSION) -> float:
-    """Return what documents of a bucket are multiplied by beside their field: the least weight of the bucket.
+    """Return the boost of the documents of a bucket: the lowest weight of the bucket.
 
-    From layout 4 on a bucket is around a power of 100 and not above it: weights are mostly near 1, and may change there
-    without another bucket.
+    From layout 4 on a bucket spans a power of 100 instead of starting at it: most weights are near 1, and can change
+    without a change of bucket.
     """
     return 100.0**bucket * (0.1 if layout >= SCORE_COLUMNS_LAYOUT else 1.0)
 
 
 def weight_to_field(weight: float, bucket: int, layout: int = SCHEMA_VERSION) -> float | None:
-    """Return the field by which a document of a bucket has a weight, None where the bucket has no such weights."""
+    """Return the value of the field ``weight`` for a weight in a bucket; None when the weight is outside the bucket."""
     share = min(max(weight, MIN_WEIGHT), MAX_WEIGHT) / bucket_boost(bucket, layout)
     return 2.0**share - 2.0 if 1.0 <= share <= _MAX_LOG2_FLOAT else None
 
 
 def split_weight(weight: float, layout: int = SCHEMA_VERSION) -> tuple[int, float]:
-    """Return bucket and field of a weight: what multiplies relevance exactly, whatever the weight.
+    """Return the bucket and the field value of a weight, which together multiply relevance exactly.
 
-    tantivy (0.27) can multiply a score by log2(2 + field), in floats of four bytes and not by less than 1: good for
-    factors from 1 to 100. The rest is the unit of a bucket, by which the query is boosted for its documents.
+    tantivy (0.27) can multiply a score by log2(2 + field), in 4-byte floats and not by less than 1: enough for
+    factors from 1 to 100. The bucket contributes the rest, as a boost of the query for its documents.
 
     >>> split_weight(1.0), split_weight(20.0)
     ((0, 1022.0), (1, 2.0))
@@ -158,12 +158,13 @@ def split_weight(weight: float, layout: int = SCHEMA_VERSION) -> tuple[int, floa
 
 
 def make_schema(layout: int = SCHEMA_VERSION) -> tantivy.Schema:
-    """Return tantivy's schema. ``exact`` holds ``field=value``, ``other`` the words ``field=word`` of any other field.
+    """Return tantivy's schema.
 
-    All fields as they were sent are in ``document``, as JSON; ``weight`` and ``weight=bucket`` among ``exact`` are what
-    relevance is multiplied by (:func:`split_weight`); ``date`` (from layout 2 on) is in seconds since 1970. From 3 on
-    ``facet_*`` are columns with the values of :data:`FACET_NAMES`, from 4 on ``pagerank`` is one: what stands there goes
-    before what ``document`` says.
+    ``exact`` holds ``field=value``; ``other`` holds the terms ``field=word`` of all other fields. ``document`` holds
+    all fields as sent, as JSON. ``weight``, and ``weight=bucket`` in ``exact``, multiply relevance
+    (:func:`split_weight`). ``date`` (from layout 2 on) is in seconds since 1970. From layout 3 on ``facet_*`` are
+    columns with the values of :data:`FACET_NAMES`. From layout 4 on ``pagerank`` is a column, which takes precedence
+    over the value in ``document``.
     """
     import tantivy
 
@@ -185,9 +186,13 @@ def make_schema(layout: int = SCHEMA_VERSION) -> tantivy.Schema:
 
 
 class IndexDirectory:
-    """The index on disk. ``lock_timeout``: seconds to wait for other writers (``index.lock.timeout``).
+    """The index on disk.
 
-    ``layout``: of the index that is there, or that would be made; ``analyzer`` makes the words of that one.
+    Attributes:
+        lock_timeout: Seconds to wait for other writers (``index.lock.timeout``).
+        layout: Layout of the existing index, or of the one to create.
+        analyzer: Analyzer for that layout.
+
     """
 
     def __init__(self, path: Path, conf: Configuration) -> None:
@@ -202,16 +207,16 @@ class IndexDirectory:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> IndexDirectory:
-        """Return the folder that a configuration names."""
+        """Return the directory that a configuration names."""
         return cls(index_path(conf), conf)
 
     @property
     def version_record(self) -> dict[str, str | int]:
-        """What this program writes into ``index.json``."""
+        """Content of ``index.json`` for this version."""
         return {"schema": self.layout, "analysis": self.analyzer.version}
 
     def _read_version_file(self) -> object:
-        """Return what ``index.json`` says, None when it says nothing that can be read."""
+        """Return the content of ``index.json``; None when it cannot be read."""
         try:
             return json.loads((self.path / VERSION_FILE).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -219,16 +224,16 @@ class IndexDirectory:
 
     @property
     def exists(self) -> bool:
-        """Whether there is an index, of whatever version."""
+        """Whether an index of any version exists."""
         return (self.path / META_FILE).is_file()
 
     def current_commit(self) -> object:
-        """Return what tells one commit from another: each puts a new file in the place of the one that was there."""
-        found = (self.path / META_FILE).stat()
-        return found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode
+        """Return a value that identifies the last commit: each commit replaces the file."""
+        stat = (self.path / META_FILE).stat()
+        return stat.st_ino, stat.st_mtime_ns, stat.st_size, stat.st_mode
 
     def check_version(self) -> None:
-        """Raise :class:`IndexingError` when another version made the index."""
+        """Raise :class:`IndexingError` when the index was created by an incompatible version."""
         path = self.path / VERSION_FILE
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
@@ -256,33 +261,33 @@ class IndexDirectory:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the lock of who changes the index within the block; who may read other files of it may read its commit.
+        """Hold the writer lock within the block; then make the commit readable for users who may read the version file.
 
-        tantivy makes the file of each commit for its own user alone.
+        tantivy creates the file of each commit for its own user only.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            trouble = disk_error_message(error, f"the index {self.path}", OTHER_DIR_ADVICE)
+            problem = disk_error_message(error, f"the index {self.path}", OTHER_DIR_ADVICE)
             raise IndexingError(
-                trouble or f"cannot make the index {self.path}: {error.strerror}: check the folder"
+                problem or f"cannot make the index {self.path}: {error.strerror}: check the folder"
             ) from error
         with exclusive_lock(self.path / "writer.lock", self.lock_timeout, f"the index {self.path}"):
             try:
                 yield
             finally:
-                with suppress(OSError):  # none was made, or it is another user's
+                with suppress(OSError):  # no commit was made, or the file is another user's
                     (self.path / META_FILE).chmod((self.path / VERSION_FILE).stat().st_mode)
 
     def open(self) -> tantivy.Index:
-        """Open the index for searching; IndexingError when there is none, with what to do."""
+        """Open the index for searching; raise IndexingError with advice when it does not exist."""
         if not self.exists:
-            raise IndexingError(f"there is no index in {self.path}: run nutch2py index first")
+            raise IndexingError(f"no index found in {self.path}: run nutch2py index first")
         self.check_version()
         return self._open()
 
     def open_readonly(self) -> tantivy.Index:
-        """Open the index as :meth:`open` does, also for a user who may not write in it; it takes no writer then."""
+        """Open the index like :meth:`open`, also for a user without write permission; no writer can be opened on it."""
         lock = self.path / _READERS_LOCK
         if not self.exists or os.access(lock if lock.exists() else self.path, os.W_OK):
             return self.open()
@@ -302,18 +307,18 @@ class IndexDirectory:
         raise AssertionError
 
     def refresh_view(self) -> None:
-        """Show the last commit to an index that was opened by :meth:`open_to_read`, before its reload."""
+        """Show the last commit to an index opened by :meth:`open_readonly`, before its reload."""
         if self._readonly_view is not None:
             self._readonly_view.refresh()
 
     def open_or_create(self) -> tantivy.Index:
-        """Open the index for writing, made when there is none; to be called while the lock is held."""
+        """Open the index for writing, or create it; the caller must hold the lock."""
         import tantivy
 
         if self.exists:
             self.check_version()
             return self._open()
-        # the version comes first: a folder with meta.json and without version would be refused for ever
+        # The version comes first: a directory with meta.json and without version would be rejected forever.
         new = self.path / f"{VERSION_FILE}.new"
         try:
             new.write_text(json.dumps(self.version_record), encoding="utf-8")
@@ -323,20 +328,20 @@ class IndexDirectory:
             raise self.write_error(error) from error
 
     def write_error(self, error: Exception) -> IndexingError:
-        """Return what it means that the index cannot be written: what was not committed is sent again."""
-        trouble = disk_error_message(error, f"the index {self.path}", OTHER_DIR_ADVICE)
+        """Return the error for an index that cannot be written; the next run sends uncommitted documents again."""
+        problem = disk_error_message(error, f"the index {self.path}", OTHER_DIR_ADVICE)
         repair = self._missing_permission(for_writing=True) or "free some space or mend the disk"
-        return IndexingError(trouble or f"cannot write the index {self.path}: {error}: {repair}; run it again")
+        return IndexingError(problem or f"cannot write the index {self.path}: {error}: {repair}; run it again")
 
     def _missing_permission(self, for_writing: bool = False) -> str:
-        """Return which right this user is to be given, "" when none is lacking; ``for_writing``: to change the index.
+        """Return advice on the first missing permission, "" when none is missing.
 
-        tantivy's readers hold a lock, too, for which a file has to be written.
+        tantivy's readers hold a lock, too, so that reading requires writing a lock file. ``for_writing``: check for
+        changes of the index.
         """
         for file in sorted(self.path.iterdir()) if os.access(self.path, os.R_OK | os.X_OK) else [self.path]:
-            if not (
-                os.access(file, os.R_OK) or (file.name.startswith(".") and not for_writing)
-            ):  # that are writers' alone
+            # Hidden files concern writers only.
+            if not (os.access(file, os.R_OK) or (file.name.startswith(".") and not for_writing)):
                 return f"give this user the right to read {file}"
         locks = [self.path / name for name in (_READERS_LOCK, *([_WRITERS_LOCK] if for_writing else ()))]
         for file in [*locks, *([self.path] if for_writing else ())]:
@@ -356,7 +361,7 @@ class IndexDirectory:
         return self._missing_permission() or "delete it and run index -reindex"
 
     def delete_outdated(self) -> bool:
-        """Delete an index that this version cannot read, to be made anew; tell whether there was one."""
+        """Delete an index that this version cannot read, so that it is rebuilt; return whether one was deleted."""
         if not self.exists:
             return False
         with self.lock():
@@ -366,14 +371,14 @@ class IndexDirectory:
                 if self.layout == SCHEMA_VERSION:
                     return False
             except IndexingError as error:
-                warn(f"{error}: it is made anew now")
+                warn(f"{error}: rebuilding it")
             self._delete_files()
             self.layout, self.analyzer = SCHEMA_VERSION, Analyzer.from_conf(self._conf)
             return True
 
     def _delete_files(self) -> None:
         try:
-            (self.path / META_FILE).unlink(missing_ok=True)  # first: without it there is no index
+            (self.path / META_FILE).unlink(missing_ok=True)  # first: without it the directory holds no index
             shutil.rmtree(self.path / SCORES_TEMP_DIR, ignore_errors=True)
             for file in self.path.iterdir():
                 if file.is_file() and file.name != "writer.lock":

@@ -1,4 +1,4 @@
-"""What the embedded index says of documents by their ids, for who is about to change their scores."""
+"""Looks up documents of the embedded index by id, with their scores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def find_addresses(
     searcher: tantivy.Searcher, schema: tantivy.Schema, ids: Iterable[str]
 ) -> Iterator[tuple[str, tantivy.DocAddress]]:
-    """Yield those of these documents that are there, each with its place."""
+    """Yield the existing documents among ``ids``, each with its address."""
     import tantivy
 
     for document_id in ids:
@@ -27,7 +27,7 @@ def find_addresses(
 def read_documents(
     searcher: tantivy.Searcher, addresses: Sequence[tantivy.DocAddress], layout: int
 ) -> list[dict[str, Any]]:
-    """Return the fields of documents; ``pagerank`` as it is now, where it was changed since the document was sent."""
+    """Return the fields of documents, with the current ``pagerank``, which may be newer than the document."""
     import orjson
 
     documents: list[dict[str, Any]] = [orjson.loads(searcher.doc(each)["document"][0]) for each in addresses]
@@ -40,7 +40,7 @@ def read_documents(
 
 
 class IndexScoreReader:
-    """The scores of an index as of its last commit, and where its documents are; of none that is not there."""
+    """Reads scores and addresses of documents as of the last commit; an index that does not exist has no documents."""
 
     def __init__(self, index_dir: IndexDirectory) -> None:
         self._layout = index_dir.layout
@@ -55,7 +55,7 @@ class IndexScoreReader:
                 self._load_buckets(self._searcher)
 
     def _load_buckets(self, searcher: tantivy.Searcher) -> None:
-        """Note the documents whose weights are far from 1, which are few."""
+        """Load the documents whose weights are far from 1, which are few."""
         import tantivy
 
         for bucket in WEIGHT_BUCKETS:
@@ -65,22 +65,22 @@ class IndexScoreReader:
                 self._buckets |= {(each.segment_ord, each.doc): bucket for _, each in hits}
 
     def read_scores(self, ids: Iterable[str]) -> dict[str, float | None]:
-        """Return the scores of those of these documents that are there, None for one that has none."""
+        """Return the scores of the existing documents among ``ids``, None for a document without a score."""
         if self._searcher is None:
             return {}
-        self._addresses = found = dict(find_addresses(self._searcher, self._schema, ids))
+        self._addresses = addresses = dict(find_addresses(self._searcher, self._schema, ids))
         if self._layout >= SCORE_COLUMNS_LAYOUT:
-            scores = self._searcher.fast_field_values("pagerank", [*found.values()])
-            return {document_id: _to_float(score) for document_id, score in zip(found, scores, strict=True)}
-        return {document_id: _to_float(self.read_document(document_id).get("pagerank")) for document_id in found}
+            scores = self._searcher.fast_field_values("pagerank", [*addresses.values()])
+            return {document_id: _to_float(score) for document_id, score in zip(addresses, scores, strict=True)}
+        return {document_id: _to_float(self.read_document(document_id).get("pagerank")) for document_id in addresses}
 
     def weight_bucket(self, document_id: str) -> int:
-        """Return the bucket of a document that :meth:`of` has found last."""
+        """Return the bucket of a document of the last call of :meth:`read_scores`."""
         address = self._addresses[document_id]
         return self._buckets.get((address.segment_ord, address.doc), 0)
 
     def read_document(self, document_id: str) -> dict[str, Any]:
-        """Return the fields of a document that :meth:`of` has found last."""
+        """Return the fields of a document of the last call of :meth:`read_scores`."""
         assert self._searcher is not None
         return read_documents(self._searcher, [self._addresses[document_id]], self._layout)[0]
 

@@ -1,14 +1,14 @@
-"""Other scores for documents of the embedded index, without their texts: columns of its segments are made anew.
+"""Replaces scores of documents in the embedded index without re-indexing their texts, by rewriting columns of segments.
 
-A segment of tantivy never changes, and no column of it can be updated. But its columns lie in a file of their own,
-``<segment>.fast``, and what is in them can be read back: numbers as such, words of facets by their postings. So a
-scratch index of the same documents in the same order, with nothing but columns, has the very file that the segment
-would have had. The segment with that file gets a new name, under which all else of it is linked, and ``meta.json``
-names it instead: the rename of that file is the commit, of all segments at once. Before it nothing has changed; behind
-it readers see the scores with their next reload, as any commit, and tantivy's own collector takes the old files.
+A segment of tantivy never changes, and no column of it can be updated. But its columns are in a file of their own,
+``<segment>.fast``, and their values can be read: numbers directly, facet values through their postings. A temporary
+index with the same documents in the same order, and with columns only, produces the ``.fast`` file that the segment
+would have. The segment with that file gets a new name; hard links give its other files that name, too. ``meta.json``
+then names the new segment: the rename of ``meta.json`` commits all segments at once. Before it nothing has changed.
+After it readers see the scores with their next reload, and tantivy's garbage collector removes the old files.
 
-What is relied on here of tantivy's files is in :data:`_OTHER_EXTENSIONS` and :func:`_renamed_files`, and held by
-tests/indexer/test_score_updates.py.
+The assumptions about tantivy's files are in :data:`_OTHER_EXTENSIONS` and :func:`_renamed_files`;
+tests/indexer/test_score_updates.py verifies them.
 """
 
 from __future__ import annotations
@@ -40,49 +40,54 @@ _OTHER_EXTENSIONS = ("fieldnorm", "idx", "pos", "store", "term")
 _NUMERIC_COLUMNS = ("weight", "pagerank", "date")
 _MANAGED_FILE = ".managed.json"
 _BASE_HEAP_BYTES, _HEAP_BYTES_PER_DOCUMENT, _MAX_HEAP_BYTES = 32_000_000, 500, 4_000_000_000
-"""Bytes within which a scratch index is one segment; a document has some 100 of columns."""
+"""Memory within which a temporary index stays one segment; a document has about 100 bytes of columns."""
 
 
 class DocumentScores(NamedTuple):
-    """What a document is to have in its columns ``pagerank`` and ``weight``."""
+    """New values of a document's columns ``pagerank`` and ``weight``."""
 
     pagerank: float
     weight: float
 
 
 def replace_scores(index_dir: IndexDirectory, scores: Mapping[str, DocumentScores]) -> int:
-    """Let documents have other scores, by their ids; return how many of them are in the index.
+    """Replace the scores of documents by their ids.
 
-    To be called while the folder's lock is held, on an index of :data:`SCORES_LAYOUT` or later. All of it is durable
-    and seen by whoever opens or reloads the index when it returns; whatever ends it before leaves the index as it was.
+    The caller must hold the directory's lock, on an index of layout :data:`SCORE_COLUMNS_LAYOUT` or later. On return
+    the change is durable and visible to every reader that opens or reloads the index; an earlier failure leaves the
+    index unchanged.
+
+    Returns:
+        The number of the documents that are in the index.
+
     """
     names: dict[str, str] = {}
     left, found = dict(scores), 0
-    scratch = index_dir.path / SCORES_TEMP_DIR
+    temp_dir = index_dir.path / SCORES_TEMP_DIR
     try:
-        shutil.rmtree(scratch, ignore_errors=True)  # of one that was killed
+        shutil.rmtree(temp_dir, ignore_errors=True)  # of a killed process
         meta = json.loads((index_dir.path / META_FILE).read_text(encoding="utf-8"))
         for segment in meta["segments"]:
             old, new = uuid.UUID(segment["segment_id"]), uuid.uuid4()
-            view = _SegmentView(index_dir, meta, segment, scratch / old.hex)
+            view = _SegmentView(index_dir, meta, segment, temp_dir / old.hex)
             changed = view.pop_documents(left)
             if changed:
-                view.write_columns(changed, scratch / new.hex)
+                view.write_columns(changed, temp_dir / new.hex)
                 names[str(old)] = str(new)
                 found += len(changed)
         if names:
-            _commit_segments(index_dir.path, meta, names, scratch)
+            _commit_segments(index_dir.path, meta, names, temp_dir)
             with _closing_writer(index_dir.open().writer(15_000_000, 1)) as writer:
                 writer.garbage_collect_files()
     except (OSError, ValueError, RuntimeError) as error:
         raise index_dir.write_error(error) from error
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        shutil.rmtree(temp_dir, ignore_errors=True)
     return found
 
 
 class _SegmentView:
-    """One segment, as an index of its own in a folder of links."""
+    """One segment, opened as an index of its own in a directory of links."""
 
     def __init__(self, folder: IndexDirectory, meta: Mapping[str, Any], segment: Mapping[str, Any], view: Path) -> None:
         import tantivy
@@ -101,12 +106,12 @@ class _SegmentView:
         self._searcher = index.searcher()
 
     def pop_documents(self, left: dict[str, DocumentScores]) -> dict[int, DocumentScores]:
-        """Return what documents of this segment are to have, by their numbers; what is found leaves ``left``."""
+        """Return the new scores of this segment's documents by number; remove them from ``left``."""
         found = find_addresses(self._searcher, self.schema, [*left])
         return {address.doc: left.pop(document_id) for document_id, address in found}
 
     def write_columns(self, changed: Mapping[int, DocumentScores], folder: Path) -> None:
-        """Make the scratch index: all documents of the segment in their order, deleted ones without values."""
+        """Build the temporary index: all documents of the segment in their order, deleted ones without values."""
         import tantivy
 
         values = self._read_columns()
@@ -118,12 +123,12 @@ class _SegmentView:
             for each in values:
                 writer.add_document(tantivy.Document.from_dict(each, self.schema))
             writer.commit()
-        made = json.loads((folder / META_FILE).read_text(encoding="utf-8"))["segments"]
-        if [each["max_doc"] for each in made] != [self._document_count]:
+        segments = json.loads((folder / META_FILE).read_text(encoding="utf-8"))["segments"]
+        if [each["max_doc"] for each in segments] != [self._document_count]:
             raise IndexingError(
-                f"the scores of {self._document_count} documents do not fit into memory: index -reindex instead"
+                f"the scores of {self._document_count} documents do not fit into memory: run index -reindex instead"
             )
-        name = uuid.UUID(made[0]["segment_id"]).hex
+        name = uuid.UUID(segments[0]["segment_id"]).hex
         (folder / f"{name}.fast").rename(folder.parent / f"{folder.name}.fast")
 
     def _read_columns(self) -> list[dict[str, Any]]:
@@ -131,12 +136,12 @@ class _SegmentView:
         import tantivy
 
         values: list[dict[str, Any]] = [{} for _ in range(self._document_count)]
-        living = [
+        alive = [
             address
             for _, address in self._searcher.search(tantivy.Query.all_query(), self._document_count, count=False).hits
         ]
         for name in _NUMERIC_COLUMNS:
-            for address, number in zip(living, self._searcher.fast_field_values(name, living), strict=True):
+            for address, number in zip(alive, self._searcher.fast_field_values(name, alive), strict=True):
                 if number is not None:
                     values[address.doc][name] = number
         for facet in FACET_NAMES:
@@ -149,25 +154,26 @@ class _SegmentView:
 
 
 def _check_files(folder: Path, segment: str) -> None:
-    """Raise IndexingError where another version of tantivy has files of a segment that would be left behind."""
+    """Raise IndexingError when another version of tantivy has files of a segment that would be lost."""
     kinds = {path.name.removeprefix(f"{segment}.") for path in folder.glob(f"{segment}.*")}
     unknown = {kind for kind in kinds - {*_OTHER_EXTENSIONS, "fast"} if not kind.endswith((".del", ".temp"))}
     if unknown:
-        told = f"this tantivy keeps files in {folder} that are not known here ({', '.join(sorted(unknown))})"
-        raise IndexingError(f"{told}: run index -reindex instead")
+        problem = f"this version of tantivy keeps unknown files in {folder} ({', '.join(sorted(unknown))})"
+        raise IndexingError(f"{problem}: run index -reindex instead")
 
 
 def _renamed_files(folder: Path, segment: Mapping[str, Any], new: str) -> Iterator[tuple[Path, Path]]:
-    """Yield the files of a segment that hold no columns, each with its path under another name of the segment."""
+    """Yield the files of a segment without columns, each with its path under the new segment name."""
     old, deletes = uuid.UUID(segment["segment_id"]).hex, segment.get("deletes")
     kinds = [*_OTHER_EXTENSIONS, *([f"{deletes['opstamp']}.del"] if deletes else [])]
     return ((folder / f"{old}.{kind}", folder / f"{new}.{kind}") for kind in kinds)
 
 
-def _commit_segments(folder: Path, meta: dict[str, Any], names: Mapping[str, str], scratch: Path) -> None:
-    """Let the index have segments under other names, with the columns that are in ``scratch``.
+def _commit_segments(folder: Path, meta: dict[str, Any], names: Mapping[str, str], temp_dir: Path) -> None:
+    """Commit segments under new names, with the columns in ``temp_dir``.
 
-    The files are noted down as tantivy's before they are made, so that its collector takes them after a kill.
+    The files are listed as managed before they are created, so that tantivy's garbage collector removes them after a
+    kill.
     """
     moves: list[tuple[Path, Path]] = []
     for segment in meta["segments"]:
@@ -175,7 +181,7 @@ def _commit_segments(folder: Path, meta: dict[str, Any], names: Mapping[str, str
         if new is not None:
             name = uuid.UUID(new).hex
             moves += _renamed_files(folder, segment, name)
-            moves.append((scratch / f"{name}.fast", folder / f"{name}.fast"))
+            moves.append((temp_dir / f"{name}.fast", folder / f"{name}.fast"))
             segment["segment_id"] = new
     managed = json.loads((folder / _MANAGED_FILE).read_text(encoding="utf-8"))
     _replace_json(folder / _MANAGED_FILE, [*managed, *(target.name for _, target in moves)])
@@ -186,7 +192,7 @@ def _commit_segments(folder: Path, meta: dict[str, Any], names: Mapping[str, str
 
 
 def _link_or_copy(source: Path, target: Path) -> None:
-    """Give a file a second name; where the disk knows none, a copy."""
+    """Create a hard link to a file, or a copy on file systems without hard links."""
     try:
         target.hardlink_to(source)
     except OSError:
@@ -196,7 +202,7 @@ def _link_or_copy(source: Path, target: Path) -> None:
 
 
 def _replace_json(path: Path, content: object) -> None:
-    """Write a file of JSON in the place of another one, durably, whole or not at all."""
+    """Replace a JSON file atomically and durably."""
     new = path.with_name(f"{path.name}.new")
     with new.open("w", encoding="utf-8") as file:
         json.dump(content, file)
@@ -216,7 +222,7 @@ def _sync_dir(folder: Path) -> None:
 
 @contextmanager
 def _closing_writer(writer: tantivy.IndexWriter) -> Iterator[tantivy.IndexWriter]:
-    """Give back the writer's lock behind the block, and wait for what it merges."""
+    """Release the writer's lock after the block, and wait for its merges."""
     try:
         yield writer
     finally:

@@ -1,4 +1,4 @@
-"""ElasticMapping: the fields of an index of Elasticsearch or OpenSearch, and what they do not take."""
+"""ElasticMapping: the fields of an index of Elasticsearch or OpenSearch, and whether they accept documents."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _OBJECT_TYPES = ("object", "nested")
 
 
 class ElasticMapping(IndexSchema):
-    """The fields of one index, made of its part of the answer to ``GET /INDEX/_mapping``.
+    """The fields of one index, from its part of the response to ``GET /INDEX/_mapping``.
 
-    Every field takes several values, and a field that is not there is made by the first document that has it, unless
-    the index forbids that (``"dynamic": "strict"``).
+    Every field accepts several values. The first document with an unmapped field creates it, unless the index forbids
+    that (``"dynamic": "strict"``).
     """
 
     required_kinds: Mapping[str, str] = {
-        "content": "text",  # a keyword ends at 32,766 bytes
+        "content": "text",  # a keyword is limited to 32,766 bytes
         "boost": "number",
         "pagerank": "number",
         **dict.fromkeys(DATE_FIELDS, "date"),
@@ -38,34 +38,34 @@ class ElasticMapping(IndexSchema):
         self.is_strict = str(mappings.get("dynamic", "true")).lower() == "strict"
 
     def find_field(self, name: str) -> IndexField | None:
-        """Return the field ``name``; of one that would be made, a field that takes everything."""
-        found = self.fields.get(name)
-        return IndexField("dynamic", "other", True) if found is None and not self.is_strict else found
+        """Return the field ``name``; for an unmapped field of a dynamic index, one that accepts everything."""
+        field = self.fields.get(name)
+        return IndexField("dynamic", "other", True) if field is None and not self.is_strict else field
 
     @property
     def has_terms_fields(self) -> bool:
-        """Whether the index has the fields that our search asks."""
+        """Whether the index has the term fields that our search requires."""
         field = self.fields.get(f"{TERMS_PREFIX}content")
         return field is not None and field.kind == "text"
 
     @property
     def has_full_source(self) -> bool:
-        """Whether ``_source`` has all that is sent, so that a document can be made anew of it with other values."""
-        left_out = [
+        """Whether ``_source`` holds everything that is sent, so that the server can rebuild a document from it."""
+        excluded = [
             name
             for name in self.source_options.get("excludes", ())
             if self.has_terms_fields or name != f"{TERMS_PREFIX}*"
         ]
         return (
-            bool(self.source_options.get("enabled", True)) and not self.source_options.get("includes") and not left_out
+            bool(self.source_options.get("enabled", True)) and not self.source_options.get("includes") and not excluded
         )
 
     def find_type_problems(self) -> dict[str, str]:
-        """Return what is wrong with fields that Nutch knows, whatever documents will hold, as :meth:`problems` does."""
+        """Return the problems of Nutch's fields with any document, as :meth:`find_problems` does."""
         return self.find_problems({name: [] for name in self.required_kinds if name in self.fields}, {})
 
     def accepts(self, field: IndexField, value: str) -> bool:
-        """Tell whether a field takes a text."""
+        """Return whether a field accepts a text."""
         try:
             if field.kind == "number":
                 float(value)

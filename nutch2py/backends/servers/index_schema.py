@@ -1,4 +1,4 @@
-"""Do the fields of an index take the documents that are to be sent? Asked before the first one is sent."""
+"""IndexSchema: checks whether the fields of an index accept documents, before the first one is sent."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ DATE_FIELDS = ("tstamp", "date", "lastModified", "publishedDate", "updatedDate")
 
 
 class IndexField(NamedTuple):
-    """A field of an index: its type's name, ``kind`` (text, string, date, number, boolean or other).
+    """A field of an index.
 
-    ``is_multivalued``: it takes several values. ``is_lenient``: what it takes is for the server to say.
+    Attributes:
+        type: Name of the field's type.
+        kind: text, string, date, number, boolean or other.
+        is_multivalued: Whether it accepts several values.
+        is_lenient: Whether only the server can decide what it accepts.
+
     """
 
     type: str
@@ -23,51 +28,57 @@ class IndexField(NamedTuple):
 
 
 class IndexSchema(ABC):
-    """The fields that an index has. ``required_kinds``: field of Nutch -> the kind that it must have."""
+    """The fields of an index. ``required_kinds``: Nutch's field -> required kind."""
 
     required_kinds: Mapping[str, str]
     single_value_problem = "takes one value, pages have several"
 
     @abstractmethod
     def find_field(self, name: str) -> IndexField | None:
-        """Return the field that takes ``name``, None when there is none."""
+        """Return the field that stores ``name``, None when there is none."""
 
     @abstractmethod
     def accepts(self, field: IndexField, value: str) -> bool:
-        """Tell whether a field takes a value."""
+        """Return whether a field accepts a value."""
 
     def find_problems(
         self, columns: Mapping[str, Sequence[Sequence[str]]], nutch_names: Mapping[str, str]
     ) -> dict[str, str]:
-        """Return what is wrong with fields: name -> one clause.
+        """Return the problems with fields: name -> one clause.
 
-        ``columns``: field -> the values that it has in each of some documents. ``nutch_names``: field of the index -> field
-        of Nutch, where they have different names.
+        Args:
+            columns: Field -> its values in each of some documents.
+            nutch_names: Field of the index -> Nutch's field, where the names differ.
+
         """
-        wrong = {name: self._find_problem(name, rows, nutch_names.get(name, name)) for name, rows in columns.items()}
-        return {name: problem for name, problem in wrong.items() if problem}
+        problems = {name: self._find_problem(name, rows, nutch_names.get(name, name)) for name, rows in columns.items()}
+        return {name: problem for name, problem in problems.items() if problem}
 
     def find_missing(self, names: Iterable[str]) -> dict[str, str]:
-        """Return the fields among ``names`` that the index lacks, as :meth:`problems` does."""
+        """Return the fields among ``names`` that the index lacks, as :meth:`find_problems` does."""
         return {name: f"field {name} is missing" for name in names if self.find_field(name) is None}
 
     def _find_problem(self, name: str, rows: Sequence[Sequence[str]], nutch_name: str) -> str:
         field = self.find_field(name)
         if field is None:
             return f"field {name} is missing"
-        wanted = self.required_kinds.get(nutch_name, "")
-        if wanted and field.kind not in (wanted, "other"):
-            return f"field {name} has the type {field.type}, a {wanted} is needed"
+        required = self.required_kinds.get(nutch_name, "")
+        if required and field.kind not in (required, "other"):
+            return f"field {name} has the type {field.type}, a {required} is needed"
         if not field.is_multivalued and any(len(values) > 1 for values in rows):
             return f"field {name} {self.single_value_problem}"
-        # one value that does not fit is a bad document, which is refused; when none fits, it is the field
-        if not wanted and not field.is_lenient and not any(self.accepts(field, value) for row in rows for value in row):
+        # One unacceptable value is a bad document, which is rejected alone; when all are, the field is wrong.
+        if (
+            not required
+            and not field.is_lenient
+            and not any(self.accepts(field, value) for row in rows for value in row)
+        ):
             return f"field {name} has the type {field.type}, which does not take {rows[0][0][:40]!r}"
         return ""
 
 
 def collect_new_columns(documents: Iterable[Mapping[str, Any]], known: set[str]) -> dict[str, list[list[str]]]:
-    """Return the values of every field that is not ``known`` yet, a list a document, and note them as known."""
+    """Return the values of every field that is not in ``known``, one list per document; add the fields to ``known``."""
     columns: dict[str, list[list[str]]] = {}
     for document in documents:
         for name in document.keys() - known:

@@ -1,4 +1,4 @@
-"""Requests to a server that may be away for a while, or at one of several addresses; and its refusals."""
+"""RetryingClient: requests to a server with retries, several addresses and classified failures."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from nutch2py.support.retry import ServiceRetry
 
 T = TypeVar("T")
 
-_MAX_SERVER_ERRORS = 3  # a fourth 500 in a row is taken for an objection to what was sent
+_MAX_SERVER_ERRORS = 3  # a fourth 500 in a row is a rejection of the request
 
 
 class RequestFailure(NamedTuple):
-    """Why a request has no success.
+    """Cause of a failed request.
 
-    ``status``: HTTP's, 0 when there was no whole answer. ``message``: what went wrong in one line, for people.
-    ``error_types``: the server's own names for it (types of errors, classes of exceptions), which decide.
+    Attributes:
+        status: HTTP status, 0 without a complete response.
+        message: One line for people.
+        error_types: The server's types of the error (names of errors or exception classes), which decide on retries.
+
     """
 
     status: int
@@ -29,7 +32,7 @@ class RequestFailure(NamedTuple):
 
 
 class RequestRejectedError(Exception):
-    """The server answered, and does not take what was sent; see :class:`RequestFailure`. ``str(error)``: its own words."""
+    """The server rejected a request; see :class:`RequestFailure`. ``str(error)`` is the server's message."""
 
     def __init__(self, failure: RequestFailure) -> None:
         super().__init__(failure.message)
@@ -37,7 +40,7 @@ class RequestRejectedError(Exception):
 
 
 def describe_connection_error(error: BaseException) -> str:
-    """Say in a few words what kept a connection from being made or from giving an answer, "" when that is unknown."""
+    """Return a short cause of a failed connection, "" when it is unknown."""
     import requests
     from urllib3.exceptions import ReadTimeoutError
 
@@ -52,15 +55,15 @@ def describe_connection_error(error: BaseException) -> str:
 
 
 class RetryingClient:
-    """The addresses of one server, and requests to the one in use, which serves until it fails.
+    """The addresses of one server; requests go to the current one until it fails.
 
-    A failure without a whole answer, and the answers 429, 500, 502, 503, 504 and those of ``retried_statuses`` (after a first
-    success), are tried again, at the next address when there are several, as :class:`nutch2py.support.retry.ServiceRetry` waits,
-    until ``max_retry_seconds`` seconds have passed without success or 429 came more than ``max_overloads`` times; then
-    :class:`IndexingError`. Other answers, the fourth 500 in a row and the first of the kind ``fatal_error_type`` are a
-    :class:`RequestRejectedError`.
+    A request without a complete response is retried, and so are the statuses 429, 500, 502, 503, 504 and, after a first
+    success, ``retried_statuses``. With several addresses the next one is used. Delays are those of
+    :class:`nutch2py.support.retry.ServiceRetry`. After ``max_retry_seconds`` without success, or more than
+    ``max_overloads`` responses of 429, :class:`IndexingError` is raised. Any other status, the fourth 500 in a row and
+    an error of the type ``fatal_error_type`` raise :class:`RequestRejectedError`.
 
-    ``server_name`` and ``property_name``: its name and the property of its address, for messages.
+    ``server_name`` and ``property_name``: the server's name and the property of its address, for messages.
     """
 
     def __init__(
@@ -107,44 +110,48 @@ class RetryingClient:
         exceptions: tuple[type[Exception], ...],
         to_failure: Callable[[Exception], RequestFailure],
     ) -> T:
-        """Return what ``send`` returns, given the number of the address; see the class.
+        """Return the result of ``send``, which is called with the index of the address; see the class.
 
-        ``exceptions``: what it raises when there is no success; ``to_failure`` says what that means.
+        Args:
+            send: Makes one request.
+            exceptions: The exceptions that ``send`` raises on failure.
+            to_failure: Returns the meaning of such an exception.
+
         """
-        outage = ServiceRetry(
+        retry = ServiceRetry(
             f"{self.server_name} at {self._redacted_urls}", self.max_retry_seconds, self.property_name, self.first_delay
         )
         tries, server_errors, overloads = 0, 0, 0
         while True:
             try:
-                with outage.attempt():
+                with retry.attempt():
                     result = send(self._url_index)
             except exceptions as error:
-                trouble = to_failure(error)
-                status, message = trouble.status, redact_address(trouble.message)
+                failure = to_failure(error)
+                status, message = failure.status, redact_address(failure.message)
             else:
                 self._has_responded = True
                 return result
             if status == 500:
-                server_errors += _MAX_SERVER_ERRORS + 1 if self.fatal_error_type in trouble.error_types else 1
+                server_errors += _MAX_SERVER_ERRORS + 1 if self.fatal_error_type in failure.error_types else 1
             overloads += status == 429
             if status and not self._is_transient(status, server_errors):
-                outage.succeeded()
-                raise self.rejection_class(trouble)
+                retry.succeeded()
+                raise self.rejection_class(failure)
             tries += 1
             if overloads > self.max_overloads:
                 raise IndexingError(
                     f"{self.server_name} at {self.url} is overloaded ({message}): run the job again later"
                 )
-            if not outage.wait_before_retry(message, immediately=tries % len(self.urls) != 0):
+            if not retry.wait_before_retry(message, immediately=tries % len(self.urls) != 0):
                 raise IndexingError(
-                    f"{self.server_name} does not answer at {self._redacted_urls} ({message}): start "
+                    f"{self.server_name} does not respond at {self._redacted_urls} ({message}): start "
                     f"it or correct {self.property_name}, and run the job again"
                 )
             self._url_index = (self._url_index + 1) % len(self.urls)
 
     def _is_transient(self, status: int, server_errors: int) -> bool:
-        """Tell whether a failure may pass."""
+        """Return whether a failure may be temporary."""
         return (
             status in (429, 502, 503, 504)
             or (status == 500 and server_errors <= _MAX_SERVER_ERRORS)

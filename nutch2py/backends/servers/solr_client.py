@@ -1,4 +1,4 @@
-"""SolrClient: requests to a Solr collection that outlast a restart, and say what Solr objects to."""
+"""SolrClient: requests to a Solr collection that survive a restart of Solr, with Solr's reason of rejections."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ _REASON = re.compile(r"^\[Reason: (.*)\]$")
 _STATE_REPLAYING = 0  # UpdateLog.State
 _CONNECT_SECONDS = 10.0
 _STACK_OVERFLOW = "StackOverflowError"
-"""What Solr throws at what is too long or nested too deeply for it: that will not pass."""
+"""Solr's exception for input that is too long or nested too deeply: a retry cannot help."""
 
 
 class SolrRejectedError(RequestRejectedError):
-    """Solr answered, and does not take what was sent: ``str(error)`` is Solr's words, ``kinds`` what it threw."""
+    """Solr rejected a request: ``str(error)`` is Solr's message, ``error_types`` are the exceptions that it threw."""
 
 
 class SolrClient:
-    """One collection, at one or several addresses; the first that answers serves until it fails.
+    """One collection, at one or several addresses; requests go to the current one until it fails.
 
-    A connection that is refused, cut or too slow, and the answers 404 (a node that is stopping), 429, 502, 503 and 504,
-    are tried again, at the next address when there are several, until ``patience`` seconds have passed without an
-    answer; then :class:`IndexingError`. Repeating an update is harmless:
-    documents are replaced by id. Other answers are :class:`SolrRejectedError`, 401 and 403 an IndexingError at once.
+    Failed connections and the statuses 404 (a node that is stopping), 429, 502, 503 and 504 are retried, at the next
+    address when there are several, until ``max_retry_seconds`` have passed without a response; then
+    :class:`IndexingError` is raised. Repeating an update is harmless: documents are replaced by id. Other statuses
+    raise :class:`SolrRejectedError`; 401 and 403 raise IndexingError at once.
 
-    ``timeout``: seconds to wait for an answer. ``headers``: for every request. One object serves one thread.
+    ``timeout``: seconds to wait for a response. ``headers``: for every request. An object serves one thread.
     """
 
     def __init__(
@@ -59,11 +59,11 @@ class SolrClient:
         import pysolr
         import requests
 
-        logging.getLogger("pysolr").setLevel(logging.CRITICAL)  # it logs a traceback of what is handled here
+        logging.getLogger("pysolr").setLevel(logging.CRITICAL)  # it logs a traceback of errors that are handled here
         self.urls = [url.rstrip("/") for url in urls]
         self.session: requests.Session = requests.Session()
         self.session.headers.update(headers or {})
-        self.session.hooks["response"].append(self._store_response)  # pysolr tells of an answer in words only
+        self.session.hooks["response"].append(self._store_response)  # pysolr reports a response as text only
         self._last_response: requests.Response | None = None
         self._auth, self._was_unavailable = auth, False
         self._retrying_client = RetryingClient(
@@ -88,22 +88,22 @@ class SolrClient:
         return self._retrying_client.url
 
     def add(self, documents: list[dict[str, Any]], commit_within: int | None = None) -> None:
-        """Add or replace documents; ``commit_within``: milliseconds until they must be searchable."""
+        """Add or replace documents. ``commit_within``: milliseconds until they must be searchable."""
         self.call_with_retry(lambda solr: _check_response(solr.add(documents, commitWithin=commit_within)))
 
     def get_field_values(self, key: str, ids: Sequence[str], field: str) -> dict[str, float | None]:
-        """Return a number of each document that is found by its ``key``, None of one that has none or 0."""
-        asked = {"query": {"terms": {"f": key, "separator": "\n", "query": "\n".join(ids)}}, "limit": len(ids)}
-        shown = {"fl": f"id_:field({key}),value_:field({field})", "wt": "json", "echoParams": "none"}
-        answer = self.post_json("select", {**asked, "params": shown})
-        return {str(each["id_"]): each.get("value_") or None for each in answer["response"]["docs"]}
+        """Return a numeric field of the existing documents by ``key``; None for a document without it, or with 0."""
+        query = {"query": {"terms": {"f": key, "separator": "\n", "query": "\n".join(ids)}}, "limit": len(ids)}
+        params = {"fl": f"id_:field({key}),value_:field({field})", "wt": "json", "echoParams": "none"}
+        response = self.post_json("select", {**query, "params": params})
+        return {str(each["id_"]): each.get("value_") or None for each in response["response"]["docs"]}
 
     def set_field_values(self, documents: Sequence[dict[str, Any]], commit_within: int | None = None) -> None:
-        """Set fields of documents that are there (``{key: id, field: {"set": value}}``); others are passed over."""
+        """Set fields of existing documents (``{key: id, field: {"set": value}}``); skip others."""
         import orjson
 
         within = "" if commit_within is None else f"&commitWithin={commit_within}"
-        body = orjson.dumps([{**each, "_version_": 1} for each in documents])  # 1: whatever its version, it is there
+        body = orjson.dumps([{**each, "_version_": 1} for each in documents])  # 1: the document exists, in any version
         path, headers = f"update?wt=json&failOnVersionConflicts=false{within}", {"Content-Type": "application/json"}
         self.call_with_retry(lambda solr: _check_response(solr._send_request("post", path, body, headers)))
 
@@ -112,63 +112,64 @@ class SolrClient:
         self.call_with_retry(lambda solr: _check_response(solr.delete(id=ids)))
 
     def commit(self) -> None:
-        """Make what was sent durable and searchable.
+        """Make sent documents durable and searchable.
 
-        A server that has come back replays its log, and a commit that arrives meanwhile it answers and passes over
-        (DistributedUpdateProcessor: "Ignoring commit while not ACTIVE"). So that is waited for.
+        A restarted server replays its log and ignores a commit that arrives meanwhile, with a successful response
+        (DistributedUpdateProcessor: "Ignoring commit while not ACTIVE"). So this method waits for the end of the
+        replay.
         """
 
-        def committed(solr: Any) -> None:
+        def commit(solr: Any) -> None:
             if self._was_unavailable:
                 self._check_log_replay(solr.url)
             _check_response(solr.commit())
 
-        self.call_with_retry(committed)
+        self.call_with_retry(commit)
         self._was_unavailable = False
 
     def _check_log_replay(self, url: str) -> None:
-        """Raise, as a server that is away does, while it replays its log; where it does not tell, go on."""
+        """Raise a connection error while the server replays its log; return when it does not report that."""
         import requests
 
-        place, _, core = url.rstrip("/").rpartition("/")
-        asked = {"group": "core", "prefix": "TLOG.state", "wt": "json"}
-        answer = self.session.get(f"{place}/admin/metrics", params=asked, timeout=_CONNECT_SECONDS, auth=self._auth)
+        node, _, core = url.rstrip("/").rpartition("/")
+        query = {"group": "core", "prefix": "TLOG.state", "wt": "json"}
+        response = self.session.get(f"{node}/admin/metrics", params=query, timeout=_CONNECT_SECONDS, auth=self._auth)
         try:
-            found = answer.json()["metrics"].items() if answer.ok else ()
-            states = [told.get("TLOG.state") for name, told in found if name.startswith(f"solr.core.{core}")]
+            metrics = response.json()["metrics"].items() if response.ok else ()
+            states = [values.get("TLOG.state") for name, values in metrics if name.startswith(f"solr.core.{core}")]
         except (ValueError, KeyError, AttributeError):
             return
         if _STATE_REPLAYING in states:
             raise requests.ConnectionError("it replays its log")
 
     def search(self, query: str, handler: str = "select", **parameters: Any) -> dict[str, Any]:
-        """Return Solr's whole answer to a query."""
-        found: dict[str, Any] = self.call_with_retry(
+        """Return Solr's response to a query."""
+        response: dict[str, Any] = self.call_with_retry(
             lambda solr: solr.search(query, search_handler=handler, **parameters).raw_response
         )
-        return found
+        return response
 
     def get_json(self, path: str) -> dict[str, Any]:
         """Return the JSON of ``path`` within the collection, such as ``schema``."""
-        answer: dict[str, Any] = self.call_with_retry(lambda solr: json.loads(solr._send_request("get", path)))
-        return answer
+        response: dict[str, Any] = self.call_with_retry(lambda solr: json.loads(solr._send_request("get", path)))
+        return response
 
     def post_json(self, path: str, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer to a question in Solr's JSON, such as to ``select``."""
+        """Return the response to a request in Solr's JSON, such as to ``select``."""
         import orjson
 
         body, headers = orjson.dumps(payload), {"Content-Type": "application/json"}
-        answer: dict[str, Any] = self.call_with_retry(
+        response: dict[str, Any] = self.call_with_retry(
             lambda solr: json.loads(solr._send_request("post", path, body, headers))
         )
-        return answer
+        return response
 
     def close(self) -> None:
-        """Give back the connections."""
+        """Close the connections."""
         self.session.close()
 
     def call_with_retry(self, call: Callable[[Any], T]) -> T:
-        """Make a request, again and again if that may help; see the class."""
+        """Make a request, with retries; see the class."""
         import pysolr
         import requests
 
@@ -184,16 +185,16 @@ class SolrClient:
         self._last_response = response
 
     def _to_failure(self, error: Exception) -> RequestFailure:
-        """Return what a failure means; IndexingError or ConfigurationError when trying again cannot help."""
+        """Return the meaning of a failure; raise IndexingError or ConfigurationError when a retry cannot help."""
         import requests
 
         errors = requests.exceptions
         broken = any(isinstance(cause, errors.RequestException) for cause in iter_causes(error))
-        answer = None if broken or isinstance(error, json.JSONDecodeError) else self._last_response
-        status = 0 if answer is None else answer.status_code
+        response = None if broken or isinstance(error, json.JSONDecodeError) else self._last_response
+        status = 0 if response is None else response.status_code
         if status in (401, 403):
             raise IndexingError(
-                f"Solr at {self.url} wants another login (HTTP {status}): set solr.auth to true, and "
+                f"Solr at {self.url} rejects the login (HTTP {status}): set solr.auth to true, and "
                 "solr.auth.username and solr.auth.password"
             ) from error
         if isinstance(error, (errors.InvalidURL, errors.InvalidSchema, errors.MissingSchema)):
@@ -201,33 +202,33 @@ class SolrClient:
                 f"solr.server.url is {self.url!r}: write http://HOST:8983/solr/COLLECTION"
             ) from error
         if isinstance(error, json.JSONDecodeError) and not broken:
-            return RequestFailure(0, "the answer is not Solr's")
+            return RequestFailure(0, "the response is not Solr's")
         text = " ".join(str(error).split())
         self._was_unavailable |= status == 0 or status >= 500
-        if answer is None:
+        if response is None:
             return RequestFailure(0, describe_connection_error(error) or redact_address(text)[:300])
         text = _REASON.sub(r"\1", _BEFORE_REASON.sub("", text))
-        return RequestFailure(status, redact_address(text)[:300], _exception_names(answer))
+        return RequestFailure(status, redact_address(text)[:300], _exception_names(response))
 
 
-def _exception_names(answer: requests.Response) -> frozenset[str]:
-    """Return the names of the exceptions that Solr tells of in an answer: its trace, classes and message."""
+def _exception_names(response: requests.Response) -> frozenset[str]:
+    """Return the names of the exceptions in a response of Solr: in its trace, classes and message."""
     try:
-        error = answer.json()["error"]
+        error = response.json()["error"]
         texts = [error.get("trace"), error.get("msg"), *(error.get("metadata") or ())]
     except (ValueError, LookupError, TypeError, AttributeError):
-        return frozenset()  # no answer of Solr, or of one that speaks XML
+        return frozenset()  # not a response of Solr, or one in XML
     return frozenset[str]().union(*(find_java_exceptions(text) for text in texts if isinstance(text, str)))
 
 
 def _check_response(response: str) -> None:
-    """Check that it was Solr who said that all is well, not the page of a proxy before it."""
+    """Check that Solr itself sent the success, not a proxy."""
     if "responseHeader" not in response:
-        raise json.JSONDecodeError("not an answer of Solr", response[:100], 0)
+        raise json.JSONDecodeError("not a response of Solr", response[:100], 0)
 
 
 class _OrjsonEncoder:
-    """The part of json.JSONEncoder that pysolr calls, thrice as fast."""
+    """The part of json.JSONEncoder that pysolr calls, three times as fast."""
 
     def encode(self, value: Any) -> str:
         """Return JSON text."""
@@ -237,17 +238,25 @@ class _OrjsonEncoder:
 
 
 def resolve_solr_addresses(conf: Configuration, urls_text: str, server_type: str, collection: str) -> list[list[str]]:
-    """Return the collections to write to, each as the addresses that it can be reached at.
+    """Return the collections to write to, each with its addresses.
 
-    ``server_type``: ``http`` (each URL of ``urls_text`` is a collection of its own, and all get every document), ``lb`` (the URLs
-    are the same collection) or ``cloud`` (the URLs are nodes, ``http://HOST:8983/solr``, of one SolrCloud with the
-    ``collection``; without URLs they are asked of ``solr.zookeeper.hosts``). ConfigurationError when there are none.
+    Args:
+        conf: Configuration with ``solr.zookeeper.hosts``.
+        urls_text: URLs separated by commas or spaces.
+        server_type: ``http``: each URL is a collection of its own, and all receive every document. ``lb``: the URLs are
+            the same collection. ``cloud``: the URLs are nodes, ``http://HOST:8983/solr``, of a SolrCloud with
+            ``collection``; without URLs ZooKeeper lists the nodes.
+        collection: Name of the collection in a SolrCloud.
+
+    Raises:
+        ConfigurationError: There is no address.
+
     """
     urls = [url.rstrip("/") for url in re.split(r"[,\s]+", urls_text) if url]
-    wrong = next((url for url in urls if not re.match(r"https?://[^/]", url)), None)
-    if wrong is not None:
+    invalid = next((url for url in urls if not re.match(r"https?://[^/]", url)), None)
+    if invalid is not None:
         raise ConfigurationError(
-            f"solr.server.url has {redact_address(wrong)!r}: write http://HOST:8983/solr/COLLECTION"
+            f"solr.server.url has {redact_address(invalid)!r}: write http://HOST:8983/solr/COLLECTION"
         )
     if server_type not in ("http", "lb", "cloud"):
         raise ConfigurationError(f"solr.server.type is {server_type!r}: write http, lb or cloud")
@@ -280,17 +289,17 @@ def _read_live_nodes(hosts: str) -> list[str]:
         client.start(timeout=15.0)
         names = client.get_children("/live_nodes")
     except (KazooException, KazooTimeoutError) as error:
-        raise IndexingError(f"ZooKeeper at {hosts} does not tell the nodes of Solr: {error}") from error
+        raise IndexingError(f"ZooKeeper at {hosts} does not list the nodes of Solr: {error}") from error
     finally:
         client.stop()
         client.close()
     if not names:
-        raise IndexingError(f"ZooKeeper at {hosts} knows no node of Solr that runs: start one")
+        raise IndexingError(f"ZooKeeper at {hosts} lists no running node of Solr: start one")
     return [f"http://{name.replace('_', '/', 1)}" for name in sorted(names)]
 
 
 def solr_credentials(conf: Configuration) -> tuple[str, str] | None:
-    """Return user name and password when ``solr.auth`` asks for them."""
+    """Return user name and password when ``solr.auth`` is true."""
     if not conf.get_bool("solr.auth", False):
         return None
     return conf.get_trimmed("solr.auth.username"), conf.get("solr.auth.password", "")

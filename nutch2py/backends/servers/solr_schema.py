@@ -1,4 +1,4 @@
-"""SolrSchema: does a collection take the documents that are to be sent? Asked before the first one is sent."""
+"""SolrSchema: checks whether the fields of a collection accept documents, before the first one is sent."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from nutch2py.backends.servers.index_schema import DATE_FIELDS, IndexField, IndexSchema
 
 EXPECTED_FIELDS = ("id", "url", "host", "title", "content", "tstamp", "digest", "boost", "batchId")
-"""What the documents of every crawl have."""
+"""Fields of the documents of every crawl."""
 
 _REQUIRED_KINDS = {
     "id": "string",
-    "content": "text",  # a string ends at 32,766 bytes
+    "content": "text",  # a string is limited to 32,766 bytes
     "boost": "number",
     "pagerank": "number",
     **dict.fromkeys(DATE_FIELDS, "date"),
@@ -22,7 +22,7 @@ _REQUIRED_KINDS = {
 
 
 class SolrSchema(IndexSchema):
-    """Fields and dynamic fields of a collection, made of the answer to ``GET /schema``."""
+    """Fields and dynamic fields of a collection, from the response to ``GET /schema``."""
 
     required_kinds = _REQUIRED_KINDS
     single_value_problem = "takes one value, pages have several (set multiValued)"
@@ -41,18 +41,18 @@ class SolrSchema(IndexSchema):
         }
 
     def find_field(self, name: str) -> IndexField | None:
-        """Return the field that takes ``name``, None when there is none. Of dynamic fields the longest pattern wins."""
-        found = self.fields.get(name)
-        if found is None:
+        """Return the field that stores ``name``, None when there is none. The longest dynamic pattern wins."""
+        field = self.fields.get(name)
+        if field is None:
             patterns = [pattern for pattern in self.dynamic_fields if fnmatchcase(name, pattern)]
-            found = self.dynamic_fields[max(patterns, key=len)] if patterns else None
-        return found
+            field = self.dynamic_fields[max(patterns, key=len)] if patterns else None
+        return field
 
     def supports_in_place_update(self, name: str) -> bool:
-        """Tell whether a field of a document can be set without making the document anew of what is stored.
+        """Return whether Solr can update a field of a document without rebuilding the document from stored fields.
 
-        Solr does so with a number that has one value in docValues, is neither indexed nor stored nor copied, in a
-        collection whose ``_version_`` is so, too (its guide: "In-Place Updates").
+        It can if the field is a single number in docValues, neither indexed nor stored nor copied, and ``_version_`` is
+        in docValues only, too (Solr's guide: "In-Place Updates").
         """
         copied = any(each.get("source") == name for each in self._schema.get("copyFields", ()))
         field = self.find_field(name)
@@ -63,17 +63,17 @@ class SolrSchema(IndexSchema):
         field: Mapping[str, Any] = next((each for each in self._schema.get("fields", ()) if each["name"] == name), {})
         kinds = self._schema.get("fieldTypes", ())
         kind: Mapping[str, Any] = next((each for each in kinds if each["name"] == field.get("type")), {})
-        usual = {"indexed": True, "stored": True, "docValues": float(self._schema.get("version", 1.0)) >= 1.7}
-        told = {each: field.get(each, kind.get(each, default)) for each, default in usual.items()}
-        return bool(field) and told == {"indexed": False, "stored": False, "docValues": True}
+        defaults = {"indexed": True, "stored": True, "docValues": float(self._schema.get("version", 1.0)) >= 1.7}
+        options = {each: field.get(each, kind.get(each, default)) for each, default in defaults.items()}
+        return bool(field) and options == {"indexed": False, "stored": False, "docValues": True}
 
     def find_missing_required(self, names: Container[str]) -> dict[str, str]:
-        """Return the fields beside ``names`` without which the collection takes no document."""
+        """Return the required fields of the collection that are not among ``names``."""
         absent = sorted(name for name in self.required_fields if name not in names)
-        return {name: f"it demands a field {name}, which documents do not have" for name in absent}
+        return {name: f"the collection requires a field {name}, which documents lack" for name in absent}
 
     def accepts(self, field: IndexField, value: str) -> bool:
-        """Tell whether a field takes a value; a date ends in ``Z``."""
+        """Return whether a field accepts a value; a date must end in ``Z``."""
         try:
             if field.kind == "number":
                 float(value)
@@ -89,17 +89,17 @@ class SolrSchema(IndexSchema):
 
 def _parse_field(each: Mapping[str, Any], types: Mapping[str, Mapping[str, Any]]) -> IndexField:
     kind = types.get(each["type"], {})
-    name = str(kind.get("class", "")).rpartition(".")[2]
-    if name == "StrField":
-        shown = "string"
-    elif name in ("TextField", "SortableTextField"):
-        shown = "text"
-    elif "Date" in name:
-        shown = "date"
-    elif any(word in name for word in ("Int", "Long", "Float", "Double")):
-        shown = "number"
-    elif name == "BoolField":
-        shown = "boolean"
+    class_name = str(kind.get("class", "")).rpartition(".")[2]
+    if class_name == "StrField":
+        kind_name = "string"
+    elif class_name in ("TextField", "SortableTextField"):
+        kind_name = "text"
+    elif "Date" in class_name:
+        kind_name = "date"
+    elif any(word in class_name for word in ("Int", "Long", "Float", "Double")):
+        kind_name = "number"
+    elif class_name == "BoolField":
+        kind_name = "boolean"
     else:
-        shown = "other"
-    return IndexField(each["type"], shown, bool(each.get("multiValued", kind.get("multiValued", False))))
+        kind_name = "other"
+    return IndexField(each["type"], kind_name, bool(each.get("multiValued", kind.get("multiValued", False))))

@@ -1,4 +1,4 @@
-"""index-anchor: the words with which other pages link here."""
+"""index-anchor: anchor texts of a page's inlinks."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from nutch2py.records.webpage import WebPage
 
 
 class AnchorIndexingFilter(IndexingFilter):
-    """Adds each anchor text of the inlinks as ``anchor`` in the order of the linking URLs, which a store need not keep.
+    """Adds each anchor text of the inlinks as ``anchor``, in the order of the linking URLs.
 
-    ``anchorIndexingFilter.deduplicate``: texts that differ in case only are added once.
+    ``anchorIndexingFilter.deduplicate``: skip texts that differ only in case.
     """
 
     java_class = "org.apache.nutch.indexer.anchor.AnchorIndexingFilter"
@@ -22,7 +22,7 @@ class AnchorIndexingFilter(IndexingFilter):
         self.deduplicate = conf.get_bool("anchorIndexingFilter.deduplicate", False)
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
-        """Add the anchors; an empty one is left out."""
+        """Add the anchors; skip empty ones."""
         seen: set[str] = set()
         for _, anchor in sorted(page.inlinks.decoded_items()):
             text = strip_replacement_characters(anchor)

@@ -1,4 +1,4 @@
-"""index-basic: host, url, content, title, cache and tstamp, as Nutch's BasicIndexingFilter names them."""
+"""index-basic: host, url, content, title, cache and tstamp, named as by Nutch's BasicIndexingFilter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nutch2py.url.url_parts import domain_of
 
 
 def indexed_host(url: str) -> str:
-    """Return the host of a URL as it is written (case and brackets kept); PageNotIndexable when it is not a URL."""
+    """Return the host of a URL, with its case and brackets; raise PageNotIndexableError for an invalid URL."""
     try:
         return parse_url(url).host
     except ValueError as error:
@@ -21,12 +21,12 @@ def indexed_host(url: str) -> str:
 
 
 def page_fetch_time(page: WebPage) -> int:
-    """Return when the page was fetched, in ms since 1970.
+    """Return the time of the page's last fetch, in ms since 1970.
 
-    ``fetchTime`` is that time until updatedb makes it the time of the next fetch, ``fetchInterval`` later, and
-    ``prevFetchTime`` is when the page had been due. Nutch 1.x and 2.2 indexed the next fetch time as ``tstamp`` and 2.4
-    the time the page had been due (NUTCH-2045): both wrong. A page that updatedb has seen was fetched one interval
-    before its next fetch; after a failed refetch, whose next fetch is nearer, the due time is the best that is known.
+    ``fetchTime`` is that time until updatedb replaces it by the time of the next fetch, ``fetchInterval`` later;
+    ``prevFetchTime`` is the time when the page was due. Nutch 1.x and 2.2 wrongly indexed the next fetch time as
+    ``tstamp``, and 2.4 the time when the page was due (NUTCH-2045). After updatedb the fetch was one interval before
+    the next fetch. After a failed refetch, with an earlier next fetch, the due time is the best estimate.
     """
     fetch_time = page.fetch_time
     if Mark.UPDATEDB not in page.markers or Mark.FETCH in page.markers:
@@ -35,16 +35,16 @@ def page_fetch_time(page: WebPage) -> int:
 
 
 def strip_replacement_characters(value: str | None) -> str:
-    """Return a text of the table without the replacement characters (U+FFFD) that Nutch drops from an index."""
+    """Return a text without replacement characters (U+FFFD), which Nutch does not index."""
     return value.replace("\ufffd", "") if value else ""
 
 
 class BasicIndexingFilter(IndexingFilter):
-    """Adds the fields every search needs.
+    """Adds the basic fields of a search.
 
-    Properties: ``indexer.max.title.length`` (characters, -1: no limit), ``indexer.max.content.length`` (the same, of
-    Nutch 1.x), ``indexer.add.domain`` (also add the registered domain as ``domain``), ``indexer.content.main`` (let
-    the content be the main text of pages that have one; without it that is a field of its own, ``maintext``).
+    Properties: ``indexer.max.title.length`` and ``indexer.max.content.length`` (characters, -1: no limit; the latter is
+    of Nutch 1.x), ``indexer.add.domain`` (add the registered domain as ``domain``), ``indexer.content.main`` (index the
+    main text as ``content``, where it exists, instead of as ``maintext``).
     """
 
     java_class = "org.apache.nutch.indexer.basic.BasicIndexingFilter"
@@ -69,12 +69,12 @@ class BasicIndexingFilter(IndexingFilter):
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Add host, url, content, title, cache, tstamp (and domain)."""
-        shown = strip_replacement_characters(page.repr_url) or url
-        host = indexed_host(shown)
+        shown_url = strip_replacement_characters(page.repr_url) or url
+        host = indexed_host(shown_url)
         document.add("host", host)
         if self.add_domain:
-            document.add("domain", domain_of(shown))
-        document.add("url", shown)
+            document.add("domain", domain_of(shown_url))
+        document.add("url", shown_url)
         text = page.text
         if MAIN_TEXT_KEY in page.metadata:
             if self.use_main_text:

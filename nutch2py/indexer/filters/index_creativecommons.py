@@ -14,22 +14,22 @@ from nutch2py.url.url_parts import parse_url
 
 
 class CCIndexingFilter(IndexingFilter):
-    """Adds to ``cc``: ``license=URL``, each term (``by``, ``sa``, ``4.0``), ``meta=`` where it stood, kind of work."""
+    """Adds to ``cc``: ``license=URL``, each term (``by``, ``sa``, ``4.0``), ``meta=`` its location, kind of work."""
 
     java_class = "org.creativecommons.nutch.CCIndexingFilter"
     fields = frozenset({WebPage.metadata})
 
     def __init__(self, conf: Configuration) -> None:
-        """Take no property."""
+        """Accept the configuration; the filter has no properties."""
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
-        """Add what the parse filter of the same id found."""
+        """Add the results of the parse filter of the same id."""
         for licence in metadata_values(page, LICENSE_URL)[:1]:
             document.add("cc", f"license={licence}")
             for term in license_terms(licence):
                 document.add("cc", term)
-        for place in metadata_values(page, LICENSE_LOCATION)[:1]:
-            document.add("cc", f"meta={place}")
+        for location in metadata_values(page, LICENSE_LOCATION)[:1]:
+            document.add("cc", f"meta={location}")
         for kind in metadata_values(page, WORK_TYPE)[:1]:
             document.add("cc", kind)
         return document
@@ -38,7 +38,7 @@ class CCIndexingFilter(IndexingFilter):
 def license_terms(license_url: str) -> list[str]:
     """Return the terms in the path of a licence's URL.
 
-    >>> terms_of("http://creativecommons.org/licenses/by-nc/4.0/")
+    >>> license_terms("http://creativecommons.org/licenses/by-nc/4.0/")
     ['by', 'nc', '4.0']
     """
     try:

@@ -1,4 +1,4 @@
-"""feed: what a feed told of its entries, as the parser of feeds left it in the metadata."""
+"""feed: fields of a feed's entry, from the metadata that the feed parser stores."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _MILLISECONDS = re.compile(r"-?[0-9]{1,18}")
 class FeedIndexingFilter(IndexingFilter):
     """Adds ``author``, ``tag``, ``feed``, ``publishedDate`` and ``updatedDate``.
 
-    The metadata has ``author``, ``tag`` (several parted by tabs), ``feed``, and ``published`` and ``updated`` in
-    milliseconds since 1970, as Nutch's parser writes them, or as a date.
+    The metadata has ``author``, ``tag`` (several values separated by tabs), ``feed``, and ``published`` and ``updated``
+    in milliseconds since 1970, as Nutch's parser writes them, or as a date.
     """
 
     java_class = "org.apache.nutch.indexer.feed.FeedIndexingFilter"
     fields = frozenset({WebPage.metadata})
 
     def __init__(self, conf: Configuration) -> None:
-        """Take no property."""
+        """Accept the configuration; the filter has no properties."""
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Add the fields."""

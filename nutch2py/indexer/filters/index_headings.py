@@ -1,4 +1,4 @@
-"""headings: the headings that the parse filter of the same id kept, as fields of their names."""
+"""headings: headings stored by the parse filter of the same id, as fields of their names."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from nutch2py.records.webpage import WebPage
 
 
 class HeadingsIndexingFilter(IndexingFilter):
-    """Adds a field for each element that ``headings`` lists.
+    """Adds a field for each element in ``headings``.
 
-    With Nutch 1, index-metadata had to be told so.
+    Nutch 1 requires index-metadata for that.
     """
 
     fields = frozenset({WebPage.metadata})

@@ -1,4 +1,4 @@
-"""index-html: the page as it was fetched, for the view of cached pages."""
+"""index-html: the source of a page, for the view of cached pages."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from nutch2py.records.webpage import MetadataKey, WebPage
 
 
 def decode_page_source(page: WebPage) -> str | None:
-    """Return the content as text, by the charset that the parser found; None when there is none.
+    """Return the content as text, by the charset of the parser; None without content.
 
-    (Nutch reads every page as UTF-8.)
+    Nutch decodes every page as UTF-8.
     """
     content = page.content
     if content is None:
@@ -24,13 +24,13 @@ def decode_page_source(page: WebPage) -> str | None:
 
 
 class HtmlIndexingFilter(IndexingFilter):
-    """Adds ``rawcontent``, unless the page forbids to be shown from a cache; pages that are not text have none."""
+    """Adds ``rawcontent``, unless the page forbids caching; only text pages have it."""
 
     java_class = "org.apache.nutch.indexer.html.HtmlIndexingFilter"
     fields = frozenset({WebPage.content, WebPage.content_type, WebPage.metadata})
 
     def __init__(self, conf: Configuration) -> None:
-        """Take no property."""
+        """Accept the configuration; the filter has no properties."""
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Add the source."""

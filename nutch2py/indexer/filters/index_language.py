@@ -12,11 +12,11 @@ from nutch2py.records.webpage import WebPage
 
 
 class LanguageIndexingFilter(IndexingFilter):
-    """Adds ``lang``, a code of ISO 639-1, ``unknown`` where there is none.
+    """Adds ``lang``, a code of ISO 639-1, or ``unknown``.
 
-    The parse filter of the same id has told the language of HTML pages. A page without (plain text, or parsed before
-    the plug-in was enabled) is judged here, by its header and its text. ``lang.index.languages``: pages in other
-    languages are not indexed.
+    The parse filter of the same id stores the language of HTML pages. The language of other pages (plain text, or
+    parsed before the plug-in was enabled) is detected here by header and text. ``lang.index.languages``: index only
+    pages in these languages.
     """
 
     java_class = "org.apache.nutch.analysis.lang.LanguageIndexingFilter"
@@ -27,14 +27,14 @@ class LanguageIndexingFilter(IndexingFilter):
         self.allowed_languages = frozenset(conf.get_strings("lang.index.languages"))
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
-        """Add the language, or leave the page out."""
+        """Add the language, or drop the page."""
         cell = page.metadata.get(LANGUAGE_KEY)
-        found = decode_text(cell) if cell else self._detect_language(page)
-        if self.allowed_languages and found not in self.allowed_languages:
+        language = decode_text(cell) if cell else self._detect_language(page)
+        if self.allowed_languages and language not in self.allowed_languages:
             return None
-        document.add("lang", found or "unknown")
+        document.add("lang", language or "unknown")
         return document
 
     def _detect_language(self, page: WebPage) -> str | None:
-        said = language_code(response_header(page, "Content-Language"))
-        return self.rules.choose_language(said, f"{page.title or ''} {page.text or ''}")
+        declared = language_code(response_header(page, "Content-Language"))
+        return self.rules.choose_language(declared, f"{page.title or ''} {page.text or ''}")

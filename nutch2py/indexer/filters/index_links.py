@@ -1,4 +1,4 @@
-"""index-links (Nutch 1): where a page links to, and from where it is linked."""
+"""index-links (Nutch 1): outlinks and inlinks of a page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nutch2py.url.url_parts import host_of
 class LinksIndexingFilter(IndexingFilter):
     """Adds the URLs of ``outlinks`` and ``inlinks``.
 
-    ``index.links.outlinks.host.ignore``, ``index.links.inlinks.host.ignore``: leave out links within the host.
+    ``index.links.outlinks.host.ignore``, ``index.links.inlinks.host.ignore``: skip links within the host.
     ``index.links.hosts.only``: hosts instead of URLs, each once.
     """
 
@@ -28,10 +28,10 @@ class LinksIndexingFilter(IndexingFilter):
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Add both fields."""
-        here = host_of(url)
-        for value in self._select_links(page.outlinks, here if self.external_outlinks_only else None):
+        own_host = host_of(url)
+        for value in self._select_links(page.outlinks, own_host if self.external_outlinks_only else None):
             document.add("outlinks", value)
-        for value in self._select_links(page.inlinks, here if self.external_inlinks_only else None):
+        for value in self._select_links(page.inlinks, own_host if self.external_inlinks_only else None):
             document.add("inlinks", value)
         return document
 

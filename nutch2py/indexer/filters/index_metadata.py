@@ -11,12 +11,12 @@ from nutch2py.records.cells import decode_text
 from nutch2py.records.document import NutchDocument
 from nutch2py.records.webpage import WebPage
 
-_META_PREFIX = "meta_"  # what parse-metatags of Nutch 2 puts before a tag's name
-_METATAG_PREFIX = "metatag."  # what that of Nutch 1 did
+_META_PREFIX = "meta_"  # prefix of parse-metatags in Nutch 2
+_METATAG_PREFIX = "metatag."  # the same in Nutch 1
 
 
 def metadata_values(page: WebPage, name: str) -> list[str]:
-    """Return the values of a metadata entry; several are parted by tabs in the table.
+    """Return the values of a metadata entry; the table separates several values by tabs.
 
     ``metatag.NAME``, as Nutch 1 calls the meta tags of a page, is the entry ``meta_name`` of Nutch 2.
     """
@@ -30,9 +30,9 @@ class MetadataIndexer(IndexingFilter):
     """Adds metadata as fields.
 
     ``index.metadata`` (Nutch 2): meta tags, as fields ``meta_<name>``. ``index.parse.md``, ``index.db.md`` (Nutch 1):
-    entries of the metadata by their own names (they lie together in Nutch 2's table), ``index.content.md``: response
-    headers. A value is trimmed, an empty one left out; ``index.metadata.separator`` parts the values of the fields
-    that ``index.metadata.multivalued.fields`` lists.
+    entries of the metadata by their own names (Nutch 2's table stores both together). ``index.content.md``: response
+    headers. Values are trimmed, empty ones skipped. ``index.metadata.separator`` separates the values of the fields in
+    ``index.metadata.multivalued.fields``.
     """
 
     java_class = "org.apache.nutch.indexer.metadata.MetadataIndexer"
@@ -71,7 +71,7 @@ class MetadataIndexer(IndexingFilter):
 
 
 class URLMetaIndexingFilter(IndexingFilter):
-    """Adds what a seed file attached to a URL (``key=value`` behind it), for the keys that ``urlmeta.tags`` lists."""
+    """Adds metadata that a seed file attaches to a URL (``key=value`` after it), for the keys in ``urlmeta.tags``."""
 
     java_class = "org.apache.nutch.indexer.urlmeta.URLMetaIndexingFilter"
     fields = frozenset({WebPage.metadata})

@@ -1,4 +1,4 @@
-"""mimetype-filter (Nutch 1): which media types belong into the index."""
+"""mimetype-filter (Nutch 1): restricts the index to media types."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from nutch2py.records.webpage import WebPage
 
 
 class MimeTypeIndexingFilter(IndexingFilter):
-    """Leaves pages out by the rules of the file ``mimetype.filter.file``; without a file all are indexed.
+    """Drops pages by the rules of the file ``mimetype.filter.file``; without a file all are indexed.
 
-    A line ``+`` lets every type in but those that begin as one of the other lines does, ``-`` none but those.
+    A line ``+`` allows all types except those with the prefixes in the other lines; ``-`` allows only these.
     """
 
     java_class = "org.apache.nutch.indexer.filter.MimeTypeIndexingFilter"
@@ -27,7 +27,9 @@ class MimeTypeIndexingFilter(IndexingFilter):
         if name:
             text = conf.resource_text(name)
             if text is None:
-                raise ConfigurationError(f"mimetype.filter.file: there is no file {name}: correct the name or empty it")
+                raise ConfigurationError(
+                    f"mimetype.filter.file: file {name} not found: correct the name or empty the property"
+                )
             self._read_rules(text)
 
     def _read_rules(self, text: str) -> None:
@@ -40,14 +42,14 @@ class MimeTypeIndexingFilter(IndexingFilter):
         self.prefixes = tuple(prefixes)
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
-        """Return None for a page of a type that is not wanted."""
+        """Return None for a page of an excluded type."""
         if self.prefixes is None:
             return document
-        given = page.content_type
+        content_type = page.content_type
         name = (
             self.mime_types.type_by_url(url)
-            if given is None
-            else self.mime_types.table.canonical_name(given.partition(";")[0])
+            if content_type is None
+            else self.mime_types.table.canonical_name(content_type.partition(";")[0])
         )
         listed = (name or "").startswith(self.prefixes)
         return document if listed != self.allows_unlisted else None

@@ -1,4 +1,4 @@
-"""index-more: lastModified, date, contentLength, type, and the title that a download's file name gives."""
+"""index-more: lastModified, date, contentLength, type, and a title from a download's file name."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _FILENAME_PATTERNS = (
 def split_mime_type(mime_type: str) -> list[str]:
     """Return the type and the subtype of a MIME type.
 
-    >>> parts_of("text/html")
+    >>> split_mime_type("text/html")
     ['text', 'html']
     """
     return mime_type.split("/")
 
 
 def response_header(page: WebPage, name: str) -> str | None:
-    """Return a response header, whatever the case in which the server wrote its name."""
+    """Return a response header; names are case-insensitive."""
     exact: str | None = page.headers.get(name)
     if exact is not None:
         return exact
@@ -38,14 +38,13 @@ def response_header(page: WebPage, name: str) -> str | None:
 
 
 class MoreIndexingFilter(IndexingFilter):
-    """Adds what the response headers tell.
+    """Adds fields from the response headers.
 
-    ``lastModified``: that header; ``date``: the same, else the page's modified time, else its fetch time (Nutch 2
-    writes 1970 there); ``contentLength``; ``type``: the MIME type, and its two parts when
-    ``moreIndexingFilter.indexMimeTypeParts``. With ``moreIndexingFilter.mapMimeTypes`` the type that
-    contenttype-mapping.txt gives takes its place, or goes into the field ``moreIndexingFilter.mapMimeTypes.field``. A
-    page without a title gets the file name of Content-Disposition (Nutch 2 adds that as a second title, Nutch 1 does
-    as here).
+    ``lastModified``: that header. ``date``: the same, else the page's modified time, else its fetch time (Nutch 2
+    writes 1970 there). ``contentLength``. ``type``: the MIME type, and its two parts with
+    ``moreIndexingFilter.indexMimeTypeParts``. With ``moreIndexingFilter.mapMimeTypes`` the type in
+    contenttype-mapping.txt replaces it, or is added as ``moreIndexingFilter.mapMimeTypes.field``. The file name in
+    Content-Disposition is the title of a page without one, as in Nutch 1 (Nutch 2 adds it as a second title).
     """
 
     java_class = "org.apache.nutch.indexer.more.MoreIndexingFilter"
@@ -68,7 +67,7 @@ class MoreIndexingFilter(IndexingFilter):
         self.mapped_field = conf.get_trimmed("moreIndexingFilter.mapMimeTypes.field")
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
-        """Add lastModified, date, contentLength, type and perhaps title."""
+        """Add lastModified, date, contentLength and type, and a title if there is none."""
         self._add_times(document, url, page)
         length = (response_header(page, "Content-Length") or "").strip()
         if length:
@@ -86,9 +85,9 @@ class MoreIndexingFilter(IndexingFilter):
         return document
 
     def canonical_type(self, content_type: str | None, url: str) -> str | None:
-        """Return the canonical MIME type without parameters, None when ``content_type`` is no name of a type.
+        """Return the canonical MIME type without parameters, None when ``content_type`` is invalid.
 
-        A page without any is judged by the ending of its URL.
+        A page without ``content_type`` gets the type of its URL's extension.
         """
         if content_type is None:
             return self.mime_types.type_by_url(url)
@@ -112,23 +111,23 @@ class MoreIndexingFilter(IndexingFilter):
         if modified is not None:
             document.add("lastModified", format_solr_date(modified))
         elif header is not None:
-            warn(f"{url}: Last-Modified {header[:80]!r} is not a date: it is left out")
+            warn(f"{url}: Last-Modified {header[:80]!r} is not a date: skipping the field")
         time = modified if modified is not None else page.modified_time
         document.add("date", format_solr_date(time if time > 0 else page_fetch_time(page)))
 
 
 def _read_type_mapping(conf: Configuration) -> dict[str, str]:
-    """Read contenttype-mapping.txt of Nutch 1: a type to show, a tab, and the types it stands for, parted by tabs."""
+    """Read contenttype-mapping.txt of Nutch 1: lines of a target type and its source types, separated by tabs."""
     mapping: dict[str, str] = {}
     for line in (conf.resource_text("contenttype-mapping.txt") or "").splitlines():
         if not line.strip() or line.startswith("#"):
             continue
         target, *sources = (part.strip() for part in line.strip().split("\t"))
         if not sources:
-            warn(f"contenttype-mapping.txt: {line!r} is left out: write TYPE<tab>TYPE[<tab>TYPE...]")
+            warn(f"contenttype-mapping.txt: skipping {line!r}: write TYPE<tab>TYPE[<tab>TYPE...]")
         mapping.update(dict.fromkeys(sources, target))
     return mapping
 
 
 def _disposition_filename(disposition: str) -> str | None:
-    return next((found[1] for pattern in _FILENAME_PATTERNS if (found := pattern.search(disposition))), None)
+    return next((match[1] for pattern in _FILENAME_PATTERNS if (match := pattern.search(disposition))), None)

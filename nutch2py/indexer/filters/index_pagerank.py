@@ -11,13 +11,13 @@ from nutch2py.records.webpage import DerivedRow, WebPage
 from nutch2py.table import open_store
 
 MEAN_RANK_ROW = "m/pagerank"
-"""Row of the derived table whose ``data`` is the mean of all ranks, as decimal text."""
+"""Row of the derived table with the mean of all ranks in ``data``, as decimal text."""
 
 
 class PageRankIndexingFilter(IndexingFilter):
-    """Adds ``pagerank``; a page that has none, for the PageRankJob has not run since it came, gets no field.
+    """Adds ``pagerank``, except for pages that are newer than the last PageRankJob.
 
-    With a mean of 1 a site can change the formula or its parameters and keep the weights of its searches.
+    Since the mean is 1, a site can change the formula or its parameters and keep the weights of its searches.
     """
 
     fields = frozenset({WebPage.page_rank})
@@ -27,14 +27,14 @@ class PageRankIndexingFilter(IndexingFilter):
 
     @cached_property
     def mean_rank(self) -> float:
-        """The mean rank of the pages of the table, 1 when it is not known."""
+        """Mean rank of the pages in the table, 1 when unknown."""
         store = open_store(self.conf, DerivedRow)
         entry = store.get(MEAN_RANK_ROW, {DerivedRow.data}) if store.exists() else None
         mean = float(entry.data) if entry is not None and entry.data else 1.0
         return mean if mean > 0 else 1.0
 
     def scaled_rank(self, page: WebPage) -> str | None:
-        """Return the field of a page, None while it has none."""
+        """Return the field of a page, None without a rank."""
         return format_java_float(page.page_rank / self.mean_rank) if page.page_rank > 0 else None
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:

@@ -1,15 +1,15 @@
 r"""index-replace (Nutch 1): replacements in the fields of a document, by host or URL.
 
-``index.replace.regexp`` has a line each::
+``index.replace.regexp`` has one rule per line::
 
     hostmatch=.*\.example\.org
     title=/\s+\|.*$//
     urlmatch=.*/archive/.*
     author:writer=/^by //2
 
-``field=/pattern/replacement/flags``; the first character is the separator, ``field:target`` writes into another field,
-``flags`` is a sum as in Java (2: ignore case, 8: lines, 32: dot is all, 4: comments). A line ``hostmatch`` or
-``urlmatch`` limits those after it. A line that is wrong is warned of and left out.
+``field=/pattern/replacement/flags``: the first character is the separator, and ``field:target`` writes to another
+field. ``flags`` is a sum as in Java (2: ignore case, 8: multiline, 32: dot matches all, 4: comments). A line
+``hostmatch`` or ``urlmatch`` limits the lines after it. Invalid lines are skipped with a warning.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FLAGS = {2: "i", 4: "x", 8: "m", 32: "s"}
 
 
 class FieldReplacement(NamedTuple):
-    """What is replaced in ``source`` and written to ``target``; ``template``: template of :func:`re.sub`."""
+    """A replacement in ``source`` that is written to ``target``; ``template`` is that of :func:`re.sub`."""
 
     source: str
     target: str
@@ -38,7 +38,7 @@ class FieldReplacement(NamedTuple):
 
 
 class ReplacementScope(NamedTuple):
-    """Replacements for the documents whose field ``field`` (host or url) has the pattern in it."""
+    """Replacements for documents with a match of the pattern in ``field`` (host or url)."""
 
     field: str
     pattern: re.Pattern[str] | None
@@ -46,7 +46,7 @@ class ReplacementScope(NamedTuple):
 
 
 def parse_replacements(text: str) -> list[ReplacementScope]:
-    """Return the scopes of a property's value, those by host first, as Nutch runs them."""
+    """Return the scopes of a property's value, those by host first, in Nutch's order."""
     scopes: dict[tuple[str, str], ReplacementScope] = {}
     current = ("host", ".*")
     for line in text.splitlines():
@@ -62,7 +62,7 @@ def parse_replacements(text: str) -> list[ReplacementScope]:
             if current not in scopes:
                 scopes[current] = ReplacementScope(current[0], compile_java(current[1]), [])
         except ValueError as error:
-            warn(f"index.replace.regexp: the line {line.strip()!r} is left out: {error}")
+            warn(f"index.replace.regexp: skipping the line {line.strip()!r}: {error}")
             continue
         if replacement is not None:
             scopes[current].replacements.append(replacement)
@@ -70,7 +70,7 @@ def parse_replacements(text: str) -> list[ReplacementScope]:
 
 
 def _parse_replacement(name: str, value: str) -> FieldReplacement | None:
-    """Read ``field`` and ``/pattern/replacement/flags``; None for a value too short to be one."""
+    """Parse ``field`` and ``/pattern/replacement/flags``; None for a value that is too short."""
     if len(value) <= 3:
         return None
     source, colon, target = name.partition(":")
@@ -81,7 +81,7 @@ def _parse_replacement(name: str, value: str) -> FieldReplacement | None:
     replacement, _, flags = rest.partition(separator)
     number = flags.strip()
     if number and not number.isdecimal():
-        raise ValueError(f"{number!r} are no flags, write their sum")
+        raise ValueError(f"flags must be a number, not {number!r}: write their sum")
     if not pattern.strip():
         raise ValueError("the pattern is empty")
     letters = "".join(letter for bit, letter in _FLAGS.items() if int(number or 0) & bit)
@@ -91,7 +91,7 @@ def _parse_replacement(name: str, value: str) -> FieldReplacement | None:
 
 
 class ReplaceIndexer(IndexingFilter):
-    """Replaces in the fields that the filters before it made: put it last in ``indexingfilter.order``."""
+    """Replaces in the fields of earlier filters: put it last in ``indexingfilter.order``."""
 
     java_class = "org.apache.nutch.indexer.replace.ReplaceIndexer"
     fields: frozenset[Field[Any]] = frozenset()
@@ -100,7 +100,7 @@ class ReplaceIndexer(IndexingFilter):
         self.scopes = parse_replacements(conf.get("index.replace.regexp") or "")
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
-        """Do the replacements of every scope that fits."""
+        """Apply the replacements of every matching scope."""
         for scope in self.scopes:
             for value in [*document.values(scope.field)]:
                 if scope.pattern is None or scope.pattern.search(value):

@@ -1,4 +1,4 @@
-"""index-static (Nutch 1): the same fields with the same values in every document."""
+"""index-static (Nutch 1): constant fields of every document."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from nutch2py.records.webpage import WebPage
 
 
 class StaticFieldIndexer(IndexingFilter):
-    """Adds what ``index.static`` lists: ``field:value value,field:value``.
+    """Adds the fields in ``index.static``: ``field:value value,field:value``.
 
-    The three separators are ``index.static.fieldsep``, ``.keysep`` and ``.valuesep``; a part without exactly one key
-    separator is left out, a field given twice has its last values, as in Nutch.
+    The separators are ``index.static.fieldsep``, ``.keysep`` and ``.valuesep``. A part without exactly one key
+    separator is skipped; the last values of a repeated field apply, as in Nutch.
     """
 
     java_class = "org.apache.nutch.indexer.staticfield.StaticFieldIndexer"
@@ -28,7 +28,7 @@ class StaticFieldIndexer(IndexingFilter):
         self.static_values: dict[str, list[str]] = {}
         for part in (conf.get("index.static") or "").split(field_separator):
             pieces = part.split(key_separator)
-            while len(pieces) > 1 and not pieces[-1]:  # as Java's split: no empty pieces at the end
+            while len(pieces) > 1 and not pieces[-1]:  # as Java's split: no trailing empty strings
                 pieces.pop()
             if len(pieces) == 2 and pieces[0].strip():
                 values = (value.strip() for value in pieces[1].strip().split(value_separator))

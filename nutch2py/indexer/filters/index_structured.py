@@ -1,4 +1,4 @@
-"""index-structured: fields of what pages say of themselves for machines."""
+"""index-structured: fields from structured data of pages."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from nutch2py.records.webpage import WebPage
 _MAX_VALUES = 20
 _MAX_VALUE_CHARACTERS = 1000
 _SCHEMA_PREFIX = "schema:"
-_NAME_PROPERTIES = ("name", "headline", "title", "url", "@id")  # what a thing is called, when it is a value itself
+_NAME_PROPERTIES = ("name", "headline", "title", "url", "@id")  # text of an item that is a value itself
 
 
 class StructuredIndexingFilter(IndexingFilter):
-    """Adds the properties that ``index.structured.fields`` lists, each as a field whose name has ``_`` for ``:``.
+    """Adds the properties in ``index.structured.fields``; field names have ``_`` instead of ``:``.
 
-    ``og:…``, ``twitter:…`` and whatever else a meta element says in this form; ``schema:NAME``, a property of things in
-    JSON-LD, microdata or RDFa, and ``schema:type``, what they are; ``link:canonical``, ``link:next``, ``link:prev`` and
-    ``link:hreflang`` (language, space, URL). A field has 20 values of 1,000 characters at most, each once.
+    ``og:…``, ``twitter:…`` and other prefixed names are meta elements. ``schema:NAME`` is a property of items in
+    JSON-LD, microdata or RDFa, and ``schema:type`` their types. ``link:canonical``, ``link:next``, ``link:prev`` and
+    ``link:hreflang`` (language, space, URL) are links. A field has at most 20 distinct values of 1,000 characters.
     """
 
     fields = frozenset({WebPage.metadata})
@@ -48,23 +48,23 @@ class StructuredIndexingFilter(IndexingFilter):
 
 
 def _iter_values(data: dict[str, Any], name: str) -> Iterator[str]:
-    """Yield what is said under a name."""
+    """Yield the values of a property."""
     if name.startswith(_SCHEMA_PREFIX):
-        wanted = name.removeprefix(_SCHEMA_PREFIX)
-        for thing in _iter_items([data.get("jsonld"), data.get("microdata"), data.get("rdfa")]):
-            yield from _iter_property_values(thing, wanted)
+        property_name = name.removeprefix(_SCHEMA_PREFIX)
+        for item in _iter_items([data.get("jsonld"), data.get("microdata"), data.get("rdfa")]):
+            yield from _iter_property_values(item, property_name)
     elif name.startswith("link:"):
-        found = data.get("links", {}).get(name.removeprefix("link:"))
-        if isinstance(found, dict):
-            yield from (f"{language} {url}" for language, url in found.items())
-        elif found:
-            yield found
+        links = data.get("links", {}).get(name.removeprefix("link:"))
+        if isinstance(links, dict):
+            yield from (f"{language} {url}" for language, url in links.items())
+        elif links:
+            yield links
     else:
         yield from data.get("meta", {}).get(name.lower(), [])
 
 
 def _iter_items(data: Any) -> Iterator[dict[str, Any]]:
-    """Yield every object, those within others, too."""
+    """Yield every object, including nested ones."""
     waiting = [data]
     while waiting:
         value = waiting.pop()
@@ -76,7 +76,7 @@ def _iter_items(data: Any) -> Iterator[dict[str, Any]]:
 
 
 def _iter_property_values(item: dict[str, Any], property_name: str) -> Iterator[str]:
-    """Yield the values of one property of a thing; another thing is called by its name."""
+    """Yield the values of a property of an item; the text of a nested item is its name."""
     if property_name == "type":
         types = item.get("type" if "properties" in item else "@type", [])
         for each in types if isinstance(types, list) else [types]:
@@ -106,8 +106,8 @@ def _iter_texts(value: Any) -> Iterator[str]:
             if isinstance(named, str) and named.strip():
                 yield named.strip()
                 return
-        if isinstance(said := value.get("@value"), str | int | float):
-            yield str(said)
+        if isinstance(literal := value.get("@value"), str | int | float):
+            yield str(literal)
     elif isinstance(value, str):
         if value.strip():
             yield value.strip()

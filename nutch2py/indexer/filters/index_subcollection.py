@@ -1,4 +1,4 @@
-"""subcollection: names for parts of the web, by what URLs hold; subcollections.xml says which."""
+"""subcollection: names of parts of the web, defined by URLs in subcollections.xml."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nutch2py.records.webpage import WebPage
 
 
 class Subcollection(NamedTuple):
-    """A name for the URLs that hold any text of ``whitelist`` and none of ``blacklist``; ``key``: field, or ""."""
+    """A name for URLs that contain a text of ``whitelist`` and none of ``blacklist``; ``key``: field, or ""."""
 
     name: str
     whitelist: tuple[str, ...]
@@ -20,20 +20,20 @@ class Subcollection(NamedTuple):
     key: str = ""
 
     def filter(self, url: str) -> str | None:
-        """Return the URL when it belongs here, else None."""
+        """Return the URL when it belongs to the subcollection, else None."""
         if any(text in url for text in self.blacklist):
             return None
         return url if any(text in url for text in self.whitelist) else None
 
 
 def split_lines(text: str | None, lower_case: bool = False) -> tuple[str, ...]:
-    """Return the lines of a list that are not empty, trimmed, in lower case when ``lower_case``."""
+    """Return the non-empty lines of a text, trimmed; in lower case if ``lower_case``."""
     lines = (line.strip() for line in (text or "").splitlines())
     return tuple(line.lower() if lower_case else line for line in lines if line)
 
 
 def read_subcollections(conf: Configuration, lower_case: bool = False) -> list[Subcollection]:
-    """Read the file ``subcollections.config``; none without it."""
+    """Read the file ``subcollections.config``; return an empty list without it."""
     name = conf.get_trimmed("subcollections.config", "subcollections.xml")
     root = conf.resource_xml(name)
     if root is None:
@@ -50,11 +50,11 @@ def read_subcollections(conf: Configuration, lower_case: bool = False) -> list[S
 
 
 class SubcollectionIndexingFilter(IndexingFilter):
-    """Adds the names of the subcollections that a URL belongs to, in the order of the file.
+    """Adds the names of the subcollections of a URL, in the order of the file.
 
-    ``subcollection.default.fieldname``: the field (``subcollection``), unless a subcollection names one with ``<key>``.
-    ``subcollection.case.insensitive``. ``subcollection.metadata.source``: a metadata entry, ``subcollection`` if not
-    given, by which a page names its own subcollection; it goes before the file.
+    ``subcollection.default.fieldname``: the field (``subcollection``) of subcollections without ``<key>``.
+    ``subcollection.case.insensitive``. ``subcollection.metadata.source``: a metadata entry, by default
+    ``subcollection``, in which a page names its subcollection; it takes precedence over the file.
     """
 
     java_class = "org.apache.nutch.indexer.subcollection.SubcollectionIndexingFilter"
@@ -72,8 +72,8 @@ class SubcollectionIndexingFilter(IndexingFilter):
         if own:
             document.add(self.default_field, own[0])
             return document
-        looked_at = url.lower() if self.ignores_case else url
+        text = url.lower() if self.ignores_case else url
         for each in self.subcollections:
-            if each.filter(looked_at) is not None:
+            if each.filter(text) is not None:
                 document.add(each.key or self.default_field, each.name)
         return document

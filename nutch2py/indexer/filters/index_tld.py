@@ -14,7 +14,7 @@ from nutch2py.url.url_parts import host_of, suffix_of_host
 
 
 def unicode_suffix(url: str) -> str | None:
-    """Return the public suffix in Unicode, the last label when the list has none; None for an address or one label."""
+    """Return the public suffix in Unicode, or the last label without one; None for an address or a single label."""
     host = host_of(url)
     suffix = suffix_of_host(host)
     if suffix is None:
@@ -34,7 +34,7 @@ class TLDIndexingFilter(IndexingFilter):
     fields: frozenset[Field[Any]] = frozenset()
 
     def __init__(self, conf: Configuration) -> None:
-        """Take no property."""
+        """Accept the configuration; the filter has no properties."""
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Add the suffix, if the host has one."""

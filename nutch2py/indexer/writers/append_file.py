@@ -1,4 +1,4 @@
-"""Files that several processes append whole records to, and that a kill never leaves with half a record."""
+"""AppendFile: a file to which several processes append whole records, even when they are killed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from nutch2py.support.atomic_files import disk_error_message
 class AppendFile:
     """One output file of an index writer.
 
-    Beside ``name`` lie ``.name.lock`` and ``.name.length``, the length up to which it is whole: bytes after it are of a
-    process that was killed while it wrote, and the next one to append cuts them off. ``lock_timeout``: seconds to wait for
-    the other writers.
+    ``.name.lock`` is its lock file. ``.name.length`` holds its valid length: later bytes are from a process killed
+    during a write, and the next append truncates them. ``lock_timeout``: seconds to wait for other writers.
     """
 
     def __init__(self, path: Path, lock_timeout: float) -> None:
@@ -24,7 +23,7 @@ class AppendFile:
         self._lock_file = path.with_name(f".{path.name}.lock")
 
     def append(self, data: bytes, header: bytes = b"") -> None:
-        """Append ``data``, after ``header`` when the file is new. IndexingError when it cannot be written."""
+        """Append ``data``, after ``header`` when the file is new; raise IndexingError when it cannot be written."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with (
@@ -41,27 +40,27 @@ class AppendFile:
                 os.fsync(out.fileno())
                 self._write_committed_length(out.tell())
         except OSError as error:
-            trouble = disk_error_message(error, self.path)
+            problem = disk_error_message(error, self.path)
             raise IndexingError(
-                trouble or f"cannot write {self.path}: {error.strerror}: check the folder and the disk"
+                problem or f"cannot write {self.path}: {error.strerror}: check the folder and the disk"
             ) from error
 
     def clear(self) -> None:
-        """Empty the file; what an earlier run wrote is gone."""
+        """Empty the file."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with exclusive_lock(self._lock_file, self.lock_timeout, f"the file {self.path}"):
                 self._write_committed_length(0)
                 self.path.write_bytes(b"")
         except OSError as error:
-            trouble = disk_error_message(error, self.path)
-            raise IndexingError(trouble or f"cannot empty {self.path}: {error.strerror}: check the folder") from error
+            problem = disk_error_message(error, self.path)
+            raise IndexingError(problem or f"cannot empty {self.path}: {error.strerror}: check the folder") from error
 
     def _committed_length(self, size: int) -> int:
         try:
             return int(self._length_file.read_text(encoding="ascii"))
         except (FileNotFoundError, ValueError):
-            self._write_committed_length(size)  # made by something else: kept as it is
+            self._write_committed_length(size)  # created by another program: keep its content
             return size
 
     def _write_committed_length(self, length: int) -> None:

@@ -1,4 +1,4 @@
-"""indexer-csv: documents as rows of a table, after Nutch 1's CSVIndexWriter."""
+"""indexer-csv: writes documents as CSV rows, after Nutch 1's CSVIndexWriter."""
 
 from __future__ import annotations
 
@@ -15,28 +15,27 @@ _RECORD_SEPARATOR = "\r\n"
 
 
 class CSVIndexWriter(FileIndexWriter):
-    """Writes ``<outpath>/nutch.csv``: a row a document, in the order they come; deletes are not written.
+    """Writes ``<outpath>/nutch.csv``: one row per document, in their order; deletes are not written.
 
     Parameters (index-writers.xml, or properties ``indexer-csv.NAME``): ``fields`` (columns, ``id,title,content``),
-    ``charset`` (UTF-8), ``separator`` (``,``), ``valuesep`` (``|``), ``quotechar`` and ``escapechar`` (``"``; a quote
-    within quotes is preceded by the escape), ``maxfieldlength`` (characters, 4096), ``maxfieldvalues`` (12),
-    ``header`` (true), ``outpath`` (``csvindexwriter``). The values of a field with several are always quoted
-    together.
+    ``charset`` (UTF-8), ``separator`` (``,``), ``valuesep`` (``|``), ``quotechar`` and ``escapechar`` (``"``; the
+    escape precedes a quote within quotes), ``maxfieldlength`` (characters, 4096), ``maxfieldvalues`` (12), ``header``
+    (true), ``outpath`` (``csvindexwriter``). Several values of a field are always quoted together.
 
-    ``index -reindex`` empties the file first; Nutch 1 does at every run.
+    ``index -reindex`` empties the file first; Nutch 1 does so at every run.
     """
 
     java_class = "org.apache.nutch.indexwriter.csv.CSVIndexWriter"
     plugin_id = "indexer-csv"
 
     def configure(self, parameters: WriterParameters) -> Path:
-        """Take over the parameters. ConfigurationError when one is no value for it."""
+        """Apply the parameters; raise ConfigurationError for an invalid one."""
         self.fields = [name.strip() for name in parameters.get("fields", "id,title,content").split(",") if name.strip()]
         self.charset = parameters.get("charset", "UTF-8").strip()
         try:
             codecs.lookup(self.charset)
         except LookupError:
-            raise ConfigurationError(f"charset {self.charset!r} of indexer-csv is not known: write UTF-8") from None
+            raise ConfigurationError(f"charset {self.charset!r} of indexer-csv is unknown: write UTF-8") from None
         self.separator = parameters.get("separator", ",")
         self.value_separator = parameters.get("valuesep", "|")
         self.quote_char = _single_character("quotechar", parameters.get("quotechar", '"'))
@@ -48,17 +47,17 @@ class CSVIndexWriter(FileIndexWriter):
         return self.output_dir / "nutch.csv"
 
     def header(self) -> bytes:
-        """Return the row of names, if it is wanted."""
+        """Return the header row, if it is enabled."""
         names = self.separator.join(self.fields) + _RECORD_SEPARATOR
         return names.encode(self.charset, "replace") if self.has_header else b""
 
     def write(self, document: NutchDocument) -> None:
-        """Add a row; a column that the document lacks is empty."""
+        """Add a row; a column without a field is empty."""
         row = self.separator.join(self._format_cell(document.values(name)) for name in self.fields)
         self.add_record((row + _RECORD_SEPARATOR).encode(self.charset, "replace"))
 
     def delete(self, document_id: str) -> None:
-        """Do nothing: a table of rows has no deletes."""
+        """Do nothing: CSV has no deletes."""
 
     def describe(self) -> str:
         """Return the settings."""
@@ -92,5 +91,5 @@ class CSVIndexWriter(FileIndexWriter):
 
 def _single_character(name: str, text: str) -> str:
     if len(text) > 1:
-        warn(f"{name} of indexer-csv is one character: of {text!r} the first is used")
+        warn(f"{name} of indexer-csv is {text!r}: using its first character only")
     return text[:1]

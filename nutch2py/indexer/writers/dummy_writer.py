@@ -1,4 +1,4 @@
-"""indexer-dummy: writes down what an index would be told, to see what a job does."""
+"""indexer-dummy: logs the operations that an index would receive."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nutch2py.records.document import NutchDocument
 
 
 class DummyIndexWriter(FileIndexWriter):
-    """Appends ``add``, ``update`` or ``delete`` with a tab and the id, and ``commit``, a line each, as Nutch 1's does.
+    """Appends a line ``add``, ``update`` or ``delete`` with a tab and the id, or ``commit``, as Nutch 1's does.
 
     Parameters (index-writers.xml, or properties ``indexer-dummy.NAME``): ``path`` (``dummy-index.txt``), ``delete``
     (write deletes too, false).
@@ -20,26 +20,26 @@ class DummyIndexWriter(FileIndexWriter):
     plugin_id = "indexer-dummy"
 
     def configure(self, parameters: WriterParameters) -> Path:
-        """Take over the parameters."""
+        """Apply the parameters."""
         self.path = parameters.get_path("path", "dummy-index.txt")
         self.writes_deletes = parameters.get_bool("delete", False)
         return self.path
 
     def write(self, document: NutchDocument) -> None:
-        """Note an addition."""
+        """Log an addition."""
         self._add_line(f"add\t{document.get('id')}")
 
     def update(self, document: NutchDocument) -> None:
-        """Note an update."""
+        """Log an update."""
         self._add_line(f"update\t{document.get('id')}")
 
     def delete(self, document_id: str) -> None:
-        """Note a delete, if deletes are wanted."""
+        """Log a delete, if deletes are enabled."""
         if self.writes_deletes:
             self._add_line(f"delete\t{document_id}")
 
     def commit(self) -> None:
-        """Note the commit and write all notes."""
+        """Log the commit and write all lines."""
         self._add_line("commit")
         super().commit()
 

@@ -1,4 +1,4 @@
-"""indexer-elastic: documents to Elasticsearch or OpenSearch."""
+"""indexer-elastic: sends documents to Elasticsearch or OpenSearch."""
 
 from __future__ import annotations
 
@@ -32,22 +32,20 @@ T = TypeVar("T")
 _MAX_ID_BYTES = 512  # bytes of UTF-8
 _TRANSPORT_PORT = 9300
 _CONTENT_ERROR_STATUSES = (400, 413, 500)
-"""Answers to a whole request that may be due to one document in it."""
+"""Statuses of a whole request that one of its documents may cause."""
 
 
 class ElasticIndexWriter(ServerIndexWriter):
     """Sends documents and deletes to an index of Elasticsearch (7 or later) or OpenSearch, at ``elastic.host``.
 
-    They go by ``_send_bulk``, ``elastic.max.bulk.docs`` documents or ``elastic.max.bulk.size`` characters at once, and are
-    searchable after :meth:`commit` (``_refresh``). A server that is away is waited for, ``service.wait.seconds``
-    seconds; one that is overloaded (429) is tried ``elastic.exponential.backoff.retries`` times, beginning after
-    ``elastic.exponential.backoff.millis``. A document that it objects to is named, counted in ``refused``, and left
-    out; the others go in.
+    Batches have ``elastic.max.bulk.docs`` documents or ``elastic.max.bulk.size`` characters; documents are searchable
+    after :meth:`commit` (``_refresh``). An unavailable server is retried for ``service.wait.seconds``, an overloaded
+    one (429) ``elastic.exponential.backoff.retries`` times, with delays from ``elastic.exponential.backoff.millis`` on.
+    A document that the server rejects is reported, counted in ``rejected``, and skipped.
 
-    An index that is not there is made as the file ``elastic.index.file`` says (``schema/elastic/index.json``). The
-    fields of one that is there are looked at before the first document; those that do not take what is sent are an
-    :class:`IndexingError` that names them all. In index-writers.xml, the parameters of Nutch 1: the properties without
-    ``elastic.``.
+    A missing index is created from the file ``elastic.index.file`` (``schema/elastic/index.json``). The fields of an
+    existing index are checked before the first document; one :class:`IndexingError` lists all incompatible fields. In
+    index-writers.xml, the parameters of Nutch 1 are the properties without ``elastic.``.
     """
 
     java_class = "org.apache.nutch.indexwriter.elastic.ElasticIndexWriter"
@@ -56,7 +54,7 @@ class ElasticIndexWriter(ServerIndexWriter):
 
     def __init__(self, conf: Configuration) -> None:
         self._needs_refresh = self._index_exists = self._is_index_checked = False
-        self._known_fields: set[str] = set()  # fields that were looked up
+        self._known_fields: set[str] = set()  # checked fields
         self._mappings: list[ElasticMapping] = []
         self._client: ElasticClient | None = None
         self._score_actions: list[BulkAction] = []
@@ -66,32 +64,32 @@ class ElasticIndexWriter(ServerIndexWriter):
         parameters = WriterParameters(conf, "indexer-elastic", writer_parameters)
 
         def given_or(name: str, default: str) -> str:
-            return parameters.get(name, "").strip() or default  # an empty one, as in the template, says nothing
+            return parameters.get(name, "").strip() or default  # an empty value, as in the template, is unset
 
-        whole = parameters.get_int
+        get_int = parameters.get_int
         scheme = given_or("scheme", conf.get_trimmed("elastic.scheme", "http")).lower()
-        port = whole("port", conf.get_int("elastic.port", 9200))
+        port = get_int("port", conf.get_int("elastic.port", 9200))
         self.urls = parse_elastic_addresses(given_or("host", conf.get_trimmed("elastic.host")), port, scheme)
         self.index = given_or("index", conf.get_trimmed("elastic.index", "nutch"))
         self._batch = DocumentBatch(
-            whole("max.bulk.docs", conf.get_int("elastic.max.bulk.docs", 250)),
-            whole("max.bulk.size", conf.get_int("elastic.max.bulk.size", 2_500_500)),
+            get_int("max.bulk.docs", conf.get_int("elastic.max.bulk.docs", 250)),
+            get_int("max.bulk.size", conf.get_int("elastic.max.bulk.size", 2_500_500)),
         )
         millis = conf.get_int("elastic.exponential.backoff.millis", 100)
-        self.first_delay = whole("exponential.backoff.millis", millis) / 1000
+        self.first_delay = get_int("exponential.backoff.millis", millis) / 1000
         retries = conf.get_int("elastic.exponential.backoff.retries", 10)
-        self.max_overloads = whole("exponential.backoff.retries", retries)
+        self.max_overloads = get_int("exponential.backoff.retries", retries)
         self.max_retry_seconds = conf.get_float("elastic.bulk.close.timeout", service_wait_seconds(conf))
-        if (patience := whole("bulk.close.timeout", -1)) >= 0:
-            self.max_retry_seconds = patience
+        if (close_timeout := get_int("bulk.close.timeout", -1)) >= 0:
+            self.max_retry_seconds = close_timeout
         self.timeout = conf.get_float("elastic.timeout", 120.0)
         user = given_or("username", conf.get_trimmed("elastic.username"))
         password = parameters.get("password", "") or conf.get("elastic.password", "")
         self.auth = (user, password) if parameters.get_bool("auth", bool(user and password)) else None
         if parameters.get("trust.store.path", "").strip() or parameters.get("key.store.path", "").strip():
             raise ConfigurationError(
-                "trust.store.path and key.store.path of indexer-elastic name key stores of Java: export the "
-                "certificate authority as PEM (keytool -exportcert -rfc), and name that file in tls.ca"
+                "trust.store.path and key.store.path of indexer-elastic are key stores of Java: export the "
+                "certificate authority as PEM (keytool -exportcert -rfc), and set tls.ca to that file"
             )
         authority = given_or("tls.ca", conf.get_trimmed("elastic.tls.ca"))
         self.ca_file = str(conf.absolute(authority)) if authority else ""
@@ -102,12 +100,12 @@ class ElasticIndexWriter(ServerIndexWriter):
         self._conf = conf
 
     def prepare(self, conf: Configuration, parameters: Mapping[str, str], reindex: bool) -> None:
-        """Check the address, make the index if there is none and look at its fields, before the job's tasks start."""
+        """Check the address, create a missing index and check its fields, before the job's tasks start."""
         self.open(conf, parameters)
         if any(urlsplit(url).port == _TRANSPORT_PORT for url in self.urls):
             warn(
-                f"elastic.port is {_TRANSPORT_PORT}, which is a server's port for other servers and for Nutch 2: "
-                "its port for HTTP is 9200 unless it was changed"
+                f"elastic.port is {_TRANSPORT_PORT}, the transport port of servers (used by Nutch 2): "
+                "the default HTTP port is 9200"
             )
         try:
             self._read_mappings(create=True)
@@ -115,7 +113,7 @@ class ElasticIndexWriter(ServerIndexWriter):
             self.close()
 
     def check(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
-        """Raise an error unless the server answers, and its index, if there is one, fits."""
+        """Raise an error unless the server responds and its index, if it exists, is compatible."""
         self.open(conf, parameters)
         try:
             self._read_mappings(create=False)
@@ -123,14 +121,14 @@ class ElasticIndexWriter(ServerIndexWriter):
             self.close()
 
     def open(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
-        """Take over the parameters; the first batch connects."""
+        """Apply the parameters; the first batch connects."""
         self._configure(conf, parameters)
         self._client = self.create_client(self.timeout, self.max_retry_seconds)
         self._index_exists = self._is_index_checked = False
         self._known_fields.clear()
 
     def create_client(self, timeout: float, max_retry_seconds: float) -> ElasticClient:
-        """Return a connection of its own; ConfigurationError when no server is named."""
+        """Return a new client; raise ConfigurationError when no server is configured."""
         if not self.urls:
             raise ConfigurationError("elastic.host is not set: name the server, such as -D elastic.host=localhost")
         return ElasticClient(
@@ -146,13 +144,13 @@ class ElasticIndexWriter(ServerIndexWriter):
 
     @property
     def client(self) -> ElasticClient:
-        """The connection, between :meth:`open` and :meth:`close`."""
+        """The client, between :meth:`open` and :meth:`close`."""
         if self._client is None:
             raise IndexingError("indexer-elastic is not open")
         return self._client
 
     def write(self, document: NutchDocument) -> None:
-        """Gather a document; it replaces one with the same id."""
+        """Add a document to the batch; it replaces one with the same id."""
         if not document.get("id"):
             raise missing_id_error(document)
         document_id = clean_text(document.id)
@@ -162,23 +160,23 @@ class ElasticIndexWriter(ServerIndexWriter):
             self._flush()
 
     def get_scores(self, ids: Sequence[str]) -> Mapping[str, float | None]:
-        """Return the field ``pagerank`` of the documents that are there."""
+        """Return the field ``pagerank`` of the existing documents."""
         self._read_mappings(create=False)
         if not self._index_exists:
             return {}
         names = {elastic_document_id(clean_text(each)): each for each in ids}
-        found = self._call_server("scores", lambda: self.client.get_field_values([*names], "pagerank"))
-        return {names[name]: score for name, score in found.items()}
+        scores = self._call_server("scores", lambda: self.client.get_field_values([*names], "pagerank"))
+        return {names[name]: score for name, score in scores.items()}
 
     def set_score(self, document_id: str, score: float) -> bool:
-        """Gather a partial update, where the server makes the document anew of all its fields."""
-        weighed = any(mapping.has_terms_fields for mapping in self._mappings)
+        """Add a partial update to the batch, if the server can rebuild the document from its stored fields."""
+        has_weight = any(mapping.has_terms_fields for mapping in self._mappings)
         if not all(mapping.has_full_source for mapping in self._mappings) or (
-            weighed and self._weights.powers.keys() - {"pagerank"}
+            has_weight and self._weights.powers.keys() - {"pagerank"}
         ):
             return False
-        fields = {"pagerank": format_java_float(score)}  # as texts, as they are sent with documents
-        if weighed:
+        fields = {"pagerank": format_java_float(score)}  # as text, as in documents
+        if has_weight:
             fields[f"{TERMS_PREFIX}weight"] = str(self._weights.weight_of(NutchDocument({"pagerank": [repr(score)]})))
         self._score_actions.append(_update_action(clean_text(document_id), fields))
         return True
@@ -194,12 +192,13 @@ class ElasticIndexWriter(ServerIndexWriter):
             return
         self._read_mappings(create=bool(added))
         if not self._index_exists:
-            return  # there is nothing to delete from
-        if not all(mapping.has_terms_fields for mapping in self._mappings):  # others take words for whole values
+            return  # no index, so nothing to delete
+        if not all(
+            mapping.has_terms_fields for mapping in self._mappings
+        ):  # other indexes would treat terms as whole values
             added = {document_id: strip_terms_fields(fields) for document_id, fields in added.items()}
-        elif any(
-            mapping.find_field(SKETCH_FIELD) is None for mapping in self._mappings
-        ):  # strict, and made before there was one
+        # A strict index that is older than the field rejects it.
+        elif any(mapping.find_field(SKETCH_FIELD) is None for mapping in self._mappings):
             for fields in added.values():
                 fields.pop(SKETCH_FIELD, None)
         self._check_fields([*added.values()])
@@ -210,29 +209,29 @@ class ElasticIndexWriter(ServerIndexWriter):
 
     def _send_bulk(self, actions: Sequence[BulkAction]) -> None:
         try:
-            refusals = self.client.bulk(actions)
-        except RequestRejectedError as refusal:
-            if refusal.status in _CONTENT_ERROR_STATUSES:
+            rejected_items = self.client.bulk(actions)
+        except RequestRejectedError as error:
+            if error.status in _CONTENT_ERROR_STATUSES:
                 raise
             raise IndexingError(
-                f"{ELASTIC_SERVER_NAME} at {self.client.url} refuses documents: {refusal} (HTTP {refusal.status})"
-            ) from refusal
-        self.accepted += sum(action.is_document for action in actions) - len(refusals)
-        for refused in refusals:
-            self.reject_document(self.client.url, refused.document_id, refused.reason)
+                f"{ELASTIC_SERVER_NAME} at {self.client.url} rejects documents: {error} (HTTP {error.status})"
+            ) from error
+        self.accepted += sum(action.is_document for action in actions) - len(rejected_items)
+        for item in rejected_items:
+            self.reject_document(self.client.url, item.document_id, item.reason)
 
-    def _on_rejected(self, action: BulkAction, refusal: RequestRejectedError) -> None:
-        self.reject_document(self.client.url, action.document_id, f"{refusal} (HTTP {refusal.status})")
+    def _on_rejected(self, action: BulkAction, error: RequestRejectedError) -> None:
+        self.reject_document(self.client.url, action.document_id, f"{error} (HTTP {error.status})")
 
     def commit(self) -> None:
-        """Send what is gathered; make it searchable."""
+        """Send pending documents and make them searchable."""
         self._flush()
         if self._needs_refresh:
             self._call_server("a refresh", self.client.refresh)
             self._needs_refresh = False
 
     def close(self) -> None:
-        """Send what is left, and close the connections."""
+        """Send pending documents and close the connections."""
         try:
             self._flush()
         finally:
@@ -252,16 +251,16 @@ class ElasticIndexWriter(ServerIndexWriter):
         )
 
     def _read_mappings(self, create: bool) -> None:
-        """Find out whether there is an index, and its fields; make it when there is none and one is needed."""
+        """Read the fields of the index; create a missing index when one is needed."""
         if self._index_exists or (self._is_index_checked and not create):
             return
-        found = self._call_server("a look at its fields", self.client.get_mappings)
-        if found is None and create:
+        response = self._call_server("to read the mapping", self.client.get_mappings)
+        if response is None and create:
             definition = self._read_index_definition()
-            self._call_server("to make it", lambda: self.client.create_index(definition))
-            found = self._call_server("a look at its fields", self.client.get_mappings)
-        self._mappings = [ElasticMapping(each) for each in (found or {}).values()]
-        self._index_exists, self._is_index_checked = found is not None, True
+            self._call_server("to create it", lambda: self.client.create_index(definition))
+            response = self._call_server("to read the mapping", self.client.get_mappings)
+        self._mappings = [ElasticMapping(each) for each in (response or {}).values()]
+        self._index_exists, self._is_index_checked = response is not None, True
         self._raise_problems([mapping.find_type_problems() for mapping in self._mappings])
 
     def _check_fields(self, documents: list[dict[str, Any]]) -> None:
@@ -271,30 +270,30 @@ class ElasticIndexWriter(ServerIndexWriter):
         self._raise_problems([mapping.find_problems(columns, {}) for mapping in self._mappings])
 
     def _raise_problems(self, problems: Sequence[Mapping[str, str]]) -> None:
-        wrong = {name: problem for each in problems for name, problem in each.items()}
-        if wrong:
+        all_problems = {name: problem for each in problems for name, problem in each.items()}
+        if all_problems:
             raise IndexingError(
-                f"the index {self.client.url} does not fit: {'; '.join(wrong.values())}. Name a new one with "
-                "elastic.index, which is made as it must be, or rename fields in index-writers.xml"
+                f"the index {self.client.url} is not compatible: {'; '.join(all_problems.values())}. Set elastic.index "
+                "to a new index, which is created with the right fields, or rename fields in index-writers.xml"
             )
 
-    def _call_server(self, what: str, call: Callable[[], T]) -> T:
+    def _call_server(self, action: str, call: Callable[[], T]) -> T:
         try:
             return call()
-        except RequestRejectedError as refusal:
+        except RequestRejectedError as error:
             raise IndexingError(
-                f"{ELASTIC_SERVER_NAME} refuses {what}, the index {self.client.url}: {refusal} (HTTP {refusal.status})"
-            ) from refusal
+                f"{ELASTIC_SERVER_NAME} rejects {action}, the index {self.client.url}: {error} (HTTP {error.status})"
+            ) from error
 
     def _read_index_definition(self) -> bytes:
-        """Return the JSON of a new index. ConfigurationError when the file is not there or is none."""
+        """Return the JSON of a new index; raise ConfigurationError when the file is missing or invalid."""
         import orjson
 
         shipped = data_dir("schema") / "elastic" / "index.json"
         path = self._conf.resource(self.index_file) if self.index_file else shipped
         if path is None:
             raise ConfigurationError(
-                f"elastic.index.file names {self.index_file}, which is not in the configuration folder: put it there"
+                f"elastic.index.file is {self.index_file}, which is not in the configuration folder: put it there"
             )
         try:
             definition = path.read_bytes()
@@ -305,9 +304,9 @@ class ElasticIndexWriter(ServerIndexWriter):
 
 
 def elastic_document_id(document_id: str) -> str:
-    """Return the ``_id`` of a document: its id, the end of one of more than 512 bytes replaced by a digest of it all.
+    """Return the ``_id`` of a document: its id; a digest replaces the end of an id of more than 512 bytes.
 
-    >>> index_id("org.example:http/"), len(index_id("org.example:http/" + 600 * "x"))
+    >>> elastic_document_id("org.example:http/"), len(elastic_document_id("org.example:http/" + 600 * "x"))
     ('org.example:http/', 512)
     """
     encoded = document_id.encode()
@@ -322,7 +321,7 @@ def _index_action(document_id: str, fields: Mapping[str, Any]) -> BulkAction:
 
     try:
         source = orjson.dumps(fields)
-    except TypeError:  # text that a plug-in put in past NutchDocument.add
+    except TypeError:  # a plug-in has added invalid text without NutchDocument.add
         source = orjson.dumps(NutchDocument.from_json(fields).to_json())
     return BulkAction(
         document_id, b'{"index":{"_id":%b}}\n%b\n' % (orjson.dumps(elastic_document_id(document_id)), source), True

@@ -1,4 +1,4 @@
-"""indexer-embedded: the index that needs no server, on tantivy."""
+"""indexer-embedded: writes the embedded index, which needs no server, with tantivy."""
 
 from __future__ import annotations
 
@@ -28,25 +28,26 @@ if TYPE_CHECKING:
 
 _BATCH_BYTES = 24_000_000
 _HEAP = 64_000_000
-_MAX_PENDING_SCORES = 1_000_000  # held at once, some 200 MB: each commit of them makes all columns anew
+_MAX_PENDING_SCORES = 1_000_000  # about 200 MB; each commit rewrites all columns
 
 
 class EmbeddedIndexWriter(IndexWriter):
-    """Writes the embedded index; see :class:`nutch2py.backends.embedded_index.index_directory.IndexDirectory` for where it lies.
+    """Writes the embedded index.
 
-    Documents are analysed and gathered without a lock; a batch (``index.embedded.batch`` documents, or 24 MB of text)
-    is committed under the lock that all writers share, waited for at most ``index.lock.timeout`` seconds. A commit is
-    atomic: a process killed at any point leaves the index as of the last commit.
+    Its directory is that of :class:`nutch2py.backends.embedded_index.index_directory.IndexDirectory`. Documents are
+    analysed and collected without a lock. A batch (``index.embedded.batch`` documents, or 24 MB of text) is committed
+    under the lock that all writers share, with a timeout of ``index.lock.timeout`` seconds. A commit is atomic: a
+    process killed at any time leaves the index as of the last commit.
 
-    Relevance is multiplied by the product over ``index.weight.fields`` of field ^ its power; a field
-    that is absent or no number counts as 1, and the product is held within 0.0001 and 10,000, so that a page without
-    a score is found last, but found.
+    Relevance is multiplied by the product over ``index.weight.fields`` of field ^ its power. A field that is absent or
+    not a number counts as 1. The product is limited to 0.0001 to 10,000, so that a page without a score is ranked last,
+    but is found.
     """
 
     supports_scores = True
 
     def __init__(self, conf: Configuration) -> None:
-        self._pending: dict[str, tantivy.Document | None] = {}  # None: to be deleted
+        self._pending: dict[str, tantivy.Document | None] = {}  # None: a delete
         self._size = 0
         self._pending_scores: dict[str, DocumentScores] = {}
         self._score_reader: IndexScoreReader | None = None
@@ -59,7 +60,7 @@ class EmbeddedIndexWriter(IndexWriter):
         self._with_sketch = conf.get_bool(SKETCHES_PROPERTY, True)
 
     def prepare(self, conf: Configuration, parameters: Mapping[str, str], reindex: bool) -> None:
-        """Make the index when there is none; with ``reindex``, replace one that another version made."""
+        """Create a missing index; with ``reindex``, replace one of another version."""
         self._configure(conf)
         if reindex:
             self.index_dir.delete_outdated()
@@ -67,25 +68,25 @@ class EmbeddedIndexWriter(IndexWriter):
             self.index_dir.open_or_create()
 
     def check(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
-        """Raise an error when the index, if there is one, is not of this version."""
+        """Raise an error when the index exists and is of another version."""
         self.open(conf, parameters)
 
     def open(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
-        """Check that the index can be written by this version."""
+        """Check that this version can write the index."""
         self._configure(conf)
         if self.index_dir.exists:
             self.index_dir.check_version()
         self._schema = make_schema(self.index_dir.layout)
 
     def write(self, document: NutchDocument) -> None:
-        """Analyse a document and gather it; it replaces one with the same id."""
+        """Analyse a document and add it to the batch; it replaces one with the same id."""
         import tantivy
 
         if "id" not in document:
             raise missing_id_error(document)
         try:
             fields = self._index_fields(document)
-        except (TypeError, UnicodeEncodeError):  # text that a plug-in put in past NutchDocument.add
+        except (TypeError, UnicodeEncodeError):  # a plug-in has added invalid text without NutchDocument.add
             fields = self._index_fields(NutchDocument.from_json(document.to_json(), document.score))
         self._pending[_encodable_id(document.id)] = tantivy.Document.from_dict(fields, self._schema)
         self._size += sum(len(value) for values in document.fields.values() for value in values)
@@ -96,12 +97,12 @@ class EmbeddedIndexWriter(IndexWriter):
         self.write(document)
 
     def delete(self, document_id: str) -> None:
-        """Gather a delete."""
+        """Add a delete to the batch."""
         self._pending[_encodable_id(document_id)] = None
         self._flush_when_full()
 
     def get_scores(self, ids: Sequence[str]) -> Mapping[str, float | None]:
-        """Return the field ``pagerank`` of the documents that are in the index as of its last commit."""
+        """Return the field ``pagerank`` of the documents in the index as of its last commit."""
         if len(self._pending_scores) >= _MAX_PENDING_SCORES:
             self.commit()
         if self._score_reader is None:
@@ -110,9 +111,9 @@ class EmbeddedIndexWriter(IndexWriter):
         return {names[each]: score for each, score in self._score_reader.read_scores(names).items()}
 
     def set_score(self, document_id: str, score: float) -> bool:
-        """Gather a score that takes the place of the one that :meth:`scores` told of.
+        """Add a score to the batch; it replaces the one that :meth:`get_scores` returned.
 
-        False in an index of an earlier layout, and where the weight is too far from the one that the document had.
+        Return False for an index of an earlier layout, and for a weight too far from the previous one.
         """
         if self.index_dir.layout < SCORE_COLUMNS_LAYOUT or self._score_reader is None:
             return False
@@ -133,7 +134,7 @@ class EmbeddedIndexWriter(IndexWriter):
             self.commit()
 
     def commit(self) -> None:
-        """Commit what is gathered; an index is made even if nothing is."""
+        """Commit the batch; create a missing index even if the batch is empty."""
         if not (self._pending or self._pending_scores) and self.index_dir.exists:
             return
         with self.index_dir.lock():
@@ -161,12 +162,12 @@ class EmbeddedIndexWriter(IndexWriter):
                 if document is not None:
                     writer.add_document(document)
             writer.commit()
-            writer.wait_merging_threads()  # otherwise merges are given up and segments pile up
+            writer.wait_merging_threads()  # otherwise merges are aborted and segments accumulate
         finally:
-            del writer  # its lock goes with it, and a traceback would keep it
+            del writer  # releases its lock, which a traceback would keep
 
     def close(self) -> None:
-        """Commit what is left."""
+        """Commit the batch."""
         if self._pending or self._pending_scores:
             self.commit()
 
@@ -181,22 +182,22 @@ class EmbeddedIndexWriter(IndexWriter):
     def _index_fields(self, document: NutchDocument) -> dict[str, Any]:
         import orjson
 
-        found = build_search_fields(document, self.index_dir.analyzer, self.weights, self._with_sketch)
-        bucket, weight = split_weight(found.weight, self.index_dir.layout)
+        search_fields = build_search_fields(document, self.index_dir.analyzer, self.weights, self._with_sketch)
+        bucket, weight = split_weight(search_fields.weight, self.index_dir.layout)
         fields: dict[str, Any] = {
             "id": _encodable_id(document.id),
-            "exact": [f"weight={bucket}", *found.exact],
-            "other": found.other,
+            "exact": [f"weight={bucket}", *search_fields.exact],
+            "other": search_fields.other,
             "weight": weight,
             "document": orjson.dumps(
-                {**document.to_json(), "id": _encodable_id(document.id), SKETCH_FIELD: found.sketch}
+                {**document.to_json(), "id": _encodable_id(document.id), SKETCH_FIELD: search_fields.sketch}
             ),
-            **found.texts,
+            **search_fields.texts,
         }
         if self.index_dir.layout > 1:
-            fields["date"] = found.date
+            fields["date"] = search_fields.date
         if self.index_dir.layout > 2:
-            fields |= {f"{FACET_PREFIX}{name}": values for name, values in found.facets.items()}
+            fields |= {f"{FACET_PREFIX}{name}": values for name, values in search_fields.facets.items()}
         if (
             self.index_dir.layout >= SCORE_COLUMNS_LAYOUT
             and (score := _finite_float(document.get("pagerank"))) is not None
@@ -214,7 +215,7 @@ def _finite_float(text: str | None) -> float | None:
 
 
 def _encodable_id(document_id: str) -> str:
-    """Return an id that can be written as UTF-8, the same for a document and for its delete."""
+    """Return an id that can be encoded as UTF-8, the same for a document and for its delete."""
     try:
         document_id.encode()
     except UnicodeEncodeError:

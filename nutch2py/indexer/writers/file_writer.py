@@ -1,4 +1,4 @@
-"""FileIndexWriter: what writers whose index is one file have in common."""
+"""FileIndexWriter: base class of index writers that append to one file."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _BATCH_BYTES = 4_000_000
 
 
 class FileIndexWriter(IndexWriter):
-    """Gathers records and appends them to a file, 4 MB at once; see :mod:`nutch2py.indexer.writers.append_file`.
+    """Collects records and appends them to a file, 4 MB at once; see :mod:`nutch2py.indexer.writers.append_file`.
 
-    Every job adds its records, so that a crawl of several rounds has them all; ``index -reindex`` empties the file
-    first. ``plugin_id``: prefix of the properties that parameters can be given as.
+    Every job appends its records, so that the file has those of all rounds of a crawl; ``index -reindex`` empties it
+    first. ``plugin_id``: prefix of properties that set parameters.
     """
 
     plugin_id: str
@@ -29,13 +29,13 @@ class FileIndexWriter(IndexWriter):
         self._size = 0
         self._configure_file(conf, {})
 
-    def _configure_file(self, conf: Configuration, given_parameters: Mapping[str, str]) -> None:
-        path = self.configure(WriterParameters(conf, self.plugin_id, given_parameters))
+    def _configure_file(self, conf: Configuration, writer_parameters: Mapping[str, str]) -> None:
+        path = self.configure(WriterParameters(conf, self.plugin_id, writer_parameters))
         self._file = AppendFile(path, conf.get_float("index.lock.timeout", 300.0))
 
     @abstractmethod
     def configure(self, parameters: WriterParameters) -> Path:
-        """Take over the parameters; return the file to write."""
+        """Apply the parameters; return the file to write."""
 
     @abstractmethod
     def describe(self) -> str:
@@ -47,20 +47,20 @@ class FileIndexWriter(IndexWriter):
 
     @abstractmethod
     def delete(self, document_id: str) -> None:
-        """Add the record of a delete, where there are such."""
+        """Add the record of a delete, if the format has one."""
 
     def header(self) -> bytes:
-        """Return what a new file begins with."""
+        """Return the header of a new file."""
         return b""
 
     def prepare(self, conf: Configuration, parameters: Mapping[str, str], reindex: bool) -> None:
-        """Empty the file when everything is indexed anew."""
+        """Empty the file when all documents are indexed again."""
         self._configure_file(conf, parameters)
         if reindex:
             self._file.clear()
 
     def open(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
-        """Take over the parameters; the file is touched by the first batch."""
+        """Apply the parameters; the first batch opens the file."""
         self._configure_file(conf, parameters)
 
     def update(self, document: NutchDocument) -> None:
@@ -68,18 +68,18 @@ class FileIndexWriter(IndexWriter):
         self.write(document)
 
     def add_record(self, record: bytes) -> None:
-        """Gather a record."""
+        """Add a record to the batch."""
         self._records.append(record)
         self._size += len(record)
         if self._size > _BATCH_BYTES:
             self._flush()
 
     def commit(self) -> None:
-        """Append the gathered records to the file."""
+        """Append the batch to the file."""
         self._flush()
 
     def close(self) -> None:
-        """Append what is left."""
+        """Append the rest of the batch."""
         self._flush()
 
     def _flush(self) -> None:

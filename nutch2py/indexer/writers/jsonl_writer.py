@@ -1,4 +1,4 @@
-"""indexer-jsonl: documents as lines of JSON, for whatever reads them next."""
+"""indexer-jsonl: writes documents as lines of JSON for other programs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from nutch2py.records.document import NutchDocument
 
 
 class JSONLinesIndexWriter(FileIndexWriter):
-    """Appends one JSON object a line to ``path`` (default ``index.jsonl``): a document, or ``{"delete": id}``.
+    """Appends one JSON object per line to ``path`` (default ``index.jsonl``): a document, or ``{"delete": id}``.
 
-    A field with one value is a text, one with several a list. The file is a log: a later line replaces an earlier one
-    of the same id, so replaying it gives the index. Parameter ``path`` (index-writers.xml, or property
+    A field with one value is a string, one with several a list. The file is a log: a later line replaces an earlier
+    one of the same id, and replaying it reproduces the index. Parameter ``path`` (index-writers.xml, or property
     ``indexer-jsonl.path``).
     """
 
     plugin_id = "indexer-jsonl"
 
     def configure(self, parameters: WriterParameters) -> Path:
-        """Take over the path."""
+        """Apply the path."""
         self.path = parameters.get_path("path", "index.jsonl")
         return self.path
 
@@ -30,7 +30,7 @@ class JSONLinesIndexWriter(FileIndexWriter):
         self._add_line(document.to_json())
 
     def delete(self, document_id: str) -> None:
-        """Add the line that says so."""
+        """Add a line for a delete."""
         self._add_line({"delete": document_id})
 
     def _add_line(self, value: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""indexer-solr: documents to Solr."""
+"""indexer-solr: sends documents to Solr."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from nutch2py.support.reporting import warn
 from nutch2py.support.retry import service_wait_seconds
 
 _BATCH_CHARACTERS = 8_000_000
-_SCORES_PER_REQUEST = 1000  # in a request
+_SCORES_PER_REQUEST = 1000
 
 
 class SolrIndexWriter(ServerIndexWriter):
     """Sends documents and deletes to one or several Solr collections (``solr.server.url``).
 
-    They go in batches of ``solr.commit.size`` documents or 8 million characters, searchable after :meth:`commit` (a
-    hard commit, unless ``solr.commit.index`` is false), or after ``solr.commit.within`` ms. A Solr that is away is
-    waited for, ``service.wait.seconds``; see :class:`SolrClient`. A batch that Solr refuses is halved until the
-    documents that it objects to are found: they are named, counted in ``refused``, and left out; the others go in.
+    Batches have ``solr.commit.size`` documents or 8 million characters; documents are searchable after :meth:`commit`
+    (a hard commit, unless ``solr.commit.index`` is false), or after ``solr.commit.within`` ms. An unavailable Solr is
+    retried for ``service.wait.seconds``; see :class:`SolrClient`. A batch that Solr rejects is bisected to find the
+    documents that it rejects: they are reported, counted in ``rejected``, and skipped.
 
-    Before the first document the collection's schema is read; fields that are missing or do not take what is sent
-    are an :class:`IndexingError` that names them all (``solr.schema.check``). Names of fields are mapped by
-    ``solr.mapping.file``. In index-writers.xml, the parameters of Nutch 1: ``type``, ``url``, ``collection``,
-    ``commitSize``, ``auth``, ``username``, ``password``, ``auth.header.name``, ``auth.header.value``.
+    The collection's schema is read before the first document; one :class:`IndexingError` lists all missing and
+    incompatible fields (``solr.schema.check``). ``solr.mapping.file`` maps the names of fields. Parameters in
+    index-writers.xml are those of Nutch 1: ``type``, ``url``, ``collection``, ``commitSize``, ``auth``, ``username``,
+    ``password``, ``auth.header.name``, ``auth.header.value``.
     """
 
     java_class = "org.apache.nutch.indexwriter.solr.SolrIndexWriter"
@@ -66,14 +66,14 @@ class SolrIndexWriter(ServerIndexWriter):
         within = conf.get_int("solr.commit.within", -1)
         self.commit_within = within if within >= 0 else None
         self._terms_builder = TermsFieldBuilder(conf)
-        # else by terms_weight, an indexed field
+        # With other fields the weight is terms_weight, an indexed field.
         self.is_weight_updatable = DocumentWeights(conf).powers.keys() <= {"pagerank", "boost"}
         self.auth = solr_credentials(conf)
         if parameters.get_bool("auth", self.auth is not None):
             user, password = self.auth or ("", "")
             self.auth = parameters.get("username", user), parameters.get("password", password)
         header = parameters.get("auth.header.name", "").strip()
-        # Nutch 1 gives the scheme as the name: Authorization: Bearer 1234
+        # Nutch 1 sets the scheme as the name: Authorization: Bearer 1234
         self.headers = (
             {"Authorization": f"{header} {parameters.get('auth.header.value', '').strip()}"} if header else {}
         )
@@ -85,7 +85,7 @@ class SolrIndexWriter(ServerIndexWriter):
         self.check(conf, parameters)
 
     def check(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
-        """Raise an error unless there is an address, Solr answers, and there is such a collection."""
+        """Raise an error unless an address is set, Solr responds, and the collection exists."""
         self.open(conf, parameters)
         try:
             for target in self._collections:
@@ -94,23 +94,23 @@ class SolrIndexWriter(ServerIndexWriter):
             self.close()
 
     def open(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
-        """Take over the parameters; the first batch connects."""
+        """Apply the parameters; the first batch connects."""
         self._configure(conf, parameters)
         self._batch = DocumentBatch(self.commit_size, _BATCH_CHARACTERS)
-        timeout, patience = conf.get_float("solr.timeout", 120.0), service_wait_seconds(conf)
+        timeout, max_retry_seconds = conf.get_float("solr.timeout", 120.0), service_wait_seconds(conf)
         check = conf.get_bool("solr.schema.check", True)
         self._collections = [
-            _SolrCollection(SolrClient(urls, self.auth, self.headers, timeout, patience), self, check)
+            _SolrCollection(SolrClient(urls, self.auth, self.headers, timeout, max_retry_seconds), self, check)
             for urls in resolve_solr_addresses(conf, self.url, self.server_type, self.collection)
         ]
 
     @property
     def sends_terms(self) -> bool:
-        """Whether documents have the fields ``terms_*``."""
+        """Whether documents are sent with the fields ``terms_*``."""
         return self._terms_builder.is_enabled
 
     def write(self, document: NutchDocument) -> None:
-        """Gather a document; it replaces one with the same id."""
+        """Add a document to the batch; it replaces one with the same id."""
         if "id" not in document:
             raise missing_id_error(document)
         document_id = clean_text(document.id)
@@ -121,23 +121,23 @@ class SolrIndexWriter(ServerIndexWriter):
 
     @property
     def score_field(self) -> str:
-        """The name of ``pagerank`` in the collection."""
+        """Name of ``pagerank`` in the collection."""
         return self.mapping.rename.get("pagerank", "pagerank")
 
     def get_scores(self, ids: Sequence[str]) -> Mapping[str, float | None]:
-        """Return the field ``pagerank`` of the documents there; None, too, where several collections disagree."""
+        """Return the field ``pagerank`` of existing documents; None also when several collections disagree."""
         names = {clean_text(each): each for each in ids}
-        found: dict[str, float | None] = {}
+        scores: dict[str, float | None] = {}
         for number, target in enumerate(self._collections):
             for name, score in target.get_scores([*names]).items():
-                same = number == 0 or found.get(names[name]) == score
-                found[names[name]] = score if same else None
-        return found
+                same = number == 0 or scores.get(names[name]) == score
+                scores[names[name]] = score if same else None
+        return scores
 
     def set_score(self, document_id: str, score: float) -> bool:
-        """Gather an in-place update; False in a collection that would make the document anew of what is stored."""
-        touched = {*self.mapping.copy, *self.mapping.remove}
-        if "pagerank" in touched or not all(target.supports_score_updates() for target in self._collections):
+        """Add an in-place update to the batch; return False if a collection would have to rebuild the document."""
+        mapped = {*self.mapping.copy, *self.mapping.remove}
+        if "pagerank" in mapped or not all(target.supports_score_updates() for target in self._collections):
             return False
         self._pending_scores[clean_text(document_id)] = score
         return True
@@ -151,7 +151,7 @@ class SolrIndexWriter(ServerIndexWriter):
             target.send_scores(scores)
 
     def commit(self) -> None:
-        """Send what is gathered; commit it, unless ``solr.commit.index`` is false."""
+        """Send the batch; commit it, unless ``solr.commit.index`` is false."""
         self._flush()
         if self._needs_commit and self.commit_index:
             for target in self._collections:
@@ -159,7 +159,7 @@ class SolrIndexWriter(ServerIndexWriter):
             self._needs_commit = False
 
     def close(self) -> None:
-        """Send what is left, and close the connections."""
+        """Send the batch and close the connections."""
         try:
             self._flush()
         finally:
@@ -180,29 +180,29 @@ class SolrIndexWriter(ServerIndexWriter):
 
 
 class _SolrCollection:
-    """One collection that a writer sends to."""
+    """One collection of a writer."""
 
     def __init__(self, client: SolrClient, writer: SolrIndexWriter, check: bool) -> None:
         self.client, self.writer = client, writer
-        self._known_fields: set[str] = set()  # fields that were looked up
+        self._known_fields: set[str] = set()  # checked fields
         self._schema: SolrSchema | None = None
         self._checks_fields = check
 
     def read_schema(self) -> SolrSchema | None:
-        """Return the collection's schema, None when it cannot be read; IndexingError when there is no collection."""
+        """Return the collection's schema, None when it cannot be read; raise IndexingError without a collection."""
         if self._schema is None and self._checks_fields:
             try:
                 self._schema = SolrSchema(self.client.get_json("schema?wt=json"))
-            except SolrRejectedError as refusal:
-                if refusal.status == 404:
+            except SolrRejectedError as error:
+                if error.status == 404:
                     raise IndexingError(
-                        f"there is no Solr collection at {self.client.url}: correct solr.server.url, or make the "
+                        f"no Solr collection found at {self.client.url}: correct solr.server.url, or create the "
                         "collection with the configset schema/solr"
-                    ) from refusal
-                warn(f"the schema of {self.client.url} cannot be read ({refusal}): fields are not checked")
+                    ) from error
+                warn(f"cannot read the schema of {self.client.url} ({error}): fields are not checked")
                 self._checks_fields = False
             except KeyError:
-                warn(f"{self.client.url} tells no schema: fields are not checked")
+                warn(f"{self.client.url} returns no schema: fields are not checked")
                 self._checks_fields = False
         return self._schema
 
@@ -217,17 +217,17 @@ class _SolrCollection:
             self._call_solr("deletes", partial(self.client.delete, deleted[start : start + 1000]))
 
     def get_scores(self, ids: Sequence[str]) -> dict[str, float | None]:
-        """Return the scores of documents that are there, by their ids."""
+        """Return the scores of existing documents by id."""
         try:
             return self.client.get_field_values(self.writer.unique_key, ids, self.writer.score_field)
-        except SolrRejectedError as refusal:
-            raise IndexingError(f"Solr at {self.client.url} does not tell scores: {refusal}") from refusal
+        except SolrRejectedError as error:
+            raise IndexingError(f"Solr at {self.client.url} cannot return scores: {error}") from error
 
     def supports_score_updates(self) -> bool:
-        """Tell whether a score can be set alone, and is all that relevance is multiplied by here."""
+        """Return whether scores can be updated alone, and are the only weight of documents here."""
         schema = self.read_schema()
-        known = schema is not None and schema.supports_in_place_update(self.writer.score_field)
-        return known and (self.writer.is_weight_updatable or not self._has_terms_fields())
+        in_place = schema is not None and schema.supports_in_place_update(self.writer.score_field)
+        return in_place and (self.writer.is_weight_updatable or not self._has_terms_fields())
 
     def send_scores(self, scores: Mapping[str, float]) -> None:
         """Send scores."""
@@ -241,27 +241,27 @@ class _SolrCollection:
         self.writer.accepted += len(documents)
 
     def _has_terms_fields(self) -> bool:
-        """Tell whether the collection has our fields; others would take words for whole values."""
+        """Return whether the collection has our term fields; others would treat terms as whole values."""
         schema = self.read_schema() if self.writer.sends_terms else None
         field = schema.find_field(f"{TERMS_PREFIX}content") if schema is not None else None
         return field is not None and field.kind == "text"
 
     def commit(self) -> None:
-        """Commit."""
+        """Commit sent documents."""
         self._call_solr("a commit", self.client.commit)
 
-    def _call_solr(self, what: str, call: Callable[[], None]) -> None:
+    def _call_solr(self, action: str, call: Callable[[], None]) -> None:
         try:
             call()
-        except SolrRejectedError as refusal:
-            raise IndexingError(f"Solr at {self.client.url} refuses {what}: {refusal}") from refusal
+        except SolrRejectedError as error:
+            raise IndexingError(f"Solr at {self.client.url} rejects {action}: {error}") from error
 
     def _add_documents(self, documents: Sequence[dict[str, Any]]) -> None:
         self.client.add([*documents], self.writer.commit_within)
         self.writer.accepted += len(documents)
 
-    def _on_rejected(self, document: dict[str, Any], refusal: RequestRejectedError) -> None:
-        self.writer.reject_document(self.client.url, str(document[self.writer.unique_key]), str(refusal))
+    def _on_rejected(self, document: dict[str, Any], error: RequestRejectedError) -> None:
+        self.writer.reject_document(self.client.url, str(document[self.writer.unique_key]), str(error))
 
     def _check_fields(self, documents: list[dict[str, Any]]) -> None:
         if not self._checks_fields or all(document.keys() <= self._known_fields for document in documents):
@@ -272,22 +272,23 @@ class _SolrCollection:
         writer = self.writer
         rename, first = writer.mapping.rename, not self._known_fields
         columns = collect_new_columns(documents, self._known_fields)
-        wrong = schema.find_problems(
+        problems = schema.find_problems(
             columns, {solr: nutch for nutch, solr in rename.items()} | {writer.unique_key: "id"}
         )
         if first:
             expected = {rename.get(name, name) for name in EXPECTED_FIELDS} - writer.mapping.remove
-            wrong = {
+            problems = {
                 **schema.find_missing(sorted(expected)),
                 **schema.find_missing_required(columns.keys() | expected),
-                **wrong,
+                **problems,
             }
             if schema.unique_key != writer.unique_key:
-                wrong["uniqueKey"] = f"its uniqueKey is {schema.unique_key}, not {writer.unique_key}"
-        if wrong:
+                problems["uniqueKey"] = f"its uniqueKey is {schema.unique_key}, not {writer.unique_key}"
+        if problems:
             raise IndexingError(
-                f"the Solr collection {self.client.url} does not fit: {'; '.join(wrong.values())}. Load the configset "
-                f"schema/solr there, or rename fields in {writer.mapping_file} (solr.schema.check=false sends anyway)"
+                f"the Solr collection {self.client.url} is not compatible: {'; '.join(problems.values())}. Load the "
+                f"configset schema/solr there, or rename fields in {writer.mapping_file} "
+                "(solr.schema.check=false sends anyway)"
             )
 
 

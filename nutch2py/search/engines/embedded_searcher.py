@@ -1,4 +1,4 @@
-"""EmbeddedSearcher: queries of the embedded index."""
+"""EmbeddedSearcher: runs queries on the embedded index."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import tantivy
 
 
-_BEST_HITS = 200  # best hits whose values are offered as facets, of an index without columns of them; or whose dates
+_BEST_HITS = 200  # best hits read for facets without columns, and first for freshness
 _MAX_VALUES = 30
 
 
@@ -86,11 +86,11 @@ class EmbeddedSearcher:
 
     def get_document(self, document_id: str) -> dict[str, Any] | None:
         """Return the fields of one document, None when it is not in the index."""
-        place = self._find_address(document_id)
-        return self._read_hits([(0.0, place)])[0].fields if place is not None else None
+        address = self._find_address(document_id)
+        return self._read_hits([(0.0, address)])[0].fields if address is not None else None
 
     def _find_address(self, document_id: str) -> tantivy.DocAddress | None:
-        return next((place for _, place in find_addresses(self._searcher, self.schema, [document_id])), None)
+        return next((address for _, address in find_addresses(self._searcher, self.schema, [document_id])), None)
 
     def search(
         self, query: str, start: int = 0, rows: int = 10, options: SearchOptions = DEFAULT_SEARCH_OPTIONS
@@ -127,16 +127,16 @@ class EmbeddedSearcher:
         return EngineResult(total, hits, fresh.wrap_cursor(behind) if fresh else behind), planned.highlight_terms
 
     def _resolve_freshness(self, half_life: float | None, cursor: str = "") -> tuple[Freshness | None, str]:
-        """Return the freshness of a search and its cursor; one of the first layout has no dates to count."""
+        """Return the freshness of a search and its cursor; the first layout has no dates, so no freshness."""
         if self.index_dir.layout == 1:
-            self._freshness_settings.resolve(half_life)  # which says what is no half-life
+            self._freshness_settings.resolve(half_life)  # validates the half-life
             return None, cursor
         return self._freshness_settings.resolve(half_life, cursor)
 
     def _find_best(
         self, query: tantivy.Query, start: int, rows: int, newest_first: bool, freshness: Freshness | None
     ) -> tuple[int, list[tuple[float, tantivy.DocAddress]]]:
-        """Return how many documents match, and those from ``start`` on: score and place."""
+        """Return the number of matching documents, and the hits from ``start`` on: score and address."""
         import tantivy
 
         if newest_first:
@@ -148,36 +148,36 @@ class EmbeddedSearcher:
         if freshness is None:
             found = self._searcher.search(query, max(rows, 1), offset=start, weight_by_field="weight")
             return _total_hits(found), found.hits[:rows]
-        # the factor is 1 at most: behind a hit whose score is that low without it no better one can come
-        wanted, looked, documents = start + rows, _BEST_HITS, self.count()
+        # The factor is 1 at most: no better hit can follow one whose score without the factor is that low.
+        end, depth, documents = start + rows, _BEST_HITS, self.count()
         while True:
-            looked = min(max(looked, wanted, 1), max(documents, 1))
-            found = self._searcher.search(query, looked, weight_by_field="weight")
+            depth = min(max(depth, end, 1), max(documents, 1))
+            found = self._searcher.search(query, depth, weight_by_field="weight")
             dates = self._searcher.fast_field_values("date", [address for _, address in found.hits])
             scored = [
                 (score * freshness.factor(int(date or 0)), address)
                 for (score, address), date in zip(found.hits, dates, strict=True)
             ]
             scored.sort(key=lambda hit: -hit[0])
-            all_seen = len(found.hits) < looked or looked >= documents
-            if all_seen or not rows or scored[wanted - 1][0] >= found.hits[-1][0]:
-                return _total_hits(found), scored[start:wanted]
-            looked *= 8
+            all_seen = len(found.hits) < depth or depth >= documents
+            if all_seen or not rows or scored[end - 1][0] >= found.hits[-1][0]:
+                return _total_hits(found), scored[start:end]
+            depth *= 8
 
     def count_facets(self, query: str, options: SearchOptions = DEFAULT_SEARCH_OPTIONS) -> FacetCounts:
-        """Return the most frequent values of :data:`FACET_NAMES` among all documents that match, with their numbers.
+        """Return the most frequent values of :data:`FACET_NAMES` among all matching documents, with their counts.
 
-        An index of an earlier layout has no columns of them: the values are those of the best hits there.
+        An index of an earlier layout has no columns for them: there the values are those of the best hits.
         """
         plan = self.planner.plan(query, boost_proximity=False).plan
         if plan is None:
             return {}
         if self.index_dir.layout < 3:
             return self._count_values_of_best(query, plan, options)
-        asked = {
+        aggregations = {
             name: {"terms": {"field": f"{FACET_PREFIX}{name}", "size": MAX_COUNTED_VALUES}} for name in FACET_NAMES
         }
-        found = self._searcher.aggregate(self._to_tantivy_query(options.apply_to(plan, self.planner)), asked)
+        found = self._searcher.aggregate(self._to_tantivy_query(options.apply_to(plan, self.planner)), aggregations)
         return {name: _sort_counts(found[name]["buckets"]) for name in FACET_NAMES}
 
     def explain_freshness(self, document: dict[str, Any]) -> str:
@@ -186,7 +186,7 @@ class EmbeddedSearcher:
         return fresh.explain(document) if fresh else ""
 
     def count_matches(self, query: str) -> int:
-        """Return how many documents match."""
+        """Return the number of matching documents."""
         plan = self.planner.plan(query, boost_proximity=False).plan
         return 0 if plan is None else _total_hits(self._searcher.search(self._to_tantivy_query(plan), 1))
 
@@ -203,22 +203,22 @@ class EmbeddedSearcher:
         return facets
 
     def prefix_terms(self, prefix: str, limit: int) -> list[PrefixTerm]:
-        """Return terms of the dictionary that begin so; how they are written is not known."""
+        """Return the terms of the dictionary with a prefix; their original spelling is unknown."""
         counted: Counter[str] = Counter()
         for field in SUGGEST_FIELDS:
             counted.update(dict(self._searcher.terms_with_prefix(field, prefix, limit=limit)))
         return [PrefixTerm(term, count, Counter()) for term, count in counted.most_common(limit)]
 
     def fuzzy_documents(self, word: str, distance: int, limit: int) -> list[dict[str, Any]]:
-        """Return documents with a word in title or content that differs from ``word`` in ``distance`` letters or less.
+        """Return up to ``limit`` documents, in no order, with a word in title or content similar to ``word``.
 
-        ``distance``: 0 to 2, a swap of neighbours being one. At most ``limit`` documents, in no order.
+        ``distance``: maximum edit distance, 0 to 2; a swap of neighbouring letters counts as one.
         """
         terms = self.analyzer.index_terms(word)
         return self._fuzzy_documents(terms[0], distance, limit) if len(terms) == 1 else []
 
     def documents_with_term(self, term: str, limit: int) -> list[dict[str, Any]]:
-        """Return documents with a term of the dictionary in title or content."""
+        """Return documents with a term in title or content."""
         return self._fuzzy_documents(term, 0, limit)
 
     def _fuzzy_documents(self, term: str, distance: int, limit: int) -> list[dict[str, Any]]:
@@ -246,7 +246,7 @@ class EmbeddedSearcher:
             return None
 
     def _weighted_query(self, query: tantivy.Query) -> tantivy.Query:
-        """Return the query boosted by the unit of each document's bucket; most indexes have one or two buckets."""
+        """Return the query boosted by the boost of each document's bucket; most indexes have one or two buckets."""
         import tantivy
 
         buckets = [b for b in WEIGHT_BUCKETS if self._searcher.doc_freq("exact", f"weight={b}")]
@@ -288,10 +288,10 @@ class EmbeddedSearcher:
         import tantivy
 
         if len(row.terms) == 1:
-            found = tantivy.Query.term_query(self.schema, row.field, row.terms[0])
+            query = tantivy.Query.term_query(self.schema, row.field, row.terms[0])
         else:
-            found = tantivy.Query.phrase_query(self.schema, row.field, [*row.terms])
-        return found if row.weight == 1.0 else tantivy.Query.boost_query(found, row.weight)
+            query = tantivy.Query.phrase_query(self.schema, row.field, [*row.terms])
+        return query if row.weight == 1.0 else tantivy.Query.boost_query(query, row.weight)
 
 
 def _total_hits(result: tantivy.SearchResult) -> int:

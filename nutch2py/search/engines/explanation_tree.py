@@ -1,4 +1,4 @@
-"""Explanations of scores as lines: those of tantivy, and those of OpenSearch, are trees of the same shape."""
+"""Formats score explanations of tantivy and OpenSearch, which are trees of the same shape, as text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from nutch2py.backends.embedded_index.index_directory import TEXT_FIELDS
 
-_FIELD_NAMES = ("id", *TEXT_FIELDS, "other", "exact")  # tantivy numbers fields in the order in which a schema got them
+_FIELD_NAMES = ("id", *TEXT_FIELDS, "other", "exact")  # tantivy numbers fields in the order of their definition
 _TERM_PATTERN = re.compile(r"Term=Term\(field=(\d+), type=\w+, (.*)\)")
 
 
@@ -17,7 +17,7 @@ def _format_term(match: re.Match[str]) -> str:
 
 
 def format_tree(node: dict[str, Any], depth: int = 0) -> list[str]:
-    """Return an explanation as indented lines; steps that hand on one value are passed over, but for those of words."""
+    """Return an explanation as indented lines; skip steps that only pass on a value, except those of words."""
     details = node.get("details") or []
     if (
         len(details) == 1

@@ -1,4 +1,4 @@
-"""Searching a server, Solr or OpenSearch, by the plans of :mod:`nutch2py.search.query.query_plan`: as the embedded index is."""
+"""ServerSearcher: searches Solr or OpenSearch by the plans of :mod:`nutch2py.search.query.query_plan`."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from nutch2py.search.results.facets import MAX_COUNTED_VALUES, FacetCounts, serv
 from nutch2py.search.results.search_results import ScoredDocument
 from nutch2py.search.suggestions.prefix_terms import SAMPLE_SIZE, PrefixTerm, find_prefix_terms
 
-_LANGUAGES_TTL = 60.0  # seconds
+_LANGUAGES_TTL = 60.0  # seconds; how long the languages of an index are cached
 MAX_RESPONSE_SECONDS, MAX_RETRY_SECONDS = 30.0, 5.0
-"""Seconds for one answer; for a server that is away: somebody waits."""
+"""Seconds for one response, and for retries of an unavailable server, while a user waits."""
 ANALYSIS_FIELD = f"{TERMS_PREFIX}analysis"
 
 
 class EngineResult(NamedTuple):
-    """``total`` documents match; ``hits`` of them are here. ``cursor``: where those behind begin, "" after the last."""
+    """``total``: number of matches; ``hits``: some of them; ``cursor``: continues after them, "" after the last."""
 
     total: int
     hits: list[ScoredDocument]
@@ -40,7 +40,7 @@ class EngineResult(NamedTuple):
 
 
 class SearchEngine(Protocol):
-    """A server in its own language; used by one thread at a time. Failures are IndexingError or InputError."""
+    """Runs plans on a server. One thread at a time uses it. Failures are IndexingError or InputError."""
 
     @property
     def url(self) -> str:
@@ -55,25 +55,25 @@ class SearchEngine(Protocol):
         cursor: str = "",
         freshness: Freshness | None = None,
     ) -> EngineResult:
-        """Return the hits from ``start`` on, or from a ``cursor`` on ("*" is the first); ``newest_first``: by date."""
+        """Return the hits from ``start`` or ``cursor`` on ("*": the first), by date with ``newest_first``."""
 
     def count_values(self, plan: QueryPlan, fields: tuple[str, ...], limit: int) -> dict[str, list[tuple[str, int]]]:
-        """Return the most frequent values of fields among the documents that match."""
+        """Return the most frequent values of fields among the matching documents."""
 
     def fuzzy_documents(self, term: str, distance: int, limit: int) -> list[dict[str, Any]]:
-        """Return documents with a term in title or content that differs in ``distance`` letters or less."""
+        """Return documents with a term in title or content within an edit distance."""
 
     def prefix_documents(self, prefix: str, limit: int) -> list[dict[str, Any]]:
-        """Return the documents of most weight with a term in title or content that begins so."""
+        """Return the documents with the highest weights that have a term with a prefix in title or content."""
 
     def count_phrases(self, phrases: list[PhraseClause]) -> list[int]:
-        """Return how many documents have each row."""
+        """Return the number of documents with each phrase."""
 
     def explain(self, plan: QueryPlan, document_id: str, freshness: Freshness | None = None) -> str | None:
-        """Return how a score comes about, in lines."""
+        """Return the explanation of a score as text, None when the plan does not match the document."""
 
     def close(self) -> None:
-        """Give back the connections."""
+        """Close the connections."""
 
 
 class ServerSearcher:
@@ -184,6 +184,6 @@ class ServerSearcher:
 
 
 def server_field(clause: PhraseClause | FilterClause) -> str:
-    """Return the server's name of a field of a plan."""
+    """Return the server's name of a plan's field."""
     name = clause.field
     return name if name == "id" or name.startswith(TERMS_PREFIX) else f"{TERMS_PREFIX}{name}"

@@ -1,4 +1,4 @@
-"""SolrEngine: plans in Solr's JSON."""
+"""SolrEngine: runs query plans on Solr."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from nutch2py.search.results.search_results import ScoredDocument, first_value
 
 _SCORE_SORT = "score desc, id asc"
 _DATE_SORT = f"{TERMS_PREFIX}date desc, id asc"
-_UPDATABLE_FIELDS = frozenset({"boost", "pagerank"})  # fields that can be changed without sending documents again
+_UPDATABLE_FIELDS = frozenset({"boost", "pagerank"})  # fields updated without re-indexing documents
 _SPECIAL_CHARACTERS = re.compile(r'([\\"])')
 
 
 class SolrEngine:
-    """The collection of ``solr.server.url``; relevance is multiplied by ``index.weight.fields``, as they are now."""
+    """The collection of ``solr.server.url``; relevance is multiplied by the current ``index.weight.fields``."""
 
     def __init__(self, conf: Configuration) -> None:
         self.client = open_solr_client(conf)
@@ -47,7 +47,7 @@ class SolrEngine:
 
     @property
     def url(self) -> str:
-        """The address."""
+        """The address in use."""
         return self.client.url
 
     def find(
@@ -59,81 +59,82 @@ class SolrEngine:
         cursor: str = "",
         freshness: Freshness | None = None,
     ) -> EngineResult:
-        """Return hits."""
-        question: dict[str, Any] = {
+        """Return hits; see :class:`SearchEngine`."""
+        request: dict[str, Any] = {
             "query": self._ranked_query(plan, freshness),
             "limit": rows,
             "fields": "*,pagerank:field(pagerank),score",
             "sort": _DATE_SORT if newest_first else _SCORE_SORT,
         }
         if cursor:
-            question["params"] = {"cursorMark": cursor}
+            request["params"] = {"cursorMark": cursor}
         else:
-            question["offset"] = start
-        answer = self._select(question)
+            request["offset"] = start
+        response = self._select(request)
         hits = []
-        for fields in answer["response"]["docs"]:
+        for fields in response["response"]["docs"]:
             score = float(fields.pop("score", 0.0))
             hits.append(
                 ScoredDocument(
                     0.0 if newest_first else score, document_fields(fields), first_value(fields, SKETCH_FIELD)
                 )
             )
-        following = str(answer.get("nextCursorMark", "")) if len(hits) == rows else ""
-        return EngineResult(int(answer["response"]["numFound"]), hits, "" if following == cursor else following)
+        next_cursor = str(response.get("nextCursorMark", "")) if len(hits) == rows else ""
+        total = int(response["response"]["numFound"])
+        return EngineResult(total, hits, "" if next_cursor == cursor else next_cursor)
 
     def count_values(self, plan: QueryPlan, fields: tuple[str, ...], limit: int) -> dict[str, list[tuple[str, int]]]:
-        """Return values."""
+        """Return the most frequent values of fields; see :class:`SearchEngine`."""
         facets = {name: {"type": "terms", "field": name, "limit": limit} for name in fields}
-        found = self._select({"query": to_solr_query(plan), "limit": 0, "facet": facets}).get("facets", {})
+        response = self._select({"query": to_solr_query(plan), "limit": 0, "facet": facets}).get("facets", {})
         return {
-            name: [(str(each["val"]), int(each["count"])) for each in found.get(name, {}).get("buckets", ())]
+            name: [(str(each["val"]), int(each["count"])) for each in response.get(name, {}).get("buckets", ())]
             for name in fields
         }
 
     def fuzzy_documents(self, term: str, distance: int, limit: int) -> list[dict[str, Any]]:
-        """Return documents."""
+        """Return documents with a similar term; see :class:`SearchEngine`."""
         if not term.isalnum():
             return []
-        asked = " ".join(f"{TERMS_PREFIX}{field}:{term}~{distance}" for field in ("title", "content"))
-        answer = self._select(
-            {"query": {"lucene": {"query": asked}}, "limit": limit, "fields": "id,title,content,lang"}
+        query = " ".join(f"{TERMS_PREFIX}{field}:{term}~{distance}" for field in ("title", "content"))
+        response = self._select(
+            {"query": {"lucene": {"query": query}}, "limit": limit, "fields": "id,title,content,lang"}
         )
-        return [document_fields(fields) for fields in answer["response"]["docs"]]
+        return [document_fields(fields) for fields in response["response"]["docs"]]
 
     def prefix_documents(self, prefix: str, limit: int) -> list[dict[str, Any]]:
-        """Return documents."""
+        """Return documents with a term of a prefix; see :class:`SearchEngine`."""
         if not prefix.isalnum():
             return []
-        asked = {"lucene": {"query": " ".join(f"{TERMS_PREFIX}{field}:{prefix}*" for field in ("title", "content"))}}
-        question = {
-            "query": self._multiply_by_weight(asked),
+        query = {"lucene": {"query": " ".join(f"{TERMS_PREFIX}{field}:{prefix}*" for field in ("title", "content"))}}
+        request = {
+            "query": self._multiply_by_weight(query),
             "limit": limit,
             "fields": "id,title,content,lang",
             "sort": _SCORE_SORT,
         }
-        return [document_fields(fields) for fields in self._select(question)["response"]["docs"]]
+        return [document_fields(fields) for fields in self._select(request)["response"]["docs"]]
 
     def count_phrases(self, phrases: list[PhraseClause]) -> list[int]:
-        """Return how many documents have each row."""
-        asked = {str(i): {"type": "query", "q": _phrase_query(row)} for i, row in enumerate(phrases)}
-        found = self._select({"query": {"lucene": {"query": "*:*"}}, "limit": 0, "facet": asked})["facets"]
-        return [int(found[str(i)]["count"]) for i in range(len(phrases))]
+        """Return the number of documents with each phrase."""
+        facets = {str(i): {"type": "query", "q": _phrase_query(phrase)} for i, phrase in enumerate(phrases)}
+        counts = self._select({"query": {"lucene": {"query": "*:*"}}, "limit": 0, "facet": facets})["facets"]
+        return [int(counts[str(i)]["count"]) for i in range(len(phrases))]
 
     def explain(self, plan: QueryPlan, document_id: str, freshness: Freshness | None = None) -> str | None:
-        """Return Solr's explanation."""
-        only = to_solr_query(FilterClause("id", document_id))
-        asked = {
+        """Return Solr's explanation, None when the query does not match the document."""
+        document_filter = to_solr_query(FilterClause("id", document_id))
+        request = {
             "query": self._ranked_query(plan, freshness),
-            "filter": [only],
+            "filter": [document_filter],
             "limit": 1,
             "params": {"debug": "results"},
         }
-        told: str | None = self._select(asked).get("debug", {}).get("explain", {}).get(document_id)
-        return told
+        explanation: str | None = self._select(request).get("debug", {}).get("explain", {}).get(document_id)
+        return explanation
 
     def close(self) -> None:
-        """Give back the connections."""
+        """Close the connections."""
         self.client.close()
 
     def _ranked_query(self, plan: QueryPlan, freshness: Freshness | None = None) -> dict[str, Any]:
@@ -148,12 +149,12 @@ class SolrEngine:
             params.pop("fl")
         try:
             return self.client.post_json("select", {**body, "params": params})
-        except SolrRejectedError as refusal:
-            raise query_error(self.client, refusal) from refusal
+        except SolrRejectedError as error:
+            raise query_error(self.client, error) from error
 
 
 def open_solr_client(conf: Configuration) -> SolrClient:
-    """Return what asks the first collection of ``solr.server.url``, while somebody waits."""
+    """Return a client for queries to the first collection of ``solr.server.url``, with the timeouts of a search."""
     kind, collection = conf.get_trimmed("solr.server.type", "http"), conf.get_trimmed("solr.collection")
     urls = resolve_solr_addresses(conf, conf.get_trimmed("solr.server.url"), kind, collection)[0]
     timeout = min(conf.get_float("solr.timeout", 120.0), MAX_RESPONSE_SECONDS)
@@ -161,10 +162,10 @@ def open_solr_client(conf: Configuration) -> SolrClient:
 
 
 def query_error(client: SolrClient, rejection: SolrRejectedError) -> NutchError:
-    """Return the error of a query that Solr refuses: InputError when the query is at fault, else IndexingError."""
+    """Return the error of a rejected query: InputError when the query is invalid, else IndexingError."""
     if rejection.status == 400:
         return InputError(f"Solr does not understand the query: {rejection}")
-    return IndexingError(f"Solr at {client.url} does not answer the query: {rejection}")
+    return IndexingError(f"Solr at {client.url} cannot run the query: {rejection}")
 
 
 def _freshness_function(freshness: Freshness) -> str:
@@ -175,31 +176,31 @@ def _freshness_function(freshness: Freshness) -> str:
 def to_solr_query(plan: QueryPlan) -> dict[str, Any]:
     """Return a plan in Solr's JSON.
 
-    >>> query_of(Filter("exact", "lang=en"))
+    >>> to_solr_query(FilterClause("exact", "lang=en"))
     {'lucene': {'query': 'terms_exact:"lang=en"^=0.001'}}
     """
     if isinstance(plan, FilterClause):
         return {"lucene": {"query": f"{server_field(plan)}:{_quote(plan.term)}^={FILTER_SCORE}"}}
     if isinstance(plan, DisMaxClause):
-        rows = (f"{_phrase_query(row)}^{row.weight:.6g}" for row in plan.clauses)
-        return {"maxscore": {"query": " ".join(rows), "tie": plan.tie_breaker}}
+        phrases = (f"{_phrase_query(phrase)}^{phrase.weight:.6g}" for phrase in plan.clauses)
+        return {"maxscore": {"query": " ".join(phrases), "tie": plan.tie_breaker}}
     if isinstance(plan, MatchAllClause):
         return {"lucene": {"query": "*:*"}}
-    made: dict[str, Any] = {}
+    clauses: dict[str, Any] = {}
     for name, parts in (("must", plan.must), ("should", plan.should), ("must_not", plan.must_not)):
         if parts:
-            made[name] = [to_solr_query(part) for part in parts]
+            clauses[name] = [to_solr_query(part) for part in parts]
     if plan.minimum_match:
-        made["mm"] = plan.minimum_match
-    return {"bool": made}
+        clauses["mm"] = plan.minimum_match
+    return {"bool": clauses}
 
 
-def _phrase_query(row: PhraseClause) -> str:
-    return f"{server_field(row)}:{_quote(' '.join(row.terms))}"
+def _phrase_query(phrase: PhraseClause) -> str:
+    return f"{server_field(phrase)}:{_quote(' '.join(phrase.terms))}"
 
 
 def document_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return what was sent to Solr: without what it keeps for itself, and one value of a list alone."""
+    """Return the fields that were sent to Solr, without internal ones, and with single values unwrapped."""
     return {
         name: value[0] if isinstance(value, list) and len(value) == 1 else value
         for name, value in fields.items()

@@ -1,4 +1,4 @@
-"""Searching a Solr collection with the configset schema/solr: the answers of :mod:`nutch2py.search.results.search_results`."""
+"""SolrHandlerSearcher: searches a Solr collection without our term fields, by a handler of schema/solr."""
 
 from __future__ import annotations
 
@@ -14,15 +14,12 @@ from nutch2py.search.engines.solr_engine import document_fields, open_solr_clien
 from nutch2py.search.results.search_results import MAX_ROWS, MAX_START, Hit, SearchResult, first_value
 from nutch2py.search.results.snippet import Snippet
 
-_HIGHLIGHT_START, _HIGHLIGHT_END = (
-    "\ue000",
-    "\ue001",
-)  # around marked words; private characters, which pages hardly have
+_HIGHLIGHT_START, _HIGHLIGHT_END = "\ue000", "\ue001"  # private-use characters, which pages rarely contain
 _HIGHLIGHT = re.compile(f"{_HIGHLIGHT_START}([^{_HIGHLIGHT_START}{_HIGHLIGHT_END}]*){_HIGHLIGHT_END}")
 _SNIPPET_LENGTH = 240
 _QUERY_TOKEN = re.compile(r"[^\W\u2e80-\U0003ffff]+|\S")
 _MAX_QUERY_TOKENS = 300
-"""Words, signs and Chinese characters in a query. Solr reads queries by recursion: about 800 exhaust its stack."""
+"""Limit of words, signs and Chinese characters in a query: Solr parses recursively, and about 800 exhaust its stack."""
 
 
 class SolrHandlerSearcher:
@@ -33,8 +30,8 @@ class SolrHandlerSearcher:
         self.handler = conf.get_trimmed("solr.search.handler", "nutch").strip("/")
 
     def search(self, query: str, start: int = 0, rows: int = 10) -> SearchResult:
-        """Return the hits from ``start`` on; raise IndexingError when Solr does not answer."""
-        began = time.perf_counter()
+        """Return the hits from ``start`` on; raise IndexingError when Solr does not respond."""
+        started = time.perf_counter()
         start, rows = min(max(start, 0), MAX_START), min(max(rows, 0), MAX_ROWS)
         parameters = {
             "start": start,
@@ -48,34 +45,34 @@ class SolrHandlerSearcher:
             "hl.snippets": 1,
             "hl.fragsize": _SNIPPET_LENGTH,
         }
-        answer = self.query_handler(query, **parameters)
-        marked = answer.get("highlighting", {})
-        found = answer["response"]
-        hits = [_make_hit(fields, marked.get(str(fields.get("id")), {})) for fields in found["docs"]]
-        return SearchResult(query, start, found["numFound"], hits, (time.perf_counter() - began) * 1000)
+        response = self.query_handler(query, **parameters)
+        highlighting = response.get("highlighting", {})
+        found = response["response"]
+        hits = [_make_hit(fields, highlighting.get(str(fields.get("id")), {})) for fields in found["docs"]]
+        return SearchResult(query, start, found["numFound"], hits, (time.perf_counter() - started) * 1000)
 
     def query_handler(self, query: str, **parameters: Any) -> dict[str, Any]:
-        """Return Solr's whole answer; IndexingError when it does not answer, InputError when the query is at fault."""
-        asked = re.sub(f"[{_HIGHLIGHT_START}{_HIGHLIGHT_END}]", "", clean_text(query))
-        if sum(1 for _ in _QUERY_TOKEN.finditer(asked)) > _MAX_QUERY_TOKENS:
-            raise InputError(f"the query has more than {_MAX_QUERY_TOKENS} words and signs: ask for less")
+        """Return Solr's response; raise IndexingError when Solr does not respond, InputError for an invalid query."""
+        text = re.sub(f"[{_HIGHLIGHT_START}{_HIGHLIGHT_END}]", "", clean_text(query))
+        if sum(1 for _ in _QUERY_TOKEN.finditer(text)) > _MAX_QUERY_TOKENS:
+            raise InputError(f"the query has more than {_MAX_QUERY_TOKENS} words and signs: shorten it")
         try:
-            return self.client.search(asked, self.handler, **parameters)
-        except SolrRejectedError as refusal:
-            if refusal.status == 404:
+            return self.client.search(text, self.handler, **parameters)
+        except SolrRejectedError as error:
+            if error.status == 404:
                 raise IndexingError(
                     f"Solr at {self.client.url} has no request handler {self.handler}: load the configset schema/solr "
                     "there, or correct solr.server.url or solr.search.handler"
-                ) from refusal
-            raise query_error(self.client, refusal) from refusal
+                ) from error
+            raise query_error(self.client, error) from error
 
     def close(self) -> None:
-        """Give back the connections."""
+        """Close the connections."""
         self.client.close()
 
 
 def search_solr_handler(conf: Configuration, query: str, start: int = 0, rows: int = 10) -> SearchResult:
-    """Answer one query from Solr."""
+    """Run one query on Solr."""
     searcher = SolrHandlerSearcher(conf)
     try:
         return searcher.search(query, start, rows)
@@ -88,14 +85,14 @@ def _make_hit(fields: dict[str, Any], highlighting: dict[str, list[str]]) -> Hit
     document_id = str(fields.get("id", ""))
     url = first_value(fields, "url") or document_id
     title = first_value(fields, "title") or url
-    shown = _parse_highlights(highlighting.get("title", []))
-    if not shown.highlights:
-        shown = Snippet(title[:500], ())
+    title_snippet = _parse_highlights(highlighting.get("title", []))
+    if not title_snippet.highlights:
+        title_snippet = Snippet(title[:500], ())
     content = _parse_highlights(highlighting.get("content", [])) if highlighting.get("content") else None
     return Hit(
         document_id,
         url,
-        shown,
+        title_snippet,
         content or Snippet(first_value(fields, "content")[:_SNIPPET_LENGTH], ()),
         score,
         document_fields(fields),
@@ -103,21 +100,21 @@ def _make_hit(fields: dict[str, Any], highlighting: dict[str, list[str]]) -> Hit
 
 
 def _parse_highlights(fragments: list[str]) -> Snippet:
-    r"""Return the text of the fragments, and where its marked words are.
+    r"""Return the text of highlighted fragments with the spans of the highlighted words.
 
-    >>> _snippet(["a \ue000word\ue001", "x"])
-    Snippet(text='a word … x', marks=((2, 6),))
+    >>> _parse_highlights(["a \ue000word\ue001", "x"])
+    Snippet(text='a word … x', highlights=((2, 6),))
     """
     text = " ".join(" … ".join(fragments).split())
     parts: list[str] = []
-    marks: list[tuple[int, int]] = []
+    highlights: list[tuple[int, int]] = []
     at = length = 0
     for match in _HIGHLIGHT.finditer(text):
         before = text[at : match.start()]
         length += len(before)
-        marks.append((length, length + len(match[1])))
+        highlights.append((length, length + len(match[1])))
         length += len(match[1])
         parts += [before, match[1]]
         at = match.end()
     plain = "".join([*parts, text[at:]]).replace(_HIGHLIGHT_START, "").replace(_HIGHLIGHT_END, "")
-    return Snippet(plain, tuple(marks))
+    return Snippet(plain, tuple(highlights))

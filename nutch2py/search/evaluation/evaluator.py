@@ -1,4 +1,4 @@
-"""The command evaluate: queries to the index, their results measured by judgements."""
+"""The command evaluate: measures the results of queries by relevance judgements."""
 
 from __future__ import annotations
 
@@ -22,16 +22,22 @@ from nutch2py.search.search_service import search, search_backend_name
 def run_evaluation(
     conf: Configuration, queries: Path, judgements: Path, n: int, as_json: bool = False, unjudged: Path | None = None
 ) -> int:
-    """Print the measures of every query, their means, and the means that the best order would have.
+    """Print the metrics of every query, their means, and the means of the best possible order.
 
-    ``unjudged``: a file to which results that the judgement file lacks are appended, with title and snippet, in its
-    form: to be judged and joined to it.
+    Args:
+        conf: The configuration.
+        queries: File of queries.
+        judgements: File of judgements.
+        n: Number of results to evaluate.
+        as_json: Print JSON instead of a table.
+        unjudged: File to which unjudged results are appended, with title and snippet, in the form of a judgement file.
+
     """
     if n < 1:
-        raise UsageError("-n: the number of results looked at must be at least 1")
+        raise UsageError("-n: the number of results must be at least 1")
     known = read_judgements(judgements)
     searcher = EmbeddedSearcher(conf) if search_backend_name(conf) == "embedded" else None
-    asked = read_queries(queries)
+    query_texts = read_queries(queries)
     missing: dict[tuple[str, str], str] = {}
 
     def urls(query: str, rows: int) -> list[str]:
@@ -42,26 +48,26 @@ def run_evaluation(
                 missing[query, hit.url] = f"{query}\t{hit.url}\t\t\t# {text}"
         return [hit.url for hit in result.hits]
 
-    scores = evaluate_queries(asked, known, urls, n)
-    most = mean_metrics([best_metrics(known.get(query, {}), n) for query in asked])
+    scores = evaluate_queries(query_texts, known, urls, n)
+    best = mean_metrics([best_metrics(known.get(query, {}), n) for query in query_texts])
     if unjudged is not None:
         _append_missing(unjudged, missing)
     if as_json:
         import orjson
 
-        everything = {**scores, "mean": mean_metrics([*scores.values()]), "ceiling": most}
+        everything = {**scores, "mean": mean_metrics([*scores.values()]), "ceiling": best}
         plain = {
             name: {**each._asdict(), "precision": _with_text_keys(each.precision)} for name, each in everything.items()
         }
         print(orjson.dumps(plain).decode())
     else:
-        print(format_metrics_table(scores, most), end="")
+        print(format_metrics_table(scores, best), end="")
     return 0
 
 
 def _with_text_keys(precision: object) -> dict[str, float]:
     assert isinstance(precision, dict)
-    return {str(place): value for place, value in precision.items()}
+    return {str(rank): value for rank, value in precision.items()}
 
 
 def _append_missing(path: Path, missing: dict[tuple[str, str], str]) -> None:

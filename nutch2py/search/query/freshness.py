@@ -1,10 +1,10 @@
-"""Freshness: what newer pages gain, by one formula on the embedded index, Solr and OpenSearch.
+"""Freshness: ranks newer pages higher, by the same formula on the embedded index, Solr and OpenSearch.
 
     score × (1 - share + share × ½ ^ (age / half-life))
 
-``age`` is the time between now and a page's date, the one by which results are ordered; a date in the future counts as
-one as far in the past, and a page of unknown date as one of 1970. So a date that is made up gains nothing, and what is
-old keeps 1 - share of its score: relevance still orders it.
+``age`` is the time between now and a page's date, which also sorts results by date. A future date counts as one
+equally far in the past, and a page of unknown date as one of 1970, so that a false date gains nothing. An old page
+keeps 1 - share of its score: relevance still orders old pages.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from nutch2py.records.document import NutchDocument
 
 FRESHNESS_PROPERTY = "index.search.freshness"
 DAY_SECONDS = 86_400.0
-_NOW_STEP_SECONDS = 3_600  # seconds within which now stays the same: pages of one result are ordered alike
-_MIN_HALF_LIFE_DAYS = 0.1  # days; Solr counts times in floats of four bytes, to two minutes
+_NOW_STEP_SECONDS = 3_600  # seconds; now is rounded, so that all pages of one result use the same time
+_MIN_HALF_LIFE_DAYS = 0.1  # Solr computes times in 4-byte floats, precise to two minutes
 _CURSOR_PATTERN = re.compile(r"(\d{1,12})~(.*)", re.DOTALL)
 
 
 class Freshness(NamedTuple):
-    """The half-life in seconds, above 0; ``share`` of the score, 0 to 1, that decays; ``now`` in seconds since 1970."""
+    """Half-life in seconds, above 0; ``share`` of the score, 0 to 1, that decays; ``now`` in seconds since 1970."""
 
     half_life: float
     share: float
     now: int
 
     def factor(self, date: int) -> float:
-        """Return what the score of a page of that date (seconds since 1970) is multiplied by.
+        """Return the factor of a page with a date in seconds since 1970.
 
-        >>> fresh = Freshness(30 * DAY, 0.5, 1_800_000_000)
+        >>> fresh = Freshness(30 * DAY_SECONDS, 0.5, 1_800_000_000)
         >>> [fresh.factor(1_800_000_000 - days * 86_400) for days in (0, 30, -30, 60, 10**6)]
         [1.0, 0.75, 0.75, 0.625, 0.5]
         """
         return 1.0 - self.share + self.share * math.pow(0.5, abs(self.now - date) / self.half_life)
 
     def explain(self, document: Mapping[str, Any]) -> str:
-        """Return the factor of a document, as JSON types, and the rule, as a line of an explanation."""
+        """Return the factor of a document, given as JSON types, with the rule, as one line of an explanation."""
         return f"freshness: {self.factor(page_date(NutchDocument.from_json(document))):.4g} = {self}"
 
     def wrap_cursor(self, cursor: str) -> str:
-        """Return a cursor of the index, with the time by which its hits are ordered."""
+        """Return an index's cursor combined with the time of the search."""
         return cursor and f"{self.now}~{cursor}"
 
     def __str__(self) -> str:
@@ -57,24 +57,26 @@ class Freshness(NamedTuple):
 
 
 class FreshnessSettings:
-    """What ``index.search.freshness``, a half-life in days, and ``index.search.freshness.share`` say."""
+    """Values of ``index.search.freshness``, a half-life in days, and ``index.search.freshness.share``."""
 
     def __init__(self, conf: Configuration) -> None:
         self.half_life_days = conf.get_float(FRESHNESS_PROPERTY, 0.0)
         self._share = conf.get_float(f"{FRESHNESS_PROPERTY}.share", 0.5)
 
     def resolve(self, half_life_days: float | None, cursor: str = "") -> tuple[Freshness | None, str]:
-        """Return the freshness of a search, None where it does not count, and the index's own part of its cursor.
+        """Return the freshness of a search, None without freshness, and the index's part of its cursor.
 
-        ``half_life_days``: the half-life that was asked for, 0: none; None: that of the property. A cursor has the time of the
-        search that it was given by.
+        Args:
+            half_life_days: Requested half-life; 0: no freshness; None: the value of the property.
+            cursor: The client's cursor, which contains the time of the first search.
+
         """
         if half_life_days is not None and not PROPERTY_RANGES[FRESHNESS_PROPERTY].contains(half_life_days):
             raise InputError(
-                f"a half-life of {half_life_days:g} days is none: write {PROPERTY_RANGES[FRESHNESS_PROPERTY]}"
+                f"a half-life of {half_life_days:g} days is out of range: write {PROPERTY_RANGES[FRESHNESS_PROPERTY]}"
             )
-        asked = self.half_life_days if half_life_days is None else half_life_days
-        if not asked or not self._share:
+        days = self.half_life_days if half_life_days is None else half_life_days
+        if not days or not self._share:
             return None, cursor
         now = (int(time.time()) // _NOW_STEP_SECONDS + 1) * _NOW_STEP_SECONDS
         if cursor and cursor != "*":
@@ -82,4 +84,4 @@ class FreshnessSettings:
             if match is None:
                 raise InputError("the cursor is not one that was given with a result")
             now, cursor = int(match[1]), match[2]
-        return Freshness(max(asked, _MIN_HALF_LIFE_DAYS) * DAY_SECONDS, self._share, now), cursor
+        return Freshness(max(days, _MIN_HALF_LIFE_DAYS) * DAY_SECONDS, self._share, now), cursor

@@ -1,4 +1,4 @@
-"""What is wrong with a query that is not quite one, and how it was read: every query is answered."""
+"""Query hints: problems of a malformed query and the form in which it was read; every query is answered."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ _WORD = re.compile(r"\w")
 
 
 class QueryHint(NamedTuple):
-    """``problem``: quote, parenthesis, operator, not, field, long or empty; ``fragment``: of the query, what is meant."""
+    """``problem``: quote, parenthesis, operator, not, field, long or empty; ``fragment``: part of the query."""
 
     problem: str
     fragment: str = ""
 
 
 def find_query_hints(query: str, any_word: bool = False) -> tuple[list[QueryHint], str]:
-    """Return what is wrong with a query, and the query as it was read; both empty for one in which nothing is.
+    """Return the problems of a query and the query as it was read; both are empty for a query without problems.
 
-    >>> hints('title: "crawler OR (')
-    ([Hint(wrong='quote', part=''), Hint(wrong='parenthesis', part=''), Hint(wrong='operator', part='OR'), \
-Hint(wrong='field', part='title:')], 'title: crawler')
+    >>> find_query_hints('title: "crawler OR (')
+    ([QueryHint(problem='quote', fragment=''), QueryHint(problem='parenthesis', fragment=''), \
+    QueryHint(problem='operator', fragment='OR'), QueryHint(problem='field', fragment='title:')], 'title: crawler')
     """
-    found = []
+    hints = []
     if sum(query.count(sign) for sign in '"“”') % 2:
-        found.append(QueryHint("quote"))
+        hints.append(QueryHint("quote"))
     plain = _QUOTED_PHRASE.sub("x", query)
     if not _is_balanced(plain):
-        found.append(QueryHint("parenthesis"))
+        hints.append(QueryHint("parenthesis"))
     bare = re.sub('["“”]', " ", plain)
-    for wrong, pattern in (("operator", _DANGLING_OPERATOR), ("not", _DANGLING_SIGN), ("field", _EMPTY_FIELD)):
-        if match := pattern.search(bare.rstrip("(（ ") if wrong == "operator" else bare):
-            found.append(QueryHint(wrong, match[match.lastindex or 0]))
+    for problem, pattern in (("operator", _DANGLING_OPERATOR), ("not", _DANGLING_SIGN), ("field", _EMPTY_FIELD)):
+        if match := pattern.search(bare.rstrip("(（ ") if problem == "operator" else bare):
+            hints.append(QueryHint(problem, match[match.lastindex or 0]))
     tree = parse_query(query, any_word)
     if query.strip() and (tree is None or not format_query(tree)):
-        return found or [QueryHint("empty")], ""
+        return hints or [QueryHint("empty")], ""
     if len(query.split()) > MAX_QUERY_WORDS:
-        found.append(QueryHint("long", str(MAX_QUERY_WORDS)))
-    return found, format_query(tree) if found and tree is not None and len(query.split()) <= MAX_QUERY_WORDS else ""
+        hints.append(QueryHint("long", str(MAX_QUERY_WORDS)))
+    return hints, format_query(tree) if hints and tree is not None and len(query.split()) <= MAX_QUERY_WORDS else ""
 
 
 def _is_balanced(query: str) -> bool:
@@ -58,9 +58,9 @@ def _is_balanced(query: str) -> bool:
 
 
 def format_query(query: QueryNode, nested: bool = False) -> str:
-    """Return a query as somebody would type it.
+    """Return a query as a user would type it.
 
-    >>> written(parse_query('(a OR "b c") -d'))
+    >>> format_query(parse_query('(a OR "b c") -d'))
     '(a OR "b c") -d'
     """
     if isinstance(query, TextNode):

@@ -1,8 +1,8 @@
 """The query language: words, "phrases", field:value, -minus, +must, AND, OR, NOT and parentheses.
 
-Whatever a person types is a query: an unbalanced quote or parenthesis is read as if it were not there, an operator
-without operands as nothing. Of words that no operator joins most must match (``index.search.minimum``), any where
-``index.search.operator`` is ``or``.
+Every input is a query: the parser ignores an unbalanced quote or parenthesis and an operator without operands. Most of
+the words without operators must match (``index.search.minimum``), or any of them when ``index.search.operator`` is
+``or``.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 MAX_QUERY_WORDS = 200
-"""More words than any person types; the rest of a query is left out, so that none costs without bound."""
+"""Limit of words in a query; the rest is ignored, which bounds the cost."""
 _MAX_NESTING = 20
 
 
 class TextNode(NamedTuple):
-    """Words to look for; ``field`` is empty for the usual fields, ``phrase`` says that they stood in quotes."""
+    """Words to search; ``field`` is empty for the default fields, ``phrase`` is true for quoted words."""
 
     text: str
     field: str = ""
@@ -25,25 +25,25 @@ class TextNode(NamedTuple):
 
 
 class NotNode(NamedTuple):
-    """What a document must not have."""
+    """A part that a document must not match."""
 
     part: QueryNode
 
 
 class AndNode(NamedTuple):
-    """All of the parts."""
+    """All parts must match."""
 
     parts: tuple[QueryNode, ...]
 
 
 class OrNode(NamedTuple):
-    """At least one of the parts."""
+    """At least one part must match."""
 
     parts: tuple[QueryNode, ...]
 
 
 class WordsNode(NamedTuple):
-    """Words that no operator joins, in the order in which they were typed."""
+    """Words without operators, in the order typed."""
 
     parts: tuple[TextNode, ...]
 
@@ -67,17 +67,14 @@ class _QueryToken(NamedTuple):
 
 
 def parse_query(query: str, any_word: bool = False) -> QueryNode | None:
-    """Return the query as a tree, None when it asks for nothing. ``any_word``: words are joined by OR.
+    """Return the query as a tree, None for an empty query. ``any_word``: join words by OR.
 
     >>> parse_query('nutch -"old crawler" site:apache.org')
-    And(parts=(Text(text='nutch', field='', phrase=False), Not(part=Text(text='old crawler', field='', phrase=True)), \
-Text(text='apache.org', field='site', phrase=False)))
+    AndNode(parts=(TextNode(text='nutch', field='', phrase=False), \
+NotNode(part=TextNode(text='old crawler', field='', phrase=True)), \
+TextNode(text='apache.org', field='site', phrase=False)))
     """
-    return _QueryParser(_tokenize(query), any_word).parse()
-
-
-def _tokenize(query: str) -> list[_QueryToken]:
-    return list(_iter_tokens(query))
+    return _QueryParser([*_iter_tokens(query)], any_word).parse()
 
 
 def _iter_tokens(query: str) -> Iterator[_QueryToken]:
@@ -107,8 +104,8 @@ def _iter_tokens(query: str) -> Iterator[_QueryToken]:
 class _QueryParser:
     """Recursive descent over ``or := and (OR and)*``, ``and := unary (AND? unary)*``, ``unary := [-+] primary``."""
 
-    def __init__(self, lexemes: list[_QueryToken], any_word: bool) -> None:
-        self.tokens, self.any_word = lexemes, any_word
+    def __init__(self, tokens: list[_QueryToken], any_word: bool) -> None:
+        self.tokens, self.any_word = tokens, any_word
         self.position = 0
         self.depth = 0
 
@@ -118,7 +115,7 @@ class _QueryParser:
             part = self._parse_or()
             if part is not None:
                 parts.append(part)
-            self.position += self._peek_kind() == ")"  # one too many
+            self.position += self._peek_kind() == ")"  # an unbalanced parenthesis
         return _combine(AndNode, parts)
 
     def _peek_kind(self) -> str:
@@ -135,9 +132,9 @@ class _QueryParser:
             self.position += 1
 
     def _parse_and(self) -> QueryNode | None:
-        """Read words up to OR or a parenthesis. With ``any_word``, those without operator are one alternative each."""
+        """Parse words up to OR or a parenthesis. With ``any_word``, each word without operator is an alternative."""
         words: list[TextNode] = []
-        first = 0  # how many parts stand before the words
+        first = 0  # number of parts before the words
         must: list[QueryNode] = []
         may: list[QueryNode] = []
         joined = must_last = False
@@ -209,7 +206,7 @@ def _combine(kind: type[AndNode | OrNode], parts: list[QueryNode]) -> QueryNode 
 
 
 def iter_positive_texts(query: QueryNode | None) -> Iterator[TextNode]:
-    """Yield the words and phrases that a document is to have, those below a minus left out."""
+    """Yield the words and phrases that a document must have, without those below a minus."""
     if isinstance(query, TextNode):
         yield query
     elif isinstance(query, (AndNode, OrNode, WordsNode)):

@@ -1,8 +1,8 @@
-"""How a query finds and ranks, in terms of the index: one rule for the embedded index, Solr and OpenSearch.
+"""QueryPlanner: turns a query into a plan of matching and ranking for the embedded index, Solr and OpenSearch.
 
-Each of them holds the same terms in the same fields (:mod:`nutch2py.indexer.search_fields`) and counts by BM25; a plan
-says which terms are looked for where, and what they count. Back ends write it in their own language, and add nothing.
-:doc:`docs/ranking.md` says the rule in words.
+All of them hold the same terms in the same fields (:mod:`nutch2py.indexer.search_fields`) and rank by BM25. A plan
+names the terms to match in each field and their weights. Engines translate it and add nothing.
+:doc:`docs/ranking.md` describes the rules.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from nutch2py.search.query.synonyms import SynonymGroups, get_synonym_expander, 
 
 DEFAULT_FIELD_WEIGHTS = "title^3 anchor^2 content url^1.5 host^2"
 TIE_BREAKER = 0.1
-"""What the rows of a word count beside the best of them."""
+"""Weight of the other phrases of a word next to the best one."""
 FILTER_SCORE = 0.001
 DEFAULT_PHRASE_BOOST = 2.0
-"""What all words side by side count, in the title or in the content; two of them count half of it."""
-_SAME_FIELD_BOOST = 1.0  # all in one field that counts more than the content, of that field's weight beyond it
+"""Boost of all words as a phrase in title or content; a pair of words gets half of it."""
+_SAME_FIELD_BOOST = 1.0  # all words in one field, as a share of the field's weight above 1
 _MAX_PHRASE_WORDS = 8  # words
 _FIELD_WEIGHT = re.compile(r"(\w+)(?:\^([0-9.]+))?")
 DEFAULT_MINIMUM_MATCH = "3<75% 5<2"
@@ -45,7 +45,7 @@ _MINIMUM_MATCH = re.compile(r"(?:(\d+)<)?(\d+)(%?)")
 
 
 class PhraseClause(NamedTuple):
-    """Terms side by side in a field, and what that counts."""
+    """Terms as a phrase in a field, with a weight."""
 
     field: str
     terms: tuple[str, ...]
@@ -53,14 +53,14 @@ class PhraseClause(NamedTuple):
 
 
 class DisMaxClause(NamedTuple):
-    """Any of the rows. It counts as the best of them, and ``tie_breaker`` of the others."""
+    """Matches any of the phrases. Its score is the best one's, plus ``tie_breaker`` times the others'."""
 
     clauses: tuple[PhraseClause, ...]
     tie_breaker: float = TIE_BREAKER
 
 
 class FilterClause(NamedTuple):
-    """A whole value, ``field=value`` of the field ``exact``, or an id. It counts next to nothing."""
+    """A whole value, ``field=value`` of the field ``exact``, or an id. Its score is negligible."""
 
     field: str
     term: str
@@ -71,7 +71,7 @@ class MatchAllClause(NamedTuple):
 
 
 class BooleanClause(NamedTuple):
-    """All of ``must``, at least ``minimum_match`` of ``should``, none of ``must_not``. Counts of what matches add up."""
+    """All of ``must``, at least ``minimum_match`` of ``should``, none of ``must_not``. Scores of matches are added."""
 
     must: tuple[QueryPlan, ...] = ()
     should: tuple[QueryPlan, ...] = ()
@@ -83,11 +83,16 @@ QueryPlan = DisMaxClause | FilterClause | MatchAllClause | BooleanClause
 
 
 class QuerySettings(NamedTuple):
-    """What properties say of searching.
+    """Search settings of a configuration.
 
-    ``field_weights``: of the fields; ``minimum_match``: steps of (more words than these, how many), a share of the words in
-    percent where that is negative. ``phrase_boost``: what words side by side count. ``synonym_groups``: what finds what.
-    ``stopwords``: words, in small letters, that need not be there, beside those of the languages.
+    Attributes:
+        field_weights: Weights of the default fields.
+        any_word: Join words by OR.
+        minimum_match: Steps of (more words than this, required number); a negative number is a percentage.
+        phrase_boost: Boost of words as a phrase.
+        synonym_groups: Synonyms.
+        stopwords: Additional stopwords in lower case, which need not match.
+
     """
 
     field_weights: dict[str, float]
@@ -113,10 +118,10 @@ class QuerySettings(NamedTuple):
         )
 
     def required_words(self, words: int) -> int:
-        """Return how many of so many words must be there.
+        """Return the required number of a number of words.
 
-        >>> rules = Rules({}, False, ((3, -75), (5, 2)))
-        >>> [rules.least(n) for n in range(8)]
+        >>> settings = QuerySettings({}, False, ((3, -75), (5, 2)))
+        >>> [settings.required_words(n) for n in range(8)]
         [0, 1, 2, 3, 3, 3, 2, 2]
         """
         number = next((number for more_than, number in reversed(self.minimum_match) if words > more_than), -100)
@@ -124,18 +129,22 @@ class QuerySettings(NamedTuple):
 
 
 class PlannedQuery(NamedTuple):
-    """A query made ready: ``plan`` is None when it asks for nothing. ``highlight_terms``: those to mark in what is found."""
+    """A planned query: ``plan`` is None for an empty query; ``highlight_terms`` are the terms to highlight in hits."""
 
     plan: QueryPlan | None
     highlight_terms: frozenset[str]
 
 
 class SearchOptions(NamedTuple):
-    """What a search is narrowed to: ``filters`` are (field, value), ``site`` for a host and what is below it.
+    """Options of a search.
 
-    ``newest_first``: ordered by date, the newest first, not by relevance. ``half_life_days``: that of freshness in days, 0 for
-    none; None: the property's. ``collapse_mode``: "", "host" or "near" (:mod:`nutch2py.search.results.collapse`); None: the
-    property's. ``excluded_sketches``: sketches of texts that are not to be found.
+    Attributes:
+        filters: Pairs (field, value); ``site`` is a host with its subdomains.
+        newest_first: Sort by date, newest first, instead of by relevance.
+        half_life_days: Half-life of freshness; 0: no freshness; None: the value of the property.
+        collapse_mode: "", "host" or "near" (:mod:`nutch2py.search.results.collapse`); None: the value of the property.
+        excluded_sketches: Sketches of texts to exclude.
+
     """
 
     filters: tuple[tuple[str, str], ...] = ()
@@ -148,49 +157,49 @@ class SearchOptions(NamedTuple):
     def from_filters(
         cls, filters: dict[str, str], newest_first: bool = False, half_life_days: float | None = None
     ) -> SearchOptions:
-        """Return it for values by field, as a search page names fields."""
+        """Return options with filters by facet name."""
         return cls(
             tuple((exact_field_name(name), value) for name, value in filters.items()), newest_first, half_life_days
         )
 
     def with_filter(self, field: str, value: str) -> SearchOptions:
-        """Return it with one more filter."""
+        """Return the options with one more filter."""
         return self._replace(filters=(*self.filters, (field, value)))
 
     def apply_to(self, plan: QueryPlan, planner: QueryPlanner) -> QueryPlan:
-        """Return the plan, narrowed."""
+        """Return a plan restricted by the filters."""
         filters = tuple(planner.make_filter(name, value) for name, value in self.filters)
-        copies = tuple(planner.make_filter("near", sketch) for sketch in self.excluded_sketches)
-        return BooleanClause(must=(plan, *filters), must_not=copies) if filters or copies else plan
+        excluded = tuple(planner.make_filter("near", sketch) for sketch in self.excluded_sketches)
+        return BooleanClause(must=(plan, *filters), must_not=excluded) if filters or excluded else plan
 
 
 DEFAULT_SEARCH_OPTIONS = SearchOptions()
 
 
 class QueryPlanner:
-    """Makes plans of queries, for an index with pages in ``languages`` (codes)."""
+    """Plans queries for an index with pages in ``languages`` (codes)."""
 
     def __init__(self, settings: QuerySettings, analyzer: Analyzer, languages: frozenset[str] = frozenset()) -> None:
         self.settings, self.analyzer, self.languages = settings, analyzer, languages | {"en"}
         self._synonyms = get_synonym_expander(settings.synonym_groups, analyzer, self.languages)
 
     def plan(self, query: str, boost_proximity: bool = True) -> PlannedQuery:
-        """Return the plan of a query; with ``boost_proximity`` what rewards words that stand together, too."""
+        """Return the plan of a query; ``boost_proximity``: also reward words that are adjacent."""
         tree = parse_query(query, self.settings.any_word)
         if tree is None:
             return PlannedQuery(None, frozenset())
         tree = self._synonyms.join_words(tree, self.analyzer, self.languages)
         plan = self._plan_node(tree, len(self._free_words(tree)))
-        if plan is not None and boost_proximity and (rewards := self._proximity_boosts(tree)):
-            plan = BooleanClause(must=(plan,), should=rewards)
+        if plan is not None and boost_proximity and (boosts := self._proximity_boosts(tree)):
+            plan = BooleanClause(must=(plan,), should=boosts)
         return PlannedQuery(plan, self._highlight_terms(tree))
 
     def make_filter(self, field: str, value: str) -> QueryPlan:
-        """Return what narrows a search to documents with a whole value."""
+        """Return a filter for documents with a whole value."""
         return FilterClause("id", value) if field == "id" else FilterClause("exact", f"{field}={value.lower()}")
 
     def _plan_node(self, query: QueryNode, words: int) -> QueryPlan | None:
-        """Return the plan of a part of a query that has so many ``words``."""
+        """Return the plan of a part of a query with ``words`` words."""
         if isinstance(query, TextNode):
             return self._plan_text(query, words)
         if isinstance(query, WordsNode):
@@ -208,20 +217,20 @@ class QueryPlanner:
         return _all_of(must, must_not)
 
     def _plan_words(self, query: WordsNode, words: int) -> QueryPlan | None:
-        """Return the words of which most must be there; those that say little need not, unless there are no others."""
-        telling, little = list[QueryPlan](), list[QueryPlan]()
+        """Return the plan of words of which most must match; stopwords need not, unless there are no other words."""
+        required, optional = list[QueryPlan](), list[QueryPlan]()
         for text in query.parts:
             plan = self._plan_text(text, words)
             if plan is not None:
-                says_nothing = is_stopword(text.text, self.languages) or text.text.lower() in self.settings.stopwords
-                (little if says_nothing else telling).append(plan)
-        if not telling:
-            telling, little = little, []
-        least = self.settings.required_words(len(telling))
-        if least < len(telling):
-            asked: QueryPlan = BooleanClause(should=tuple(telling), minimum_match=least)
-            return BooleanClause(must=(asked,), should=tuple(little)) if little else asked
-        return _all_of(telling, should=little)
+                is_stop = is_stopword(text.text, self.languages) or text.text.lower() in self.settings.stopwords
+                (optional if is_stop else required).append(plan)
+        if not required:
+            required, optional = optional, []
+        least = self.settings.required_words(len(required))
+        if least < len(required):
+            clause: QueryPlan = BooleanClause(should=tuple(required), minimum_match=least)
+            return BooleanClause(must=(clause,), should=tuple(optional)) if optional else clause
+        return _all_of(required, should=optional)
 
     def _plan_text(self, text: TextNode, words: int) -> QueryPlan | None:
         field = text.field
@@ -232,29 +241,33 @@ class QueryPlanner:
         units = self._query_words(text)
         plans: list[QueryPlan] = []
         for unit in units:
-            ways = [self._plan_alternative(way, field, words + len(units) - 1) for way in unit.alternatives]
-            if all(isinstance(way, DisMaxClause) for way in ways):
+            alternatives = [
+                self._plan_alternative(alternative, field, words + len(units) - 1) for alternative in unit.alternatives
+            ]
+            if all(isinstance(each, DisMaxClause) for each in alternatives):
                 plans.append(
-                    DisMaxClause(tuple(row for way in ways if isinstance(way, DisMaxClause) for row in way.clauses))
+                    DisMaxClause(
+                        tuple(row for each in alternatives if isinstance(each, DisMaxClause) for row in each.clauses)
+                    )
                 )
             else:
-                found = _any_of(ways)
-                plans.extend([found] if found is not None else [])
+                any_clause = _any_of(alternatives)
+                plans.extend([any_clause] if any_clause is not None else [])
         return _all_of(plans)
 
     def _query_words(self, text: TextNode) -> list[QueryWord]:
-        """Return the words of a text; those of a phrase as one, cut as pages are, so that it is found in them."""
+        """Return the words of a text; a phrase is one word with the terms of pages, so that it matches them."""
         if not text.phrase:
             units = self.analyzer.query_words(text.text, self.languages)
             return self._synonyms.expand(units) if text.field in ("", *TEXT_FIELDS) else units
         rows = dict.fromkeys(
             tuple(self.analyzer.index_terms(text.text, code)) for code in ("en", *sorted(self.languages))
         )
-        ways = tuple((row,) for row in rows if row)
-        return [QueryWord(ways)] if ways else []
+        alternatives = tuple((row,) for row in rows if row)
+        return [QueryWord(alternatives)] if alternatives else []
 
-    def _plan_alternative(self, way: tuple[tuple[str, ...], ...], field: str, words: int) -> QueryPlan:
-        plans: list[QueryPlan] = [self._plan_terms(terms, field, words) for terms in way]
+    def _plan_alternative(self, alternative: tuple[tuple[str, ...], ...], field: str, words: int) -> QueryPlan:
+        plans: list[QueryPlan] = [self._plan_terms(terms, field, words) for terms in alternative]
         return plans[0] if len(plans) == 1 else BooleanClause(must=tuple(plans))
 
     def _plan_terms(self, terms: tuple[str, ...], field: str, words: int) -> DisMaxClause:
@@ -262,7 +275,7 @@ class QueryPlanner:
         rows = []
         if not field:
             for name, weight in self.settings.field_weights.items():
-                # of several words, one that stands in the title alone says less than all of them there
+                # One of several words in the title alone means less than all of them there.
                 shared = weight if weight <= 1 or words <= 1 else 1 + (weight - 1) / words
                 rows += self._phrase_clauses(name, terms, parts, shared)
         elif field in TEXT_FIELDS:
@@ -274,51 +287,55 @@ class QueryPlanner:
     def _phrase_clauses(
         self, field: str, terms: tuple[str, ...], parts: tuple[str, ...], weight: float
     ) -> list[PhraseClause]:
-        # 香港电影 in 香港电影院, which is indexed as 香港 电影 电影院
+        # 香港电影 matches 香港电影院, which is indexed as 香港 电影 电影院.
         return [PhraseClause(field, terms, weight), *([PhraseClause(field, parts, weight)] if parts else [])]
 
     def _free_words(self, query: QueryNode) -> list[str]:
         """Return the words without field and quotes that belong together, in the order typed."""
         parts = query.parts if isinstance(query, AndNode) else (query,)
-        found: list[TextNode] = []
+        texts: list[TextNode] = []
         for part in parts:
             if isinstance(part, TextNode):
-                found.append(part)
+                texts.append(part)
             elif isinstance(part, WordsNode):
-                found.extend(part.parts)
+                texts.extend(part.parts)
             elif isinstance(part, AndNode):
-                return self._free_words(part) or [text.text for text in found]
-        return [text.text for text in found if not text.phrase and not text.field]
+                return self._free_words(part) or [text.text for text in texts]
+        return [text.text for text in texts if not text.phrase and not text.field]
 
     def _proximity_boosts(self, query: QueryNode) -> tuple[QueryPlan, ...]:
-        """Return what documents gain in which all words stand in one field, side by side, or two and two."""
+        """Return clauses that reward documents with all words in one field, adjacent, or in adjacent pairs."""
         text = " ".join(self._free_words(query))
-        cut = dict.fromkeys(tuple(self.analyzer.index_terms(text, code)) for code in ("en", *sorted(self.languages)))
-        rows = [row for row in cut if 2 <= len(row) <= _MAX_PHRASE_WORDS]
+        sequences = dict.fromkeys(
+            tuple(self.analyzer.index_terms(text, code)) for code in ("en", *sorted(self.languages))
+        )
+        rows = [row for row in sequences if 2 <= len(row) <= _MAX_PHRASE_WORDS]
         if not rows:
             return ()
-        first, all_of, two = rows[0], self.settings.phrase_boost, self.settings.phrase_boost / 2
-        rewards: list[QueryPlan] = []
-        if all_of:
-            rewards.append(
-                DisMaxClause(tuple(PhraseClause(field, row, all_of) for row in rows for field in ("title", "content")))
+        first, phrase_boost, pair_boost = rows[0], self.settings.phrase_boost, self.settings.phrase_boost / 2
+        boosts: list[QueryPlan] = []
+        if phrase_boost:
+            boosts.append(
+                DisMaxClause(
+                    tuple(PhraseClause(field, row, phrase_boost) for row in rows for field in ("title", "content"))
+                )
             )
-        if all_of and len(first) > 2:
-            rewards += [
-                DisMaxClause((PhraseClause("title", pair, two), PhraseClause("content", pair, two)))
+        if phrase_boost and len(first) > 2:
+            boosts += [
+                DisMaxClause((PhraseClause("title", pair, pair_boost), PhraseClause("content", pair, pair_boost)))
                 for pair in pairwise(first)
             ]
-        # what a word alone counts less in a field that weighs more, all of them together get back
+        # All words together regain the weight that a single word loses in a field with a higher weight.
         for name, weight in self.settings.field_weights.items():
             if weight > 1:
                 share = _SAME_FIELD_BOOST * (weight - 1) * (1 - 1 / len(first))
-                rewards += [
+                boosts += [
                     BooleanClause(
                         must=tuple(DisMaxClause((PhraseClause(name, (term,), share),)) for term in dict.fromkeys(row))
                     )
                     for row in rows
                 ]
-        return tuple(rewards)
+        return tuple(boosts)
 
     def _highlight_terms(self, query: QueryNode) -> frozenset[str]:
         return frozenset(
@@ -326,8 +343,8 @@ class QueryPlanner:
             for text in iter_positive_texts(query)
             if text.field in ("", "title", "content")
             for unit in self._query_words(text)
-            for way in unit.alternatives
-            for row in way
+            for alternative in unit.alternatives
+            for row in alternative
             for term in (*row, *(part for one in row for part in self.analyzer.compound_parts(one)))
         )
 
@@ -361,7 +378,7 @@ def _parse_field_weights(text: str) -> dict[str, float]:
 
 
 def _parse_minimum_match(text: str) -> tuple[tuple[int, int], ...]:
-    """Read how many words must be there, as Solr's mm: 75%, 2, or steps such as "3<75% 5<2"."""
+    """Parse the required number of words, in the form of Solr's mm: 75%, 2, or steps such as "3<75% 5<2"."""
     steps = []
     for part in "<".join(side.strip() for side in (text or "100%").split("<")).split():
         match = _MINIMUM_MATCH.fullmatch(part)
@@ -372,10 +389,10 @@ def _parse_minimum_match(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def exact_field_name(field: str) -> str:
-    """Return the name by which whole values of a field are found: a host, as ``site``, with what is below it."""
+    """Return the name of a field in the field ``exact``: ``site``, which includes subdomains, for ``host``."""
     return "site" if field == "host" else field
 
 
 def indexed_languages(counts: Mapping[str, int]) -> frozenset[str]:
-    """Return the codes of the languages that an index has, of how many pages have each ``lang``."""
+    """Return the language codes of an index, given the number of pages with each ``lang``."""
     return frozenset(analysis_language(lang) for lang, count in counts.items() if count)

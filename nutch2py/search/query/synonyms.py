@@ -1,10 +1,10 @@
-"""Synonyms: words that find each other, of a file in Solr's form (``index.synonyms.file``).
+"""Synonyms of query words, from files in Solr's format (``index.synonyms.file``).
 
-    car, automobile, motor car        each of them finds the others
-    telly => television, TV           the first finds the others, and not itself
+    car, automobile, motor car        each of them matches the others
+    telly => television, TV           the first matches the others, and not itself
 
-They are looked up when a query is asked: no index has to be made anew, and every index is asked alike. Words are
-compared as they are found: ``cars`` in the file is ``car`` in a query. What stands in quotes has none.
+Synonyms are applied to queries: no index must be rebuilt, and they work with every index. Words are compared by their
+terms: ``cars`` in the file applies to ``car`` in a query. Quoted words have no synonyms.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from nutch2py.search.query.query_language import AndNode, NotNode, OrNode, Query
 
 SYNONYMS_PROPERTY = "index.synonyms.file"
 _MAX_WORDS = 8
-_MAX_ALTERNATIVES = 64  # of one word: a query stays small whatever the file says
+_MAX_ALTERNATIVES = 64  # of one word; bounds the size of a query
 SynonymKey = tuple[TermSequence, ...]
 SynonymGroups = tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
-"""What is written, and what it finds, of each line."""
+"""Words on the left side and words that they match, of each line."""
 
 
 def parse_synonyms(conf: Configuration, text: str) -> SynonymGroups:
-    """Return what the text of files says; ConfigurationError for a line that says nothing."""
+    """Return the synonyms in the text of files; raise ConfigurationError for an invalid line."""
     groups = []
     for number, line in enumerate(strip_comments(text).splitlines(), 1):
         left, arrow, right = line.partition("=>")
-        written, found = _split_terms(left), _split_terms(right) if arrow else _split_terms(left)
-        if line and (not written or len(found) < 2 - bool(arrow) or "=>" in right):
+        written, targets = _split_terms(left), _split_terms(right) if arrow else _split_terms(left)
+        if line and (not written or len(targets) < 2 - bool(arrow) or "=>" in right):
             name = conf.get_trimmed(SYNONYMS_PROPERTY)
             raise ConfigurationError(
                 f"{SYNONYMS_PROPERTY}: line {number} of {name} is {line[:80]!r}: write a, b or a => b"
             )
         if line:
-            groups.append((written, found))
+            groups.append((written, targets))
     return tuple(groups)
 
 
@@ -48,67 +48,67 @@ def _split_terms(text: str) -> tuple[str, ...]:
 
 
 class SynonymExpander:
-    """What words find beside themselves, or instead, in an index with pages in ``languages`` (codes).
+    """Expands the words of queries by synonyms, for an index with pages in ``languages`` (codes).
 
-    Of what a word finds as much is kept as a query may have, so that a line of thousands takes no more than its words.
+    At most ``_MAX_ALTERNATIVES`` of a word are kept, so that memory stays bounded for long lines.
     """
 
     def __init__(self, groups: SynonymGroups, analyzer: Analyzer, languages: frozenset[str]) -> None:
         self._alternatives: dict[SynonymKey, dict[tuple[TermSequence, ...], None]] = {}
-        self._self_matching = set[SynonymKey]()  # what finds itself, too
+        self._self_matching = set[SynonymKey]()  # keys that also match themselves
         self._max_key_length = 0
-        for written, found in groups:
-            units = {each: analyzer.query_words(each, languages) for each in {*written, *found[:_MAX_ALTERNATIVES]}}
+        for written, targets in groups:
+            units = {each: analyzer.query_words(each, languages) for each in {*written, *targets[:_MAX_ALTERNATIVES]}}
             every = (
-                way
-                for each in found[:_MAX_ALTERNATIVES]
-                for way in _synonym_alternatives(analyzer, each, units[each], languages)
+                alternative
+                for each in targets[:_MAX_ALTERNATIVES]
+                for alternative in _synonym_alternatives(analyzer, each, units[each], languages)
             )
-            ways = dict.fromkeys(islice(every, _MAX_ALTERNATIVES))
-            themselves = {*found}
+            alternatives = dict.fromkeys(islice(every, _MAX_ALTERNATIVES))
+            self_matching = {*targets}
             for each in written:
                 for key in _synonym_keys(units[each]):
                     if len(key) <= _MAX_WORDS:
                         self._max_key_length = max(self._max_key_length, len(key))
-                        self._add_alternatives(key, ways)
-                        self._self_matching |= {key} if each in themselves else set()
+                        self._add_alternatives(key, alternatives)
+                        self._self_matching |= {key} if each in self_matching else set()
 
-    def _add_alternatives(self, key: SynonymKey, ways: Iterable[tuple[TermSequence, ...]]) -> None:
-        """Let what is known by a key find more."""
+    def _add_alternatives(self, key: SynonymKey, alternatives: Iterable[tuple[TermSequence, ...]]) -> None:
+        """Add alternatives to a key, up to the limit."""
         known = self._alternatives.setdefault(key, {})
-        for way in ways:
+        for alternative in alternatives:
             if len(known) == _MAX_ALTERNATIVES:
                 return
-            known[way] = None
+            known[alternative] = None
 
     def expand(self, units: list[QueryWord]) -> list[QueryWord]:
-        """Return the words of a query's text with what they find; several that have a synonym together are one."""
-        made: list[QueryWord] = []
+        """Return the words of a query's text with their synonyms; several words with a common synonym become one."""
+        expanded: list[QueryWord] = []
         at = 0
         while at < len(units):
-            size, ways = self._match_at(units, at)
+            size, alternatives = self._match_at(units, at)
             if size:
-                made.append(QueryWord(tuple(dict.fromkeys(ways))[:_MAX_ALTERNATIVES]))
+                expanded.append(QueryWord(tuple(dict.fromkeys(alternatives))[:_MAX_ALTERNATIVES]))
             else:
-                made.append(units[at])
+                expanded.append(units[at])
             at += max(size, 1)
-        return made
+        return expanded
 
     def _match_at(self, units: Sequence[QueryWord], at: int) -> tuple[int, list[tuple[TermSequence, ...]]]:
-        """Return how many units from a place on have synonyms together, as many as can be, and these."""
+        """Return the largest number of words from an index on that have synonyms together, and the synonyms."""
         for size in range(min(self._max_key_length, len(units) - at), 0, -1):
             some = units[at : at + size]
             keys = [key for key in _synonym_keys(some) if key in self._alternatives]
             if keys:
                 own = [*_synonym_keys(some)] if self._self_matching.intersection(keys) else []
-                return size, [*own, *(way for key in keys for way in self._alternatives[key])]
+                return size, [*own, *(each for key in keys for each in self._alternatives[key])]
         return 0, []
 
     def _has_synonym(self, units: Sequence[QueryWord]) -> bool:
         return len(units) <= self._max_key_length and any(key in self._alternatives for key in _synonym_keys(units))
 
     def join_words(self, query: QueryNode, analyzer: Analyzer, languages: frozenset[str]) -> QueryNode:
-        """Return a query in which words that have a synonym together are one text."""
+        """Return a query in which words with a common synonym are one text."""
         if isinstance(query, NotNode):
             return NotNode(self.join_words(query.part, analyzer, languages))
         if isinstance(query, (AndNode, OrNode)):
@@ -129,18 +129,18 @@ class SynonymExpander:
 
 
 def _synonym_keys(units: Sequence[QueryWord]) -> dict[SynonymKey, None]:
-    """Return by which words are known that stand side by side: their terms in each language."""
+    """Return the keys under which adjacent words may have synonyms: their terms in each language."""
     most = max((len(unit.alternatives) for unit in units), default=0)
     return dict.fromkeys(
-        tuple(row for unit in units for row in unit.alternatives[min(way, len(unit.alternatives) - 1)])
-        for way in range(most)
+        tuple(row for unit in units for row in unit.alternatives[min(number, len(unit.alternatives) - 1)])
+        for number in range(most)
     )
 
 
 def _synonym_alternatives(
     analyzer: Analyzer, text: str, units: list[QueryWord], languages: frozenset[str]
 ) -> list[tuple[TermSequence, ...]]:
-    """Return by which rows a synonym, whose words are ``units``, is found: those of one, of several side by side."""
+    """Return the term sequences that match a synonym with the words ``units``; several words match as a phrase."""
     if len(units) == 1:
         return [*units[0].alternatives]
     codes = ("en", *sorted(languages))
@@ -149,5 +149,5 @@ def _synonym_alternatives(
 
 @lru_cache(maxsize=4)
 def get_synonym_expander(groups: SynonymGroups, analyzer: Analyzer, languages: frozenset[str]) -> SynonymExpander:
-    """Return them, made once: planners come and go."""
+    """Return the cached expander, which all planners share."""
     return SynonymExpander(groups, analyzer, languages)

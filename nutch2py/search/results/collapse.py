@@ -1,9 +1,9 @@
-"""Collapse: of hits of one host, or of nearly the same text, the best is shown; the others are counted and named.
+"""Collapses hits of one host, or of nearly the same text: shows the best one, and counts and names the others.
 
-It looks at hits from the best on, a hundred at a time, until there are as many as are asked for, and at a thousand at
-most. Texts are the same by :mod:`nutch2py.backends.analysis.minhash`; pages of one host, which share its menus, have to have the
-same words, or one title but for numbers. Where one text takes half of a hundred hits, its exact
-copies are left out of what is asked for from then on, so that ten thousand of them hide nothing.
+Hits are read from the best on, a hundred per step, until enough groups exist, and at most a thousand. Texts are similar
+by :mod:`nutch2py.backends.analysis.minhash`. Pages of one host, which share its menus, must have the same words, or the
+same title apart from numbers. When one text makes up half of a step, its exact copies are excluded from the query for
+the next steps, so that thousands of copies hide no other hit.
 """
 
 from __future__ import annotations
@@ -20,20 +20,24 @@ from nutch2py.search.results.search_results import Hit, ScoredDocument, first_va
 
 COLLAPSE_BY_HOST, COLLAPSE_NEAR_DUPLICATES = "host", "near"
 _COLLAPSE_PROPERTY = "index.search.collapse"
-_HITS_PER_STEP, _MAX_HITS = 100, 1_000  # hits looked at, at once and at most
-_MAX_EXCLUDED_SKETCHES = 10  # texts
-_MAX_NAMED_HITS = 10  # of the others of a hit
+_HITS_PER_STEP, _MAX_HITS = 100, 1_000  # hits read per step and in total
+_MAX_EXCLUDED_SKETCHES = 10
+_MAX_NAMED_HITS = 10  # of the other hits of a group
 _NON_LETTERS = re.compile(r"[\W\d_]+")
-NO_SKETCHES_MESSAGE = "near copies cannot be told: these pages were indexed before that was noted (index -reindex)"
+NO_SKETCHES_MESSAGE = "near copies cannot be detected: these pages were indexed without sketches (run index -reindex)"
 
 HitType = TypeVar("HitType", ScoredDocument, Hit)
 
 
 class CollapsedHits(NamedTuple, Generic[HitType]):
-    """``total`` documents match; ``hits``: those asked for, each with how many others it stands for.
+    """Result of collapsing.
 
-    ``collapsed_total``: how many there are to be shown, as far as is known, what was not looked at being taken for unlike.
-    ``note``: why nothing could be done.
+    Attributes:
+        total: Number of matching documents.
+        hits: The requested hits, each with the number of other hits in its group.
+        collapsed_total: Number of groups, as far as known; hits that were not read count as groups of their own.
+        note: Reason why collapsing was impossible.
+
     """
 
     total: int
@@ -43,7 +47,7 @@ class CollapsedHits(NamedTuple, Generic[HitType]):
 
 
 def read_collapse_mode(conf: Configuration) -> str:
-    """Return what ``index.search.collapse`` says: "" (none), "host" or "near"."""
+    """Return the value of ``index.search.collapse``: "" (none), "host" or "near"."""
     value = conf.get_trimmed(_COLLAPSE_PROPERTY, "none").lower()
     if value not in ("none", COLLAPSE_BY_HOST, COLLAPSE_NEAR_DUPLICATES):
         raise ConfigurationError(f"{_COLLAPSE_PROPERTY} is {value!r}: write none, host or near")
@@ -55,54 +59,55 @@ def collapse_hits(
 ) -> CollapsedHits[HitType]:
     """Return hits from ``start`` on, the best of each group.
 
-    ``fetch``: gives how many hits match and those from a number on, so many, without those of some sketches.
+    ``fetch(start, rows, excluded)`` returns the number of matches, and hits, without documents that have one of the
+    excluded sketches.
     """
     groups = _HitGroups[HitType](mode)
-    left_out: list[str] = []
-    begin = looked = 0
+    excluded: list[str] = []
+    begin = examined = 0
     total, hits = fetch(0, _HITS_PER_STEP, ())
     count = total
     while True:
-        looked, begin = looked + len(hits), begin + len(hits)
+        examined, begin = examined + len(hits), begin + len(hits)
         for hit in hits:
             groups.add(hit)
-        ends = begin >= count or not hits
+        at_end = begin >= count or not hits
         sketch = (
             groups.dominant_sketch(hits)
-            if mode == COLLAPSE_NEAR_DUPLICATES and len(left_out) < _MAX_EXCLUDED_SKETCHES
+            if mode == COLLAPSE_NEAR_DUPLICATES and len(excluded) < _MAX_EXCLUDED_SKETCHES
             else ""
         )
-        if sketch and not ends:
-            left_out.append(sketch)
+        if sketch and not at_end:
+            excluded.append(sketch)
             seen = groups.copies[sketch]
             begin -= seen
-            rest, hits = fetch(begin, _HITS_PER_STEP, tuple(left_out))
+            rest, hits = fetch(begin, _HITS_PER_STEP, tuple(excluded))
             groups.count_excluded(sketch, count - rest - seen)
             count = rest
-        if ends or looked >= _MAX_HITS or len(groups.best) >= start + rows:
+        if at_end or examined >= _MAX_HITS or len(groups.best) >= start + rows:
             break
         if not sketch:
-            _, hits = fetch(begin, _HITS_PER_STEP, tuple(left_out))
+            _, hits = fetch(begin, _HITS_PER_STEP, tuple(excluded))
     note = NO_SKETCHES_MESSAGE if mode == COLLAPSE_NEAR_DUPLICATES and total and not groups.copies else ""
-    shown = len(groups.best) + (0 if looked >= _MAX_HITS else max(count - begin, 0))
-    return CollapsedHits(total, groups.collapsed_hits(start, start + rows), shown, note)
+    collapsed_total = len(groups.best) + (0 if examined >= _MAX_HITS else max(count - begin, 0))
+    return CollapsedHits(total, groups.collapsed_hits(start, start + rows), collapsed_total, note)
 
 
 class _HitGroups(Generic[HitType]):
-    """Hits that were looked at. ``best``: of each group the best; ``copies``: hits seen by sketch."""
+    """The groups of the hits read so far. ``best``: best hit of each group; ``copies``: number of hits by sketch."""
 
     def __init__(self, mode: str) -> None:
         self._mode = mode
         self._sketches = SketchIndex()
-        self._places: list[tuple[str, str]] = []  # host and title, without numbers, of each sketch
-        self._group: dict[str, int] = {}  # of a host, or of a sketch by its number
+        self._pages: list[tuple[str, str]] = []  # host and title, without numbers, of each sketch
+        self._group: dict[str, int] = {}  # group by host, or by the number of a sketch
         self.best: list[HitType] = []
         self._more: list[int] = []
         self._others: list[list[tuple[str, str]]] = []
         self.copies = Counter[str]()
 
     def add(self, hit: HitType) -> None:
-        """Put a hit into its group, or begin one with it."""
+        """Add a hit to its group, or start a new group."""
         if hit.sketch:
             self.copies[hit.sketch] += 1
         key = self._group_key(hit)
@@ -124,33 +129,33 @@ class _HitGroups(Generic[HitType]):
             return first_value(hit.fields, "host")
         if not hit.sketch:
             return ""
-        place = (
+        page = (
             first_value(hit.fields, "host"),
             _NON_LETTERS.sub(" ", first_value(hit.fields, "title")).strip().lower(),
         )
-        number = self._sketches.find(hit.sketch, lambda known: self._may_be_copy(place, self._places[known]))
+        number = self._sketches.find(hit.sketch, lambda known: self._may_be_copy(page, self._pages[known]))
         if number is None:
             number = self._sketches.add(hit.sketch)
-            self._places.append(place)
+            self._pages.append(page)
         return str(number)
 
     def _may_be_copy(self, one: tuple[str, str], other: tuple[str, str]) -> bool:
-        """Tell whether texts that are not quite the same may be copies: pages of one host have much text in common."""
+        """Return whether similar texts may be copies; pages of one host have much text in common."""
         return one[0] != other[0] or one[1] == other[1]
 
     def dominant_sketch(self, hits: list[HitType]) -> str:
-        """Return the sketch that half of a step's hits or more have, "" when there is none."""
+        """Return the sketch of at least half of a step's hits, "" when there is none."""
         most = Counter(hit.sketch for hit in hits if hit.sketch).most_common(1)
         return most[0][0] if most and most[0][1] >= _HITS_PER_STEP // 2 else ""
 
     def count_excluded(self, sketch: str, number: int) -> None:
-        """Count hits that have a sketch and were not given."""
+        """Count hits that were excluded by their sketch."""
         group = self._sketches.find(sketch)
         if group is not None:
             self._more[self._group[str(group)]] += max(number, 0)
 
     def collapsed_hits(self, start: int, end: int) -> list[HitType]:
-        """Return hits with what is behind them."""
+        """Return the best hits with the other hits of their groups."""
         return [
             hit._replace(more=more, others=tuple(others))
             for hit, more, others in zip(

@@ -1,4 +1,4 @@
-"""What a result can be narrowed by: of the values that an index has counted, those that help."""
+"""Facets: selects from the counted values of an index those that are useful as filters."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ FacetCounts = dict[str, list[tuple[str, int]]]
 """Facet -> (value, number of documents)."""
 
 MAX_COUNTED_VALUES = 200
-"""Values of a facet that an index counts, the most frequent ones."""
+"""Number of values of a facet that an index counts, the most frequent ones."""
 _MAX_SHOWN_VALUES = 10
 
 
 def server_facet_field(name: str) -> str:
-    """Return the field of a server that has the values of a facet."""
+    """Return the field of a server with the values of a facet."""
     return f"{TERMS_PREFIX}{FACET_PREFIX}{name}" if name in ("path", "date") else name
 
 
 def select_facets(counts: Mapping[str, list[tuple[str, int]]], filters: Mapping[str, str]) -> FacetCounts:
-    """Return the values to show, the most frequent first, dates by time.
+    """Return the values to offer, the most frequent first, and dates by time.
 
-    Of dates the years, and the months of the year by which the result is narrowed. Of folders those at the top of the
-    host, where all hits are of one, and those within the folder by which it is narrowed. Of types the whole ones.
+    Dates: the years, and the months of the year in ``filters``. Paths: the top folders if all hits are of one host,
+    and the folders within the path in ``filters``. Types: only complete ones.
 
-    >>> counted = {"date": [("2026", 3), ("2026-11", 2), ("2026-01", 1)]}
-    >>> offered(counted, {}), offered(counted, {"date": "2026"})
+    >>> counts = {"date": [("2026", 3), ("2026-11", 2), ("2026-01", 1)]}
+    >>> select_facets(counts, {}), select_facets(counts, {"date": "2026"})
     ({'date': [('2026', 3)]}, {'date': [('2026', 3), ('2026-11', 2), ('2026-01', 1)]})
     """
-    chosen = {
+    selected = {
         "path": _select_paths(
             counts.get("path", []), filters.get("path", ""), [host for host, _ in counts.get("host", ())]
         ),
         "date": _select_dates(counts.get("date", []), filters.get("date", "")),
         "type": [pair for pair in counts.get("type", ()) if "/" in pair[0]],
     }
-    return {name: chosen.get(name, counts[name])[:_MAX_SHOWN_VALUES] for name in FACET_NAMES if name in counts}
+    return {name: selected.get(name, counts[name])[:_MAX_SHOWN_VALUES] for name in FACET_NAMES if name in counts}
 
 
 def _select_dates(counted: list[tuple[str, int]], year: str) -> list[tuple[str, int]]:

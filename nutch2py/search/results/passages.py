@@ -1,4 +1,4 @@
-"""The passages of a text that say best what it has of a query: sentences where there are some, headings where not."""
+"""Passages: selects the parts of a text that show best how it matches a query, preferably whole sentences."""
 
 from __future__ import annotations
 
@@ -8,28 +8,26 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-_SENTENCE_REACH = 400  # characters before and behind a word in which the ends of its sentence are looked for
-_MAX_MATCHES = 300  # words of a text that are weighed; more of them say no more
-_MIN_SENTENCE_LENGTH = (
-    12  # characters: what ends sooner is a number or an abbreviation ("5.1. The", "Dr. Who"), no sentence
-)
-_CONTEXT = 40  # characters before a word, within a sentence that is longer than what is shown
-_LEAD_CHARACTERS = 8_000  # characters in which a first sentence is looked for
+_SENTENCE_REACH = 400  # characters before and after a match to search for the ends of its sentence
+_MAX_MATCHES = 300  # matches of a text that are scored
+_MIN_SENTENCE_LENGTH = 12  # characters; a shorter part is a number or an abbreviation ("5.1. The", "Dr. Who")
+_CONTEXT = 40  # characters before a match in a sentence that is too long
+_LEAD_CHARACTERS = 8_000  # characters to search for a first sentence of prose
 _SENTENCE_END = re.compile("[.!?…][\"'”’)\\]]*\\s+|[。！？][\"'”’」』）]*\\s*|\\n\\s*")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"\w+")
-_MAX_GAP = 8  # characters between two words of a title, and about it
+_MAX_GAP = 8  # characters between two words of a title, and around it
 _HAN = re.compile("[\u3400-\u9fff]")
 _FINAL_PUNCTUATION = tuple('.!?…:。！？"”’)」』）')
 _CHINESE_PUNCTUATION = re.compile("[，。、；]")
 _TITLE_SEPARATOR = re.compile(r"\s[|–—·:»-]\s")
 
 TermMatch = tuple[int, int, str]
-"""Where a word stands that was asked for, ``text[start:end]``, and its term."""
+"""A matching word, ``text[start:end]``, and its term."""
 
 
 class Passage(NamedTuple):
-    """A part of a text. ``is_complete``: it ends where a sentence or a line does; ``score``: how well it fits."""
+    """A part of a text. ``is_complete``: it ends at the end of a sentence or line; ``score``: relevance."""
 
     start: int
     end: int
@@ -38,43 +36,48 @@ class Passage(NamedTuple):
 
 
 def select_passages(text: str, matches: Sequence[TermMatch], length: int, title: str = "") -> list[Passage]:
-    """Return one or two passages of ``text``, in its order and apart, of about ``length`` characters together.
+    """Return one or two disjoint passages, in the order of the text, of about ``length`` characters in total.
 
-    ``matches``: where the words stand that were asked for, in order. A passage is worth the number of different ones
-    that it has, more when it is prose and less when it says what the title says. The second has words that the
-    first lacks, or is prose about the same.
+    The score of a passage is its number of different terms, more for prose and less for a repetition of the title. The
+    second passage has terms that the first lacks, or is prose with the same terms.
+
+    Args:
+        text: The text.
+        matches: Matching words in the order of the text.
+        length: Characters of all passages.
+        title: Title of the page.
+
     """
     heading = _TitleMatcher.from_title(title)
     if len(text) <= length and (heading is None or heading.remove_from(text) == text):
         return [Passage(0, len(text), True, 0.0)]
-    found = [*_iter_candidates(text, matches[:_MAX_MATCHES], length, heading)]
-    if not found:
+    candidates = [*_iter_candidates(text, matches[:_MAX_MATCHES], length, heading)]
+    if not candidates:
         return [_lead_passage(text, length, heading)]
-    best = max(found, key=lambda each: (each[0].score, -each[0].start))
-    chosen, terms = best
-    left = length - (chosen.end - chosen.start)
+    best, terms = max(candidates, key=lambda each: (each[0].score, -each[0].start))
+    left = length - (best.end - best.start)
     if left < length // 4:
-        return [chosen]
-    shown = _normalize(text[chosen.start : chosen.end])
+        return [best]
+    best_text = _normalize(text[best.start : best.end])
     others = [
-        (len(has - terms) + other.score - len(has), other)
-        for other, has in found
-        if (other.end <= chosen.start or other.start >= chosen.end)
+        (len(other_terms - terms) + other.score - len(other_terms), other)
+        for other, other_terms in candidates
+        if (other.end <= best.start or other.start >= best.end)
         and other.end - other.start <= left
-        and _normalize(text[other.start : other.end]) not in shown
+        and _normalize(text[other.start : other.end]) not in best_text
     ]
-    value, second = max(others, key=lambda pair: (pair[0], -pair[1].start), default=(0.0, chosen))
-    return sorted((chosen, second)) if value > _PROSE_BONUS - 0.01 else [_extend_passage(text, chosen, length)]
+    value, second = max(others, key=lambda pair: (pair[0], -pair[1].start), default=(0.0, best))
+    return sorted((best, second)) if value > _PROSE_BONUS - 0.01 else [_extend_passage(text, best, length)]
 
 
-# what they are worth, in words: prose, words side by side, a repetition, the title once more
+# Scores in units of a term: prose, adjacent words, a repeated term, a repetition of the title.
 _PROSE_BONUS, _ADJACENT_BONUS, _REPEAT_BONUS, _TITLE_PENALTY = 0.75, 0.4, 0.1, -2.0
 
 
 def _iter_candidates(
     text: str, matches: Sequence[TermMatch], length: int, heading: _TitleMatcher | None
 ) -> Iterator[tuple[Passage, frozenset[str]]]:
-    """Yield passages that have a match, and the terms that each has."""
+    """Yield passages with a match, each with its terms."""
     borders = _borders_near_matches(text, matches)
     start, end, after = 0, -1, -1
     for number, (begin, stop, _) in enumerate(matches):
@@ -83,7 +86,7 @@ def _iter_candidates(
         if begin >= end:
             start, end = _find_sentence(text, begin, stop, borders, heading)
         a, b, whole = _fit_sentence(text, start, end, begin, length)
-        after = b if whole else begin + length // 4  # further on in it
+        after = b if whole else begin + length // 4  # the next passage of this sentence
         first = last = number
         while first and matches[first - 1][0] >= a:
             first -= 1
@@ -102,7 +105,7 @@ def _iter_candidates(
 
 
 def _borders_near_matches(text: str, matches: Sequence[TermMatch]) -> list[int]:
-    """Return where sentences and lines begin about the matches."""
+    """Return the starts of sentences and lines near the matches."""
     if not matches:
         return []
     low, high = max(0, matches[0][0] - _SENTENCE_REACH), min(len(text), matches[-1][1] + _SENTENCE_REACH)
@@ -112,32 +115,32 @@ def _borders_near_matches(text: str, matches: Sequence[TermMatch]) -> list[int]:
 def _find_sentence(
     text: str, begin: int, stop: int, borders: list[int], heading: _TitleMatcher | None
 ) -> tuple[int, int]:
-    """Return where the sentence or line begins and ends that has ``text[begin:stop]``, titles before it left out."""
+    """Return the span of the sentence or line with ``text[begin:stop]``, without a title at its start."""
     low, high = max(0, begin - _SENTENCE_REACH), min(len(text), stop + _SENTENCE_REACH)
     number = bisect_right(borders, begin)
     start = max(low, borders[number - 1]) if number else low
     number = bisect_left(borders, stop)
     end = min(high, borders[number]) if number < len(borders) else high
-    if low and start == low:  # a sentence longer than the reach: from a blank on
+    if low and start == low:  # a sentence longer than the reach: start at a word
         start = text.find(" ", low, begin) + 1 or low
     while heading is not None and start < begin:
-        said = heading.match_end(text, start)
-        if said < 0 or said > begin or text[said : said + 1].islower():
+        title_end = heading.match_end(text, start)
+        if title_end < 0 or title_end > begin or text[title_end : title_end + 1].islower():
             break
-        start = said
+        start = title_end
     while start < begin and text[start].isspace():
         start += 1
     return start, start + len(text[start:end].rstrip())
 
 
 def _iter_borders(text: str, low: int, high: int) -> Iterator[int]:
-    """Yield where sentences and lines of ``text[low:high]`` begin but the first."""
+    """Yield the starts of sentences and lines of ``text[low:high]``, without the first."""
     last = low
     for match in _SENTENCE_END.finditer(text, low, high):
         at = match.end()
         following = text[at : at + 1]
         if match.group()[0] == "\n":
-            if "a" <= following <= "z":  # a line that was broken for its width
+            if "a" <= following <= "z":  # a wrapped line
                 continue
         elif text[match.start()] in ".!?…" and (
             following.islower() or (match.start() - last < _MIN_SENTENCE_LENGTH and "\n" not in match.group())
@@ -148,7 +151,7 @@ def _iter_borders(text: str, low: int, high: int) -> Iterator[int]:
 
 
 def _fit_sentence(text: str, start: int, end: int, begin: int, length: int) -> tuple[int, int, bool]:
-    """Return a sentence, one that is longer than ``length`` characters cut about ``begin``; and whether it is whole."""
+    """Return the span of a sentence, truncated around ``begin`` to ``length`` characters; and whether it fits."""
     if end - start <= length:
         return start, end, True
     a = start if begin - start <= length - 2 * _CONTEXT else _word_start(text, begin - _CONTEXT, begin)
@@ -160,7 +163,7 @@ def _fit_sentence(text: str, start: int, end: int, begin: int, length: int) -> t
 
 
 def _extend_passage(text: str, passage: Passage, length: int) -> Passage:
-    """Return prose with the sentences that follow it, up to ``length`` characters."""
+    """Return a passage of prose extended by the following sentences, up to ``length`` characters."""
     start, end = passage.start, passage.end
     if passage.is_complete and _is_prose(text[start:end], True):
         for border in [*_iter_borders(text, start, min(len(text), start + length + _MIN_SENTENCE_LENGTH))]:
@@ -177,13 +180,13 @@ def _word_start(text: str, low: int, high: int) -> int:
 
 
 def _lead_passage(text: str, length: int, heading: _TitleMatcher | None) -> Passage:
-    """Return the first sentence of prose with what follows it, else the beginning of the text."""
-    looked_at = text[:_LEAD_CHARACTERS]
+    """Return the first sentence of prose with the following text, else the start of the text."""
+    lead = text[:_LEAD_CHARACTERS]
     start = 0
-    for border in [*_iter_borders(looked_at, 0, len(looked_at)), len(looked_at)]:
+    for border in [*_iter_borders(lead, 0, len(lead)), len(lead)]:
         line = text[start:border].strip()
-        said = heading is not None and heading.remove_from(line).strip() == ""
-        if not said and _is_prose(line, True):
+        is_title = heading is not None and heading.remove_from(line).strip() == ""
+        if not is_title and _is_prose(line, True):
             break
         start = border
     else:
@@ -196,7 +199,7 @@ def _lead_passage(text: str, length: int, heading: _TitleMatcher | None) -> Pass
 
 
 def _is_prose(text: str, is_complete: bool) -> bool:
-    """Tell whether a part of a text is what somebody wrote, no heading, menu or row of a table."""
+    """Return whether a part of a text is prose, not a heading, a menu or a row of a table."""
     if len(_HAN.findall(text[:200])) >= 2 * _MIN_SENTENCE_LENGTH:
         return len(_CHINESE_PUNCTUATION.findall(text)) >= 1
     if is_complete and not text.rstrip().endswith(_FINAL_PUNCTUATION):
@@ -206,29 +209,29 @@ def _is_prose(text: str, is_complete: bool) -> bool:
 
 
 class _TitleMatcher:
-    """Finds the words of a title, or of its first part, in a text, with what parts and surrounds them.
+    """Finds a title, or its first part, in a text, with the separators within and around it.
 
-    No pattern is made of the words: that would take longer than all else, once for each hit.
+    It compares words instead of compiling a pattern, which would be the most expensive step of each hit.
     """
 
-    def __init__(self, ways: list[list[str]]) -> None:
-        self._word_lists = ways
+    def __init__(self, word_lists: list[list[str]]) -> None:
+        self._word_lists = word_lists
 
     @classmethod
     def from_title(cls, title: str) -> _TitleMatcher | None:
-        """Return it for a title; None for one that is one word."""
-        ways = []
+        """Return the matcher of a title; None for a title of one word."""
+        word_lists = []
         for part in dict.fromkeys([title, _TITLE_SEPARATOR.split(title.strip())[0]]):
             words = [word.lower() for word in _WORD.findall(part[:200])]
             if len(words) > 1 or (words and len(part) >= _MIN_SENTENCE_LENGTH):
-                ways.append(words)
-        return cls(ways) if ways else None
+                word_lists.append(words)
+        return cls(word_lists) if word_lists else None
 
     def match_end(self, text: str, start: int) -> int:
-        """Return where it ends that begins at ``start``, -1 when it does not begin there."""
-        begun = _skip_gap(text, start)
+        """Return the end of the title that starts at ``start``, -1 when it does not start there."""
+        first = _skip_gap(text, start)
         for words in self._word_lists:
-            at = begun
+            at = first
             for number, word in enumerate(words):
                 if number and (at := _skip_gap(text, gap := at)) == gap:
                     break
@@ -240,7 +243,7 @@ class _TitleMatcher:
         return -1
 
     def remove_from(self, text: str) -> str:
-        """Return a text with a blank where it was."""
+        """Return a text with the title replaced by a space."""
         lowered = text.lower()
         if not any(words[0] in lowered for words in self._word_lists):
             return text
@@ -253,7 +256,7 @@ class _TitleMatcher:
 
 
 def _skip_gap(text: str, start: int) -> int:
-    """Return where what is no word ends, after ``_GAP`` characters at the latest."""
+    """Return the end of characters that belong to no word, after at most ``_MAX_GAP`` characters."""
     end = start
     while end < len(text) and end - start < _MAX_GAP and not (text[end].isalnum() or text[end] == "_"):
         end += 1

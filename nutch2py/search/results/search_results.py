@@ -1,4 +1,4 @@
-"""What a search finds, and how it is shown: as JSON types, as HTML, on a terminal."""
+"""Results of a search, and their formats: JSON types, HTML and text for a terminal."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from nutch2py.search.results.snippet import Snippet
 
 MAX_ROWS = 1_000
 MAX_START = 100_000
-"""Results beyond are not given: sorting that many for one page is what crawlers of search pages ask for."""
+"""Limit of ``start``: crawlers of search pages request more, which requires sorting all these documents."""
 
 _BIDI_CONTROLS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
-"""Embeddings, overrides and isolates of directions."""
+"""Embeddings, overrides and isolates of text direction."""
 
 
 class ScoredDocument(NamedTuple):
-    """A document that matches: its fields as they were sent, and relevance × weight.
+    """A matching document with its fields as sent; ``score`` is relevance × weight.
 
-    ``sketch``: the sketch of its text, "" where none is known. ``more``: how many others it stands for; ``others``: title
-    and URL of some of them.
+    ``sketch``: sketch of its text, "" when unknown. ``more``: number of other hits in its group; ``others``: title and
+    URL of some of them.
     """
 
     score: float
@@ -30,11 +30,17 @@ class ScoredDocument(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """One document that was found.
+    """One hit of a search.
 
-    ``id``, ``url``: the document's. ``title``, ``snippet``: texts (``text``) that know which words to mark (``marks``).
-    ``score``: higher is better, within one query. ``fields``: those of the document, as JSON types. ``sketch``, ``more``,
-    ``others``: as in :class:`ScoredDocument`.
+    Attributes:
+        id: Id of the document.
+        url: URL of the document.
+        title: Title with highlights.
+        snippet: Passages of the text with highlights.
+        score: Higher is better, within one query.
+        fields: Fields of the document, as JSON types.
+        sketch, more, others: As in :class:`ScoredDocument`.
+
     """
 
     id: str
@@ -48,7 +54,7 @@ class Hit(NamedTuple):
     others: tuple[tuple[str, str], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the hit as JSON types, marked words within ``<em>`` and the rest escaped for HTML."""
+        """Return the hit as JSON types, escaped for HTML, with highlights in ``<em>``."""
         return {
             "id": self.id,
             "url": self.url,
@@ -61,10 +67,17 @@ class Hit(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """What was found: ``total`` documents match ``query``.
+    """Result of a search.
 
-    ``hits``: those from ``start`` on, the best first. ``millis``: how long the search took. ``collapsed_total``: how many there
-    are to show, where some stand for others; None: all. ``note``: why something that was asked for was not done.
+    Attributes:
+        query: The query.
+        start: Number of hits before these.
+        total: Number of matching documents.
+        hits: Hits from ``start`` on, the best first.
+        millis: Duration of the search in milliseconds.
+        collapsed_total: Number of hits after collapsing; None without collapsing.
+        note: Reason why a requested option had no effect.
+
     """
 
     query: str
@@ -82,7 +95,7 @@ class SearchResult(NamedTuple):
         return orjson.dumps(self.to_dict()).decode()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON types; the content of the documents is left out."""
+        """Return the result as JSON types, without the content of the documents."""
         return {
             "query": clean_text(self.query),
             "start": self.start,
@@ -94,9 +107,9 @@ class SearchResult(NamedTuple):
 
 
 def format_html(snippet: Snippet) -> str:
-    r"""Return a snippet as HTML: marked words within ``<em>``, everything else escaped, and nothing that turns it.
+    r"""Return a snippet as escaped HTML, with highlights in ``<em>`` and without bidi controls.
 
-    >>> html(Snippet("a <b> \u202egnp.exe", ((0, 1),)))
+    >>> format_html(Snippet("a <b> \u202egnp.exe", ((0, 1),)))
     '<em>a</em> &lt;b&gt; gnp.exe'
     """
     escaped: list[str] = []
@@ -114,14 +127,14 @@ def _escape(text: str) -> str:
 
 
 def strip_bidi_controls(text: str) -> str:
-    """Return text without the signs by which a page shows it in another order than it has (gnp.exe as exe.png)."""
+    """Return text without bidi control characters, which could disguise it (gnp.exe shown as exe.png)."""
     return text if text.isascii() else text.translate(_BIDI_CONTROLS)
 
 
 def format_for_terminal(result: SearchResult, color: bool = False) -> str:
-    """Return the result for a terminal: title, URL, snippet and score of each hit, marked words bold when ``color``.
+    """Return the result as text: title, URL, snippet and score of each hit, with bold highlights if ``color``.
 
-    Control characters of page texts are left out, so that no page can write to the terminal what it wants.
+    Control characters of page texts are replaced, so that a page cannot control the terminal.
     """
     if not result.hits:
         more = f"no hit from {result.start + 1} on, of {result.total}" if result.total else "no document matches"
@@ -156,11 +169,11 @@ def _printable_snippet(snippet: Snippet) -> Snippet:
 
 
 def field_values(fields: dict[str, Any], name: str) -> list[str]:
-    """Return the values of a field that may be absent, one, or several."""
+    """Return the values of a field that may be absent, single or a list."""
     value = fields.get(name, [])
     return [str(each) for each in (value if isinstance(value, list) else [value])]
 
 
 def first_value(fields: dict[str, Any], name: str) -> str:
-    """Return the first value of a field, "" when there is none."""
+    """Return the first value of a field, "" when it is absent."""
     return next(iter(field_values(fields, name)), "")

@@ -1,4 +1,4 @@
-"""Snippets: the part of a text that shows best why it was found, its words marked."""
+"""Snippets: passages of a text with highlighted matches."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from nutch2py.backends.analysis.folding import fold_width
 from nutch2py.search.results.passages import select_passages
 from nutch2py.support.bounded_cache import bounded_cache
 
-_MAX_ANALYSED_CHARACTERS = 60_000  # characters of a text that are looked through (Solr's hl.maxAnalyzedChars is 51,200)
+_MAX_ANALYSED_CHARACTERS = 60_000  # of a text (Solr's hl.maxAnalyzedChars is 51,200)
 _HIGHLIGHT_EXTRA_LENGTH = 40
-_SHORT_TEXT_LENGTH = 1_000  # characters: texts up to there are analysed whole
+_SHORT_TEXT_LENGTH = 1_000  # characters; shorter texts are analysed completely
 _ACCENTED = "\u00c0-\u024f\u1e00-\u1eff"
 
 
 class Snippet(NamedTuple):
-    """A piece of ``text`` and the parts of it to mark: ``highlights`` are ``(start, end)``, in order and apart."""
+    """A text and its highlights, which are disjoint spans ``(start, end)`` in order."""
 
     text: str
     highlights: tuple[tuple[int, int], ...] = ()
 
     def highlight(self, before: str, after: str) -> str:
-        """Return the text with ``before`` and ``after`` around each marked part."""
+        """Return the text with ``before`` and ``after`` around each highlight."""
         pieces: list[str] = []
         at = 0
         for start, end in self.highlights:
@@ -36,46 +36,46 @@ class Snippet(NamedTuple):
 def make_snippet(
     analyzer: Analyzer, text: str, terms: Iterable[str], length: int = 200, lang: str = "en", title: str = ""
 ) -> Snippet:
-    """Return the best passages of ``text`` for ``terms``, about ``length`` characters on one line.
+    """Return the best passages of ``text`` for ``terms`` on one line, about ``length`` characters.
 
-    They are whole sentences where they can be, do not say the ``title`` again, and are taken from the text's beginning
-    when none of the terms is in it. Between two passages, and where a sentence is cut, stands ``…``.
+    Passages are whole sentences where possible and do not repeat the ``title``. Without a match they come from the
+    start of the text. ``…`` separates passages and marks truncated sentences.
     """
     wanted = frozenset(terms)
-    looked_at = text[:_MAX_ANALYSED_CHARACTERS]
-    found = _find_matches(analyzer, looked_at, wanted, lang) if wanted else []
-    passages = select_passages(looked_at, found, length + (_HIGHLIGHT_EXTRA_LENGTH if found else 0), title)
+    analysed = text[:_MAX_ANALYSED_CHARACTERS]
+    matches = _find_matches(analyzer, analysed, wanted, lang) if wanted else []
+    passages = select_passages(analysed, matches, length + (_HIGHLIGHT_EXTRA_LENGTH if matches else 0), title)
     pieces: list[str] = []
-    marks: list[tuple[int, int]] = []
+    highlights: list[tuple[int, int]] = []
     size = 0
     end = 0
     for passage in passages:
         between = ("…" if not _is_at_border(text, passage.start) else "") if not pieces else " … "
         if pieces and not text[end : passage.start].strip():
             between = " "
-        shown = _cut_snippet(looked_at, passage.start, passage.end, found)
+        part = _cut_snippet(analysed, passage.start, passage.end, matches)
         size += len(between)
-        pieces += [between, shown.text]
-        marks += [(a + size, b + size) for a, b in shown.highlights]
-        size += len(shown.text)
+        pieces += [between, part.text]
+        highlights += [(a + size, b + size) for a, b in part.highlights]
+        size += len(part.text)
         end = passage.end
     cut = passages and not passages[-1].is_complete
-    return Snippet("".join([*pieces, "…" if cut else ""]), tuple(marks))
+    return Snippet("".join([*pieces, "…" if cut else ""]), tuple(highlights))
 
 
 def _is_at_border(text: str, start: int) -> bool:
-    """Tell whether a sentence or line may begin at ``start``."""
+    """Return whether a sentence or line may start at ``start``."""
     before = text[:start].rstrip(" \t\xa0")[-1:]
     return not before or before in "\n.!?…:。！？”\"')」』）" or not text[start : start + 1].islower()
 
 
 def highlight_text(analyzer: Analyzer, text: str, terms: Iterable[str], lang: str = "en") -> Snippet:
-    """Return the whole of a short text, such as a title, with its marks."""
+    """Return a short text, such as a title, completely, with its highlights."""
     return _cut_snippet(text, 0, len(text), _find_matches(analyzer, text, frozenset(terms), lang))
 
 
 def _find_matches(analyzer: Analyzer, text: str, wanted: frozenset[str], lang: str) -> list[tuple[int, int, str]]:
-    """Return where the words stand, in order."""
+    """Return the matching words in order."""
     return sorted(
         (token.start, token.end, term)
         for token in _iter_candidate_tokens(analyzer, text, wanted, lang)
@@ -85,9 +85,9 @@ def _find_matches(analyzer: Analyzer, text: str, wanted: frozenset[str], lang: s
 
 
 def _iter_candidate_tokens(analyzer: Analyzer, text: str, wanted: frozenset[str], lang: str) -> Iterator[TextToken]:
-    """Yield the words of ``text`` that may be among the terms: of a long text only those that begin as one does.
+    """Yield words of ``text`` that may have one of the terms; of a long text only words with the prefix of a term.
 
-    Stems keep the first letters of their words; accents may stand on any of them. Everything else is analysed whole.
+    Stems keep the first letters of their words, which may have accents. Other texts are analysed completely.
     """
     if len(text) < _SHORT_TEXT_LENGTH or not all(term.isascii() and term.isalnum() for term in wanted):
         yield from analyzer.tokens(text, lang)
@@ -103,18 +103,18 @@ def _iter_candidate_tokens(analyzer: Analyzer, text: str, wanted: frozenset[str]
 
 @bounded_cache(maxsize=256, max_key_length=2_000, size=lambda terms: sum(map(len, terms)))
 def _prefixes_pattern(wanted: frozenset[str]) -> re.Pattern[str]:
-    """Return what finds words that begin as the terms do."""
-    begun = {term[: 3 if len(term) > 4 else 2 if len(term) > 2 else 1] for term in wanted}
-    either = "|".join("".join(f"[{letter}{_ACCENTED}]" for letter in start) for start in sorted(begun))
+    """Return a pattern of words with the prefixes of the terms."""
+    prefixes = {term[: 3 if len(term) > 4 else 2 if len(term) > 2 else 1] for term in wanted}
+    either = "|".join("".join(f"[{letter}{_ACCENTED}]" for letter in prefix) for prefix in sorted(prefixes))
     return re.compile(rf"(?<![^\W_])(?:{either})[^\W_]*(?:['’][^\W_]+)*", re.IGNORECASE)
 
 
-def _cut_snippet(text: str, start: int, end: int, marks: Iterable[tuple[int, int, str]]) -> Snippet:
-    """Return ``text[start:end]`` with white space folded into one blank, and the marks moved along."""
+def _cut_snippet(text: str, start: int, end: int, matches: Iterable[tuple[int, int, str]]) -> Snippet:
+    """Return ``text[start:end]`` with collapsed white space, and its highlights."""
     joined: list[tuple[int, int]] = []
-    for a, b, _ in marks:
+    for a, b, _ in matches:
         if a >= start and b <= end:
-            if joined and a <= joined[-1][1]:  # overlapping words of Chinese and pairs of Kana become one
+            if joined and a <= joined[-1][1]:  # overlapping Chinese words and bigrams are joined
                 joined[-1] = (joined[-1][0], max(b, joined[-1][1]))
             else:
                 joined.append((a, b))

@@ -1,4 +1,4 @@
-"""What was perhaps meant by a query that finds little, for every index."""
+"""Spelling correction of queries with few hits, for every index."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ from typing import Any, NamedTuple, Protocol
 from nutch2py.records.document import clean_text
 from nutch2py.search.results.search_results import field_values
 
-_MAX_CHECKED_WORDS = 8  # of a query that are looked at
-_SAMPLE_DOCUMENTS = 30  # documents that tell how a word is written
-_MAX_TEXT_CHARACTERS = 20_000  # characters of each
+_MAX_CHECKED_WORDS = 8  # of a query
+_SAMPLE_DOCUMENTS = 30  # documents read for the spelling of a word
+_MAX_TEXT_CHARACTERS = 20_000  # of a document
 _CHECKED_WORD = re.compile(r"(?<![\w:\-])[^\W\d_]{4,64}(?![\w:])")
 
 
 class SpellingIndex(Protocol):
-    """What is asked of an index."""
+    """The part of an index that spelling correction needs."""
 
     def count_matches(self, query: str) -> int:
-        """Return how many documents match."""
+        """Return the number of matching documents."""
 
     def fuzzy_documents(self, word: str, distance: int, limit: int) -> list[dict[str, Any]]:
-        """Return documents with a word in title or content that is near, and these two fields of each."""
+        """Return documents with a similar word in title or content, with these two fields."""
 
 
 class _SpellingCandidate(NamedTuple):
-    """A word that stands in the index; the least one is the best."""
+    """A word of the index; the smallest candidate is the best."""
 
     distance: int
-    rarity: int  # minus the number of documents that have it
+    rarity: int  # minus the number of its documents
     word: str
 
 
 def correct_query(index: SpellingIndex, query: str) -> str:
-    """Return the query with the words that no document has replaced by near ones that some has; else an empty text.
+    """Return the query with words that no document has replaced by similar ones; "" without a better query.
 
-    Near are words that begin with the same letter and differ by one change (insert, delete, replace or swap a letter),
-    by two from six letters on. Words of less than four letters stay as they are, and Chinese ones, for each of them is
-    near to hundreds of others; so do fields, excluded words and operators. The query that is returned finds something.
+    Similar words start with the same letter and differ by one edit (insert, delete, replace or swap a letter), or by
+    two from six letters on. Words of fewer than four letters and Chinese words, each similar to hundreds of others,
+    stay unchanged; so do fields, excluded words and operators. The returned query has matches.
     """
     query = clean_text(query)
     parts: list[str] = []
-    at = looked = 0
+    at = checked = 0
     for match in _CHECKED_WORD.finditer(query):
         word = match.group()
-        if looked == _MAX_CHECKED_WORDS:
+        if checked == _MAX_CHECKED_WORDS:
             break
         if word in ("AND", "NOT") or _is_unspaced(word):
             continue
-        looked += 1
+        checked += 1
         if index.count_matches(word):
             continue
         best = min(_iter_candidates(index, word.lower()), default=None)
@@ -59,8 +59,8 @@ def correct_query(index: SpellingIndex, query: str) -> str:
             at = match.end()
     if not parts:
         return ""
-    meant = "".join([*parts, query[at:]])
-    return meant if index.count_matches(meant) else ""
+    corrected = "".join([*parts, query[at:]])
+    return corrected if index.count_matches(corrected) else ""
 
 
 def _is_unspaced(word: str) -> bool:
@@ -68,9 +68,9 @@ def _is_unspaced(word: str) -> bool:
 
 
 def _iter_candidates(searcher: SpellingIndex, word: str) -> Iterator[_SpellingCandidate]:
-    """Yield the words of documents that are near, as they are written there."""
+    """Yield similar words of documents, in their original spelling."""
     for distance in (1, 2) if len(word) >= 6 else (1,):
-        written: Counter[str] = Counter()
+        spellings: Counter[str] = Counter()
         for fields in searcher.fuzzy_documents(word, distance, _SAMPLE_DOCUMENTS):
             seen = {
                 match.group().lower()
@@ -78,22 +78,23 @@ def _iter_candidates(searcher: SpellingIndex, word: str) -> Iterator[_SpellingCa
                 for text in field_values(fields, name)
                 for match in _CHECKED_WORD.finditer(text[:_MAX_TEXT_CHARACTERS])
             }
-            written.update(
+            spellings.update(
                 each for each in seen if each[0] == word[0] and edit_distance(word, each, distance) <= distance
             )
-        if written:
+        if spellings:
             yield from (
-                _SpellingCandidate(edit_distance(word, each, distance), -count, each) for each, count in written.items()
+                _SpellingCandidate(edit_distance(word, each, distance), -count, each)
+                for each, count in spellings.items()
             )
             return
 
 
 def edit_distance(one: str, other: str, limit: int) -> int:
-    """Return how many letters to insert, delete, replace or swap with the next make one word the other.
+    """Return the edit distance of two words, with swaps of neighbours (optimal string alignment).
 
-    Counting ends at ``most + 1`` (optimal string alignment).
+    The result is at most ``limit + 1``.
 
-    >>> changes("crwaler", "crawler", 2), changes("nutch", "notch", 2), changes("abc", "xyz", 1)
+    >>> edit_distance("crwaler", "crawler", 2), edit_distance("nutch", "notch", 2), edit_distance("abc", "xyz", 1)
     (1, 1, 2)
     """
     if abs(len(one) - len(other)) > limit:

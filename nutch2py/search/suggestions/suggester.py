@@ -1,4 +1,4 @@
-"""What is suggested while somebody types: words of the index, the most frequent first, and titles of pages."""
+"""Suggestions while typing: completions from the index, the most frequent first, and titles of pages."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from nutch2py.search.results.search_results import ScoredDocument, field_values,
 from nutch2py.search.suggestions.prefix_terms import SUGGEST_FIELDS, PrefixTerm, prefix_pattern
 
 MAX_QUERY_SUGGESTIONS, MAX_TITLE_SUGGESTIONS = 6, 4
-"""Suggestions of either kind at most."""
-_MAX_PREFIX_LENGTH = 200  # characters of what was typed that are looked at; more of them are no beginning of a query
-_MAX_WORD_LENGTH = 40  # letters of a word that is suggested
-_MAX_TERMS = 12  # terms of the dictionary that are looked up for six words: some are written alike
-_SAMPLE_DOCUMENTS = 3  # documents that tell how a term is written
-_MAX_TEXT_CHARACTERS = 20_000  # characters of each
-_MAX_CACHE_ENTRIES = 20_000  # beginnings and terms that are remembered
+"""Limits of suggested queries and titles."""
+_MAX_PREFIX_LENGTH = 200  # characters; a longer input gets no suggestions
+_MAX_WORD_LENGTH = 40  # letters of a suggested word
+_MAX_TERMS = 12  # terms read for six words, since some have the same spelling
+_SAMPLE_DOCUMENTS = 3  # documents read for the spelling of a term
+_MAX_TEXT_CHARACTERS = 20_000  # of a document
+_MAX_CACHE_ENTRIES = 20_000  # cached prefixes and terms
 _LAST_WORD = re.compile(r"(?<![^\W_])([^\W_]+)$")
 _ANY_WORD = re.compile(r"(?<![^\W_])[^\W\d_][^\W_]*(?:['’][^\W_]+)*")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\U0003ffff]")
 
 
 class SuggestionIndex(Protocol):
-    """What is asked of an index."""
+    """The part of an index that suggestions need."""
 
     @property
     def analyzer(self) -> Analyzer:
-        """What cuts words."""
+        """The analyzer of the index."""
 
     def search(self, query: str, start: int, rows: int) -> tuple[int, list[ScoredDocument], frozenset[str]]:
-        """Return hits."""
+        """Return the number of matches, hits, and the terms to highlight."""
 
     def count_matches(self, query: str) -> int:
-        """Return how many documents match."""
+        """Return the number of matching documents."""
 
     def prefix_terms(self, prefix: str, limit: int) -> list[PrefixTerm]:
-        """Return terms that begin so, those of most pages first; how they are written as far as that is known."""
+        """Return terms with a prefix, those of most pages first, with their spellings as far as known."""
 
     def documents_with_term(self, term: str, limit: int) -> list[dict[str, Any]]:
         """Return documents with a term."""
 
 
 class SuggestionCache:
-    """What an index has answered: terms by beginning, and how each is written. Threads may share it."""
+    """Cache of an index's terms by prefix and spellings by term. Threads may share it."""
 
     def __init__(self) -> None:
         self.terms_by_prefix: dict[str, list[str]] = {}
@@ -54,17 +54,17 @@ class SuggestionCache:
 
 
 class Suggestions(NamedTuple):
-    """``queries``: what was typed with its last word completed; ``pages``: title and URL."""
+    """``queries``: the input with its last word completed; ``pages``: title and URL."""
 
     queries: list[str]
     pages: list[tuple[str, str]]
 
 
 class Suggester:
-    """Suggests from one opened index, and remembers; used by one thread at a time.
+    """Suggests from one opened index, with a cache; one thread at a time uses it.
 
-    Terms come from the index with their numbers of documents, so that a suggestion finds something. As they are stems,
-    how a word is written is read in documents that have it, once.
+    Terms come from the index with their numbers of documents, so that every suggestion has matches. Terms are stems, so
+    their spelling is read from documents once.
     """
 
     def __init__(self, index: SuggestionIndex, cache: SuggestionCache | None = None) -> None:
@@ -73,7 +73,7 @@ class Suggester:
         self._terms_by_prefix, self._spellings_by_term = cache.terms_by_prefix, cache.spellings_by_term
 
     def suggest(self, prefix: str) -> Suggestions:
-        """Return what may be meant by the beginning of a query; nothing for one without a last word."""
+        """Return suggestions for an input; none when it does not end with a word."""
         prefix = clean_text(prefix).lstrip()
         match = _LAST_WORD.search(prefix)
         if match is None or len(prefix) > _MAX_PREFIX_LENGTH:
@@ -88,43 +88,43 @@ class Suggester:
         return Suggestions(queries[:MAX_QUERY_SUGGESTIONS], self._find_titles(before, last, words))
 
     def _complete_word(self, last: str) -> list[str]:
-        """Return words that begin so, those of most documents first."""
-        found = []
-        starts = (last, self._index.analyzer.fold(last))  # 軟 begins 软件, too
+        """Return completions of a word, those of most documents first."""
+        completions = []
+        starts = (last, self._index.analyzer.fold(last))  # 軟 is a prefix of 软件, too
         for term in self._find_terms(last):
             forms = self._spellings_of(term)
             fitting = (form for form in forms if form.startswith(starts))
             word = min(fitting, key=lambda form: (-forms[form], len(form), form), default="")
-            if word and word not in found and len(word) <= _MAX_WORD_LENGTH:
-                found.append(word)
-            if len(found) > MAX_QUERY_SUGGESTIONS:
+            if word and word not in completions and len(word) <= _MAX_WORD_LENGTH:
+                completions.append(word)
+            if len(completions) > MAX_QUERY_SUGGESTIONS:
                 break
-        return found
+        return completions
 
     def _find_terms(self, last: str) -> list[str]:
-        """Return terms that begin so, where none does those that begin a little shorter (``packagi``: ``packag``)."""
+        """Return terms with a prefix, or else with a shorter one (``packag`` for ``packagi``)."""
         kept = self._terms_by_prefix.get(last)
         if kept is None:
-            found: list[PrefixTerm] = []
+            prefix_terms: list[PrefixTerm] = []
             folded = (self._index.analyzer.index_terms(last) or [last])[-1] if not last.isascii() else last
             for start in dict.fromkeys((folded, *(last[:-cut] for cut in (1, 2, 3) if len(last) - cut > 2))):
-                if found := self._index.prefix_terms(start, _MAX_TERMS):
+                if prefix_terms := self._index.prefix_terms(start, _MAX_TERMS):
                     break
-            for each in found:
+            for each in prefix_terms:
                 if each.spellings:
                     self._cache_spellings(each.term, each.spellings)
             if len(self._terms_by_prefix) >= _MAX_CACHE_ENTRIES:
                 self._terms_by_prefix.clear()
-            kept = self._terms_by_prefix[last] = [each.term for each in found]
+            kept = self._terms_by_prefix[last] = [each.term for each in prefix_terms]
         return kept
 
-    def _cache_spellings(self, term: str, written: Counter[str]) -> Counter[str]:
+    def _cache_spellings(self, term: str, spellings: Counter[str]) -> Counter[str]:
         if len(self._spellings_by_term) >= _MAX_CACHE_ENTRIES:
             self._spellings_by_term.clear()
-        return self._spellings_by_term.setdefault(term, written)
+        return self._spellings_by_term.setdefault(term, spellings)
 
     def _spellings_of(self, term: str) -> Counter[str]:
-        """Return how a term is written in documents that have it."""
+        """Return the spellings of a term in documents that have it."""
         kept = self._spellings_by_term.get(term)
         return self._cache_spellings(term, Counter(self._iter_spellings(term))) if kept is None else kept
 
@@ -133,25 +133,26 @@ class Suggester:
             yield term
             return
         analyzer = self._index.analyzer
-        near = prefix_pattern(term[: 3 if len(term) > 4 else 1]) if term.isascii() else _ANY_WORD
+        pattern = prefix_pattern(term[: 3 if len(term) > 4 else 1]) if term.isascii() else _ANY_WORD
         for fields in self._index.documents_with_term(term, _SAMPLE_DOCUMENTS):
             lang = first_value(fields, "lang") or "en"
             for name in SUGGEST_FIELDS:
                 for text in field_values(fields, name):
-                    for match in near.finditer(text[:_MAX_TEXT_CHARACTERS]):
+                    for match in pattern.finditer(text[:_MAX_TEXT_CHARACTERS]):
                         word = match.group().lower()
                         if analyzer.index_terms(word, lang) == [term]:
                             yield word
 
     def _find_titles(self, before: str, last: str, words: list[str]) -> list[tuple[str, str]]:
-        """Return pages whose titles have the words before, and one that begins as the last."""
-        said = [f"title:{word}" for word in re.findall(r"\w+", before)[:8]]
-        begun = [f"title:{word}" for word in dict.fromkeys([last, *words])]
-        _, hits, _ = self._index.search(f"{' '.join(said)} ({' OR '.join(begun)})", 0, 2 * MAX_TITLE_SUGGESTIONS)
-        found: dict[str, str] = {}
+        """Return pages whose titles have the words before the last one and a completion of the last."""
+        required = [f"title:{word}" for word in re.findall(r"\w+", before)[:8]]
+        completed = [f"title:{word}" for word in dict.fromkeys([last, *words])]
+        query = f"{' '.join(required)} ({' OR '.join(completed)})"
+        _, hits, _ = self._index.search(query, 0, 2 * MAX_TITLE_SUGGESTIONS)
+        urls_by_title: dict[str, str] = {}
         for hit in hits:
             title = " ".join(strip_bidi_controls(first_value(hit.fields, "title")).split())
             url = first_value(hit.fields, "url")
             if title and url.startswith(("http://", "https://")):
-                found.setdefault(title[:200], url)
-        return [*found.items()][:MAX_TITLE_SUGGESTIONS]
+                urls_by_title.setdefault(title[:200], url)
+        return [*urls_by_title.items()][:MAX_TITLE_SUGGESTIONS]
