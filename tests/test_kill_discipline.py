@@ -88,11 +88,9 @@ def test_tests_kill_only_through_kills() -> None:
     ]
     listed = [
         # of the browser, and of the task that has one: whether another is there, or none is left, is looked at
-        *["tests.browser.test_hostile_pages: chromium.kill", "tests.browser.test_hostile_pages: task.kill"],
-        *["tests.browser.test_hostile_pages: chromium.kill"] * 2,
+        *["tests.browser.test_hostile_pages: task.kill"],
         "tests.browser.test_hostile_pages: os.kill",
         *["tests.browser.test_browser_start: task.send_signal", "tests.browser.test_browser_start: task.kill"],
-        "tests.browser.test_browser_start: chromium.kill",
         *["tests.fetcher.test_signal_handling: os.kill"] * 3,  # the process itself; how its loop ends is looked at
         "tests.indexer.test_score_updates: os.kill",  # the process itself, at a step; its exit code is looked at
         *["tests.kill.points: os.killpg", *["tests.kill.points: os.kill"] * 3],  # which note where they strike

@@ -58,7 +58,7 @@ INHERITED = {
         "tests/mapreduce/test_driver.py",
     ),
     "mapreduce.runners.local_runners.LocalRunner": (
-        {"_invoke_task_func", "_mr_job_extra_args", "_opts", "_run_multiple", "_run_task"},
+        {"_invoke_task_func", "_mr_job_extra_args", "_opts", "_run_multiple"},
         "tests/mapreduce/test_driver.py",
     ),
     "mapreduce.runners.spark_runner.SparkRunner": (
