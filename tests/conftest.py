@@ -14,7 +14,14 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.table.embedded.storage import table_files
 from tests.backends.opensearch_server import opensearch_server
 from tests.backends.solr_server import solr_server
-from tests.groups import GroupScheduling, in_order, is_long, needs_service
+from tests.groups import (
+    SERVICE_GROUPS,
+    GroupScheduling,
+    in_order,
+    is_long,
+    needs_service,
+    service_group_of,
+)
 from tests.mapreduce.hadoop_cluster import hadoop_cluster, package_folder
 from tests.services import Service
 from tests.site.server import Reply, ScriptedSite
@@ -30,6 +37,13 @@ CASES = Path(os.environ.get("NUTCH2PY_CASES", ROOT.parent / "shared" / "cases"))
 MAP_SIZE = str(1 << 30)
 """Bytes of address space a table may take: hundreds of tables are open in one test run."""
 RECORDING = Path(os.environ.get("NUTCH2PY_RECORDING", CASES.parent / "recording"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--service-group``: of the tests marked ``service``, those of one group of servers, or all ``other``."""
+    parser.addoption(
+        "--service-group", choices=(*SERVICE_GROUPS, "other"), help="run the tests of one group of servers"
+    )
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupScheduling:
@@ -48,6 +62,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("long")
         if needs_service(item):
             item.add_marker("service")
+    wanted = config.option.service_group
+    if wanted:
+        other = [item for item in items if service_group_of(item.nodeid) != wanted]
+        items[:] = [item for item in items if service_group_of(item.nodeid) == wanted]
+        config.hook.pytest_deselected(items=other)
     if "long" not in config.option.markexpr:
         deselected = [item for item in items if item.get_closest_marker("long")]
         items[:] = [item for item in items if not item.get_closest_marker("long")]

@@ -60,7 +60,7 @@ LONG = {
         "fetch and updatedb are killed on this runner, every job on inline",
     ),
     "users/test_cron_job.py::test_rest_requests_replace_crawl_script[OurPaths]": "the paths of Nutch, on the same jobs",
-    "users/test_sick_crawl.py::test_doctor_robots_txt_denying_our_agent_is_reported": "robots.txt denies all to everybody",
+    "users/test_sick_crawl.py::test_doctor_robots_txt_denying_our_agent_is_reported": "robots.txt denies everything",
     "jobs/test_due_scan.py::test_due_index_chooses_same_rows_as_full_scan[200]": "fewer random tables are tried",
     "jobs/test_due_scan_hbase.py::test_due_index_chooses_same_rows_as_full_scan[50]": "fewer random tables are tried",
     "jobs/test_batch_lists_hbase.py::test_hbase_long_list_is_split_and_deleted[50]": "a list is long by its size alone",
@@ -81,7 +81,9 @@ LONG = {
     "browser/test_hostile_pages.py::test_hostile_pages_end_with_status_and_others_are_unaffected[all]": (
         "most of them are tried"
     ),
-    "jobs/test_same_table.py::test_every_runner_and_task_count_gives_same_table[local, no list, 3 reduces]": "each of the three is a test",
+    "jobs/test_same_table.py::test_every_runner_and_task_count_gives_same_table[local, no list, 3 reduces]": (
+        "each of the three is a test"
+    ),
     "jobs/test_unreadable_rows.py::test_every_job_skips_unreadable_rows[local]": "inline goes the same way",
     "mapreduce/test_hadoop.py::test_plugin_failures_over_limit_end_job_with_exit_code_7": (
         "on the local runner it ends with 7, and what a task's exit code on YARN means is tried"
@@ -95,9 +97,11 @@ LONG = {
         ),
         "tasks of updatedb on YARN are killed, and drivers of every job on the other runners",
     ),
-    "crawl_loop/test_resumed_crawl.py::test_crawl_stopped_at_any_job_completes": "its last round and all that comes after it are",
+    "crawl_loop/test_resumed_crawl.py::test_crawl_stopped_at_any_job_completes": "its last round and the jobs after it are",
     "parser/formats/test_growth.py::test_format_parser_time_is_linear_at_half_megabyte": "those of 32 KB are measured",
-    "parser/test_real_trees.py::test_every_page_link_and_character_of_tree_is_parsed[linux-doc-6.1]": "three other packages are read",
+    "parser/test_real_trees.py::test_every_page_link_and_character_of_tree_is_parsed[linux-doc-6.1]": (
+        "three other packages are read"
+    ),
 }
 """Tests that run with ``scripts/test long`` only, and what of them runs always."""
 
@@ -109,8 +113,8 @@ SERVICE_FIXTURES = frozenset(
 """Fixtures that start a server or a browser."""
 SERVICE_MODULES = frozenset(
     {
-        "browser/test_hostile_pages", "browser/test_browser_start", "browser/test_own_requests", "browser/test_rendering",
-        "browser/test_app_frameworks", "cluster/test_crawl", "mapreduce/test_spark", "mapreduce/test_package_archive",
+        "browser/test_hostile_pages", "browser/test_browser_start", "browser/test_own_requests",
+        "browser/test_rendering", "browser/test_app_frameworks", "cluster/test_crawl", "mapreduce/test_spark", "mapreduce/test_package_archive",
         "jobs/test_real_site", "jobs/test_pagerank_runners", "parser/test_real_trees", "parser/formats/test_tika_files",
         "parser/test_fuzz", "test_image", "test_services",
         # no server, but commands and processes by the dozen, killed, stopped, measured or installed
@@ -152,6 +156,15 @@ def group_of(nodeid: str) -> str:
     """Return the group of a test by its id."""
     module = nodeid.partition("::")[0]
     return _GROUP_OF.get(module, module)
+
+
+SERVICE_GROUPS = ("hadoop", "hbase", "solr")
+
+
+def service_group_of(nodeid: str) -> str:
+    """Return which group of servers a test belongs to, ``other`` for none."""
+    group = group_of(nodeid)
+    return group if group in SERVICE_GROUPS else "other"
 
 
 def in_order(items: list[pytest.Item]) -> None:

@@ -1,14 +1,81 @@
-"""How the code is laid out: no module is longer than what one looks through at once."""
+"""Layout and language of the code: names that occur once, and the words of the field (CONTRIBUTING.md)."""
 
 from __future__ import annotations
 
+import ast
+import re
+from collections import defaultdict
+
 from tests.conftest import ROOT
+from tests.import_graph import trees
 
-_LONGEST = 400  # lines
+_OLD_WORDS = re.compile(
+    r"\b(anew|once more|begun|goes on|go on|told|tells?|telling|asked for|who asks|asks for|nobody|what comes of"
+    r"|what becomes of|left out|leaves out|leave out|passed over|in vain|is away|are away|was away|in trouble|parted by"
+    r"|put together|lies in|lie in|stands? in|stands?|has it that|beside|figures|in pictures|whoever|thereby"
+    r"|refus(?:e|es|al|als)|is there|is not there|wish(?:es)?|manners|patience|deeds|lets? go of)\b",
+    re.IGNORECASE,
+)
+"""Words that a reader of the field stumbles over; the replacements are those of plain technical English."""
+_PER_THOUSAND_LINES = 2.0
+_BAD_OPENINGS = ("What", "Who", "How", "Tell whether")
+_LOOK_TWICE = 600  # lines: a longer module often holds a second thought
 
 
-def test_every_module_is_within_length_limit() -> None:
-    modules = [path for folder in ("nutch2py", "bench") for path in (ROOT / folder).rglob("*.py")]
-    assert len(modules) > 300
-    lines = {path.relative_to(ROOT): len(path.read_text("utf-8").splitlines()) for path in modules}
-    assert {path: count for path, count in lines.items() if count > _LONGEST} == {}
+def test_public_class_names_occur_once() -> None:
+    found = defaultdict(list)
+    for module, tree in trees("nutch2py").items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found[node.name].append(module)
+    assert {name: modules for name, modules in found.items() if len(modules) > 1} == {}
+
+
+def test_module_names_occur_once() -> None:
+    """A package may have the name of another: its parent says which it is."""
+    found = defaultdict(list)
+    for path in sorted((ROOT / "nutch2py").rglob("*.py")):
+        if path.name not in ("__init__.py", "__main__.py"):
+            found[path.stem].append(str(path.relative_to(ROOT)))
+    assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
+
+
+def test_every_package_says_what_it_is_for() -> None:
+    assert [
+        str(path.parent.relative_to(ROOT))
+        for path in sorted((ROOT / "nutch2py").rglob("__init__.py"))
+        if not ast.get_docstring(ast.parse(path.read_text("utf-8")))
+    ] == []
+
+
+def test_docstrings_begin_with_imperative_or_noun() -> None:
+    wrong = [
+        f"{module}:{getattr(node, 'name', '')}: {text.splitlines()[0]}"
+        for module, tree in trees("nutch2py").items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if (text := ast.get_docstring(node) or "").startswith(_BAD_OPENINGS)
+    ]
+    assert wrong == []
+
+
+def test_code_uses_words_of_the_field() -> None:
+    lines = found = 0
+    places = []
+    for path in sorted((ROOT / "nutch2py").rglob("*.py")):
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            lines += 1
+            if match := _OLD_WORDS.search(line):
+                found += 1
+                places.append(f"{path.relative_to(ROOT)}:{number}: {match[0]}")
+    assert 1000 * found / lines <= _PER_THOUSAND_LINES, "\n".join(places)
+
+
+def test_long_modules_are_listed() -> None:
+    """The list is where to look for a second thought; a module that is one thought may be long."""
+    long = {
+        str(path.relative_to(ROOT)): count
+        for path in sorted((ROOT / "nutch2py").rglob("*.py"))
+        if (count := len(path.read_text("utf-8").splitlines())) > _LOOK_TWICE
+    }
+    assert sorted(long) == []
