@@ -9,8 +9,8 @@ from bench.measuring import Measurement, Nutch
 from nutch2py.conf.configuration import Configuration
 from nutch2py.records.cells import encode_float
 from nutch2py.records.webpage import CrawlStatus, Mark, MetadataKey, WebPage
+from nutch2py.support.clock import now_ms
 from nutch2py.table import open_store
-from nutch2py.table.clock import now_ms
 from nutch2py.url.keys import reverse_url
 
 ROWS = (100_000, 1_000_000)

@@ -19,8 +19,8 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.jobs.batches.batch_lists import BatchListStore
 from nutch2py.jobs.pagerank.pagerank_job import pagerank as rank
 from nutch2py.records.webpage import CrawlStatus, Mark, WebPage
+from nutch2py.support.clock import now_ms
 from nutch2py.table import TableQuery, open_store
-from nutch2py.table.clock import now_ms
 from nutch2py.table.due_index import TimeSpan
 from nutch2py.url.url_parts import host_of
 from tests.conftest import ROOT

@@ -17,10 +17,10 @@ from nutch2py.url.url_parts import domain_of_host, suffix_of_host
 from tests.import_graph import ROOT
 
 OURS = {
-    "cells.py:_status_schemas": "nothing",
+    "records/cells.py:_status_schemas": "nothing",
     "parser/charset/prescan.py": "the beginnings of pages, of which a kibibyte counts at most",
     "fetcher/protocols/address_filter.py:self.accepts": "an address",
-    "java_exceptions.py": "names in this program",
+    "support/java_exceptions.py": "names in this program",
     "table/hbase/hbase_admin.py": "the configuration",
     "table/hbase/gora_mapping.py": "the configuration",
     "table/hbase/thrift_client/wire.py": "columns, whose names are URLs of links at the longest: some megabytes",
@@ -33,7 +33,7 @@ OURS = {
     "backends/analysis/stemming.py": "the codes of languages that there are rules for",
     "mapreduce/job_file.py": "a file of ours",
     "search/query/synonyms.py": "the texts of files of the configuration",
-    "short_cache.py": "",
+    "support/bounded_cache.py": "",
 }
 """What the keys of a cache without a bound in bytes are."""
 

@@ -67,14 +67,14 @@ def test_runtime_checkable_protocols_are_not_used() -> None:
 
 
 def classes() -> dict[str, ast.ClassDef]:
-    tree = ast.parse((PACKAGE / "contracts.py").read_text(encoding="utf-8"))
+    tree = ast.parse((PACKAGE / "interfaces.py").read_text(encoding="utf-8"))
     return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
 def test_every_protocol_is_an_extension_point_or_its_base() -> None:
     points = {contract.__name__ for contract in EXTENSION_POINTS.values()}
     protocols = {name for name, node in classes().items() if any(ast.unparse(b) == "Protocol" for b in node.bases)}
-    assert protocols == points | {"Plugin", "_PageReader"}
+    assert protocols == points | {"Plugin", "_PagePlugin"}
 
 
 def test_every_contract_member_has_a_docstring() -> None:

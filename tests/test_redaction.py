@@ -167,7 +167,7 @@ from nutch2py.mapreduce.job_file import JobFile, read_job_file
 from nutch2py.mapreduce.job_parameters import JobParameters
 conf = Configuration.load(None, {"solr.auth.password": "${env.SOLR_PASSWORD}"})
 path = Path(sys.argv[1], "job.json")
-JobFile.of(conf, JobParameters(), "local").write(path)
+JobFile.from_conf(conf, JobParameters(), "local").write(path)
 print(read_job_file(str(path))[1].get("solr.auth.password"), bool(path.stat().st_mode & 0o077))
 """
 

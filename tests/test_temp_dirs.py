@@ -36,7 +36,7 @@ temp_dirs.tempfile.mkdtemp = counted(temp_dirs.tempfile.mkdtemp)
 for module, names in ((temp_dirs.fcntl, ["flock"]), (os, ["open", "unlink", "rmdir", "close", "mkdir", "lstat"])):
     for name in names:
         setattr(module, name, counted(getattr(module, name)))
-with temp_dirs.scratch_folder("job") as folder:
+with temp_dirs.temp_dir("job") as folder:
     for name in ("driver", "channel/rows-1", "step/0/output"):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

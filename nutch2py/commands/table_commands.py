@@ -77,7 +77,7 @@ def _readdb_options(parser: argparse.ArgumentParser) -> None:
 def _readdb(args: Arguments, conf: Configuration) -> int:
     from nutch2py.jobs.readdb import readdb_commands
     from nutch2py.jobs.readdb.stats_breakdown import BreakdownParameters
-    from nutch2py.table.clock import now_ms
+    from nutch2py.support.clock import now_ms
 
     shown = {name: getattr(args, name) for name in ("content", "headers", "links", "text")}
     form: OutputFormat = "json" if args.json or args.format == "json" else "text"

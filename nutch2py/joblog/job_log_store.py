@@ -19,9 +19,9 @@ from nutch2py.joblog.job_entry import JobEntry, JobState
 from nutch2py.joblog.stored_json import decode_stored
 from nutch2py.mapreduce.lock_check import LOCKS_KEY, decode_holders
 from nutch2py.records.webpage import DerivedRow
+from nutch2py.support.clock import now_ms
 from nutch2py.support.process_identity import ProcessIdentity, process_start_time
 from nutch2py.table import DataStore, KeyRange, TableQuery, prefix_range
-from nutch2py.table.clock import now_ms
 
 KEY_PREFIX = "job/"
 SILENT_LEASES = 10

@@ -16,8 +16,8 @@ import msgspec
 
 from nutch2py.errors import LockLostError, StoreError
 from nutch2py.records.webpage import DerivedRow
+from nutch2py.support.clock import now_ms
 from nutch2py.table import DataStore
-from nutch2py.table.clock import now_ms
 
 LOCKS_KEY = "run/jobs"
 """The key of the row; the derived table keeps it beside the states of batches, so that one scan reads both."""

@@ -373,7 +373,7 @@ class Record:
             if field.is_map:
                 value = self._values.get(field)
                 if value is not None:
-                    columns = value.raw()
+                    columns = value.raw_cells()
                 if columns:
                     cells.setdefault(family, {}).update(columns)
                 continue

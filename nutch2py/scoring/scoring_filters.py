@@ -100,8 +100,8 @@ class ScoringFilters:
 def _ignores_seed_url(kind: type) -> bool:
     """Tell whether a filter says so of its own ``injected_score``: who overrides that says it anew."""
     for each in kind.__mro__:
-        if "seeds_alike" in vars(each):
-            return bool(vars(each)["seeds_alike"])
+        if "ignores_seed_url" in vars(each):
+            return bool(vars(each)["ignores_seed_url"])
         if "injected_score" in vars(each):
             return False
     return False

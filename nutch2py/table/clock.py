@@ -11,13 +11,8 @@ What is due, and how old anything is, goes by the machine's time alone.
 from __future__ import annotations
 
 import threading
-import time
 
-
-def now_ms() -> int:
-    """Return the machine's time in milliseconds since 1970."""
-    return int(time.time() * 1000)
-
+from nutch2py.support.clock import now_ms
 
 _MAX_TIME_MS = (1 << 63) - (1 << 40)  # times are 64 bits; a cell at their very end must leave room for those after it
 

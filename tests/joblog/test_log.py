@@ -38,8 +38,8 @@ from nutch2py.mapreduce.driver import JobResult
 from nutch2py.mapreduce.step_events import STEP_LISTENER
 from nutch2py.records.webpage import DerivedRow, WebPage
 from nutch2py.support import reporting
+from nutch2py.support.clock import now_ms
 from nutch2py.table import DataStore, KeyRange, open_store, prefix_range
-from nutch2py.table.clock import now_ms
 from tests.counted_kills import strike
 from tests.jobs.clocks import HOUR, Machine
 from tests.jobs.concurrent_commands import wait_for

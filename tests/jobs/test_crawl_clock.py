@@ -12,8 +12,9 @@ from nutch2py.jobs.batches.batch_lists import BatchListStore
 from nutch2py.jobs.inject.inject_job import inject
 from nutch2py.mapreduce.lock_check import LOCKS_KEY, encode_holders, publish_clock
 from nutch2py.records.webpage import DerivedRow, Host, WebPage
+from nutch2py.support.clock import now_ms
 from nutch2py.table import open_store
-from nutch2py.table.clock import CrawlClock, crawl_clock, now_ms
+from nutch2py.table.clock import CrawlClock, crawl_clock
 from tests.jobs.clocks import HOUR, Machine, clock_goes_back, foreign_cells_are_ahead, told_clock
 
 

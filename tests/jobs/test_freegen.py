@@ -13,8 +13,8 @@ from nutch2py.jobs.generate.freegen_job import freegen
 from nutch2py.jobs.generate.generate_job import generate
 from nutch2py.jobs.monitoring.batch_report import list_open_batches
 from nutch2py.records.webpage import Mark, WebPage
+from nutch2py.support.clock import now_ms
 from nutch2py.table import open_store
-from nutch2py.table.clock import now_ms
 from nutch2py.url.keys import reverse_url
 from tests.jobs.rows import put
 

@@ -21,8 +21,8 @@ from nutch2py.jobs.locking.lock_scopes import STATS_CHANGING_JOBS, LockScope
 from nutch2py.jobs.readdb.last_stats import get_last_stats, to_stats_collector
 from nutch2py.jobs.stats.stats_snapshot import to_table_stats
 from nutch2py.records.webpage import DerivedRow, WebPage
+from nutch2py.support.clock import now_ms
 from nutch2py.table import DataStore, open_store, prefix_range
-from nutch2py.table.clock import now_ms
 from tests.conftest import MAP_SIZE
 from tests.jobs import recorded
 

@@ -20,8 +20,8 @@ from nutch2py.jobs.row_output.row_formats import CSV_COLUMNS
 from nutch2py.jobs.stats.quantile_sketch import ACCURACY, QuantileSketch, read_quantiles
 from nutch2py.records.cells import ParseStatus, ProtocolStatus, encode_int
 from nutch2py.records.webpage import CrawlStatus, Mark, MetadataKey, WebPage
+from nutch2py.support.clock import now_ms
 from nutch2py.table import open_store
-from nutch2py.table.clock import now_ms
 from tests.jobs.rows import put
 from tests.jobs.test_readdb import crawl, run
 

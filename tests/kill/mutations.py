@@ -85,7 +85,7 @@ MUTATIONS = {
                     "jobs/batches/update_journal.py",
                     "from nutch2py.table import DataStore, TableQuery, prefix_range\n",
                     "from nutch2py.table import DataStore, TableQuery, prefix_range\n"
-                    "from nutch2py.table.clock import now_ms\n",
+                    "from nutch2py.support.clock import now_ms\n",
                 ),
             ),
         ),

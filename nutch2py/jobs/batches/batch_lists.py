@@ -35,8 +35,8 @@ from nutch2py.mapreduce.job_parameters import ALL, REINDEX
 from nutch2py.mapreduce.lock_check import LOCKS_KEY, LockHolder, decode_holders
 from nutch2py.records.record import Field
 from nutch2py.records.webpage import DerivedRow, Mark, WebPage
+from nutch2py.support.clock import now_ms
 from nutch2py.table import DataStore, KeyRange, MarkCondition, TableQuery, WriteBatch, open_store, prefix_range
-from nutch2py.table.clock import now_ms
 
 _TIMESTAMPED_ID = re.compile(r"(\d{9,11})-\d+")  # <unix seconds>-<random>, as Nutch makes batch ids
 _ROWS_PER_READ = 500  # rows looked up at once

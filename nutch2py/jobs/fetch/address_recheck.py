@@ -17,8 +17,8 @@ from nutch2py.jobs.job_context import CrawlTables, open_job
 from nutch2py.jobs.locking.lock_scopes import RECHECK_ADDRESSES
 from nutch2py.records.record import Field
 from nutch2py.records.webpage import CrawlStatus, DerivedRow, Mark, WebPage
+from nutch2py.support.clock import now_ms
 from nutch2py.table import DataStore, TableQuery, prefix_range
-from nutch2py.table.clock import now_ms
 
 _FIELDS: frozenset[Field[Any]] = frozenset(
     {WebPage.status, WebPage.protocol_status, WebPage.fetch_time, WebPage.retries_since_fetch, WebPage.markers}

@@ -18,8 +18,8 @@ from nutch2py.records.record import Field
 from nutch2py.records.webpage import WebPage
 from nutch2py.schedule.fetch_schedule import create_fetch_schedule
 from nutch2py.scoring.scoring_filters import ScoringFilters
+from nutch2py.support.clock import now_ms
 from nutch2py.table import DataStore, TableQuery
-from nutch2py.table.clock import now_ms
 from nutch2py.table.due_index import DueCandidate, DueIndex, TimeSpan
 from nutch2py.url.keys import unreverse_url
 

@@ -29,7 +29,7 @@ from nutch2py.mapreduce.runners.hadoop.hadoop_client import download_input
 from nutch2py.mapreduce.table_job import KeyValuePair
 from nutch2py.plugins.plugin_failures import PluginError
 from nutch2py.records.webpage import Mark
-from nutch2py.table.clock import now_ms
+from nutch2py.support.clock import now_ms
 from nutch2py.url.filters.url_filters import URLFilters
 from nutch2py.url.keys import reverse_url
 from nutch2py.url.normalizers.url_normalizers import URLNormalizers

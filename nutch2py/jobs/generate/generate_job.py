@@ -63,9 +63,9 @@ from nutch2py.plugins.plugin_failures import PluginError
 from nutch2py.records.webpage import INJECTED_SITEMAP, Mark, WebPage
 from nutch2py.schedule.fetch_schedule import check_fetch_schedule, create_fetch_schedule
 from nutch2py.scoring.scoring_filters import ScoringFilters
+from nutch2py.support.clock import now_ms
 from nutch2py.support.reporting import warn
 from nutch2py.table import KeyRange, prefix_range
-from nutch2py.table.clock import now_ms
 from nutch2py.url.filters.url_filters import URLFilters
 from nutch2py.url.keys import reverse_url, unreverse_url
 from nutch2py.url.normalizers.url_normalizers import URLNormalizers

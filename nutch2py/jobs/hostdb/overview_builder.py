@@ -13,8 +13,8 @@ from nutch2py.joblog.stored_overview import store_overview_part
 from nutch2py.jobs.stats.histograms import HistogramCollector
 from nutch2py.jobs.stats.stats_snapshot import get_status_name
 from nutch2py.records.webpage import CrawlStatus, DerivedRow
+from nutch2py.support.clock import now_ms
 from nutch2py.table import open_store
-from nutch2py.table.clock import now_ms
 
 _ERROR_STATUSES = (CrawlStatus.GONE, CrawlStatus.RETRY)
 _MAX_HELD_EDGES = 20 * MAX_EDGES

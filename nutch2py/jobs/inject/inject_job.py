@@ -31,8 +31,8 @@ from nutch2py.schedule.abstract_fetch_schedule import FIXED_INTERVAL_KEY
 from nutch2py.schedule.fetch_intervals import FetchIntervals
 from nutch2py.schedule.fetch_schedule import check_fetch_schedule
 from nutch2py.scoring.scoring_filters import ScoringFilters
+from nutch2py.support.clock import now_ms
 from nutch2py.table import WriteBatch
-from nutch2py.table.clock import now_ms
 from nutch2py.url.filters.url_filters import URLFilters
 from nutch2py.url.keys import reverse_url
 from nutch2py.url.normalizers.url_normalizers import URLNormalizers

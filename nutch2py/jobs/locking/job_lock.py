@@ -37,9 +37,9 @@ from nutch2py.mapreduce.lock_check import (
     encode_holders,
 )
 from nutch2py.records.webpage import DerivedRow
+from nutch2py.support.clock import now_ms
 from nutch2py.support.process_identity import ProcessIdentity, process_start_time
 from nutch2py.support.reporting import log_line, warn
-from nutch2py.table.clock import now_ms
 
 _MAX_CLOCK_SKEW_MS = 60_000  # ms by which a clock is surely wrong
 _HEARTBEAT_SHARE = 1 / 3  # of a lease, between two beats

@@ -15,8 +15,8 @@ from nutch2py.jobs.locking.lock_scopes import READ, covers_batch
 from nutch2py.mapreduce.lock_check import LockHolder, decode_holders
 from nutch2py.records.record import Field
 from nutch2py.records.webpage import Mark, WebPage
+from nutch2py.support.clock import now_ms
 from nutch2py.table import DataStore
-from nutch2py.table.clock import now_ms
 
 INTERRUPTED, FETCHED, PARSED = "interrupted", "fetched", "parsed"
 _MARK_FIELDS: frozenset[Field[Any]] = frozenset({WebPage.markers})

@@ -21,8 +21,8 @@ from nutch2py.mapreduce.driver import runner_name
 from nutch2py.records.webpage import DerivedRow, WebPage
 from nutch2py.scoring.pagerank_model import PageRankModel, RankChange, get_choice
 from nutch2py.scoring.pagerank_model import compute_pagerank as compute
+from nutch2py.support.clock import now_ms
 from nutch2py.table import open_store
-from nutch2py.table.clock import now_ms
 
 
 class PageRankResult(NamedTuple):

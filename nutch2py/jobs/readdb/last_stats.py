@@ -21,8 +21,8 @@ from nutch2py.jobs.monitoring.batch_report import format_age
 from nutch2py.jobs.nutch_log_lines import format_time
 from nutch2py.jobs.stats.stats_collector import StatsCollector
 from nutch2py.records.webpage import CrawlStatus, DerivedRow, WebPage
+from nutch2py.support.clock import now_ms
 from nutch2py.table import DataStore, open_store
-from nutch2py.table.clock import now_ms
 
 KEPT_STATS_SOURCE = "kept by the jobs (-exact reads every row)"
 _MAX_LOG_ENTRIES = 1_000  # entries of the job log, the newest

@@ -30,9 +30,9 @@ from nutch2py.mapreduce.driver import map_task_count, run_job
 from nutch2py.mapreduce.input_splits import range_splits
 from nutch2py.records.cells import CellError
 from nutch2py.records.webpage import WebPage
+from nutch2py.support.clock import now_ms
 from nutch2py.support.reporting import print_output
 from nutch2py.table import DataStore, TableQuery
-from nutch2py.table.clock import now_ms
 from nutch2py.url.keys import reverse_url, url_or_key
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from nutch2py.joblog.table_stats import MAX_DUE_COUNT, ScoreSummary, TableStats
 from nutch2py.jobs.stats.stats_collector import StatsCollector
 from nutch2py.records.webpage import CrawlStatus, WebPage
+from nutch2py.support.clock import now_ms
 from nutch2py.table import DataStore
-from nutch2py.table.clock import now_ms
 from nutch2py.table.due_index import TimeSpan
 
 

@@ -47,7 +47,7 @@ from nutch2py.records.webpage import Mark, MetadataKey, WebPage
 from nutch2py.schedule.fetch_schedule import check_fetch_schedule, create_fetch_schedule
 from nutch2py.schedule.fetch_transition import TRANSITION_FIELDS, TransitionLimits, apply_fetch, initialize_page
 from nutch2py.scoring.scoring_filters import ScoringFilters
-from nutch2py.table.clock import now_ms
+from nutch2py.support.clock import now_ms
 from nutch2py.url.keys import reverse_url, unreverse_url
 
 UNKNOWN_DISTANCE = 2147483647  # distance of a page that has none

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from nutch2py.errors import StoreError
 from nutch2py.records.cells import encode_text
 from nutch2py.records.record import Columns, Mutation
-from nutch2py.table.clock import CrawlClock, now_ms
+from nutch2py.support.clock import now_ms
+from nutch2py.table.clock import CrawlClock
 from nutch2py.table.data_store import RowCells, WriteBatch
 from nutch2py.table.embedded import blobs
 from nutch2py.table.embedded.database_selection import CONTENT_COLUMNS, content_database

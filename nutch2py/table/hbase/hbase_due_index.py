@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from nutch2py.errors import StoreError
 from nutch2py.records.cells import encode_text
 from nutch2py.records.record import Field
-from nutch2py.table.clock import now_ms
+from nutch2py.support.clock import now_ms
 from nutch2py.table.due_index import DueIndex, RowStatistics, TimeSpan
 from nutch2py.table.hbase import due_table
 from nutch2py.table.hbase.column_selection import CellRow
