@@ -67,17 +67,17 @@ class FetchState:
         slow_requests: Those of ``active_requests`` that have released their thread.
         is_feeding: Whether more items may arrive.
         is_stopped: Whether no new requests are started.
-        queues: The fetch queues; set once the event loop runs.
+        queues: The fetch queues.
     """
 
     options: FetchOptions
     log: Callable[[str], None]
+    queues: FetchItemQueues
     report: FetchReport = field(default_factory=FetchReport)
     active_requests: int = 0
     slow_requests: int = 0
     is_feeding: bool = True
     is_stopped: bool = False
-    queues: FetchItemQueues = field(init=False)
 
     @property
     def busy_threads(self) -> int:

@@ -1,19 +1,20 @@
-"""The fetcher: takes pages from an iterator, asks for them politely, hands each back with its row filled in."""
+"""The fetcher: takes pages from an iterator, requests them politely and hands each back with its row updated."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.fetcher.downloader import transport
+from nutch2py.fetcher.downloader.transport import ScrapyTransport, run_with_transport
 from nutch2py.fetcher.downloader.transport_settings import TransportSettings
 from nutch2py.fetcher.engine.feeder import RowSource
-from nutch2py.fetcher.engine.fetch_run import FetchRun
+from nutch2py.fetcher.engine.fetch_run import FetchCallbacks, FetchRun, FetchRunSettings
 from nutch2py.fetcher.fetch_options import DEFAULT_SLOW_THREADS, FetchOptions
 from nutch2py.fetcher.fetch_state import FetchReport
 from nutch2py.fetcher.page_renderer import RendererFactory
@@ -36,12 +37,23 @@ def log_to_stdout(line: str) -> None:
     sys.stdout.write(line + "\n")
 
 
-class Fetcher:
-    """Fetches pages as ``options`` ask, else as the properties do, ``threads`` standing for ``fetcher.threads.fetch``.
+def _ignore_status(_: str) -> None:
+    pass
 
-    ``get_host_settings`` gives what the host table says, for ``fetcher.queue.use.host.settings``; ``log`` takes the lines
-    that Nutch's fetcher writes to its log; ``renderer`` opens a browser for pages that scripts make. Raises
-    ConfigurationError when a property is malformed or ``http.agent.name`` is missing.
+
+class Fetcher:
+    """Fetches pages by the given ``options``, or by the properties.
+
+    Args:
+        conf: Properties of the crawl.
+        threads: Overrides ``fetcher.threads.fetch``.
+        get_host_settings: Returns the settings of a queue in the host table (``fetcher.queue.use.host.settings``).
+        log: Receives the lines that Nutch's fetcher logs.
+        options: Options of this fetch.
+        open_renderer: Creates the browser renderer for pages that need JavaScript.
+
+    Raises:
+        ConfigurationError: A property is malformed, or ``http.agent.name`` is missing.
     """
 
     def __init__(
@@ -68,7 +80,7 @@ class Fetcher:
 
     @staticmethod
     def get_required_fields(conf: Configuration, options: FetchOptions) -> frozenset[Field[Any]]:
-        """Return the fields that the rows given to :meth:`run` must have been read with."""
+        """Return the fields that rows passed to :meth:`run` must have been read with."""
         if options.parse:
             from nutch2py.parser.row_parser import RowParser
 
@@ -82,44 +94,42 @@ class Fetcher:
         on_status: Callable[[str], None] | None = None,
         lookup_row: Callable[[str], WebPage | None] | None = None,
     ) -> FetchReport:
-        """Fetch every item and hand it to ``sink`` with its page updated; return the counts.
+        """Fetch every item and pass it to ``sink`` with its page updated; return the report.
 
-        ``items`` is advanced and ``sink`` and ``lookup_row`` are called in one thread of their own, never two at a time; no
-        more than ``fetcher.queue.depth.multiplier`` × threads items are held. With :class:`RowSource`, which name what is
-        not read yet, a host with many pages takes no room from the others. An exception that ``items`` or ``sink``
-        raises ends the fetch and is raised here. ``on_status`` is called every second with a line for a terminal, unless
-        nothing moves and the table alone is waited for. ``lookup_row`` gives the row of a key, None when there is none:
-        with ``http.redirect.max`` above 0 the targets of redirects are fetched at once and handed to ``sink`` as items
-        of their own.
+        ``items``, ``sink`` and ``lookup_row`` are used in one separate thread, never concurrently. At most
+        ``fetcher.queue.depth.multiplier`` × threads items are held. With a :class:`RowSource`, which lists keys before
+        rows are read, a host with many pages takes no capacity from others. An exception of ``items`` or ``sink``
+        stops the fetch and is raised here.
+
+        Args:
+            items: Pages to fetch.
+            sink: Receives each finished item.
+            on_status: Receives a status line every second, unless the fetch only waits for the table.
+            lookup_row: Returns the row of a key, or None. With ``http.redirect.max`` above 0, redirect targets are
+                fetched immediately and passed to ``sink`` as items.
         """
         started = time.monotonic()
         rows = items if isinstance(items, RowSource) else RowSource.from_items(items)
         slow = self.conf.get_int("fetcher.threads.slow", DEFAULT_SLOW_THREADS)
-        found = compute_fd_budget(self.options.threads, max(0, slow), self.http_settings.max_connections)
-        self.http_settings.max_connections = found.connections
-        conf = self.conf
-        if found.slow_threads < slow:
-            conf = conf.copy()
-            conf.set("fetcher.threads.slow", str(found.slow_threads))
-        fetch = FetchRun(
-            conf,
-            replace(self.options, threads=found.threads),
-            self.queue_ids,
-            self.get_host_settings,
-            self.log,
-            rows,
-            sink,
-            on_status,
-            lookup_row,
-            self._open_renderer,
+        budget = compute_fd_budget(self.options.threads, max(0, slow), self.http_settings.max_connections)
+        self.http_settings.max_connections = budget.connections
+        options = replace(self.options, threads=budget.threads)
+        settings = FetchRunSettings.from_conf(self.conf, budget)
+        callbacks = FetchCallbacks(
+            sink, self.log, on_status or _ignore_status, lookup_row, self.get_host_settings, self._open_renderer
         )
-        try:
-            stats = transport.run_with_transport(self.http_settings, self.transport_settings, fetch.main)
-        finally:
-            fetch.close()
+        report = FetchReport()
+        with ExitStack() as resources:
+
+            async def main(transport: ScrapyTransport) -> None:
+                run = FetchRun(self.conf, options, settings, self.queue_ids, rows, callbacks, transport, report)
+                resources.callback(run.close)
+                await run.run()
+
+            stats = run_with_transport(self.http_settings, self.transport_settings, main)
         if stats:
             self.log("Scrapy: " + ", ".join(f"{name}={stats[name]}" for name in sorted(stats)))
-        fetch.report.elapsed_seconds = time.monotonic() - started
+        report.elapsed_seconds = time.monotonic() - started
         if (counts := self.http_settings.dns_cache.stats).lookups:
             self.log(str(counts))
-        return fetch.report
+        return report

@@ -201,7 +201,7 @@ def test_local_socket_error_is_not_blamed_on_server(gate: str, monkeypatch: pyte
     assert failure is not None
     assert (failure.kind, failure.message) == (FailureKind.SOCKET, lacks)
     assert lacks == (
-        "no socket can be made (Too many open files): raise the limit of open files of this process (ulimit -n), or "
+        "cannot create a socket (Too many open files): raise the limit of open files of this process (ulimit -n), or "
         "lower fetcher.threads.fetch"
     )
     assert failure_from_exception(OSError(errno.EMFILE, "x"), ()).kind == FailureKind.SOCKET

@@ -63,8 +63,8 @@ class Run:
         values = {"fetcher.server.delay": "0", "http.agent.name": "probe"}
         conf = Configuration.load(overrides=values | {name.replace("_", "."): v for name, v in properties.items()})
         self.table, self.now = table, 0.0
-        self.state = FetchState(FetchOptions(threads=10, deadline=deadline), lambda _: None)
-        self.queues = self.state.queues = FetchItemQueues(conf, lambda: self.now)
+        self.queues = FetchItemQueues(conf, lambda: self.now)
+        self.state = FetchState(FetchOptions(threads=10, deadline=deadline), lambda _: None, self.queues)
         self.pool = ThreadPoolExecutor(1)
         self.refused: list[str] = []
         self.feeder = QueueFeeder(

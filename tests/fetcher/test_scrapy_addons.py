@@ -96,7 +96,7 @@ def test_proxies_are_rotated(
         assert other.seen
         login = "Basic " + base64.b64encode(b"ann:secret").decode()
         assert {seen.headers.get("proxy-authorization") for seen in (*site.seen, *other.seen)} == {login}
-    assert "the address gate sees addresses in URLs only" in told
+    assert "the address filter checks only addresses in URLs" in told
 
 
 def test_environment_proxy_is_used_when_configured(

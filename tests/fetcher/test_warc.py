@@ -147,13 +147,13 @@ def test_unwritable_folder_is_detected_before_first_page(
     may = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: "closed" not in str(path) and may(path, mode))
     for folder, reason in (
-        ("file", "file is no folder"),
-        ("file/in/it", "file is no folder"),
-        ("closed", "may not write into .*closed"),
-        ("closed/in/it", "may not write into .*closed"),
+        ("file", "file is not a directory"),
+        ("file/in/it", "file is not a directory"),
+        ("closed", "cannot write to .*closed"),
+        ("closed/in/it", "cannot write to .*closed"),
     ):
         conf.set("fetcher.warc.dir", str(tmp_path / folder))
-        with pytest.raises(ConfigurationError, match=f"WARC files cannot be written into .*{reason}"):
+        with pytest.raises(ConfigurationError, match=f"WARC files cannot be written to .*{reason}"):
             fetch(conf, "batch")  # which is not looked for before
     check_warc_dir(str(tmp_path / "can" / "be" / "made"))
     assert not (tmp_path / "can").exists()

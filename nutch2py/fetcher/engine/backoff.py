@@ -1,4 +1,4 @@
-"""What a bad answer means for the queue of its server: wait as told, wait longer each time, or leave the rest."""
+"""Backoff of a server's queue after failures: Retry-After, growing delays, or closing the queue."""
 
 from __future__ import annotations
 
@@ -23,13 +23,18 @@ _NOT_SERVER_FAILURES = frozenset(
         FailureKind.BROWSER,
     }
 )
-"""Failures that say nothing of how the server is."""
+"""Failures that do not indicate a problem of the server."""
 
 
 def parse_retry_after(response: FetchResponse, now: float) -> float | None:
-    """Return the seconds that a 429 or 503 asks for with ``Retry-After`` (seconds or a date; RFC 9110, 10.2.3).
+    """Return the delay requested by ``Retry-After`` of a 429 or 503, in seconds (RFC 9110, 10.2.3).
 
-    ``now``: seconds since 1970. None when it asks for nothing, or cannot be read.
+    Args:
+        response: Response of the server.
+        now: Current time, in seconds since 1970.
+
+    Returns:
+        The delay, or None if the header is missing or malformed.
     """
     value = response.get_header("Retry-After") if response.status in _OVERLOADED else None
     if value is None:
@@ -44,7 +49,7 @@ def parse_retry_after(response: FetchResponse, now: float) -> float | None:
 
 
 class QueueBackoff:
-    """Judges answers for the queues. ``deadline``: end of the fetch, seconds since 1970; ``report``: what is left."""
+    """Adjusts the queues by response; ``deadline``: end of the fetch, in seconds since 1970."""
 
     def __init__(self, conf: Configuration, queues: FetchItemQueues, report: FetchReport, deadline: float) -> None:
         self._queues, self._report, self._deadline = queues, report, deadline
@@ -52,29 +57,31 @@ class QueueBackoff:
         self._max_trouble = conf.get_float("fetcher.max.trouble.per.queue", 1800)
 
     def handle_response(self, item: FetchItem, response: FetchResponse, status: ProtocolStatus) -> None:
-        """Take in an answer: pages that are left because of it stay due, and are counted."""
+        """Process the response of an item; skipped pages stay due and are counted."""
         if status.code != Code.EXCEPTION:
             self._queues.record_success(item)
             return
         failure = response.failure
-        server = (
+        is_server_failure = (
             failure.kind not in _NOT_SERVER_FAILURES
             if failure is not None
             else response.status in _OVERLOADED or response.status >= 500
         )
-        self._count_skipped("AboveExceptionThresholdInQueue", item, self._queues.count_exception(item, server))
+        self._count_skipped(
+            "AboveExceptionThresholdInQueue", item, self._queues.count_exception(item, is_server_failure)
+        )
         now = time.time()
-        asked = parse_retry_after(response, now) or 0.0
-        if asked > self._max_retry_after >= 0:
+        retry_after = parse_retry_after(response, now) or 0.0
+        if retry_after > self._max_retry_after >= 0:
             self._count_skipped("AboveMaxRetryAfter", item, self._queues.close_queue(item))
             return
-        wait = self._queues.delay_queue(item, asked)
-        self.add_slow_seconds(item, wait)
-        if wait > 0 and now + wait >= self._deadline:  # it would only wait for the end
+        delay = self._queues.delay_queue(item, retry_after)
+        self.add_slow_seconds(item, delay)
+        if delay > 0 and now + delay >= self._deadline:  # the queue would not become ready before the deadline
             self._count_skipped("HitByTimeLimit-Queues", item, self._queues.close_queue(item))
 
     def add_slow_seconds(self, item: FetchItem, seconds: float) -> None:
-        """Take in that a server takes or took so long; leave the rest of its pages when that is too much in all."""
+        """Count the time lost to a slow server; close its queue once the total is too high."""
         if self._queues.add_trouble_seconds(item, seconds) > self._max_trouble >= 0:
             self._count_skipped("AboveMaxTroubleInQueue", item, self._queues.close_queue(item))
 

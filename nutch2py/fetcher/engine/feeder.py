@@ -1,9 +1,9 @@
-"""The feeder: keeps the queues of a run filled, within a bound, and lets no host keep the others out of them.
+"""The feeder: keeps the queues of a run filled within a bound, so that no host blocks the others.
 
-Nutch's QueueFeeder reads on while there is room in all queues together. Once the pages of some large hosts have taken
-that room, a page of any other is read only when one of the large hosts, which are asked every few seconds, has one page
-less. Here, when threads are free and no page that waits may be asked for yet, each queue gives the later half of its
-pages back: their keys are put on disk, as are all that follow, and come back, in their order, as the queue runs low.
+Nutch's QueueFeeder reads rows while all queues together have capacity. Once a few large hosts fill that capacity, the
+page of another host is read only when a page of a large host finishes, which happens every few seconds. Here, once
+threads are free and no waiting page is ready, each queue gives back the later half of its pages. Their keys, and all
+that follow, are spilled to disk and return in order as the queue runs low.
 """
 
 from __future__ import annotations
@@ -22,17 +22,19 @@ from nutch2py.fetcher.queues.fetch_queues import FetchItem, HostFetchSettings
 from nutch2py.fetcher.queues.queue_ids import QueueIdResolver
 from nutch2py.fetcher.queues.spill import Spill
 
-_KEYS_PER_READ = 500  # rows named at a time
+_KEYS_PER_READ = 500  # keys read in one call
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class RowSource:
-    """What a run is to fetch.
+    """Rows of a run, read in two steps.
 
-    ``row_keys``: key and URL of each row. ``read_rows``: reads rows by their keys, those that are still to be fetched.
-    ``can_read_ahead``: names cost next to nothing, so they may be read long before their rows.
+    Attributes:
+        row_keys: Key and URL of each row.
+        read_rows: Reads the rows of keys, without those fetched meanwhile.
+        can_read_ahead: Whether keys are so cheap that they may be read long before their rows.
     """
 
     row_keys: Iterator[tuple[str, str]]
@@ -41,25 +43,25 @@ class RowSource:
 
     @classmethod
     def from_items(cls, items: Iterator[FetchItem]) -> RowSource:
-        """Return rows that are read already."""
-        at_hand: list[FetchItem] = []
+        """Return a source of rows that are already read."""
+        buffer: list[FetchItem] = []
 
-        def names() -> Iterator[tuple[str, str]]:
+        def iter_keys() -> Iterator[tuple[str, str]]:
             for item in items:
-                at_hand.append(item)
+                buffer.append(item)
                 yield item.key, item.url
 
         def read(keys: Sequence[str]) -> list[FetchItem]:
-            found = at_hand[: len(keys)]
-            del at_hand[: len(keys)]
-            return found
+            taken = buffer[: len(keys)]
+            del buffer[: len(keys)]
+            return taken
 
-        return cls(names(), read, can_read_ahead=False)
+        return cls(iter_keys(), read, can_read_ahead=False)
 
 
 @dataclass(frozen=True, slots=True)
 class _PendingRow:
-    """A row that is named and not read: ``url_error`` says what is wrong with its URL, "" for nothing."""
+    """A row whose key is read and whose page is not; ``url_error``: problem of its URL, or ""."""
 
     key: str
     queue_id: str
@@ -67,10 +69,17 @@ class _PendingRow:
 
 
 class QueueFeeder:
-    """Fills the queues of a run with at most ``capacity`` items.
+    """Fills the queues of a run.
 
-    ``table``: the thread in which rows are named and read. ``own_settings``: what the host table says of a queue.
-    ``refuse`` takes an item whose URL is wrong, and what is wrong with it; ``added`` is called when items have come.
+    Args:
+        state: Progress of the fetch.
+        source: Rows to fetch.
+        capacity: Maximum number of items in the queues.
+        queue_ids: Assigns queues to URLs.
+        get_host_settings: Returns the settings of a queue in the host table.
+        executor: Thread in which the table is read.
+        on_reject: Receives an item with a malformed URL, and the problem.
+        on_added: Called when items were added.
     """
 
     def __init__(
@@ -87,16 +96,16 @@ class QueueFeeder:
         self._state, self._source, self._capacity = state, source, capacity
         self._queue_ids, self._get_host_settings, self._executor = queue_ids, get_host_settings, executor
         self._on_reject, self._on_added = on_reject, on_added
-        self._pending: deque[_PendingRow] = deque()  # not in a queue yet
-        self._has_more = True  # whether there are more to name
+        self._pending: deque[_PendingRow] = deque()  # not yet in a queue
+        self._has_more = True  # whether the source has more keys
         self._spill = Spill()
-        self._refill_candidates: dict[str, None] = {}  # queues that may have room for keys that are on disk
-        self._spilled_queue_items = 0  # items of queues that have keys on disk, at the last look
-        self._skipped = 0  # items that came too late
+        self._refill_candidates: dict[str, None] = {}  # queues that may have capacity for spilled keys
+        self._spilled_queue_items = 0  # items in queues with spilled keys, as of the last feeding
+        self._skipped = 0  # items that arrived after a limit
         self._wake_event = asyncio.Event()
 
     async def feed(self) -> None:
-        """Feed until all rows are in their queues or left out; after the time limit only count what is left."""
+        """Feed until all rows are in queues or skipped; after the time limit, only count the rest."""
         fed = 0
         while self._has_more or self._pending or self._spill.total_keys:
             if self.limit_counter:
@@ -104,8 +113,8 @@ class QueueFeeder:
                     self._spill.total_keys + len(self._pending) + await self._run_in_table_thread(self._count_remaining)
                 )
                 break
-            if asked := self._plan_refill():
-                await self._refill(asked)
+            if refill := self._plan_refill():
+                await self._refill(refill)
             elif (self._has_more or self._pending) and (self._should_read() or self._is_starving()):
                 if self._free_capacity <= 0 and not await self._spill_waiting():
                     await self._wait()
@@ -122,22 +131,22 @@ class QueueFeeder:
         self._on_added()
 
     def on_request_done(self, item: FetchItem) -> None:
-        """Look whether there is room, after a request of an item's queue has ended."""
+        """Check the capacity after a request of an item's queue has finished."""
         if item.queue_id in self._spill:
             self._refill_candidates[item.queue_id] = None
         if self._refill_candidates or self._should_read():
             self._wake_event.set()
 
     def wake(self) -> None:
-        """Look again whether there is anything to do: threads are free, or the queues were emptied."""
+        """Check for work: threads are free, or the queues were emptied."""
         self._wake_event.set()
 
     def close(self) -> None:
-        """Give the disk back."""
+        """Delete the spill file."""
         self._spill.close()
 
     def assign_queue(self, item: FetchItem) -> str:
-        """Name the queue of an item, and what the host table says of it; return what is wrong with its URL, or ""."""
+        """Set the queue and the host settings of an item; return the problem of its URL, or ""."""
         item.queue_id, problem = self._get_queue_id(item.url)
         if not problem:
             self._set_queue(item, item.queue_id)
@@ -145,7 +154,7 @@ class QueueFeeder:
 
     @property
     def limit_counter(self) -> str:
-        """The name of the counter of what is left as the fetch has come to a limit, "" while it has not."""
+        """Counter of the items skipped because the fetch reached a limit, "" before that."""
         if self._state.is_past_deadline:
             return "HitByTimeLimit-QueueFeeder"
         return "hitByThrougputThreshold" if self._state.is_stopped else ""
@@ -155,11 +164,11 @@ class QueueFeeder:
         return self._capacity - self._state.queues.total_size
 
     def _should_read(self) -> bool:
-        """Whether there is room for more rows than wait, those of the large queues aside: not a read for each page."""
+        """Return whether capacity exceeds the waiting rows of small queues, which avoids a read per page."""
         return self._free_capacity >= max(1, self._state.queues.total_size - self._spilled_queue_items)
 
     def _is_starving(self) -> bool:
-        """Whether threads are free and no page that waits may be asked for now."""
+        """Return whether threads are free and no waiting page is ready."""
         return self._state.busy_threads < self._state.options.threads and not self._state.queues.is_ready
 
     async def _wait(self) -> None:
@@ -167,105 +176,110 @@ class QueueFeeder:
         await self._wake_event.wait()
 
     async def _spill_waiting(self) -> bool:
-        """Put the keys of the later half of each queue on disk; tell whether there were any."""
-        given = self._state.queues.take_later_half() if self._source.can_read_ahead else {}
-        if given:
-            await self._run_in_table_thread(self._spill_items, given)
+        """Spill the keys of the later half of each queue; return whether there were any."""
+        spilled = self._state.queues.take_later_half() if self._source.can_read_ahead else {}
+        if spilled:
+            await self._run_in_table_thread(self._spill_items, spilled)
             self._on_fed()
-        return bool(given)
+        return bool(spilled)
 
-    def _spill_items(self, given: dict[str, list[FetchItem]]) -> None:
-        for queue_id, items in given.items():
+    def _spill_items(self, spilled: dict[str, list[FetchItem]]) -> None:
+        for queue_id, items in spilled.items():
             self._spill.prepend(queue_id, [item.key for item in items])
 
     def _is_low(self, queue_id: str, room: int) -> bool:
-        """Whether a queue holds half of what it may hold, or less; the last room is for hosts that nobody asks."""
+        """Return whether a queue is at most half full; the last capacity is for hosts without active requests."""
         queues = self._state.queues
         return 3 * queues.queue_size(queue_id) <= room and room > queues.has_request_in_progress(queue_id)
 
     # -- keys on disk
 
     def _plan_refill(self) -> dict[str, int]:
-        """Return how many items to read again for which queues."""
+        """Return the number of items to read again by queue."""
         queues, room = self._state.queues, self._free_capacity
-        asked: dict[str, int] = {}
+        refill: dict[str, int] = {}
         for queue_id in list(self._refill_candidates):
             if queue_id not in self._spill:
                 del self._refill_candidates[queue_id]
-            elif left_out := queues.skip_counter(queue_id):
-                self._state.report.counters[left_out] += self._spill.drop(queue_id)
+            elif skip_counter := queues.skip_counter(queue_id):
+                self._state.report.counters[skip_counter] += self._spill.drop(queue_id)
                 del self._refill_candidates[queue_id]
             elif (
                 queues.has_request_in_progress(queue_id) or queues.queue_size(queue_id) or room > 0
-            ):  # else it waits for the room
+            ):  # else it waits for capacity
                 share = (room - queues.queue_size(queue_id)) // (1 + len(self._refill_candidates))
                 del self._refill_candidates[queue_id]
                 if self._is_low(queue_id, room):
-                    asked[queue_id] = max(1, share)
-                    room -= asked[queue_id]
-        return asked
+                    refill[queue_id] = max(1, share)
+                    room -= refill[queue_id]
+        return refill
 
-    async def _refill(self, asked: dict[str, int]) -> None:
-        for item in await self._run_in_table_thread(self._read_spilled, asked):
+    async def _refill(self, refill: dict[str, int]) -> None:
+        for item in await self._run_in_table_thread(self._read_spilled, refill):
             self._enqueue(item)
-        for queue_id in asked:
-            if not self._state.queues.queue_size(queue_id):  # its rows are gone: no request will end that asks for more
+        for queue_id in refill:
+            if not self._state.queues.queue_size(
+                queue_id
+            ):  # its rows are gone: no finished request triggers another refill
                 self._refill_candidates[queue_id] = None
         self._on_fed()
 
-    def _read_spilled(self, asked: dict[str, int]) -> list[FetchItem]:
-        queues = {key: queue_id for queue_id, most in asked.items() for key in self._spill.take(queue_id, most)}
+    def _read_spilled(self, refill: dict[str, int]) -> list[FetchItem]:
+        queues = {key: queue_id for queue_id, most in refill.items() for key in self._spill.take(queue_id, most)}
         return [self._set_queue(item, queues[item.key]) for item in self._source.read_rows([*queues])]
 
     # -- new rows
 
     async def _read_keys(self) -> int:
-        """Name rows and their queues; return how many those are."""
-        most = _KEYS_PER_READ if self._source.can_read_ahead else min(self._free_capacity, _KEYS_PER_READ)
-        named = await self._run_in_table_thread(self._next_keys, most)
-        await self._queue_ids.resolve_hosts(url for _, url in named)
-        self._pending.extend(_PendingRow(key, *self._get_queue_id(url)) for key, url in named)
-        self._has_more = len(self._pending) >= most
+        """Read keys and their queues; return their number."""
+        max_keys = _KEYS_PER_READ if self._source.can_read_ahead else min(self._free_capacity, _KEYS_PER_READ)
+        rows = await self._run_in_table_thread(self._next_keys, max_keys)
+        await self._queue_ids.resolve_hosts(url for _, url in rows)
+        self._pending.extend(_PendingRow(key, *self._get_queue_id(url)) for key, url in rows)
+        self._has_more = len(self._pending) >= max_keys
         return len(self._pending)
 
-    def _next_keys(self, most: int) -> list[tuple[str, str]]:
-        return list(islice(self._source.row_keys, most))
+    def _next_keys(self, max_keys: int) -> list[tuple[str, str]]:
+        return list(islice(self._source.row_keys, max_keys))
 
     async def _read_or_spill(self) -> None:
-        """Read the rows for which there is room, and put the keys of large queues on disk."""
-        near, far = self._split_pending()
-        of_key = {name.key: name for name in near}
-        for item in await self._run_in_table_thread(self._spill_and_read, near, far):
-            if problem := of_key[item.key].url_error:
+        """Read the rows for which there is capacity, and spill the keys of large queues."""
+        to_read, to_spill = self._split_pending()
+        pending_by_key = {row.key: row for row in to_read}
+        for item in await self._run_in_table_thread(self._spill_and_read, to_read, to_spill):
+            if problem := pending_by_key[item.key].url_error:
                 self._on_reject(item, problem)
             else:
                 self._enqueue(item)
         self._refill_candidates.update(
-            (name.queue_id, None) for name in far if not self._state.queues.queue_size(name.queue_id)
+            (row.queue_id, None) for row in to_spill if not self._state.queues.queue_size(row.queue_id)
         )
         self._on_fed()
 
     def _split_pending(self) -> tuple[list[_PendingRow], list[_PendingRow]]:
-        """Take what is named, up to the last for which there is room; return what to read, and what goes to disk."""
+        """Take pending rows up to the capacity; return the rows to read and the rows to spill."""
         queues, room = self._state.queues, self._free_capacity
-        near: list[_PendingRow] = []
-        far: list[_PendingRow] = []
+        to_read: list[_PendingRow] = []
+        to_spill: list[_PendingRow] = []
         while self._pending and room > 0:
-            name = self._pending.popleft()
-            if not name.url_error and name.queue_id in self._spill:
-                far.append(name)  # it stands behind these
-            elif not name.url_error and (left_out := queues.skip_counter(name.queue_id)):
-                self._state.report.counters[left_out] += 1
+            row = self._pending.popleft()
+            if not row.url_error and row.queue_id in self._spill:
+                to_spill.append(row)  # after the spilled keys of its queue
+            elif not row.url_error and (skip_counter := queues.skip_counter(row.queue_id)):
+                self._state.report.counters[skip_counter] += 1
             else:
-                near.append(name)
+                to_read.append(row)
                 room -= 1
-        return near, far
+        return to_read, to_spill
 
-    def _spill_and_read(self, near: list[_PendingRow], far: list[_PendingRow]) -> list[FetchItem]:
-        for name in far:
-            self._spill.append(name.queue_id, name.key)
-        of_key = {name.key: name.queue_id for name in near}
-        return [self._set_queue(item, of_key[item.key]) for item in self._source.read_rows([name.key for name in near])]
+    def _spill_and_read(self, to_read: list[_PendingRow], to_spill: list[_PendingRow]) -> list[FetchItem]:
+        for row in to_spill:
+            self._spill.append(row.queue_id, row.key)
+        queue_by_key = {row.key: row.queue_id for row in to_read}
+        return [
+            self._set_queue(item, queue_by_key[item.key])
+            for item in self._source.read_rows([row.key for row in to_read])
+        ]
 
     # -- both
 
@@ -286,10 +300,10 @@ class QueueFeeder:
         self._on_added()
 
     def _enqueue(self, item: FetchItem) -> None:
-        if self.limit_counter:  # the queues were emptied while it was read
+        if self.limit_counter:  # the queues were emptied during the read
             self._skipped += 1
-        elif left_out := self._state.queues.add(item):
-            self._state.report.counters[left_out] += 1
+        elif skip_counter := self._state.queues.add(item):
+            self._state.report.counters[skip_counter] += 1
 
     def _count_remaining(self) -> int:
         return sum(1 for _ in self._source.row_keys)

@@ -1,6 +1,6 @@
-"""How a fetch goes: a line in the log every five seconds, a short one for a terminal every second.
+"""Monitor of a fetch: a log line every five seconds and a status line for the terminal every second.
 
-What follows from it: the time limit and the throughput threshold.
+It also enforces the time limit and the throughput threshold.
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ from typing import NamedTuple
 from nutch2py.conf.configuration import Configuration
 from nutch2py.fetcher.fetch_state import FetchState
 
-_LOG_INTERVAL = 5.0  # seconds between lines in the log
-_STATUS_INTERVAL = 1.0  # seconds between those for a terminal
-_GRACE_SECONDS = 5.0  # seconds that requests under way have at the end of a fetch's time
+_LOG_INTERVAL = 5.0  # seconds between log lines
+_STATUS_INTERVAL = 1.0  # seconds between status lines
+_GRACE_SECONDS = 5.0  # seconds that active requests may continue after the time limit
 
 
 class ThroughputThreshold(NamedTuple):
-    """When a fetch is too slow to go on.
+    """Threshold below which a fetch stops.
 
-    Below ``pages_per_second`` pages per second (-1: never) more than ``max_below`` times in a row, once ``check_after`` seconds
-    have passed.
+    Attributes:
+        pages_per_second: Minimum throughput, -1 to disable.
+        max_below: Number of successive log lines below it that is accepted.
+        check_after: Time before the first check, in seconds.
     """
 
     pages_per_second: int
@@ -41,13 +43,18 @@ class ThroughputThreshold(NamedTuple):
 
 
 class FetchMonitor:
-    """Watches a run and writes its log lines, in the words of Nutch's fetcher.
+    """Watches a run and writes the log lines of Nutch's fetcher.
 
-    ``wake`` makes the run look again whether there is anything to do; ``cut`` ends the requests under way and returns
-    how many those were; ``tell`` takes the line for a terminal, which is
-    the task's sign of life as well: it is told as long as the run ``waits`` for servers or for their time to come, or
-    something has moved. A run that waits for nothing but the table says nothing, so that one that hangs there can be
-    found and ended.
+    A status line is also the sign of life of the task. It is sent while the run waits for servers or queues, or has
+    made progress. A run that only waits for the table sends none, so that a hung task can be detected and killed.
+
+    Args:
+        state: Progress of the fetch.
+        throughput: Minimum throughput.
+        wake: Makes the run check for work.
+        on_status: Receives the status line.
+        is_waiting: Returns whether the run will progress on its own.
+        cancel_requests: Cancels the active requests and returns their number.
     """
 
     def __init__(
@@ -71,7 +78,7 @@ class FetchMonitor:
         self._last_progress: tuple[int, ...] = ()
 
     def log_start(self, mode: str) -> None:
-        """Write the lines with which a fetch begins."""
+        """Write the first log lines of a fetch."""
         log = self._state.log
         log(f"Using queue mode : {mode}")
         log(f"Fetcher: threads: {self._state.options.threads}")
@@ -79,7 +86,7 @@ class FetchMonitor:
         log(f"Fetcher: throughput threshold sequence: {self._max_below}")
 
     def log_finish(self) -> None:
-        """Write the lines with which a fetch ends."""
+        """Write the last log lines of a fetch."""
         threads = self._state.options.threads
         for number in range(threads):
             self._state.log(f"-finishing thread FetcherThread{number}, activeThreads={threads - 1 - number}")
@@ -99,36 +106,36 @@ class FetchMonitor:
                 self._check_throughput(self._log_status(self._state.options.threads))
 
     def _send_progress(self) -> None:
-        run = self._state
-        moved = (run.report.pages, run.report.bytes, run.active_requests, run.queues.total_size)
+        state = self._state
+        progress = (state.report.pages, state.report.bytes, state.active_requests, state.queues.total_size)
         text = self.status_line()
-        if self._is_waiting() or moved != self._last_progress:
-            self._last_progress = moved
+        if self._is_waiting() or progress != self._last_progress:
+            self._last_progress = progress
             self._on_status(text)
 
     def status_line(self) -> str:
-        """Return how it goes: rates of the last seconds, queues, requests, errors by kind, seconds that are left."""
-        run, report, now = self._state, self._state.report, time.monotonic()
+        """Return recent rates, queues, requests, errors by kind and the remaining time in seconds."""
+        state, report, now = self._state, self._state.report, time.monotonic()
         before, pages, size = self._samples[0]
         self._samples.append((now, report.pages, report.bytes))
         since = max(0.001, now - before)
         rate = (report.pages - pages) / since
         text = (
             f"{rate:,.1f} pages/s, {(report.bytes - size) / since / 1000:,.0f} kB/s, "
-            f"{len(run.queues):,} queues, {run.active_requests} active"
+            f"{len(state.queues):,} queues, {state.active_requests} active"
         )
-        left = self._seconds_left(rate)
-        return text + self._format_errors() + (f", {left:,.0f} s left" if left is not None else "")
+        remaining = self._seconds_left(rate)
+        return text + self._format_errors() + (f", {remaining:,.0f} s left" if remaining is not None else "")
 
     def _format_errors(self) -> str:
-        """Return the failures by kind, the most frequent first."""
+        """Return the failures by kind, most frequent first."""
         kinds = [
             (count, name.removeprefix("exception_"))
             for name, count in self._state.report.counters.items()
             if name.startswith("exception_")
         ]
-        answered = self._state.report.errors - sum(count for count, _ in kinds)
-        kinds += [(answered, "HTTP status")] if answered > 0 else []
+        http_errors = self._state.report.errors - sum(count for count, _ in kinds)
+        kinds += [(http_errors, "HTTP status")] if http_errors > 0 else []
         return (
             f", errors: {', '.join(f'{count:,} {kind}' for count, kind in sorted(kinds, reverse=True))}"
             if kinds
@@ -136,34 +143,34 @@ class FetchMonitor:
         )
 
     def _seconds_left(self, rate: float) -> float | None:
-        """Return the seconds until the fetch ends, if it goes on as now and at the latest by its time limit."""
-        run = self._state
+        """Return the estimated remaining time in seconds, at most until the time limit."""
+        state = self._state
         waiting = (
-            max(run.options.expected_pages - run.report.pages, run.queues.total_size)
-            if run.is_feeding
-            else run.queues.total_size
+            max(state.options.expected_pages - state.report.pages, state.queues.total_size)
+            if state.is_feeding
+            else state.queues.total_size
         )
         ends = [waiting / rate] if rate > 0 else []
-        if run.options.deadline < float("inf"):
-            ends.append(max(0.0, run.options.deadline - time.time()))
+        if state.options.deadline < float("inf"):
+            ends.append(max(0.0, state.options.deadline - time.time()))
         return min(ends, default=None)
 
     def _log_status(self, threads: int) -> float:
-        """Write the status line; return the pages per second since the last one."""
-        run, report = self._state, self._state.report
+        """Write the status line; return the pages per second since the previous one."""
+        state, report = self._state, self._state.report
         now = time.monotonic()
         elapsed, since = max(1.0, now - self._started), max(0.001, now - self._last_logged_at)
         pages = (report.pages - self._last_pages) / since
         rate = (report.bytes - self._last_bytes) * 8 / 1024 / since
-        waiting = max(0, threads - run.busy_threads)
-        line = (
+        waiting = max(0, threads - state.busy_threads)
+        message = (
             f"{waiting}/{threads} spinwaiting/active, {report.pages} pages, {report.errors} errors, "
             f"{report.pages / elapsed:.1f} {pages:.0f} pages/s, "
             f"{int(report.bytes * 8 / 1024 / elapsed)} {rate:.0f} kb/s, "
-            f"{run.queues.total_size} URLs in {len(run.queues)} queues{self._format_errors()}"
+            f"{state.queues.total_size} URLs in {len(state.queues)} queues{self._format_errors()}"
         )
         self._last_logged_at, self._last_pages, self._last_bytes = now, report.pages, report.bytes
-        run.log(line)
+        state.log(message)
         return pages
 
     def _check_deadline(self) -> None:
@@ -171,13 +178,12 @@ class FetchMonitor:
             self._drop_waiting("HitByTimeLimit-Queues")
             now = time.monotonic()
             self._deadline_passed_at = self._deadline_passed_at or now
-            if (
-                now >= self._deadline_passed_at + _GRACE_SECONDS
-            ):  # else a server that drips would hold the fetch for http.time.limit
+            # without this, a slow server would delay the end by up to http.time.limit
+            if now >= self._deadline_passed_at + _GRACE_SECONDS:
                 self._state.report.counters["HitByTimeLimit-Queues"] += self._cancel_requests()
 
     def _check_throughput(self, rate: float) -> None:
-        """Stop the run when it has been slower than the threshold too many times in a row."""
+        """Stop the run after too many successive intervals below the threshold."""
         if self._threshold < 0 or time.monotonic() < self._check_after:
             return
         if rate >= self._threshold:

@@ -1,4 +1,4 @@
-"""How long a request may keep a fetcher's thread: some slow servers must not keep all others waiting."""
+"""Releases fetcher threads held by slow requests, so that slow servers do not block the rest."""
 
 from __future__ import annotations
 
@@ -10,45 +10,47 @@ from nutch2py.fetcher.queues.fetch_queues import FetchItem
 
 
 class SlowRequestTracker:
-    """Has requests that take longer than ``after`` seconds give their threads back, ``most`` of them at a time.
+    """Releases the threads of requests that take longer than ``slow_after`` seconds.
 
-    One timer is for all, since next to no request takes that long; ``given_back`` is called when a thread has become
-    free.
+    At most ``max_slow`` requests run without a thread. One timer serves all requests, since few take that long;
+    ``on_released`` is called when threads become free.
     """
 
     def __init__(self, state: FetchState, slow_after: float, max_slow: int, on_released: Callable[[], None]) -> None:
         self._state, self._slow_after, self._max_slow, self._on_released = state, slow_after, max_slow, on_released
         self._loop = asyncio.get_running_loop()
-        self._started: dict[FetchItem, float] = {}  # when each request began, the oldest first; not the late ones
-        self._slow: dict[FetchItem, tuple[float, bool]] = {}  # the same, and whether it has given its thread back
+        self._started: dict[FetchItem, float] = {}  # start of each request that is not late, oldest first
+        self._slow: dict[
+            FetchItem, tuple[float, bool]
+        ] = {}  # start of each late request, and whether it has released its thread
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self, item: FetchItem) -> None:
-        """Note that a request begins."""
+        """Record the start of a request."""
         self._started[item] = now = self._loop.time()
         if self._timer is None:
             self._timer = self._loop.call_at(now + self._slow_after, self._release_threads)
 
     def finish(self, item: FetchItem) -> float:
-        """Return how many seconds a request has taken."""
-        began = self._started.pop(item, None)
-        if began is None:
-            began, slow = self._slow.pop(item)
+        """Return the duration of a request in seconds."""
+        started = self._started.pop(item, None)
+        if started is None:
+            started, slow = self._slow.pop(item)
             self._state.slow_requests -= slow
-        return self._loop.time() - began
+        return self._loop.time() - started
 
     def _release_threads(self) -> None:
         self._timer = None
-        freed, now = False, self._loop.time()
+        released, now = False, self._loop.time()
         while self._started:
-            item, began = next(iter(self._started.items()))
-            if began + self._slow_after > now:
-                self._timer = self._loop.call_at(began + self._slow_after, self._release_threads)
+            item, started = next(iter(self._started.items()))
+            if started + self._slow_after > now:
+                self._timer = self._loop.call_at(started + self._slow_after, self._release_threads)
                 break
             del self._started[item]
             slow = self._state.slow_requests < self._max_slow
-            self._slow[item] = began, slow
+            self._slow[item] = started, slow
             self._state.slow_requests += slow
-            freed |= slow
-        if freed:
+            released |= slow
+        if released:
             self._on_released()

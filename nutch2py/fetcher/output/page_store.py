@@ -1,10 +1,10 @@
-"""What becomes of a finished page, off the event loop: its row is filled in, parsed if wanted, given to the sink."""
+"""Stores finished pages in the table thread: updates the row, parses it if configured, and passes it to the sink."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.fetcher.fetch_options import FetchOptions
@@ -18,9 +18,15 @@ from nutch2py.records.webpage import Mark, WebPage
 from nutch2py.records.webpage import ProtocolStatusCode as Code
 from nutch2py.url.keys import reverse_url, unreverse_url
 
+if TYPE_CHECKING:
+    from nutch2py.parser.worker.parse_worker_client import ParseWorkerClient
+
 
 class PageStore:
-    """Fills rows in and gives them to ``sink``; used in one thread only. ``links``: counts what no rule lets in."""
+    """Updates rows and passes them to ``sink``; for use in a single thread.
+
+    ``filtered_links`` counts rejected links by rule.
+    """
 
     def __init__(
         self,
@@ -39,68 +45,71 @@ class PageStore:
         self._skip_exceeded_redirects = conf.get_bool("http.redirect.max.exceeded.skip", False)
         self._keep_content = conf.get_bool("fetcher.store.content", True)
         self._warc = WarcFileWriter(conf, options.warc_dir) if options.warc_dir else None
-        self._parsing: Any = None
+        self._parse_worker: ParseWorkerClient | None = None
         if options.parse:
             from nutch2py.parser.worker.parse_worker_client import ParseWorkerClient
 
-            self._parsing = ParseWorkerClient(conf)
+            self._parse_worker = ParseWorkerClient(conf)
 
     def store(self, finished: Iterable[FetchedPage]) -> None:
-        """Store pages; what a page's own data raise is its status, what the sink raises is raised."""
-        for item, answer, status in finished:
+        """Store pages; an error caused by a page becomes its status, an error of the sink is raised."""
+        for item, response, status in finished:
             page = item.page
-            if self._warc is not None and answer is not None:
-                self._warc.write(item, answer.as_received())
+            if self._warc is not None and response is not None:
+                self._warc.write(item, response.as_received())
             try:
-                if answer is None:
+                if response is None:
                     self._updater.mark_fetched(page, status)
                 else:
-                    used_up = 0 < self._max_redirects <= len(item.redirect_chain)
+                    redirects_exceeded = 0 < self._max_redirects <= len(item.redirect_chain)
                     self._updater.apply_response(
-                        item.url, page, answer, status, not (used_up and self._skip_exceeded_redirects)
+                        item.url, page, response, status, not (redirects_exceeded and self._skip_exceeded_redirects)
                     )
-                    if self._parsing is not None:
-                        self._parse(item)
+                    if self._parse_worker is not None:
+                        self._parse(self._parse_worker, item)
             except PluginError as error:
-                item.plugin_error = failed = error.for_page(item.url)
-                self._updater.mark_fetched(page, ProtocolStatus(Code.FAILED, (f"{failed.plugin_id}: {failed.reason}",)))
-            except Exception as error:  # noqa: BLE001 - the data of one page must not end the others
+                item.plugin_error = plugin_error = error.for_page(item.url)
+                self._updater.mark_fetched(
+                    page, ProtocolStatus(Code.FAILED, (f"{plugin_error.plugin_id}: {plugin_error.reason}",))
+                )
+            except Exception as error:  # noqa: BLE001 - the data of one page must not stop the others
                 self._log(f"Unexpected error for {item.url}: {type(error).__name__}: {error}")
                 self._updater.mark_fetched(page, ProtocolStatus(Code.FAILED, (f"{type(error).__name__}: {error}",)))
-            if answer is not None and not self._keep_content and answer.failure is None:
+            if response is not None and not self._keep_content and response.failure is None:
                 page.content = b""
             self._sink(item)
 
     def close(self) -> None:
-        """End what is written beside the rows."""
+        """Close the WARC files and the parse worker."""
         if self._warc is not None:
             self._warc.close()
-        if self._parsing is not None:
-            self._parsing.close()
+        if self._parse_worker is not None:
+            self._parse_worker.close()
 
-    def _parse(self, item: FetchItem) -> None:
+    def _parse(self, worker: ParseWorkerClient, item: FetchItem) -> None:
         try:
-            outcome = self._parsing.process(item.key, item.page)
+            outcome = worker.parse_row(item.key, item.page)
             item.plugin_error = outcome.plugin_error(item.url)
-            self._filtered_links.update(dict(outcome.left_out))
-        except Exception as error:  # noqa: BLE001 - the page stays fetched, and parse may try again
+            self._filtered_links.update(dict(outcome.skipped_links))
+        except Exception as error:  # noqa: BLE001 - the page stays fetched; a parse job may retry it
             self._log(f"Error parsing {item.url}: {type(error).__name__}: {error}")
 
     def make_redirect_item(self, item: FetchItem, status: ProtocolStatus) -> FetchItem | None:
         """Return the target of a redirect as an item of the same batch.
 
-        None when it is filtered out, was met on the way here, or has been fetched in this batch already; and when it is
-        of another batch, in which it stays.
+        Returns:
+            The item, or None if the target is filtered out, already in the redirect chain, already fetched in this
+            batch, or part of another batch.
         """
-        moved = self._updater.get_redirect(item.url, status)
-        if moved is None or moved.url is None or moved.url in (item.url, *item.redirect_chain):
+        target = self._updater.get_redirect(item.url, status)
+        if target is None or target.url is None or target.url in (item.url, *item.redirect_chain):
             return None
-        key = reverse_url(moved.url)
+        key = reverse_url(target.url)
         batch = item.page.markers.get(Mark.GENERATE)
         page = self._lookup_row(key) if self._lookup_row is not None else None
         if page is None:
             page = WebPage()
-            if self._lookup_row is not None:  # surely a new row, for which no other job has set it
+            if self._lookup_row is not None:  # a new row, which no other job has created
                 page.fetch_interval = self._fetch_interval
         elif batch is not None and (page.markers.get(Mark.GENERATE) or batch == page.markers.get(Mark.FETCH)):
             return None

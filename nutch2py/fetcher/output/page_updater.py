@@ -1,7 +1,7 @@
-"""From an answer to the row: protocol status, crawl status, headers, content, redirect target.
+"""Updates rows from responses: protocol status, crawl status, headers, content, redirect target.
 
-The codes are those of Nutch 2.4 (``HttpBase.getProtocolOutput``, ``FetcherReducer``), so are the cells written; the
-texts of failures are ours.
+The codes and cells are those of Nutch 2.4 (``HttpBase.getProtocolOutput``, ``FetcherReducer``); the texts of failures
+are specific to nutch2py.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nutch2py.url.url_parts import choose_repr, host_of
 
 SUCCESS = ProtocolStatus(Code.SUCCESS)
 RENDERED = "rendered"
-"""The first argument of the status of a page that a browser rendered; the limits that it met follow."""
+"""First argument of the protocol status of a rendered page; the limits that it reached follow."""
 ROBOTS_DENIED = ProtocolStatus(Code.ROBOTS_DENIED)
 
 _CRAWL_STATUS = {
@@ -37,34 +37,34 @@ _CRAWL_STATUS = {
     Code.NOTFOUND: CrawlStatus.GONE,
     Code.ACCESS_DENIED: CrawlStatus.GONE,
     Code.ROBOTS_DENIED: CrawlStatus.GONE,
-}  # all others: retry
-_MAX_MESSAGE_LENGTH = 1000  # characters of what went wrong; it may quote what a server sent
+}  # all other codes: retry
+_MAX_MESSAGE_LENGTH = 1000  # characters; a message may quote data from the server
 _TEMPORARY_REDIRECTS = frozenset({302, 303, 307})
 _WITH_CONTENT = frozenset({Code.SUCCESS, Code.MOVED, Code.TEMP_MOVED})
 
 
 class RedirectTarget(NamedTuple):
-    """Where a page has moved to: the normalized target, None when it is filtered out or is the page itself."""
+    """Normalized target of a redirect; ``url`` is None if it is filtered out or is the page itself."""
 
     url: str | None
     is_temporary: bool
 
 
 def resolve_location(url: str, response: FetchResponse) -> str:
-    """Return the absolute target of a redirect, as it was sent; the page's own URL when no target was sent."""
+    """Return the absolute target of a redirect; the page's own URL if ``Location`` is missing."""
     location = canonical_headers(response.iter_headers()).get("Location", "")
     if not location.isascii():
-        with suppress(UnicodeError):  # UTF-8 is what servers that do not escape mean
+        with suppress(UnicodeError):  # servers that do not escape mostly send UTF-8
             location = location.encode("latin-1").decode("utf-8")
     return str(parse_relative(parse_url(url), location))
 
 
 def get_protocol_status(url: str, response: FetchResponse) -> ProtocolStatus:
-    """Return the protocol status that an answer stands for."""
+    """Return the protocol status of a response."""
     if response.failure is not None:
-        unknown = response.failure.kind == FailureKind.SCHEME
-        text = response.failure.message[:_MAX_MESSAGE_LENGTH]
-        return ProtocolStatus(Code.PROTO_NOT_FOUND if unknown else Code.EXCEPTION, (text,))
+        is_unknown_scheme = response.failure.kind == FailureKind.SCHEME
+        message = response.failure.message[:_MAX_MESSAGE_LENGTH]
+        return ProtocolStatus(Code.PROTO_NOT_FOUND if is_unknown_scheme else Code.EXCEPTION, (message,))
     status = response.status
     if response.rendered is not None:
         if response.rendered.redirect_url:
@@ -92,7 +92,7 @@ def get_protocol_status(url: str, response: FetchResponse) -> ProtocolStatus:
 
 
 def get_crawl_status(status: ProtocolStatus) -> CrawlStatus:
-    """Return what becomes of the page: retry for every code that says neither good nor gone."""
+    """Return the crawl status of a protocol status: retry for every code that is neither good nor gone."""
     try:
         return _CRAWL_STATUS.get(Code(status.code), CrawlStatus.RETRY)
     except ValueError:
@@ -100,7 +100,7 @@ def get_crawl_status(status: ProtocolStatus) -> CrawlStatus:
 
 
 class PageUpdater:
-    """Writes answers into rows. ``links``: counts the redirects whose target no rule lets in."""
+    """Writes responses into rows; ``filtered_links`` counts redirects with a rejected target."""
 
     def __init__(self, conf: Configuration, filtered_links: Counter[str] | None = None) -> None:
         self._conf, self._filtered_links = conf, Counter[str]() if filtered_links is None else filtered_links
@@ -112,23 +112,23 @@ class PageUpdater:
         self._store_response_time = conf.get_bool("http.store.responsetime", True)
 
     def get_redirect(self, url: str, status: ProtocolStatus) -> RedirectTarget | None:
-        """Return where a page has moved to, None when its status is no redirect."""
+        """Return the redirect target of a page, or None if its status is no redirect."""
         if status.code not in (Code.MOVED, Code.TEMP_MOVED):
             return None
-        temporary = status.code == Code.TEMP_MOVED
+        is_temporary = status.code == Code.TEMP_MOVED
         try:
             target = self._normalizers.normalize(status.args[0])
             target = self._filters.filter_link(target) if target else None
             if not target or target == url:
-                return RedirectTarget(None, temporary)
+                return RedirectTarget(None, is_temporary)
             if self._ignore_external and host_of(target) != host_of(url):
-                return RedirectTarget(None, temporary)
+                return RedirectTarget(None, is_temporary)
         except ValueError:
-            return RedirectTarget(None, temporary)
-        return RedirectTarget(target, temporary)
+            return RedirectTarget(None, is_temporary)
+        return RedirectTarget(target, is_temporary)
 
     def mark_fetched(self, page: WebPage, status: ProtocolStatus) -> None:
-        """Set status, times and the fetch mark, which every page gets that was dealt with."""
+        """Set status, times and the fetch mark, which every processed page gets."""
         page.status = int(get_crawl_status(status))
         page.prev_fetch_time = page.fetch_time
         page.fetch_time = int(time.time() * 1000)
@@ -145,13 +145,13 @@ class PageUpdater:
         status: ProtocolStatus | None = None,
         keep_target: bool = True,
     ) -> ProtocolStatus:
-        """Write an answer into the row of its URL; return its protocol status.
+        """Write a response into the row of its URL; return its protocol status.
 
-        ``keep_target``: whether the target of a redirect becomes an outlink, and so a row for a later batch.
+        ``keep_target``: whether a redirect target becomes an outlink, and thus a row for a later batch.
         """
         if status is None:
             status = get_protocol_status(url, response)
-        if response.ip and self._store_ip:  # also of an answer that was none: it tells which server does so
+        if response.ip and self._store_ip:  # also for failures: it identifies the failing server
             page.metadata[MetadataKey.IP] = response.ip.encode("ascii", "replace")
         if response.failure is None:
             headers = canonical_headers(response.iter_headers())
@@ -169,23 +169,23 @@ class PageUpdater:
         return status
 
     def _apply_rendering(self, page: WebPage, response: FetchResponse) -> None:
-        """Write what a browser made of an answer, besides its content; take away what an earlier one did."""
+        """Write the browser's results besides the content; remove those of an earlier fetch."""
         rendered = response.rendered
         if rendered is not None or self._screenshots:
             page.metadata.pop(MetadataKey.SCREENSHOT, None)
         if rendered is None:
             return
         page.base_url = rendered.url
-        if page.headers.get("Content-Length") is not None:  # it counted what was sent
+        if page.headers.get("Content-Length") is not None:  # it was the size of the original body
             page.headers["Content-Length"] = str(rendered.document_size)
         if rendered.screenshot:
             page.metadata[MetadataKey.SCREENSHOT] = rendered.screenshot
 
     def _apply_redirect(self, url: str, page: WebPage, status: ProtocolStatus) -> None:
-        moved = self.get_redirect(url, status)
-        if moved is None or moved.url is None:
-            self._filtered_links[REDIRECT] += moved is not None
+        target = self.get_redirect(url, status)
+        if target is None or target.url is None:
+            self._filtered_links[REDIRECT] += target is not None
             return
-        page.outlinks = {moved.url: ""}
+        page.outlinks = {target.url: ""}
         page.metadata[MetadataKey.REDIRECT_DISCOVERED] = b"y"
-        page.repr_url = choose_repr(page.repr_url or url, moved.url, moved.is_temporary)
+        page.repr_url = choose_repr(page.repr_url or url, target.url, target.is_temporary)

@@ -1,9 +1,9 @@
-"""WARC files of a fetch (``fetch -warc DIR``): what was asked and answered, for archives and other tools.
+"""Writes WARC files of a fetch (``fetch -warc DIR``): requests and responses, for archives and other tools.
 
-A page gives a ``response`` (or a ``revisit``: the server said 304, or the same bytes are in this file already), its
-``request`` and a ``metadata`` record; a file that came by another protocol gives a ``resource``. Bodies are those that
-the row holds: decoded and cut at the limit. As in the archives of Common Crawl the headers that describe the encoded
-body are kept as ``X-Crawler-…``, and ``Content-Length`` is that of the body in the record.
+A page produces a ``response`` (or a ``revisit`` after a 304 or for content already in the file), its ``request`` and a
+``metadata`` record; a file fetched by another protocol produces a ``resource``. Bodies are those in the row: decoded
+and truncated at the limit. As in the archives of Common Crawl, the headers of the encoded body are kept as
+``X-Crawler-…``, and ``Content-Length`` is the length of the record's body.
 """
 
 from __future__ import annotations
@@ -36,33 +36,32 @@ if TYPE_CHECKING:
     from warcio.statusandheaders import StatusAndHeaders
     from warcio.warcwriter import WARCWriter
 
-_REMEDY = "give another folder with -warc or fetcher.warc.dir"
-_writer_numbers = (
-    itertools.count()
-)  # not id(): it is given again, and a task would write over the file of one before it
-_MAX_DIGESTS = 100_000  # digests for revisit records
+_REMEDY = "choose another directory with -warc or fetcher.warc.dir"
+_writer_numbers = itertools.count()
+"""Numbers of writers in file names; id() could repeat and overwrite the file of an earlier task."""
+_MAX_DIGESTS = 100_000  # digests remembered for revisit records
 _REPLACED_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 _IDENTICAL_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _NOT_MODIFIED_PROFILE = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 
 
-def _build_http_headers(answer: FetchResponse) -> StatusAndHeaders:
+def _build_http_headers(response: FetchResponse) -> StatusAndHeaders:
     from warcio.statusandheaders import StatusAndHeaders
 
-    protocol, _, statusline = answer.status_line.strip().decode("latin-1").partition(" ")
+    protocol, _, statusline = response.status_line.strip().decode("latin-1").partition(" ")
     headers = []
-    for name, value in answer.iter_headers():
+    for name, value in response.iter_headers():
         headers.append((f"X-Crawler-{name}" if name.lower() in _REPLACED_HEADERS else name, value))
-    headers.append(("Content-Length", str(len(answer.content))))
-    sent = StatusAndHeaders(statusline or str(answer.status), headers, protocol=protocol or "HTTP/1.0")
-    # bytes stay as they came: warcio would escape values that are not ASCII, and fails at such a reason or name
-    sent.to_ascii_bytes = partial(sent.to_bytes, encoding="latin-1")
-    return sent
+    headers.append(("Content-Length", str(len(response.content))))
+    http_headers = StatusAndHeaders(statusline or str(response.status), headers, protocol=protocol or "HTTP/1.0")
+    # keep the bytes: warcio escapes non-ASCII values and fails at such a reason or name
+    http_headers.to_ascii_bytes = partial(http_headers.to_bytes, encoding="latin-1")
+    return http_headers
 
 
-def _build_metadata_block(item: FetchItem, answer: FetchResponse) -> bytes:
+def _build_metadata_block(item: FetchItem, response: FetchResponse) -> bytes:
     """Return the fields of a metadata record."""
-    fields = [f"fetchTimeMs: {answer.elapsed_ms}"]
+    fields = [f"fetchTimeMs: {response.elapsed_ms}"]
     batch = item.page.markers.get(Mark.GENERATE)
     if batch:
         fields.append(f"nutch.batchId: {batch}")
@@ -71,34 +70,36 @@ def _build_metadata_block(item: FetchItem, answer: FetchResponse) -> bytes:
 
 
 def check_warc_dir(warc_dir: str) -> None:
-    """Raise ConfigurationError unless WARC files can be written into a folder, or it can be made; makes nothing."""
-    place = next(path for path in (Path(warc_dir), *Path(warc_dir).parents) if os.path.lexists(path))
-    if not place.is_dir():
-        raise _unwritable_error(warc_dir, f"{place} is no folder")
-    if not os.access(place, os.W_OK | os.X_OK):
-        raise _unwritable_error(warc_dir, f"this user may not write into {place}")
+    """Raise ConfigurationError unless a directory is writable or can be created; creates nothing."""
+    existing = next(path for path in (Path(warc_dir), *Path(warc_dir).parents) if os.path.lexists(path))
+    if not existing.is_dir():
+        raise _unwritable_error(warc_dir, f"{existing} is not a directory")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise _unwritable_error(warc_dir, f"this user cannot write to {existing}")
 
 
 @contextmanager
 def _translate_os_errors(folder: Path) -> Iterator[None]:
-    """Turn the system's errors into those that name the folder; a full disk is no fault of the property."""
+    """Convert OSError into an error that names the directory; a full disk is a StoreError."""
     try:
         yield
     except OSError as error:
-        if (trouble := disk_error_message(error, f"WARC files in {folder}", _REMEDY)) is not None:
-            raise StoreError(trouble) from error
+        if (message := disk_error_message(error, f"WARC files in {folder}", _REMEDY)) is not None:
+            raise StoreError(message) from error
         raise _unwritable_error(folder, error.strerror) from error
 
 
 def _unwritable_error(folder: str | Path, reason: str | None) -> ConfigurationError:
-    return ConfigurationError(f"WARC files cannot be written into {folder}: {reason}: {_REMEDY}")
+    return ConfigurationError(f"WARC files cannot be written to {folder}: {reason}: {_REMEDY}")
 
 
 class WarcFileWriter:
-    """Writes into files of about ``fetcher.warc.size`` bytes in a folder; use it in one thread.
+    """Writes WARC files of about ``fetcher.warc.size`` bytes; for use in a single thread.
 
-    A file is called ``….open`` until it is full or the fetch ends. Raises ConfigurationError when the folder cannot be
-    written.
+    The current file is named ``….open`` until it is full or the fetch finishes.
+
+    Raises:
+        ConfigurationError: The directory is not writable.
     """
 
     def __init__(self, conf: Configuration, warc_dir: str) -> None:
@@ -129,7 +130,7 @@ class WarcFileWriter:
         self._dir.mkdir(parents=True, exist_ok=True)
         self._file = self._path.with_name(name + ".open").open("wb")
         self._writer = WARCWriter(self._file, gzip=True, warc_version="1.1")
-        # records are in memory as it is; warcio would leave its temporary files to the garbage collector
+        # records are in memory; warcio would leave temporary files to the garbage collector
         self._writer._create_temp_file = BytesIO
         about = {
             "software": f"nutch2py/{__version__}",
@@ -143,73 +144,80 @@ class WarcFileWriter:
         return self._writer
 
     def write(self, item: FetchItem, response: FetchResponse) -> None:
-        """Write the records of a page; one without an answer gives none."""
+        """Write the records of a page; a failed request has none."""
         if response.failure is None:
             with _translate_os_errors(self._dir):
                 self._write_records(self._open_writer(), item, response)
 
-    def _write_records(self, writer: WARCWriter, item: FetchItem, answer: FetchResponse) -> None:
-        date = datetime.fromtimestamp(time.time() - answer.elapsed_ms / 1000, UTC)
+    def _write_records(self, writer: WARCWriter, item: FetchItem, response: FetchResponse) -> None:
+        date = datetime.fromtimestamp(time.time() - response.elapsed_ms / 1000, UTC)
         headers = {"WARC-Date": date.strftime("%Y-%m-%dT%H:%M:%S.%fZ")}
-        if answer.ip:
-            headers["WARC-IP-Address"] = answer.ip
+        if response.ip:
+            headers["WARC-IP-Address"] = response.ip
         if not item.url.startswith("http"):
-            media_type = answer.get_header("Content-Type") or "application/octet-stream"
+            media_type = response.get_header("Content-Type") or "application/octet-stream"
             record = writer.create_warc_record(
-                item.url, "resource", BytesIO(answer.content), warc_content_type=media_type, warc_headers_dict=headers
+                item.url, "resource", BytesIO(response.content), warc_content_type=media_type, warc_headers_dict=headers
             )
             writer.write_record(record)
             return
-        response = self._build_response_record(writer, item.url, answer, headers)
-        writer.write_record(response)
-        beside = {"WARC-Date": headers["WARC-Date"]}
-        beside["WARC-Concurrent-To"] = response.rec_headers.get_header("WARC-Record-ID")
-        if answer.raw_request:
-            kind = "application/http; msgtype=request"
-            self._write_concurrent_record(writer, item.url, "request", answer.raw_request, kind, beside)
+        response_record = self._build_response_record(writer, item.url, response, headers)
+        writer.write_record(response_record)
+        linked_headers = {"WARC-Date": headers["WARC-Date"]}
+        linked_headers["WARC-Concurrent-To"] = response_record.rec_headers.get_header("WARC-Record-ID")
+        if response.raw_request:
+            request_type = "application/http; msgtype=request"
+            self._write_concurrent_record(
+                writer, item.url, "request", response.raw_request, request_type, linked_headers
+            )
         self._write_concurrent_record(
-            writer, item.url, "metadata", _build_metadata_block(item, answer), "application/warc-fields", beside
+            writer,
+            item.url,
+            "metadata",
+            _build_metadata_block(item, response),
+            "application/warc-fields",
+            linked_headers,
         )
 
     def _build_response_record(
-        self, writer: WARCWriter, url: str, answer: FetchResponse, headers: dict[str, str]
+        self, writer: WARCWriter, url: str, response: FetchResponse, headers: dict[str, str]
     ) -> Any:
-        digest = "sha1:" + b32encode(sha1(answer.content, usedforsecurity=False).digest()).decode()
-        http = _build_http_headers(answer)
-        more = dict(headers)
-        if answer.truncated:
-            more["WARC-Truncated"] = answer.truncated
-        if answer.status == 304:
-            more["WARC-Profile"] = _NOT_MODIFIED_PROFILE
-            return writer.create_warc_record(url, "revisit", http_headers=http, warc_headers_dict=more)
-        before = self._seen_digests.get(digest)
-        more["WARC-Payload-Digest"] = digest
-        if before is not None and answer.content:
-            more |= {
+        digest = "sha1:" + b32encode(sha1(response.content, usedforsecurity=False).digest()).decode()
+        http = _build_http_headers(response)
+        warc_headers = dict(headers)
+        if response.truncated:
+            warc_headers["WARC-Truncated"] = response.truncated
+        if response.status == 304:
+            warc_headers["WARC-Profile"] = _NOT_MODIFIED_PROFILE
+            return writer.create_warc_record(url, "revisit", http_headers=http, warc_headers_dict=warc_headers)
+        original = self._seen_digests.get(digest)
+        warc_headers["WARC-Payload-Digest"] = digest
+        if original is not None and response.content:
+            warc_headers |= {
                 "WARC-Profile": _IDENTICAL_PROFILE,
-                "WARC-Refers-To-Target-URI": before[0],
-                "WARC-Refers-To-Date": before[1],
+                "WARC-Refers-To-Target-URI": original[0],
+                "WARC-Refers-To-Date": original[1],
             }
-            return writer.create_warc_record(url, "revisit", http_headers=http, warc_headers_dict=more)
+            return writer.create_warc_record(url, "revisit", http_headers=http, warc_headers_dict=warc_headers)
         self._seen_digests[digest] = url, headers["WARC-Date"]
         if len(self._seen_digests) > _MAX_DIGESTS:
             self._seen_digests.popitem(last=False)
         return writer.create_warc_record(
-            url, "response", BytesIO(answer.content), http_headers=http, warc_headers_dict=more
+            url, "response", BytesIO(response.content), http_headers=http, warc_headers_dict=warc_headers
         )
 
     @staticmethod
     def _write_concurrent_record(
         writer: WARCWriter, url: str, kind: str, block: bytes, media_type: str, headers: dict[str, str]
     ) -> None:
-        """Write a record that belongs to a response."""
+        """Write a record linked to a response."""
         record = writer.create_warc_record(
             url, kind, BytesIO(block), warc_content_type=media_type, warc_headers_dict=dict(headers)
         )
         writer.write_record(record)
 
     def close(self) -> None:
-        """End the file that is open."""
+        """Finish the open file."""
         if self._file is not None:
             file, self._file, self._writer = self._file, None, None
             with _translate_os_errors(self._dir):

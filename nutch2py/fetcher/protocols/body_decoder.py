@@ -87,7 +87,7 @@ class BodyDecoder:
         if self._decoder is None:
             self._decoder = _BrotliDecoder() if self.encoding == "br" else _ZstdDecoder()
         try:
-            for out in self._decoder.pieces(data):
+            for out in self._decoder.iter_decoded(data):
                 if not self._append(out):
                     return False
         except ValueError:

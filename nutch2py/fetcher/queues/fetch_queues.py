@@ -1,9 +1,9 @@
-"""Fetch queues: one for each host, domain or address, and the times at which each may be asked again.
+"""Fetch queues: one per host, domain or address, with the time at which each may send its next request.
 
-A heap of the times at which queues become ready takes the place of Nutch's walk over all queues, so the cost of an item
-does not grow with their number. The delay runs from the **end** of a request (``fetcher.server.delay``); with several
-requests at a time in a queue it is ``fetcher.server.min.delay``. A queue that has run empty is forgotten only after its
-delay, so pages that come later do not break it; one with failures is remembered for as long as they count.
+A heap of ready times replaces Nutch's walk over all queues, so that the cost per item does not grow with their number.
+The delay starts at the **end** of a request (``fetcher.server.delay``); with several concurrent requests per queue it
+is ``fetcher.server.min.delay``. An empty queue is kept until its delay has passed, so that later pages respect it; a
+queue with failures is kept as long as they count.
 """
 
 from __future__ import annotations
@@ -19,18 +19,24 @@ from nutch2py.plugins.plugin_failures import PluginError
 from nutch2py.records.webpage import WebPage
 
 _COMPACT_AFTER = 32
-# what is remembered of queues in which nothing waits, so that hosts without number do not take memory without bound
-_MAX_IDLE_QUEUES = 50_000  # queues that have failed, or take no more
-_MAX_COUNTED_QUEUES = 200_000  # queues whose pages are counted
+# bounds of the memory for queues without waiting pages, since the number of hosts is unlimited
+_MAX_IDLE_QUEUES = 50_000  # queues with failures, or closed
+_MAX_COUNTED_QUEUES = 200_000  # queues with a page count
 
 
 @dataclass(slots=True, eq=False)
 class FetchItem:
-    """A page to fetch: its row key, its URL and its row.
+    """A page to fetch.
 
-    ``redirect_chain``: the URLs that redirected here, the first first. ``host_settings``: what the host table says of its host.
-    ``plugin_error``: the plug-in that failed on it, if one did. ``rendering_seconds``: seconds that a browser had it, which
-    are no fault of its server.
+    Attributes:
+        key: Row key.
+        url: URL of the page.
+        page: Row of the page.
+        queue_id: Queue that the page belongs to.
+        redirect_chain: URLs that redirected to the page, first one first.
+        host_settings: Settings of its host in the host table.
+        plugin_error: Error of the plug-in that failed on the page.
+        rendering_seconds: Time spent in the browser, which does not count against the server.
     """
 
     key: str
@@ -45,7 +51,7 @@ class FetchItem:
 
 @dataclass(slots=True, frozen=True)
 class HostFetchSettings:
-    """What the host table says of a queue (``q_mt``, ``q_cd``, ``q_mcd``); None where it says nothing. In ms."""
+    """Settings of a queue in the host table (``q_mt``, ``q_cd``, ``q_mcd``), in milliseconds; None if unset."""
 
     max_threads: int | None = None
     crawl_delay_ms: int | None = None
@@ -54,46 +60,47 @@ class HostFetchSettings:
 
 @dataclass(slots=True, eq=False)
 class FetchItemQueue:
-    """The pages of one queue. Times in seconds of the monotonic clock, delays in seconds."""
+    """The pages of one queue. Times and delays are in seconds, times by the monotonic clock."""
 
     id: str
     max_threads: int
     crawl_delay: float
     min_crawl_delay: float
-    items: list[FetchItem | None] = field(default_factory=list)  # a deque takes ten times the memory; most are short
-    head: int = 0  # place of the next in ``items``; those before it are taken
+    items: list[FetchItem | None] = field(
+        default_factory=list
+    )  # a deque takes ten times the memory; most queues are short
+    head: int = 0  # index of the next item in ``items``; earlier ones are taken
     in_progress: int = 0
     next_fetch_time: float = 0.0
     exceptions: int = 0
-    failures_in_row: int = 0  # of these, since the last good answer
+    failures_in_row: int = 0  # consecutive failures since the last success
     last_exception_at: float = 0.0
-    started_at: float = 0.0  # when it was first asked
-    trouble_seconds: float = 0.0  # seconds of waiting for a server that failed, refused or was slow
+    started_at: float = 0.0  # time of its first request
+    trouble_seconds: float = 0.0  # time lost to failures and slow responses
     deferrals: int = 0
-    booked_until: float = 0.0  # when it may be asked after what was booked last
+    booked_until: float = 0.0  # end of the delay after the last booked request
     is_scheduled: bool = False
     is_closed: bool = False
 
     @property
     def size(self) -> int:
-        """How many pages wait."""
+        """Number of waiting pages."""
         return len(self.items) - self.head
 
     def take(self) -> FetchItem:
-        """Take the next page."""
+        """Remove and return the next page."""
         item = self.items[self.head]
         assert item is not None
         self.items[self.head] = None
         self.head += 1
-        if self.head >= _COMPACT_AFTER and 2 * self.head >= len(
-            self.items
-        ):  # so that a page costs the same in any queue
+        # amortized: the cost of a page does not depend on the length of the queue
+        if self.head >= _COMPACT_AFTER and 2 * self.head >= len(self.items):
             del self.items[: self.head]
             self.head = 0
         return item
 
     def put_back(self, item: FetchItem) -> None:
-        """Make a page that was taken the next one."""
+        """Make a taken page the next one again."""
         if self.head:
             self.head -= 1
             self.items[self.head] = item
@@ -102,7 +109,7 @@ class FetchItemQueue:
 
 
 class FetchItemQueues:
-    """All queues. ``clock`` gives seconds."""
+    """All queues of a run; ``clock`` returns seconds."""
 
     def __init__(self, conf: Configuration, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -113,9 +120,9 @@ class FetchItemQueues:
         self._exception_delay = conf.get_float("fetcher.exceptions.per.queue.delay", self._crawl_delay)
         self._clear_after = conf.get_float("fetcher.exceptions.per.queue.clear.after", 1800)
         self._max_pages = conf.get_int("fetcher.max.pages.per.queue", 100_000)
-        self._page_counts: Counter[str] = Counter()  # let in so far
+        self._page_counts: Counter[str] = Counter()  # pages accepted so far
         self._queues: dict[str, FetchItemQueue] = {}
-        self._idle_queues: dict[str, None] = {}  # of these the ones that wait for nothing, the longest idle first
+        self._idle_queues: dict[str, None] = {}  # queues without waiting pages, longest idle first
         self._ready_heap: list[tuple[float, int, FetchItemQueue]] = []
         self._order = count()
         self.total_size = 0
@@ -126,9 +133,9 @@ class FetchItemQueues:
         return sum(1 for queue in self._queues.values() if queue.size or queue.in_progress)
 
     def get_queue(self, queue_id: str, host_settings: HostFetchSettings | None = None) -> FetchItemQueue:
-        """Return the queue of that name, made when it is new, with its ``host_settings`` settings."""
-        found = self._queues.get(queue_id)
-        if found is None:
+        """Return the queue of an id, creating it with ``host_settings`` if it is new."""
+        queue = self._queues.get(queue_id)
+        if queue is None:
             threads = (
                 host_settings.max_threads if host_settings and host_settings.max_threads is not None else self._threads
             )
@@ -137,36 +144,36 @@ class FetchItemQueues:
                 if host_settings and host_settings.crawl_delay_ms is not None
                 else self._crawl_delay
             )
-            least = (
+            min_delay = (
                 host_settings.min_crawl_delay_ms / 1000
                 if host_settings and host_settings.min_crawl_delay_ms is not None
                 else self._min_crawl_delay
             )
-            found = self._queues[queue_id] = FetchItemQueue(queue_id, max(1, threads), delay, least)
-        return found
+            queue = self._queues[queue_id] = FetchItemQueue(queue_id, max(1, threads), delay, min_delay)
+        return queue
 
     def queue_size(self, queue_id: str) -> int:
-        """Return how many pages wait in a queue."""
+        """Return the number of waiting pages of a queue."""
         queue = self._queues.get(queue_id)
         return 0 if queue is None else queue.size
 
     def has_request_in_progress(self, queue_id: str) -> bool:
-        """Tell whether a request of a queue is under way."""
+        """Return whether a queue has an active request."""
         queue = self._queues.get(queue_id)
         return queue is not None and queue.in_progress > 0
 
     def skip_counter(self, queue_id: str) -> str:
-        """Return the name of the counter of what a queue leaves out when it takes no more, else ""."""
+        """Return the counter of pages skipped by a closed or full queue, or "" if it accepts pages."""
         queue = self._queues.get(queue_id)
         if queue is not None and queue.is_closed:
             return "AboveExceptionThresholdInQueue"
         return "AboveMaxPagesInQueue" if 0 <= self._max_pages <= self._page_counts[queue_id] else ""
 
     def add(self, item: FetchItem) -> str:
-        """Put an item into its queue; return the name of the counter of those left out when it takes no more."""
+        """Add an item to its queue; return the counter of skipped pages if the queue accepts none."""
         queue = self.get_queue(item.queue_id, item.host_settings)
-        if left_out := self.skip_counter(queue.id):
-            return left_out
+        if skip_counter := self.skip_counter(queue.id):
+            return skip_counter
         if self._max_pages >= 0:
             self._count_page(queue.id)
         self._idle_queues.pop(queue.id, None)
@@ -181,12 +188,12 @@ class FetchItemQueues:
             heapq.heappush(self._ready_heap, (queue.next_fetch_time, next(self._order), queue))
 
     def get(self) -> FetchItem | None:
-        """Return a page whose queue is ready, and count it as in progress; None when no queue is ready now."""
+        """Return a page of a ready queue and count it as in progress; None if no queue is ready."""
         now = self._clock()
         while self._ready_heap and self._ready_heap[0][0] <= now:
             queue = heapq.heappop(self._ready_heap)[2]
             queue.is_scheduled = False
-            if queue.next_fetch_time > now:  # put off since it was put into the heap
+            if queue.next_fetch_time > now:  # delayed since it was pushed
                 self._schedule(queue)
             elif not queue.size:
                 if not queue.in_progress and not queue.is_closed and not self._has_recent_failures(queue, now):
@@ -205,7 +212,7 @@ class FetchItemQueues:
         return None
 
     def _mark_idle(self, queue: FetchItemQueue) -> None:
-        """Remember a queue in which nothing waits, and forget the one that has been so for longest."""
+        """Keep a queue without waiting pages, and drop the longest idle one above the limit."""
         self._idle_queues[queue.id] = None
         if len(self._idle_queues) > _MAX_IDLE_QUEUES:
             oldest = next(iter(self._idle_queues))
@@ -215,24 +222,24 @@ class FetchItemQueues:
 
     def _count_page(self, queue_id: str) -> None:
         self._page_counts[queue_id] += 1
-        if len(self._page_counts) > _MAX_COUNTED_QUEUES:  # those with few pages are far from any limit
+        if len(self._page_counts) > _MAX_COUNTED_QUEUES:  # queues with few pages are far from the limit
             self._page_counts = Counter(dict(self._page_counts.most_common(_MAX_COUNTED_QUEUES // 2)))
 
     def _has_recent_failures(self, queue: FetchItemQueue, now: float) -> bool:
-        """Tell whether a queue's failures still count."""
+        """Return whether the failures of a queue still count."""
         return queue.exceptions > 0 and now < queue.last_exception_at + self._clear_after
 
     @property
     def is_ready(self) -> bool:
-        """Whether a queue may be asked now."""
+        """Whether any queue is ready."""
         return bool(self._ready_heap) and self._ready_heap[0][0] <= self._clock()
 
     def next_ready_time(self) -> float | None:
-        """Return when a queue may become ready, on the clock's scale; None when none waits for a time."""
+        """Return the clock time at which the next queue becomes ready, or None."""
         return self._ready_heap[0][0] if self._ready_heap else None
 
     def finish(self, item: FetchItem, asap: bool = False) -> None:
-        """End an item's request: the delay of its queue begins. ``asap``: nothing was asked of the server."""
+        """Finish an item's request and start the delay of its queue, unless ``asap`` (no request was sent)."""
         queue = self.get_queue(item.queue_id)
         queue.in_progress -= 1
         delay = 0.0 if asap else queue.min_crawl_delay if queue.max_threads > 1 else queue.crawl_delay
@@ -240,35 +247,36 @@ class FetchItemQueues:
         self._schedule(queue)
 
     def book_turn(self, queue_id: str, is_repeat: bool) -> float:
-        """Take a turn of a queue for a request that is no page of it; return in how many seconds it comes.
+        """Reserve a turn of a queue for an extra request; return the delay until then, in seconds.
 
-        ``is_repeat``: the queue has just been asked, and its delay has not begun yet.
+        ``is_repeat``: the queue has just sent a request, whose delay has not started yet.
         """
-        new = queue_id not in self._queues
+        is_new = queue_id not in self._queues
         queue = self.get_queue(queue_id)
         now = self._clock()
         delay = queue.min_crawl_delay if queue.max_threads > 1 else queue.crawl_delay
-        at = max(queue.next_fetch_time, now + delay if is_repeat or queue.in_progress else now)
-        queue.next_fetch_time = queue.booked_until = at + delay
+        start = max(queue.next_fetch_time, now + delay if is_repeat or queue.in_progress else now)
+        queue.next_fetch_time = queue.booked_until = start + delay
         self.has_bookings = True
-        if new:
+        if is_new:
             self._mark_idle(queue)
-        return at - now
+        return start - now
 
     def seconds_until_booked(self, queue_id: str) -> float:
-        """Return the seconds for which a page that was taken already has to wait for what was booked since."""
+        """Return the seconds that an already taken page must wait for extra requests booked since."""
         queue = self._queues.get(queue_id)
         return 0.0 if queue is None else max(0.0, queue.booked_until - self._clock())
 
     def defer(self, item: FetchItem, delay: float, retries: int) -> int:
-        """Put an item back and its queue off by ``delay`` seconds; drop the queue after ``retries`` times.
+        """Put an item back and delay its queue by ``delay`` seconds; drop the queue after ``retries`` deferrals.
 
-        Returns the number of items dropped, the given one included; 0 when it was put back.
+        Returns:
+            The number of dropped items including this one, or 0 if it was put back.
         """
         queue = self.get_queue(item.queue_id)
         queue.in_progress -= 1
         now = self._clock()
-        if queue.next_fetch_time <= now:  # else another item of the queue has put it off already
+        if queue.next_fetch_time <= now:  # else another item has already delayed the queue
             queue.deferrals += 1
             queue.next_fetch_time = now + delay
         if queue.deferrals > retries:
@@ -279,30 +287,30 @@ class FetchItemQueues:
         return 0
 
     def take_later_half(self) -> dict[str, list[FetchItem]]:
-        """Take the later half of what waits in each queue out again, and return it; one page stays at least.
+        """Remove and return the later half of the waiting pages of each queue, keeping at least one.
 
-        Targets of redirects stay: what is known of them stands in no row yet.
+        Redirect targets stay, since their state is in no row yet.
         """
         taken: dict[str, list[FetchItem]] = {}
         for queue in self._queues.values():
             if queue.size > 1:
                 keep = queue.head + (queue.size + 1) // 2
                 later = [item for item in queue.items[keep:] if item is not None]
-                given = [item for item in later if not item.redirect_chain]
-                if not given:
+                removed = [item for item in later if not item.redirect_chain]
+                if not removed:
                     continue
-                taken[queue.id] = given
+                taken[queue.id] = removed
                 queue.items[keep:] = [item for item in later if item.redirect_chain]
-                self.total_size -= len(given)
+                self.total_size -= len(removed)
                 if self._max_pages >= 0:
-                    self._page_counts[queue.id] -= len(given)
+                    self._page_counts[queue.id] -= len(removed)
         return taken
 
     def count_exception(self, item: FetchItem, is_server_failure: bool = True) -> int:
-        """Count a failure; return how many items were dropped as the queue had too many.
+        """Count a failure; return the number of items dropped because of too many failures.
 
-        A failure of the ``is_server_failure`` puts the queue off: by ``fetcher.exceptions.per.queue.delay``, twice that after two
-        in a row, and so on, up to the time after which failures are forgotten.
+        A failure of the server delays the queue by ``fetcher.exceptions.per.queue.delay``, which doubles with each
+        consecutive failure up to ``fetcher.exceptions.per.queue.clear.after``.
         """
         queue = self.get_queue(item.queue_id)
         now = self._clock()
@@ -319,23 +327,23 @@ class FetchItemQueues:
         return self._clear_queue(queue, close=True)
 
     def record_success(self, item: FetchItem) -> None:
-        """Note that the server of an item is well."""
+        """Reset the consecutive failures of an item's queue."""
         self.get_queue(item.queue_id).failures_in_row = 0
 
     def delay_queue(self, item: FetchItem, delay: float) -> float:
-        """Ask nothing of an item's queue for at least ``delay`` seconds; return in how many it is asked again."""
+        """Delay an item's queue by at least ``delay`` seconds; return the resulting delay."""
         queue, now = self.get_queue(item.queue_id), self._clock()
         queue.next_fetch_time = max(queue.next_fetch_time, now + delay)
         return queue.next_fetch_time - now
 
     def add_trouble_seconds(self, item: FetchItem, seconds: float) -> float:
-        """Count seconds that a server failed or was slow; return them all, 0 when most of its time was good."""
+        """Add time lost to a server; return the total, or 0 if the server worked most of the time."""
         queue = self.get_queue(item.queue_id)
         queue.trouble_seconds += seconds
         return queue.trouble_seconds if 2 * queue.trouble_seconds > self._clock() - queue.started_at else 0.0
 
     def close_queue(self, item: FetchItem) -> int:
-        """Leave what waits in an item's queue for a later batch, and all that may come; return how many wait."""
+        """Close an item's queue for this batch; return the number of dropped items."""
         return self._clear_queue(self.get_queue(item.queue_id), close=True)
 
     def _clear_queue(self, queue: FetchItemQueue, close: bool) -> int:
@@ -349,5 +357,5 @@ class FetchItemQueues:
         return dropped
 
     def drop_all(self) -> int:
-        """Drop all waiting items; return how many."""
+        """Drop all waiting items; return their number."""
         return sum(self._clear_queue(queue, close=False) for queue in self._queues.values())

@@ -1,4 +1,4 @@
-"""The queue of a URL: its host, its domain, or the address of its host."""
+"""Queue ids of URLs: host, domain, or address of the host."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from nutch2py.url.url_parts import domain_of
 
 BY_HOST, BY_DOMAIN, BY_IP = "byHost", "byDomain", "byIP"
 _MAX_HOST_LENGTH = 255  # characters; RFC 1035
-_MAX_CACHED_HOSTS = 65_536  # of which the address is remembered
+_MAX_CACHED_HOSTS = 65_536  # hosts with a cached address
 
 
 class QueueIdResolver:
-    """Names the queue of a URL: host, domain or address, as ``fetcher.queue.mode`` says.
+    """Returns the queue id of a URL by ``fetcher.queue.mode``: host, domain or address.
 
-    http and https of a host share a queue, as in Nutch 1: it is one server to be polite to. ``names`` resolves hosts
-    for byIP: what :meth:`resolve_hosts` has asked for, nobody waits for later. A host keeps its first address, so that a
-    queue stays one where DNS gives addresses in turn.
+    http and https of a host share a queue, as in Nutch 1, since both are one server. In mode byIP,
+    :meth:`resolve_hosts` resolves the hosts in advance. A host keeps its first address, so that DNS rotation does not
+    split its queue.
     """
 
     def __init__(self, conf: Configuration, dns_cache: DnsCache | None = None) -> None:
@@ -39,7 +39,7 @@ class QueueIdResolver:
         self._host_addresses: OrderedDict[str, str | None] = OrderedDict()
 
     async def resolve_hosts(self, urls: Iterable[str]) -> None:
-        """Resolve the hosts of URLs, all at once, where that is needed to name their queues; never raises."""
+        """Resolve the hosts of URLs concurrently if their queue ids need it; never raises."""
         if self._resolver is None:
             return
         hosts = set()
@@ -58,21 +58,25 @@ class QueueIdResolver:
         assert self._resolver is not None
         try:
             ascii_host = host if host.isascii() else host_to_ascii(host)
-            found = await self._dns_cache.resolve(ascii_host) if self._dns_cache is not None else ()
+            addresses = await self._dns_cache.resolve(ascii_host) if self._dns_cache is not None else ()
         except (OSError, ValueError):
             self._host_addresses[host] = None
             return
-        if found:
-            self._host_addresses[host] = found[0]
-        else:  # an address itself, or the system's resolver is to be asked
+        if addresses:
+            self._host_addresses[host] = addresses[0]
+        else:  # an address literal, or a host that only the system resolver knows
             self._host_addresses[host] = parse_host_address(host) or await asyncio.to_thread(
                 self._resolver.resolve, host
             )
 
     def get_queue_id(self, url: str) -> str:
-        """Return the queue's name; raise ValueError for a malformed URL and LookupError for an unknown host (byIP).
+        """Return the queue id of a URL.
 
-        A host of which :meth:`prepare` has not heard is asked of the system's resolver, which can take long.
+        A host that :meth:`resolve_hosts` has not resolved is resolved by the system, which can block for long.
+
+        Raises:
+            ValueError: The URL is malformed.
+            LookupError: The host is unknown (byIP).
         """
         parts = parse_url(url)
         host = parts.host

@@ -1,4 +1,4 @@
-"""Row keys that wait on disk for room in their queues: a host with very many pages takes no memory for them."""
+"""Spill file for row keys that wait for capacity in their queues; it bounds the memory of large hosts."""
 
 from __future__ import annotations
 
@@ -12,26 +12,31 @@ from typing import IO
 
 import msgspec
 
-_CHUNK_KEYS, _CHUNK_CHARS = 64, 8192  # of the keys of a queue that are written and read at once
+_CHUNK_KEYS, _CHUNK_CHARS = 64, 8192  # keys and characters written and read in one piece
 
 
 @dataclass(slots=True)
 class _SpilledKeys:
-    """The keys of one queue: ``head`` are read again, then come chunks at ``chunk_offsets`` of the file, then ``tail``."""
+    """Spilled keys of one queue.
+
+    The order is: ``head`` (read back), the chunks at ``chunk_offsets`` of the file, ``tail`` (not written yet).
+    """
 
     head: deque[str] = field(default_factory=deque)
     chunk_offsets: array[int] = field(default_factory=lambda: array("Q"))
-    chunks_read: int = 0  # places before this are used up
+    chunks_read: int = 0  # index of the next chunk to read
     tail: list[str] = field(default_factory=list)
-    tail_chars: int = 0  # of ``last``
+    tail_chars: int = 0  # characters in ``tail``
     count: int = 0
 
 
 class Spill:
-    """Keys by queue, each queue's in the order in which they came.
+    """Keys by queue, each queue in the order of arrival.
 
-    Of each queue at most two chunks are in memory, the rest in a file without a name, which is gone with its process.
-    Raises OSError when the disk takes no more.
+    At most two chunks per queue are in memory; the rest is in an unnamed file that disappears with the process.
+
+    Raises:
+        OSError: The disk is full or fails.
     """
 
     def __init__(self) -> None:
@@ -40,16 +45,16 @@ class Spill:
         self.total_keys = 0
 
     def __contains__(self, queue_id: str) -> bool:
-        """Tell whether keys of a queue wait here."""
+        """Return whether a queue has spilled keys."""
         return queue_id in self._queues
 
     @property
     def queue_ids(self) -> Iterable[str]:
-        """The queues whose keys wait here."""
+        """Queues with spilled keys."""
         return self._queues
 
     def append(self, queue_id: str, key: str) -> None:
-        """Add a key behind the others of its queue."""
+        """Add a key at the end of its queue."""
         keys = self._get_or_create(queue_id)
         keys.tail.append(key)
         keys.tail_chars += len(key)
@@ -60,14 +65,16 @@ class Spill:
             keys.tail, keys.tail_chars = [], 0
 
     def prepend(self, queue_id: str, earlier: Sequence[str]) -> None:
-        """Put keys before the others of their queue."""
+        """Insert keys at the start of their queue."""
         keys = self._get_or_create(queue_id)
         keys.count += len(earlier)
         self.total_keys += len(earlier)
-        first = [*earlier, *keys.head]
+        keys_to_write = [*earlier, *keys.head]
         keys.head.clear()
-        places = [self._write_chunk(first[n : n + _CHUNK_KEYS]) for n in range(0, len(first), _CHUNK_KEYS)]
-        keys.chunk_offsets = array("Q", [*places, *keys.chunk_offsets[keys.chunks_read :]])
+        offsets = [
+            self._write_chunk(keys_to_write[n : n + _CHUNK_KEYS]) for n in range(0, len(keys_to_write), _CHUNK_KEYS)
+        ]
+        keys.chunk_offsets = array("Q", [*offsets, *keys.chunk_offsets[keys.chunks_read :]])
         keys.chunks_read = 0
 
     def _get_or_create(self, queue_id: str) -> _SpilledKeys:
@@ -77,7 +84,7 @@ class Spill:
         return keys
 
     def take(self, queue_id: str, max_keys: int) -> list[str]:
-        """Take the next keys of a queue, at most so many."""
+        """Remove and return the next keys of a queue, at most ``max_keys``."""
         keys = self._queues.get(queue_id)
         if keys is None:
             return []
@@ -93,7 +100,7 @@ class Spill:
         return taken
 
     def drop(self, queue_id: str) -> int:
-        """Forget the keys of a queue; return how many those were."""
+        """Discard the keys of a queue; return their number."""
         keys = self._queues.pop(queue_id, None)
         if keys is None:
             return 0
@@ -101,19 +108,19 @@ class Spill:
         return keys.count
 
     def close(self) -> None:
-        """Give the disk back."""
+        """Delete the file."""
         if self._file is not None:
-            with suppress(OSError):  # what it could not write, on a full disk, nobody will read
+            with suppress(OSError):  # buffered data that a full disk rejected is no longer needed
                 self._file.close()
 
     def _write_chunk(self, keys: list[str]) -> int:
-        """Write a chunk; return its place."""
+        """Write a chunk; return its offset."""
         if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="nutch2py-queues-")  # noqa: SIM115 - open as long as this is
+            self._file = tempfile.TemporaryFile(prefix="nutch2py-queues-")  # noqa: SIM115 - open for the lifetime of the object
         data = msgspec.msgpack.encode([key.encode("utf-8", "surrogateescape") for key in keys])
-        place = self._file.seek(0, 2)
+        offset = self._file.seek(0, 2)
         self._file.write(len(data).to_bytes(8, "big") + data)
-        return place
+        return offset
 
     def _read_next_chunk(self, keys: _SpilledKeys) -> None:
         if keys.chunks_read < len(keys.chunk_offsets):

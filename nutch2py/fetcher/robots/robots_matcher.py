@@ -1,14 +1,13 @@
-"""Which rule of a robots.txt decides about a URL (RFC 9309, 2.2.2): the longest that matches, ``allow`` of two.
+"""Matches URLs against robots.txt rules (RFC 9309, 2.2.2): the longest matching rule wins, ``allow`` over ``disallow``.
 
-Patterns are compared with the path and query of a URL, both with their escapes in one form; ``*`` stands for any
-characters, ``$`` at the end for the end of the URL. What that means in odd cases is what Protego, Scrapy's library,
-makes of them, and the tests compare the two. It is not used here because its cost has no bound that a crawler of
-strangers' sites could live with: some 550 bytes for a rule, every rule with ``*`` tried for every URL.
+Patterns are compared with path and query of a URL, both with normalized escapes; ``*`` matches any characters and a
+final ``$`` the end of the URL. Odd cases follow Protego, Scrapy's library; the tests compare both. Protego itself is
+not used since its cost is unbounded for a crawler of unknown sites: about 550 bytes per rule, and every wildcard rule
+is tried for every URL.
 
-Here rules without ``*`` are looked up: one look for each length that a rule has. A rule with ``*`` is tried only when
-the last characters of its longest literal part stand in the URL; trying it never goes back over the URL. Of rules made
-so that all of them have to be tried there may be too many for one URL: beyond ``_MOST_WORK`` the URL is forbidden, the
-cautious answer.
+Rules without ``*`` are looked up once per distinct rule length. A wildcard rule is tried only if the last characters
+of its longest literal part occur in the URL; matching never backtracks. Rules can be crafted so that all have to be
+tried: beyond ``_MAX_COST`` the URL is disallowed, the cautious result.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from collections.abc import Collection, Iterable
 from urllib.parse import quote
 
 _MAX_COST = 200_000_000
-"""Characters of patterns times characters of the URL, of all rules tried: a tenth of a second at the worst."""
+"""Pattern characters times URL characters over all rules tried: at most a tenth of a second."""
 
-_GRAM_LENGTH = 4  # characters by which rules with "*" are found
-_MAX_SCANNED_GRAMS = 100  # of these pieces: then each is looked for
-# what rules take in memory, and each of them beside the characters of its pattern
+_GRAM_LENGTH = 4  # characters of the literal piece that indexes a wildcard rule
+_MAX_SCANNED_GRAMS = 100  # number of pieces up to which each is searched in the URL
+# estimated memory in bytes: rule set, rule, wildcard rule; besides the pattern's characters
 _BASE_BYTES, _RULE_BYTES, _WILDCARD_BYTES = 400, 110, 320
 
 _PATH = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?://[^/?]*)?")
@@ -36,7 +35,7 @@ _INDEX_PAGE = "/index.html"
 
 
 def _requote(text: str, kept: str) -> str:
-    """Return a text with its escapes in one form: decoded but those of ``kept``, then escaped where they need be."""
+    """Return text with normalized escapes: decoded except for ``kept``, then escaped where necessary."""
     if "%" in text:
         keep = kept.encode()
 
@@ -49,17 +48,17 @@ def _requote(text: str, kept: str) -> str:
 
 
 def escape_literally(url: str) -> str:
-    """Return a URL whose escapes count as they are written, not as what they stand for."""
+    """Return a URL whose escapes are compared literally."""
     return _ESCAPE.sub(lambda match: "%25" + match[1].upper(), url)
 
 
 def escape_value_literally(value: str) -> str:
-    """Return the value of a rule so; what it could have escaped counts as escaped."""
+    """Return a rule's value whose escapes, and characters that need one, are compared literally."""
     return escape_literally(quote(value, safe=_ASCII, errors="replace"))
 
 
 def robots_path(url: str) -> str:
-    """Return what rules are compared with: path and query, from the first slash, escapes in one form."""
+    """Return the part of a URL that rules match: path and query from the first slash, with normalized escapes."""
     if plain := _PLAIN_URL.fullmatch(url):
         return plain[1]
     url = url.partition("#")[0]
@@ -69,20 +68,24 @@ def robots_path(url: str) -> str:
 
 
 def _normalize_pattern(value: str) -> str:
-    """Return the value of a rule in the form of :func:`robots_path`; ``$`` is only the anchor, else it is escaped."""
+    """Return a rule's value in the form of :func:`robots_path`; ``$`` is kept only as the final anchor."""
     if _PLAIN_PATTERN.fullmatch(value):
         return value
-    if value.startswith(("http://", "https://")):  # matches a path with that URL in it, whoever wrote it
+    if value.startswith(("http://", "https://")):  # a full URL as a rule matches only paths that contain it
         value = f"/{value}"
     body = value.removesuffix("$")
     return _requote(body, "/%*") + value[len(body) :]
 
 
 class RobotsRuleSet:
-    """The rules of a group, ready to be asked.
+    """The rules of a group, indexed for matching.
 
-    ``rules``: values, and whether each allows. ``size_bytes``: bytes of memory, estimated. ``wildcard_chars``: characters of the
-    patterns with ``*``: times the length of a URL that is the work at most.
+    Args:
+        rules: Values, and whether each allows.
+
+    Attributes:
+        size_bytes: Estimated memory.
+        wildcard_chars: Characters of the wildcard patterns; times the URL length, the maximum cost of a match.
     """
 
     __slots__ = ("_exact", "_lengths", "_prefixes", "_wildcards", "size_bytes", "wildcard_chars")
@@ -94,9 +97,9 @@ class RobotsRuleSet:
         for value, allow in rules:
             pattern = _normalize_pattern(value)
             self._add_rule(pattern, allow, patterns)
-            if pattern.endswith("$"):  # the sign itself may be meant
+            if pattern.endswith("$"):  # a literal dollar sign may be meant
                 self._add_rule(_normalize_pattern(value[:-1] + "%24"), allow, patterns)
-            if allow and pattern.endswith(_INDEX_PAGE):  # who allows the page allows its folder
+            if allow and pattern.endswith(_INDEX_PAGE):  # allowing the index page allows its directory
                 self._add_rule(pattern[: 1 - len(_INDEX_PAGE)] + "$", allow, patterns)
         self._lengths = sorted({len(prefix) for prefix in self._prefixes}, reverse=True)
         self._wildcards: dict[str, list[tuple[int, str]]] = {}
@@ -104,9 +107,9 @@ class RobotsRuleSet:
             gram = max(pattern.removesuffix("$").split("*"), key=len)[-_GRAM_LENGTH:]
             self._wildcards.setdefault(gram, []).append((rank, pattern))
         self.wildcard_chars = sum(map(len, patterns))
-        looked_up = len(self._prefixes) + len(self._exact)
+        literal_count = len(self._prefixes) + len(self._exact)
         characters = sum(map(len, self._prefixes)) + sum(map(len, self._exact)) + self.wildcard_chars
-        self.size_bytes = _BASE_BYTES + characters + _RULE_BYTES * looked_up + _WILDCARD_BYTES * len(patterns)
+        self.size_bytes = _BASE_BYTES + characters + _RULE_BYTES * literal_count + _WILDCARD_BYTES * len(patterns)
 
     def _add_rule(self, pattern: str, allow: bool, patterns: dict[str, int]) -> None:
         rank = 2 * len(pattern) + allow
@@ -119,27 +122,27 @@ class RobotsRuleSet:
             self._prefixes[pattern] = allow or self._prefixes.get(pattern, False)
 
     def is_allowed(self, path: str) -> bool:
-        """Tell whether the rules allow a path, as :func:`robots_path` gives it."""
+        """Return whether the rules allow a path of :func:`robots_path`."""
         best = self._exact.get(path, -1)
         for length in self._lengths:
             if length <= len(path) and (allow := self._prefixes.get(path[:length])) is not None:
                 best = max(best, 2 * length + allow)
                 break
         if self._wildcards:
-            work = 0
+            cost = 0
             for gram in self._find_grams(path):
                 for rank, pattern in self._wildcards[gram]:
                     if rank <= best or len(pattern) - pattern.count("*") - 1 > len(path):
                         continue
-                    work += len(path) * len(pattern)
-                    if work > _MAX_COST:
+                    cost += len(path) * len(pattern)
+                    if cost > _MAX_COST:
                         return False
                     if _wildcard_matches(pattern, path):
                         best = rank
         return best < 0 or bool(best & 1)
 
     def _find_grams(self, path: str) -> Collection[str]:
-        """Return the pieces by which rules are found that stand in a path."""
+        """Return the index pieces of wildcard rules that occur in a path."""
         if len(self._wildcards) <= _MAX_SCANNED_GRAMS:
             return [gram for gram in self._wildcards if gram in path]
         pieces = {
@@ -150,17 +153,17 @@ class RobotsRuleSet:
 
 
 def _wildcard_matches(pattern: str, path: str) -> bool:
-    """Tell whether a pattern with ``*`` matches: each part as early as it can, so that nothing is tried twice."""
+    """Return whether a wildcard pattern matches; each part matches as early as possible, without backtracking."""
     first, *parts = pattern.removesuffix("$").split("*")
     if not path.startswith(first):
         return False
     last = parts.pop()
     at = len(first)
     for part in parts:
-        found = path.find(part, at)
-        if found < 0:
+        index = path.find(part, at)
+        if index < 0:
             return False
-        at = found + len(part)
+        at = index + len(part)
     if pattern.endswith("$"):
         return len(path) - len(last) >= at and path.endswith(last)
     return path.find(last, at) >= 0

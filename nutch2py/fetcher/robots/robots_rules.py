@@ -1,12 +1,12 @@
-"""What a robots.txt says to us: the group that counts, chosen as RFC 9309 and Google do.
+"""Parses robots.txt and selects the group for this crawler, as RFC 9309 and Google do.
 
-Agent names are cut at the first character that a product token cannot hold. Only ``allow`` and ``disallow`` end a list
-of agents (RFC 9309, 2.2.4); a crawl delay is that of the agents named so far. Of several agent names of ours the one
-whose group stands first in the file counts, as in Nutch 2 (crawler-commons 0.10).
+Agent names end at the first character that a product token cannot contain. Only ``allow`` and ``disallow`` end a list
+of agents (RFC 9309, 2.2.4); a crawl delay applies to the agents listed so far. With several agent names, the one whose
+group comes first in the file wins, as in Nutch 2 (crawler-commons 0.10).
 
-A file is read in time that grows with its length, up to 500 KiB; what is beyond, and beyond the limits of
-:class:`RobotsLimits`, is not read. RFC 9309 (2.5) lets a crawler stop there, and Google does the same; to forbid all
-instead would take a site out of the index for having too much to say.
+Parsing takes time linear in the length, up to 500 KiB; anything beyond that and the limits of :class:`RobotsLimits` is
+ignored. RFC 9309 (2.5) permits this, and Google does the same; disallowing all instead would remove a site from the
+index because of a long file.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from nutch2py.url.java_url import resolve_url
 from nutch2py.url.url_length import max_url_length
 
 ROBOTS_MAX_BYTES = 500 * 1024
-"""What is read of a robots.txt (RFC 9309, 2.5)."""
+"""Bytes of a robots.txt that are parsed (RFC 9309, 2.5)."""
 
 _ANY_AGENT = "*"
 _AGENT_LINE = re.compile(r"user[- ]?agent\s*(?::|\s)\s*(.*)", re.IGNORECASE)
-# with the misspellings that Google puts up with
+# includes the misspellings that Google accepts
 _RULE_LINE = re.compile(
     r"(?:(allow)|disallow|dissallow|dissalow|disalow|diasllow|disallaw)\s*(?::|\s)\s*(.*)", re.IGNORECASE
 )
@@ -40,7 +40,7 @@ _PRODUCT_TOKEN = re.compile(r"[a-z_-]*")
 _HTML_TAG = re.compile(r"<(?:!doctype|html|head|body|pre|br)\b", re.IGNORECASE)
 _BREAK_TAG = re.compile(r"</?(?:br|p|pre|div|li|tr|title|body|head|html)\b[^<>]*>", re.IGNORECASE)
 _ANY_TAG = re.compile(r"<[^<>]*>")
-# that of UTF-32 begins with that of UTF-16
+# the UTF-32 mark starts with the UTF-16 mark
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -52,7 +52,7 @@ _BYTE_ORDER_MARKS = (
 
 @dataclass(frozen=True)
 class RobotsLimits:
-    """What is taken of a robots.txt at most: ``max_rules`` of a group, ``max_sitemaps``; characters of a sitemap's URL."""
+    """Limits of a robots.txt: rules per group, sitemaps, and characters of a sitemap URL."""
 
     max_rules: int = 50_000
     max_sitemaps: int = 1_000
@@ -69,14 +69,14 @@ class RobotsLimits:
 
 
 def _agent_tokens(name: str) -> set[str]:
-    """Return the spellings under which a file may name us: the name, and its product token (letters, "-" and "_")."""
+    """Return the spellings of an agent name: the name, and its product token (letters, "-" and "_")."""
     name = name.strip().lower().partition("/")[0]
     match = _PRODUCT_TOKEN.match(name)
     return {name.split(None, 1)[0] if name else "", match.group() if match else ""} - {""}
 
 
 def _parse_agent(value: str) -> str:
-    """Return the agent that a file names, cut at the first character that a name cannot hold."""
+    """Return the agent of a user-agent line, up to the first invalid character."""
     value = value.strip()
     if value == "*" or value.startswith("* "):
         return _ANY_AGENT
@@ -85,12 +85,18 @@ def _parse_agent(value: str) -> str:
 
 
 class RobotsRules:
-    """The rules for our agent: whether each value allows.
+    """The rules of a site for this crawler.
 
-    ``also``: rules that must allow a URL, too. ``crawl_delay_ms``: milliseconds, None when none is given. ``sitemaps``:
-    URLs. ``is_deferred``: the file could not be had for now, and its pages are to wait. ``fetch_failure``: why there was no
-    answer to the question for it, for which RFC 9309 (2.3.1.4) forbids all for now; its pages fail with it. ``size_bytes``:
-    bytes of memory, estimated.
+    Args:
+        rules: Whether each value allows.
+        sitemaps: URLs of sitemaps.
+        crawl_delay_ms: Crawl delay in milliseconds, None if unset.
+        is_deferred: Whether the file is temporarily unavailable, so that pages wait.
+        extra_rules: Rules that must allow a URL as well.
+        fetch_failure: Failure to fetch the file, which disallows all for now (RFC 9309, 2.3.1.4); pages fail with it.
+
+    Attributes:
+        size_bytes: Estimated memory.
     """
 
     def __init__(
@@ -113,18 +119,20 @@ class RobotsRules:
             if any("%" in value or not value.isascii() for value in group)
         ]
         sets = self._rule_sets + self._literal_rule_sets
-        self._wildcard_chars = sum(found.wildcard_chars for found in sets)
-        self.size_bytes = 300 + sum(found.size_bytes for found in sets) + sum(100 + len(url) for url in self.sitemaps)
+        self._wildcard_chars = sum(rule_set.wildcard_chars for rule_set in sets)
+        self.size_bytes = (
+            300 + sum(rule_set.size_bytes for rule_set in sets) + sum(100 + len(url) for url in self.sitemaps)
+        )
 
     def match_cost(self, url: str) -> int:
-        """Return how many comparisons of a character :meth:`allowed` may take for a URL."""
+        """Return the maximum number of character comparisons of :meth:`is_allowed` for a URL."""
         return self._wildcard_chars * len(url)
 
     def is_allowed(self, url: str) -> bool:
-        """Tell whether a URL may be fetched.
+        """Return whether a URL may be fetched.
 
-        Escapes are compared decoded (RFC 9309, 2.2.2); where a file writes escapes, what it allows must be allowed by
-        the letter as well (Google's reading), so that neither reading is broken.
+        Escapes are compared decoded (RFC 9309, 2.2.2). If the file contains escapes, the URL must also be allowed with
+        escapes compared literally (Google's reading), so that neither reading is violated.
         """
         if not self._rule_sets:
             return True
@@ -146,23 +154,23 @@ DEFER_ALL = RobotsRules(_DISALLOW_ALL, is_deferred=True)
 
 
 def unreachable_rules(failure: FetchFailure) -> RobotsRules:
-    """Return the rules of a site that was asked for its robots.txt and gave no answer."""
+    """Return the rules of a site whose robots.txt could not be fetched."""
     return RobotsRules(_DISALLOW_ALL, fetch_failure=failure)
 
 
 class _RobotsReader:
-    """Reads lines; of the groups only those that mean us or anyone are kept, by token.
+    """Reads lines and keeps the groups of this crawler and of ``*``, by token.
 
-    ``first_own_group``: our tokens in the first group that means us.
+    ``first_own_group``: tokens of this crawler in its first group.
     """
 
     def __init__(self, tokens: set[str], most: int) -> None:
         self._tokens, self._max_rules = tokens, most
-        self._group: set[str] = set()  # the tokens that are named in it
-        self._group_has_rules = False  # whether it has rules: the next agent begins another
+        self._group: set[str] = set()  # tokens of the current group
+        self._group_has_rules = False  # the next agent line then starts a new group
         self.first_own_group: set[str] | None = None
         self.rules: dict[str, dict[str, bool]] = {token: {} for token in tokens}
-        self.delays: dict[str, tuple[int, float]] = {}  # with the number of the line
+        self.delays: dict[str, tuple[int, float]] = {}  # line number and delay in seconds
 
     def read_line(self, number: int, line: str) -> None:
         if agent := _AGENT_LINE.match(line):
@@ -175,18 +183,18 @@ class _RobotsReader:
         elif rule := _RULE_LINE.match(line):
             self._group_has_rules = True
             for token in self._group if rule[2] else ():
-                known = self.rules[token]
-                if rule[2] in known:
-                    known[rule[2]] |= rule[1] is not None
-                elif len(known) < self._max_rules:
-                    known[rule[2]] = rule[1] is not None
+                rules = self.rules[token]
+                if rule[2] in rules:
+                    rules[rule[2]] |= rule[1] is not None
+                elif len(rules) < self._max_rules:
+                    rules[rule[2]] = rule[1] is not None
         elif self._group and (delay := _DELAY_LINE.match(line)) and (seconds := _parse_seconds(delay[1])) is not None:
             self.delays.update(dict.fromkeys(self._group, (number, seconds)))
 
     def get_delay_ms(self, tokens: set[str]) -> int | None:
-        """Return the last delay of any of the tokens in ms."""
-        found = [self.delays[token] for token in tokens if token in self.delays]
-        return int(max(found)[1] * 1000) if found else None
+        """Return the last delay of any of the tokens, in milliseconds."""
+        delays = [self.delays[token] for token in tokens if token in self.delays]
+        return int(max(delays)[1] * 1000) if delays else None
 
 
 def _parse_seconds(text: str) -> float | None:
@@ -198,11 +206,13 @@ def _parse_seconds(text: str) -> float | None:
 
 
 def _decode_text(content: bytes) -> str:
-    """Return the text of a file, lines ended by LF, without a last line that the limit cut.
+    """Return the text of a file with LF line ends, without a last line cut by the limit.
 
-    A byte order mark tells the encoding, else it is UTF-8. Tags are taken out of a file that was wrapped in HTML.
+    A byte order mark determines the encoding, else it is UTF-8. Tags are removed from a file wrapped in HTML.
     """
-    mark, encoding = next((known for known in _BYTE_ORDER_MARKS if content.startswith(known[0])), (b"", "utf-8"))
+    mark, encoding = next(
+        (candidate for candidate in _BYTE_ORDER_MARKS if content.startswith(candidate[0])), (b"", "utf-8")
+    )
     text = content[len(mark) : ROBOTS_MAX_BYTES].decode(encoding, "replace").removeprefix("\ufeff")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if len(content) > ROBOTS_MAX_BYTES:
@@ -213,14 +223,14 @@ def _decode_text(content: bytes) -> str:
 
 
 def _parse_sitemap(base: str, value: str, limits: RobotsLimits) -> str | None:
-    """Return the URL of a sitemap that a file at ``base`` names; None when it is none that may be asked for."""
+    """Return the URL of a sitemap listed by a file at ``base``, or None if it must not be requested."""
     if len(value) > limits.max_url_length:
         return None
     try:
         url = resolve_url(base, value) if base else value
     except ValueError:
         return None
-    # nor does a line lead from the web to a file
+    # a sitemap line must not reach local files
     return (
         url if len(url) <= limits.max_url_length and url.lower().startswith(("http://", "https://", "ftp://")) else None
     )
@@ -229,9 +239,9 @@ def _parse_sitemap(base: str, value: str, limits: RobotsLimits) -> str | None:
 def parse_robots(
     content: bytes, agents: tuple[str, ...], url: str = "", limits: RobotsLimits | None = None
 ) -> RobotsRules:
-    """Return the rules of a robots.txt at ``url`` for the agent names.
+    """Return the rules of a robots.txt at ``url`` for the given agent names.
 
-    The groups of the name that counts are merged. Sitemaps may be named relative to ``url``.
+    Groups of the selected name are merged. Sitemaps may be relative to ``url``.
     """
     limits = limits or RobotsLimits()
     reader = _RobotsReader({token for name in agents for token in _agent_tokens(name)} | {_ANY_AGENT}, limits.max_rules)
@@ -241,19 +251,19 @@ def parse_robots(
         if not line:
             continue
         reader.read_line(number, line)
-        if len(sitemaps) < limits.max_sitemaps and (named := _SITEMAP_LINE.match(raw.strip())):
-            found = _parse_sitemap(url, named[1], limits)
-            if found is not None:
-                sitemaps[found] = None
-    chosen = next(
+        if len(sitemaps) < limits.max_sitemaps and (match := _SITEMAP_LINE.match(raw.strip())):
+            sitemap = _parse_sitemap(url, match[1], limits)
+            if sitemap is not None:
+                sitemaps[sitemap] = None
+    agent = next(
         (name for name in agents if reader.first_own_group and reader.first_own_group & _agent_tokens(name)), None
     )
-    anyone = reader.rules[_ANY_AGENT]
-    if chosen is None:
-        return RobotsRules(anyone, [*sitemaps], crawl_delay_ms=reader.get_delay_ms({_ANY_AGENT}))
-    own = _agent_tokens(chosen)
-    rules = [reader.rules[token] for token in sorted(own)]
+    wildcard_rules = reader.rules[_ANY_AGENT]
+    if agent is None:
+        return RobotsRules(wildcard_rules, [*sitemaps], crawl_delay_ms=reader.get_delay_ms({_ANY_AGENT}))
+    tokens = _agent_tokens(agent)
+    rules = [reader.rules[token] for token in sorted(tokens)]
     merged = {value: any(group.get(value, False) for group in rules) for group in rules for value in group}
-    # a name of several words is no product token: whether a group means it is a guess, so what holds for all holds too
-    also = anyone if len(chosen.split()) > 1 else None
-    return RobotsRules(merged, [*sitemaps], crawl_delay_ms=reader.get_delay_ms(own), extra_rules=also)
+    # a name of several words is no product token, so its group is a guess: apply the rules of * as well
+    extra_rules = wildcard_rules if len(agent.split()) > 1 else None
+    return RobotsRules(merged, [*sitemaps], crawl_delay_ms=reader.get_delay_ms(tokens), extra_rules=extra_rules)

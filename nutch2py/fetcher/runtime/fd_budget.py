@@ -1,4 +1,4 @@
-"""How many connections this process may have open: without one left, every server would seem to be down."""
+"""Budget of file descriptors: running out of them would make every server look unreachable."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import NamedTuple
 
 from nutch2py.support.reporting import warn
 
-_RESERVED = 40  # for DNS, the table, robots.txt, a child that parses
+_RESERVED = 40  # descriptors for DNS, the table, robots.txt and the parse worker
 _MIN_CONNECTIONS = 1
 _REMEDIES = {
     errno.EMFILE: "raise the limit of open files of this process (ulimit -n), or lower fetcher.threads.fetch",
-    errno.ENFILE: "raise the limit of open files of this machine (sysctl fs.file-max), or end what has so many open",
+    errno.ENFILE: "raise the limit of open files of this machine (sysctl fs.file-max), or stop the process using them",
     errno.ENOBUFS: "free some memory of this machine, or lower fetcher.threads.fetch",
     errno.ENOMEM: "free some memory of this machine, or lower fetcher.threads.fetch",
 }
-"""What the system refuses a socket for that no server can help, and the repair."""
+"""Errors of socket creation that are local to this machine, and their remedies."""
 
 
 class FdBudget(NamedTuple):
-    """What a fetch has room for: requests at a time, those of them beyond its threads, and open connections."""
+    """Numbers that the process can serve: threads, additional slow requests and open connections."""
 
     threads: int
     slow_threads: int
@@ -31,33 +31,35 @@ class FdBudget(NamedTuple):
 
 
 def compute_fd_budget(threads: int, slow_threads: int, connections: int) -> FdBudget:
-    """Return what is asked for, or less where the system lets this process open fewer; raises its own limit."""
+    """Return the requested numbers, reduced to the file descriptor limit, which is raised if possible."""
     wanted = max(threads + slow_threads, connections)
     free = _reserve_descriptors(wanted + _RESERVED) - _RESERVED
     if free >= wanted:
         return FdBudget(threads, slow_threads, connections)
-    most = max(_MIN_CONNECTIONS, min(threads, free))
-    found = FdBudget(most, max(0, min(slow_threads, free - most)), max(_MIN_CONNECTIONS, min(connections, free)))
-    if most < threads:
+    max_threads = max(_MIN_CONNECTIONS, min(threads, free))
+    budget = FdBudget(
+        max_threads, max(0, min(slow_threads, free - max_threads)), max(_MIN_CONNECTIONS, min(connections, free))
+    )
+    if max_threads < threads:
         warn(
-            f"this process may open no more than {max(0, free)} connections: {most} requests at a time, "
+            f"this process may open no more than {max(0, free)} connections: {max_threads} requests at a time, "
             f"not {threads}: raise the limit (ulimit -n {wanted + _RESERVED + 64})"
         )
-    return found
+    return budget
 
 
 def describe_socket_error(error_number: int) -> str:
-    """Return what lacks when the system refuses a socket with an errno, and the repair; "" when that is something else.
+    """Return cause and remedy of a failed socket creation, or "" if the errno has another cause.
 
-    >>> lacking(errno.ECONNREFUSED)
+    >>> describe_socket_error(errno.ECONNREFUSED)
     ''
     """
-    repair = _REMEDIES.get(error_number)
-    return f"no socket can be made ({os.strerror(error_number)}): {repair}" if repair else ""
+    remedy = _REMEDIES.get(error_number)
+    return f"cannot create a socket ({os.strerror(error_number)}): {remedy}" if remedy else ""
 
 
 def probe_socket_error() -> str:
-    """Return what lacks for a socket at this moment, as :func:`describe_socket_error` puts it."""
+    """Return why a socket cannot be created now, in the form of :func:`describe_socket_error`."""
     try:
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
     except OSError as error:
@@ -66,15 +68,15 @@ def probe_socket_error() -> str:
 
 
 def _reserve_descriptors(wanted: int) -> int:
-    """Return how many files may be opened beside those that are open, after asking for so many."""
+    """Raise the limit if needed; return the number of files that may still be opened."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return wanted
     opened = _count_open_files()
     if soft - opened < wanted:
-        most = wanted + opened if hard == resource.RLIM_INFINITY else min(hard, wanted + opened)
+        new_limit = wanted + opened if hard == resource.RLIM_INFINITY else min(hard, wanted + opened)
         with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, new_limit), hard))
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return soft - opened
 
@@ -82,5 +84,5 @@ def _reserve_descriptors(wanted: int) -> int:
 def _count_open_files() -> int:
     for folder in ("/proc/self/fd", "/dev/fd"):
         with suppress(OSError):
-            return len(os.listdir(folder))  # noqa: PTH208 - names alone
+            return len(os.listdir(folder))  # noqa: PTH208 - only the names are needed
     return _RESERVED

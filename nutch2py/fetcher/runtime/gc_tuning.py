@@ -1,4 +1,4 @@
-"""Python's garbage collector during a fetch: a page leaves no cycles, so there is little for it to find."""
+"""Tunes Python's garbage collector during a fetch, which leaves few reference cycles."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-_YOUNG_THRESHOLD = 100_000  # objects made and not gone, before it looks at them; Python's default is 700
-_COLLECT_AFTER_BYTES = 64 << 20  # of pages, after which it looks all the same: few objects can hold much
+_YOUNG_THRESHOLD = 100_000  # net allocations before a collection; Python's default is 700
+_COLLECT_AFTER_BYTES = 64 << 20  # stored bytes before a collection, since few objects can hold much memory
 
 
 class _GcTuner:
-    """Has the collector look less often, and not at what was there before, while a fetch here is under way."""
+    """Collects less often and skips older objects while fetches run."""
 
     def __init__(self) -> None:
         self._lock, self._active_fetches = Lock(), 0
@@ -25,9 +25,9 @@ class _GcTuner:
             if self._active_fetches > 1:
                 return
             self._saved_thresholds, self._frozen = gc.get_threshold(), not gc.get_freeze_count()
-            if self._frozen:  # else the program has done so, and its objects must stay so
+            if self._frozen:  # else the program froze its objects itself, and they must stay frozen
                 gc.freeze()
-            if self._saved_thresholds[0]:  # 0: it is off
+            if self._saved_thresholds[0]:  # 0 disables the collector
                 gc.set_threshold(max(_YOUNG_THRESHOLD, self._saved_thresholds[0]), *self._saved_thresholds[1:])
 
     def add_bytes(self, size: int) -> None:
@@ -51,13 +51,13 @@ _tuner = _GcTuner()
 
 
 def add_stored_bytes(size: int) -> None:
-    """Count bytes of pages that are stored: what cycles hold of them is looked for after so many."""
+    """Count bytes of stored pages; reference cycles are collected at intervals of these."""
     _tuner.add_bytes(size)
 
 
 @contextmanager
 def relaxed_gc() -> Iterator[None]:
-    """Keep the collector calm; the last fetch that ends leaves it as it was."""
+    """Relax the garbage collector; the last active fetch restores its settings."""
     _tuner.start()
     try:
         yield

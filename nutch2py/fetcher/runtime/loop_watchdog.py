@@ -1,7 +1,7 @@
-"""Names the add-on that keeps a whole fetch waiting: one that sleeps, waits or computes where all pages are fetched.
+"""Detects add-ons that block the event loop: by sleeping, waiting or computing in it.
 
-Everything that waits for the network shares one thread, the event loop's. Another one looks every second what that is
-doing, and warns when it was often found in the same code of somebody else's.
+All network I/O shares the event loop's thread. A second thread samples that thread every second, and warns when it
+often finds the same third-party code.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Self
 
 from nutch2py.support.reporting import current_reporter, set_reporter, warn
 
-_SAMPLE_INTERVAL = 1.0  # seconds between two looks
-_MIN_SAMPLES = 10  # that have found the same add-on before it is named
-_MIN_SHARE = 0.3  # of all looks
+_SAMPLE_INTERVAL = 1.0  # seconds between samples
+_MIN_SAMPLES = 10  # samples with the same add-on before a warning
+_MIN_SHARE = 0.3  # share of all samples
 _TRUSTED_PACKAGES = sys.stdlib_module_names | {"nutch2py", "scrapy", "twisted"}
 
 
 class LoopWatchdog:
-    """Watches the thread that it was made in, while it is entered."""
+    """Watches the thread that created it, while entered."""
 
     def __init__(self) -> None:
         self._loop_thread_id = threading.get_ident()
@@ -47,30 +47,28 @@ class LoopWatchdog:
 
     def _sample(self) -> None:
         self._sample_count += 1
-        name, place = find_addon_frame(sys._current_frames().get(self._loop_thread_id))
+        name, location = find_addon_frame(sys._current_frames().get(self._loop_thread_id))
         if not name:
             return
         self._hits[name] += 1
         if name not in self._reported and self._hits[name] >= max(_MIN_SAMPLES, _MIN_SHARE * self._sample_count):
             self._reported.add(name)
             warn(
-                f"{name} ({place}) has kept the whole fetch waiting for about {self._hits[name] * _SAMPLE_INTERVAL:.0f} of "
-                f"{self._sample_count * _SAMPLE_INTERVAL:.0f} s: let it wait by asyncio (await asyncio.sleep), or work in a thread "
-                "(await asyncio.to_thread)"
+                f"{name} ({location}) has blocked the whole fetch for about "
+                f"{self._hits[name] * _SAMPLE_INTERVAL:.0f} of "
+                f"{self._sample_count * _SAMPLE_INTERVAL:.0f} s: "
+                "wait with asyncio (await asyncio.sleep), or work in a thread (await asyncio.to_thread)"
             )
 
 
 def find_addon_frame(frame: FrameType | None) -> tuple[str, str]:
-    """Return the function by which Scrapy, or the loop, came into code of somebody else's, and where it is in it.
-
-    Empty when the loop runs nothing of such.
-    """
-    name = place = ""
+    """Return the third-party function that Scrapy or the loop called, and its location; empty if there is none."""
+    name = location = ""
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
-        if (module, frame.f_code.co_name) == ("asyncio.events", "_run"):  # what the loop runs began here
-            return name, place
+        if (module, frame.f_code.co_name) == ("asyncio.events", "_run"):  # the outermost frame of a loop callback
+            return name, location
         if module.partition(".")[0] not in _TRUSTED_PACKAGES:
-            name, place = f"{module}.{frame.f_code.co_qualname}", f"{frame.f_code.co_filename}:{frame.f_lineno}"
+            name, location = f"{module}.{frame.f_code.co_qualname}", f"{frame.f_code.co_filename}:{frame.f_lineno}"
         frame = frame.f_back
     return "", ""

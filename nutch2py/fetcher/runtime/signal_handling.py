@@ -1,7 +1,7 @@
-"""Signals while a fetch runs: they stop it between two steps of its event loop, never inside one.
+"""Handles signals during a fetch between two steps of the event loop, never inside one.
 
-An exception out of a signal's handler comes wherever Python happens to be. In a function that libcurl calls it would be
-printed and lost, and in the middle of a step it would leave a transfer half ended.
+An exception from a signal handler is raised wherever Python happens to be. In a libcurl callback it would be printed
+and lost; within a step it would leave a transfer half finished.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ _SignalHandler = Callable[[int, FrameType | None], object]
 
 @contextmanager
 def signals_between_steps(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """Call the handlers of SIGINT and SIGTERM in a step of the loop of their own; a second signal is heeded at once.
+    """Call the handlers of SIGINT and SIGTERM in their own step of the loop; a second signal is handled immediately.
 
-    Without effect where signals are not for this thread, and for those that are ignored or end the process themselves.
+    No effect outside the main thread, or for signals that are ignored or have the default handler.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before: dict[int, _SignalHandler] = {}
-    told: list[int] = []  # and not yet heeded
+    handlers: dict[int, _SignalHandler] = {}
+    pending: list[int] = []  # received, not yet handled
 
-    def heed() -> None:
-        if told:
-            number = told.pop()
-            before[number](number, None)
+    def handle_pending() -> None:
+        if pending:
+            number = pending.pop()
+            handlers[number](number, None)
 
-    def tell(number: int, frame: FrameType | None) -> None:
-        if told:
-            before[number](number, frame)
+    def receive(number: int, frame: FrameType | None) -> None:
+        if pending:
+            handlers[number](number, frame)
             return
-        told.append(number)
-        loop.call_soon_threadsafe(heed)  # wakes the loop, too
+        pending.append(number)
+        loop.call_soon_threadsafe(handle_pending)  # also wakes the loop
 
     for number in (int(signal.SIGINT), int(signal.SIGTERM)):
         handler = signal.getsignal(number)
         if callable(handler):
-            before[number] = handler
-            signal.signal(number, tell)
+            handlers[number] = handler
+            signal.signal(number, receive)
     try:
         yield
     finally:
-        for number, handler in before.items():
-            if signal.getsignal(number) is tell:  # the handler may have put another in its place
+        for number, handler in handlers.items():
+            if signal.getsignal(number) is receive:  # the handler may have been replaced meanwhile
                 signal.signal(number, handler)
-    heed()  # one that came in the last step
+    handle_pending()  # a signal received in the last step

@@ -1,4 +1,4 @@
-"""How the answers of a fetch spread: how many took how long, and had how many bytes, in buckets that grow by powers."""
+"""Histograms of response times and sizes, with exponentially growing buckets."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from collections import Counter
 from collections.abc import Mapping
 
 TIMES_GROUP, SIZES_GROUP = "fetch_time_ms", "fetch_size_bytes"
-"""The groups of counters in which a fetch gives them to the job log."""
+"""Counter groups of the histograms in the job log."""
 OVERFLOW_BUCKET, SUM_KEY = "more", "sum"
 TIME_BOUNDS_MS = (10, 30, 100, 300, 1000, 3000, 10_000, 30_000)
-"""Milliseconds; each is the upper bound of a bucket, included."""
+"""Inclusive upper bounds of the buckets, in milliseconds."""
 SIZE_BOUNDS_BYTES = tuple(1024 * 4**power for power in range(8))
-"""Bytes: 1 kB to 16 MB."""
+"""Inclusive upper bounds of the buckets, in bytes: 1 kB to 16 MB."""
 
 
 class FetchHistogram:
-    """Numbers of values by bucket: the upper bound as text, :data:`OVERFLOW_BUCKET` above the last; and the :data:`SUM_KEY` of all."""
+    """Counts values by bucket.
+
+    A bucket's name is its upper bound, or :data:`OVERFLOW_BUCKET`; :data:`SUM_KEY` holds the sum of all values.
+    """
 
     def __init__(self, bounds: tuple[int, ...]) -> None:
         self._bounds = bounds
@@ -31,6 +34,6 @@ class FetchHistogram:
 
 
 def list_buckets(counts: Mapping[str, int]) -> list[tuple[float, int]]:
-    """Return (upper bound, number of values) of what a :class:`FetchHistogram` counted, the last bound infinite."""
+    """Return (upper bound, count) of the counters of a :class:`FetchHistogram`; the last bound is infinite."""
     bounds = sorted(int(name) for name in counts if name.isdigit())
     return [*((float(bound), counts[str(bound)]) for bound in bounds), (math.inf, counts.get(OVERFLOW_BUCKET, 0))]

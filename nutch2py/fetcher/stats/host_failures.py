@@ -1,4 +1,4 @@
-"""Which hosts a fetch had trouble with: for each reason how often, and the hosts that it happened with most."""
+"""Failures of a fetch by reason, with the hosts most affected."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from nutch2py.records.webpage import ProtocolStatusCode as Code
 from nutch2py.url.url_parts import host_of
 
 HOSTS_GROUP, HTTP_GROUP = "fetch_hosts", "fetch_http_errors"
-"""The groups of counters in which a fetch gives them to the job log: ``<reason> <host>``, and statuses of HTTP."""
+"""Counter groups in the job log: ``<reason> <host>``, and HTTP status codes."""
 HTTP_REASON_PREFIX = "http_"
-"""What begins the reasons that are a status of HTTP."""
+"""Prefix of reasons that are HTTP status codes."""
 GOOD_STATUSES = frozenset({Code.SUCCESS, Code.NOTMODIFIED, Code.MOVED, Code.TEMP_MOVED})
-"""Statuses of pages with which nothing was the matter."""
-_MAX_REPORTED_HOSTS = 5  # hosts of a reason that are told
-_MAX_COUNTED_HOSTS = 500  # hosts of a reason that are counted; more is what nobody can look after one by one
-_MAX_HOST_LENGTH = 100  # characters of a host
+"""Protocol statuses that are no failure."""
+_MAX_REPORTED_HOSTS = 5  # hosts reported per reason
+_MAX_COUNTED_HOSTS = 500  # hosts counted per reason
+_MAX_HOST_LENGTH = 100  # characters
 
 
 class HostFailures:
-    """Counts by reason; a host that trouble begins with when many others had it already may be missing."""
+    """Counts failures by reason and host; a host that fails late may be missing among many others."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self._hosts: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
     def count_response(self, url: str, response: FetchResponse, status: ProtocolStatus) -> None:
-        """Count an answer by the kind of its failure, its protocol status or its status of HTTP, unless it was good."""
+        """Count a response by failure kind, protocol status or HTTP status, unless it was successful."""
         if response.failure is not None:
             self.add(response.failure.kind.value, url)
         elif status.code == Code.EXCEPTION:
@@ -38,7 +38,7 @@ class HostFailures:
             self.add(Code(status.code).name, url)
 
     def add(self, reason: str, url: str, count: int = 1) -> None:
-        """Count that a URL, and perhaps others of its host, were not fetched for a reason."""
+        """Count URLs of a host that were not fetched for a reason."""
         self.counts[reason] += count
         try:
             host = host_of(url)
@@ -54,7 +54,7 @@ class HostFailures:
             self._hosts[reason] = Counter(dict(hosts.most_common(_MAX_COUNTED_HOSTS // 2)))
 
     def to_records(self) -> list[tuple[str, list[Any]]]:
-        """Return (reason, [how often, {host: how often}]) in a form that JSON carries; :meth:`take` reads it."""
+        """Return (reason, [count, {host: count}]) in a form that JSON can carry; see :meth:`merge_record`."""
         hosts = self._hosts
         return [
             (reason, [count, dict(hosts[reason].most_common(_MAX_REPORTED_HOSTS))])
@@ -62,14 +62,14 @@ class HostFailures:
         ]
 
     def merge_record(self, reason: str, counted: list[Any]) -> None:
-        """Add what another one told."""
+        """Add a record of :meth:`to_records`."""
         count, hosts = counted
         self.counts[reason] += count
         for host, amount in hosts.items():
             self._add_host(reason, host, amount)
 
     def to_counters(self) -> dict[str, dict[str, int]]:
-        """Return them as groups of counters; those that are empty are left out."""
+        """Return the non-empty counter groups."""
         http = {
             name.removeprefix(HTTP_REASON_PREFIX): count
             for name, count in self.counts.items()
@@ -77,7 +77,7 @@ class HostFailures:
         }
         hosts = {
             f"{reason} {host}": count
-            for reason, found in self._hosts.items()
-            for host, count in found.most_common(_MAX_REPORTED_HOSTS)
+            for reason, host_counts in self._hosts.items()
+            for host, count in host_counts.most_common(_MAX_REPORTED_HOSTS)
         }
-        return {group: names for group, names in ((HTTP_GROUP, http), (HOSTS_GROUP, hosts)) if names}
+        return {group: counters for group, counters in ((HTTP_GROUP, http), (HOSTS_GROUP, hosts)) if counters}
