@@ -145,9 +145,9 @@ def test_derived_job_takes_parameters_of_base() -> None:
 
 
 def test_batch_id_documentation_names_existing_functions() -> None:
-    """docs/design.md follows a batch id from the command to the row."""
-    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
-    walk = text.partition("### The walk of a batch id")[2].partition("\n#")[0]
+    """docs/design/jobs.md follows a batch id from the command to the row."""
+    text = (ROOT / "docs" / "design" / "jobs.md").read_text(encoding="utf-8")
+    walk = text.partition("## The walk of a batch ID")[2].partition("\n#")[0]
     steps = [line for line in walk.splitlines() if line[:1].isdigit()]
     assert len(steps) == 10
     for step in steps:
