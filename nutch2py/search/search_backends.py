@@ -325,7 +325,7 @@ def _suggest_titles(index: SearchBackend, prefix: str) -> Suggestions:
 def add_filters(query: str, filters: dict[str, str], host_field: str = "host") -> str:
     """Return the query with its filters as ``+field:"value"``.
 
-    >>> narrowed("a OR b", {"lang": "zh"})
+    >>> add_filters("a OR b", {"lang": "zh"})
     '(a OR b) +lang:"zh"'
     """
     if not filters:

@@ -32,7 +32,7 @@ def items(*outcomes):
 
 
 def client(url, **settings):
-    given = {"timeout": 1.0, "patience": 20.0, "first_wait": 0.01, **settings}
+    given = {"timeout": 1.0, "max_retry_seconds": 20.0, "first_delay": 0.01, **settings}
     return ElasticClient([url.removesuffix("/solr/nutch")], "nutch", **given)
 
 
@@ -69,7 +69,7 @@ def test_request_too_large_for_server_is_split():
 
 def test_server_staying_busy_ends_job_after_retries():
     with server(items(429)) as (url, seen), pytest.raises(IndexingError, match=r"is overloaded \(.*queue full\)"):
-        client(url, overloads=3).bulk(actions("a"))
+        client(url, max_overloads=3).bulk(actions("a"))
     assert len(seen) == 4
 
 
@@ -96,7 +96,7 @@ def refused_creation(error):
 )
 def test_index_created_by_other_process_is_kept(error):
     with server(refused_creation(error)) as (url, seen):
-        client(url).create(b"{}")
+        client(url).create_index(b"{}")
     assert seen == [b"{}"]
 
 
@@ -110,7 +110,7 @@ def test_index_created_by_other_process_is_kept(error):
 )
 def test_index_exists_is_not_detected_by_text(error):
     with server(refused_creation(error)) as (url, _), pytest.raises(RequestRejectedError):
-        client(url).create(b"{}")
+        client(url).create_index(b"{}")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_index_exists_is_not_detected_by_text(error):
 def test_error_hides_login_of_address(answer, capsys):
     with server(answer) as (url, _):
         shown = url.removesuffix("/solr/nutch")
-        made = client(shown.replace("://", "://me:s3cr3t@"), patience=0.3, timeout=0.3)
+        made = client(shown.replace("://", "://me:s3cr3t@"), max_retry_seconds=0.3, timeout=0.3)
         with pytest.raises((IndexingError, RequestRejectedError)) as raised:
             made.bulk(actions("a"))
         told = f"{raised.value}{capsys.readouterr().err}{made.url}"
@@ -146,7 +146,7 @@ def test_rejected_bulk_is_halved_until_document_is_found(status, capsys):
 def test_address_of_other_server_ends_job_immediately(answer):
     with server(answer) as (url, _):
         conf = Configuration({"elastic.host": url.removesuffix("/solr/nutch")})
-        with pytest.raises(IndexingError, match=rf"refuses .*\(HTTP {answer[0]}\)"):
+        with pytest.raises(IndexingError, match=rf"rejects .*\(HTTP {answer[0]}\)"):
             IndexWriters(conf).prepare()
 
 
@@ -173,7 +173,7 @@ def test_partially_failed_refresh_is_repeated():
 )
 def test_retries_end_after_service_wait(url, reason):
     with pytest.raises(IndexingError) as raised:
-        client(url, patience=0.3).refresh()
+        client(url, max_retry_seconds=0.3).refresh()
     assert str(raised.value) == (
         f"The search server does not respond at {url} ({reason}): start it or correct elastic.host, "
         "and run the job again"
@@ -181,8 +181,8 @@ def test_retries_end_after_service_wait(url, reason):
 
 
 def test_closed_connection_suggests_tls():
-    with server("drop") as (url, _), pytest.raises(IndexingError, match=r"perhaps .* elastic\.scheme to be https"):
-        client(url, patience=0.2).refresh()
+    with server("drop") as (url, _), pytest.raises(IndexingError, match=r"perhaps .* elastic\.scheme https"):
+        client(url, max_retry_seconds=0.2).refresh()
 
 
 @pytest.mark.parametrize(

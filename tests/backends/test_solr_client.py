@@ -21,7 +21,7 @@ ERROR = b'{"error": {"msg": "what Solr says", "code": 400}}'
 
 @contextmanager
 def client(*urls, **settings):
-    made = SolrClient(urls, **{"timeout": 1.0, "patience": 20.0, **settings})
+    made = SolrClient(urls, **{"timeout": 1.0, "max_retry_seconds": 20.0, **settings})
     try:
         yield made
     finally:
@@ -51,7 +51,7 @@ def test_transient_failure_is_retried(failure):
 def test_search_with_truncated_or_invalid_json_is_retried():
     found = (200, b'{"response": {"numFound": 1, "docs": []}}')
     with server("cut", (200, b"<html>a proxy</html>"), found) as (url, _), client(url) as solr:
-        fetched = solr.request(lambda one: json.loads(one._send_request("post", "select", body="q=x")))
+        fetched = solr.call_with_retry(lambda one: json.loads(one._send_request("post", "select", body="q=x")))
     assert fetched["response"]["numFound"] == 1
 
 
@@ -131,7 +131,7 @@ def with_login(url):
     ids=str,
 )  # fmt: skip
 def test_error_hides_login_of_address(answer, capsys):
-    with server(answer) as (url, _), client(with_login(url), patience=0.3, timeout=0.3) as solr:
+    with server(answer) as (url, _), client(with_login(url), max_retry_seconds=0.3, timeout=0.3) as solr:
         with pytest.raises((IndexingError, SolrRejectedError)) as raised:
             solr.add([{"id": "1"}])
         told = f"{raised.value}{capsys.readouterr().err}{solr.url}"
@@ -177,7 +177,7 @@ def test_shown_address_is_redacted(text, shown):
 
 def test_unavailable_address_falls_back_to_next():
     dead = f"http://127.0.0.1:{unused_port()}/solr/nutch"
-    with server(FINE) as (url, seen), client(dead, url, patience=5.0) as solr:
+    with server(FINE) as (url, seen), client(dead, url, max_retry_seconds=5.0) as solr:
         solr.add([{"id": "1"}])
         solr.add([{"id": "2"}])
         assert solr.url == url
@@ -193,7 +193,7 @@ def test_unavailable_address_falls_back_to_next():
     ids=["refused", "unknown"],
 )
 def test_retries_end_after_service_wait(url, reason):
-    with client(url, patience=0.3) as solr, pytest.raises(IndexingError) as raised:
+    with client(url, max_retry_seconds=0.3) as solr, pytest.raises(IndexingError) as raised:
         solr.commit()
     assert str(raised.value) == (
         f"Solr does not respond at {url} ({reason}): start it or correct solr.server.url, and run the job again"

@@ -264,7 +264,7 @@ class DeliverySuite:
 
     def test_rejected_document_is_counted(self, server, tmp_path, capsys):
         given = self.settings(server.url, **crawl_settings(tmp_path), **self.copy_title_to_date(tmp_path))
-        conf = Configuration(given.raw(), [tmp_path, *given.folders])
+        conf = Configuration(given.raw_properties(), [tmp_path, *given.conf_dirs])
         table_of(conf, "org.example:http/0", title="2026-01-01T00:00:00Z")
         table_of(conf, "org.example:http/1", title="not a date")
         assert index(conf, "-all").count("IndexerStatus", "refused") == 1

@@ -125,7 +125,7 @@ def test_index_is_created_with_field_types(opensearch):
 
 def test_index_is_created_from_own_mapping_file(opensearch, tmp_path):
     given = settings(opensearch.url, elastic_index_file="mine.json", elastic_index="mine")
-    conf = Configuration(given.raw(), [tmp_path])
+    conf = Configuration(given.raw_properties(), [tmp_path])
     with pytest.raises(ConfigurationError, match=r"mine\.json, which is not in the configuration folder"):
         IndexWriters(conf).prepare()
     (tmp_path / "mine.json").write_text("{")
@@ -154,7 +154,7 @@ def test_scores_are_partial_updates_with_full_source(opensearch, tmp_path, words
         given = {"index_terms": "false"}
     (tmp_path / "mine.json").write_text(json.dumps(definition))
     more = settings(opensearch.url, elastic_index_file="mine.json", elastic_index=f"mine{words}".lower(), **given)
-    conf = Configuration(more.raw(), [tmp_path])
+    conf = Configuration(more.raw_properties(), [tmp_path])
     write(conf, *(page_doc(number, pagerank="1.0") for number in range(3)))
     with IndexWriters(conf) as writers:
         ids = {page_doc(number).id: 4.0 for number in (0, 1)} | {"org.example:http/never": 4.0}
@@ -237,7 +237,9 @@ def test_index_block_ends_job_with_reason(opensearch):
 
 
 def test_invalid_index_name_is_reported(opensearch):
-    with pytest.raises(IndexingError, match=r"rejects to create it, the index .*/Nutch: invalid_index_name_exception"):
+    with pytest.raises(
+        IndexingError, match=r"rejects a request to .*/Nutch \(create index\): invalid_index_name_exception"
+    ):
         IndexWriters(settings(opensearch.url, elastic_index="Nutch")).prepare()
 
 
@@ -258,7 +260,7 @@ def test_other_cluster_hosts_are_used_when_one_is_unavailable(opensearch):
 
 def test_login_over_tls_is_used_and_hidden(opensearch, tmp_path, capsys):
     with guarded(opensearch.url, tmp_path, "nutch", "gehéim") as (url, certificate):
-        with pytest.raises(IndexingError, match=r"certificate verify failed.*in elastic\.tls\.ca"):
+        with pytest.raises(IndexingError, match=r"certificate verify failed.*set elastic\.tls\.ca"):
             IndexWriters(settings(url)).prepare()
         trusted = {"elastic_tls_ca": certificate}
         for login in ({}, {"elastic_username": "nutch", "elastic_password": "wröng"}):
@@ -293,7 +295,7 @@ def test_index_writers_xml_of_nutch_1_is_read(opensearch, tmp_path):
           <copy><field source="title" dest="title,search"/></copy><rename/><remove><field source="segment"/></remove>
         </mapping>
       </writer></writers>""")
-    conf = Configuration(settings("", plugin_includes="indexer-elastic").raw(), [tmp_path])
+    conf = Configuration(settings("", plugin_includes="indexer-elastic").raw_properties(), [tmp_path])
     writers = IndexWriters(conf)
     assert writers.writer_ids == ["indexer_elastic_1"]
     writers.prepare()

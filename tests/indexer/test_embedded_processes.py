@@ -36,7 +36,7 @@ def start(target, *arguments):
 
 def test_concurrent_writers_and_searchers_work(conf):
     EmbeddedIndexWriter(conf).prepare(conf, {}, False)
-    processes = [start(write_range, conf.raw(), first, first + 200, 50) for first in (0, 150, 300)]
+    processes = [start(write_range, conf.raw_properties(), first, first + 200, 50) for first in (0, 150, 300)]
     searcher = EmbeddedSearcher(conf)
     seen = [0]
     while any(process.is_alive() for process in processes):
@@ -66,7 +66,7 @@ def write_for_ever(properties, ready):
 def test_killed_writer_leaves_whole_commits_and_no_lock(conf, delay):
     conf.set("index.lock.timeout", 20)
     ours, theirs = SPAWN.Pipe(duplex=False)
-    process = start(write_for_ever, conf.raw(), theirs)
+    process = start(write_for_ever, conf.raw_properties(), theirs)
     committed = [ours.recv(), ours.recv()]
     time.sleep(delay)
     assert strike(process)
@@ -79,7 +79,7 @@ def test_killed_writer_leaves_whole_commits_and_no_lock(conf, delay):
     assert len(rounds) == 1  # of one commit, the last that was reported or the one after it
     assert int(rounds.pop().removeprefix("word round")) in (committed[-1], committed[-1] + 1)
 
-    write_range(conf.raw(), 0, 30, 10)
+    write_range(conf.raw_properties(), 0, 30, 10)
     assert EmbeddedSearcher(conf).count() == 30
     assert search(conf, "number7").total == 1
 
@@ -92,7 +92,7 @@ def hold_lock(properties, ready):
 
 def test_writer_waits_for_lock_up_to_timeout(conf):
     ours, theirs = SPAWN.Pipe(duplex=False)
-    holder = start(hold_lock, conf.raw(), theirs)
+    holder = start(hold_lock, conf.raw_properties(), theirs)
     assert ours.recv()
     conf.set("index.lock.timeout", 0.1)
     writer = EmbeddedIndexWriter(conf)
@@ -112,5 +112,5 @@ def test_writer_killed_during_creation_leaves_usable_index(conf):
     (folder.path / "index.json").write_text('{"half')  # a folder with no meta.json holds no index
     with pytest.raises(IndexingError, match="no index found"):
         search(conf, "word")
-    write_range(conf.raw(), 0, 3, 10)
+    write_range(conf.raw_properties(), 0, 3, 10)
     assert search(conf, "word").total == 3

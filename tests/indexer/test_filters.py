@@ -168,7 +168,7 @@ def test_invalid_last_modified_logs_warning_and_is_dropped(capsys):
 def test_types_are_mapped_when_configured(tmp_path):
     (tmp_path / "contenttype-mapping.txt").write_text("# ours\nweb page\ttext/html\tapplication/xhtml+xml\n")
     conf = settings({"moreIndexingFilter.mapMimeTypes": "true"})
-    conf.folders.insert(0, tmp_path)
+    conf.conf_dirs.insert(0, tmp_path)
     given = page(content_type="text/html")
     assert MoreIndexingFilter(conf).filter(NutchDocument(), "http://a/", given).values("type") == ["web page"]
     conf.set("moreIndexingFilter.mapMimeTypes.field", "kind")

@@ -189,7 +189,7 @@ def test_fields_can_be_renamed_by_mapping(solr, tmp_path):
         '<mapping><fields><field source="content" dest="h1"/>'
         '<copyField source="title" dest="h2,h3"/></fields></mapping>'
     )
-    conf = Configuration(settings(solr.url).raw(), [tmp_path])
+    conf = Configuration(settings(solr.url).raw_properties(), [tmp_path])
     write(conf, page_doc(1, title="T", content="C"))
     (found,) = solr.select("*:*")["response"]["docs"]
     assert (found["h1"], found["h2"], found["h3"], "content" in found) == (["C"], ["T"], ["T"], False)
@@ -223,7 +223,7 @@ def test_non_numeric_score_field_is_rejected(solr, tmp_path):
     (tmp_path / "solrindex-mapping.xml").write_text(
         '<mapping><fields><field source="pagerank" dest="meta_rank"/></fields></mapping>'
     )
-    conf = Configuration(settings(solr.url).raw(), [tmp_path])
+    conf = Configuration(settings(solr.url).raw_properties(), [tmp_path])
     with pytest.raises(IndexingError, match="meta_rank has the type string, a number is needed"):
         write(conf, page_doc(1, pagerank="1.0"))
     with pytest.raises(IndexingError, match="meta_rank"):
@@ -252,9 +252,7 @@ def test_collection_without_score_column_resends_documents():
 
 
 def test_missing_collection_is_reported(solr):
-    with pytest.raises(
-        IndexingError, match=r"no Solr collection found at .*/solr/nothing: correct solr\.server\.url"
-    ):
+    with pytest.raises(IndexingError, match=r"no Solr collection found at .*/solr/nothing: correct solr\.server\.url"):
         IndexWriters(settings(solr.url.removesuffix("nutch") + "nothing")).prepare()
 
 

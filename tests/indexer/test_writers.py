@@ -219,7 +219,7 @@ INDEX_WRITERS = """<?xml version="1.0" encoding="UTF-8"?>
 @pytest.fixture
 def two_writers(tmp_path, conf):
     (tmp_path / "index-writers.xml").write_text(INDEX_WRITERS.format(folder=tmp_path), encoding="utf-8")
-    conf.folders.insert(0, tmp_path)
+    conf.conf_dirs.insert(0, tmp_path)
     conf.set("plugin.includes", "indexer-(dummy|csv)")
     return conf
 
@@ -272,7 +272,7 @@ def test_plugin_includes_then_addresses_then_embedded_select_writer(conf, settin
 
 def test_index_writers_xml_configures_and_does_not_select(tmp_path, conf):
     (tmp_path / "index-writers.xml").write_text(INDEX_WRITERS.format(folder=tmp_path), encoding="utf-8")
-    conf.folders.insert(0, tmp_path)
+    conf.conf_dirs.insert(0, tmp_path)
     assert IndexWriters(conf).writer_ids == ["indexer-embedded"]
     conf.set("solr.server.url", SOLR)
     assert IndexWriters(conf).writer_ids == ["indexer-solr"]
@@ -296,7 +296,7 @@ def test_no_writer_is_reported(conf):
 
 def test_broken_index_writers_xml_is_named_in_error(tmp_path, conf):
     (tmp_path / "index-writers.xml").write_text("<writers>")
-    conf.folders.insert(0, tmp_path)
+    conf.conf_dirs.insert(0, tmp_path)
     with pytest.raises(ConfigurationError, match=r"cannot read index-writers\.xml"):
         IndexWriters(conf)
 
@@ -314,7 +314,7 @@ def test_every_writer_is_closed_when_one_fails(two_writers, tmp_path):
 def test_shipped_template_names_every_writer(tmp_path, conf):
     template = (data_dir("conf") / "index-writers.xml.template").read_text(encoding="utf-8")
     (tmp_path / "index-writers.xml").write_text(template, encoding="utf-8")
-    conf.folders.insert(0, tmp_path)
+    conf.conf_dirs.insert(0, tmp_path)
     conf.set("plugin.includes", "indexer-.*")
     names = ("embedded", "solr", "elastic", "csv", "jsonl", "dummy")
     assert IndexWriters(conf).writer_ids == [f"indexer_{name}_1" for name in names]

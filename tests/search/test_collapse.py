@@ -37,7 +37,7 @@ def pages(*texts):
 
 def near(conf, start=0, rows=10, query="needle", **narrowed):
     return open_search_backend(conf).search_with_cursor(
-        query, SearchOptions(**{"collapse": "near", **narrowed}), start, rows
+        query, SearchOptions(**{"collapse_mode": "near", **narrowed}), start, rows
     )[0]
 
 
@@ -81,14 +81,14 @@ def test_first_hits_do_not_depend_on_collapse_depth():
 def test_near_duplicates_collapse_to_one_hit(tmp_path):
     conf = written(tmp_path / "index", pages(text_of(1), text_of(2), text_of(1, 3), text_of(1, 6), ""))
     found = near(conf)
-    assert (found.total, found.shown, found.note) == (5, 3, "")
+    assert (found.total, found.collapsed_total, found.note) == (5, 3, "")
     one = next(hit for hit in found.hits if hit.more)
     assert one.more == len(one.others) == 2
     assert {one.url, *(url for _, url in one.others)} == {f"http://h{n % 3}.org/{n}" for n in (0, 2, 3)}
     assert all("terms" not in name for hit in found.hits for name in hit.fields)
     assert one.to_dict()["more"] == 2
-    assert len(near(conf, collapse="").hits) == 5
-    assert len(near(conf, newest=True).hits) == len(near(conf, half_life=30.0).hits) == 3
+    assert len(near(conf, collapse_mode="").hits) == 5
+    assert len(near(conf, newest_first=True).hits) == len(near(conf, half_life_days=30.0).hits) == 3
     conf.set("index.search.collapse", "near")
     assert len(open_search_backend(conf).search("needle", {}, 0, 10).hits) == 3
     conf.set("index.search.collapse", "host")
@@ -121,7 +121,7 @@ def test_ten_thousand_copies_hide_no_other_hit(tmp_path):
     conf = written(tmp_path / "index", pages(*texts))
     found = near(conf)
     assert (found.total, found.hits[0].more, len(found.hits[0].others)) == (10_025, 9_999, 10)
-    assert found.shown == 26
+    assert found.collapsed_total == 26
     assert [len(near(conf, start).hits) for start in (0, 10, 20, 30, 100_000)] == [10, 10, 6, 0, 0]
     ids = [hit.id for start in (0, 10, 20) for hit in near(conf, start).hits]
     assert len(set(ids)) == 26
@@ -163,7 +163,7 @@ def test_older_index_explains_missing_collapse():
 def test_fingerprints_can_be_disabled(tmp_path):
     conf = written(tmp_path / "index", pages(text_of(1), text_of(1)), **{"index.sketches": "false"})
     found = near(conf)
-    assert ([hit.near for hit in found.hits], found.note) == (["", ""], NO_SKETCHES_MESSAGE)
+    assert ([hit.sketch for hit in found.hits], found.note) == (["", ""], NO_SKETCHES_MESSAGE)
 
 
 def test_missing_collapse_reason_is_shown_below_hits():

@@ -48,10 +48,10 @@ def test_freshness_boosts_newer_pages_only_when_requested(tmp_path):
     pages = [page("old", "needle needle in hay", date=ago(900)), page("new", date=ago(2)), page("middle", date=ago(40))]
     conf = written(tmp_path / "index", pages)
     assert names(conf)[0] == "old"
-    assert names(conf, half_life=30.0) == ["new", "middle", "old"]
+    assert names(conf, half_life_days=30.0) == ["new", "middle", "old"]
     conf.set("index.search.freshness", "30")
     assert names(conf) == ["new", "middle", "old"]
-    assert names(conf, half_life=0.0)[0] == "old"
+    assert names(conf, half_life_days=0.0)[0] == "old"
     told = open_search_backend(conf).explain("needle", "middle")
     assert told.startswith("score = relevance × weight × freshness\nfreshness: 0.69")
     conf.set("index.search.freshness.share", "0")
@@ -65,9 +65,9 @@ def test_dates_outside_calendar_get_no_boost(tmp_path):
     conf = written(tmp_path / "index", [*pages, page("new", "needle somewhere in a lot of hay", date=ago(0))])
     assert names(conf)[-1] == "new"
     for half_life in (0.0001, 1.0, 30.0):
-        found = names(conf, half_life=half_life)
+        found = names(conf, half_life_days=half_life)
         assert (found[0], len(found)) == ("new", 11)
-    assert len(names(conf, half_life=36_500.0)) == 11
+    assert len(names(conf, half_life_days=36_500.0)) == 11
 
 
 @pytest.mark.parametrize("days", [-1.0, math.nan, math.inf, 36_501.0])

@@ -48,7 +48,7 @@ def test_completions_are_cached(embedded):
     asked = Counter()
 
     class Counting(Reading):
-        def beginning(self, start, most):
+        def prefix_terms(self, start, most):
             asked[start] += 1
             return super().prefix_terms(start, most)
 

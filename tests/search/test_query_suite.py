@@ -111,7 +111,9 @@ def ages_alike(index, own):
         result, _ = index.walk(query, SearchOptions(half_life_days=days), 0, 100)
         for hit in result.hits:
             assert hit.score == pytest.approx(plain[hit.id] * fresh.factor(dates[hit.id]), rel=0.002), (query, days)
-        assert ordered(result.hits) == ordered(own.walk(query, SearchOptions(half_life_days=days), 0, 100)[0].hits)
+        assert ordered(result.hits) == ordered(
+            own.search_with_cursor(query, SearchOptions(half_life_days=days), 0, 100)[0].hits
+        )
         walked, cursor = [], "*"
         while cursor:
             result, cursor = index.walk(query, SearchOptions(half_life_days=days), 0, 2, cursor)
@@ -122,16 +124,18 @@ def ages_alike(index, own):
 def collapses_alike(index, own):
     """Check that hits have the same sketches everywhere, that these can be left out, and hosts collapsed."""
     plain = index.walk("index", SearchOptions(), 0, 100)[0]
-    sketches = {hit.id: hit.near for hit in plain.hits}
-    assert sketches == {hit.id: hit.near for hit in own.walk("index", SearchOptions(), 0, 100)[0].hits}
+    sketches = {hit.id: hit.sketch for hit in plain.hits}
+    assert sketches == {hit.id: hit.sketch for hit in own.search_with_cursor("index", SearchOptions(), 0, 100)[0].hits}
     assert all(sketches.values())
     for left_out in sketches:
         rest = index.walk("index", SearchOptions(excluded_sketches=(sketches[left_out],)), 0, 100)[0]
         assert (rest.total, {hit.id for hit in rest.hits}) == (plain.total - 1, sketches.keys() - {left_out})
     for by in ("host", "near"):
-        one, other = (each.walk("软件 OR index", SearchOptions(collapse=by), 0, 10)[0] for each in (index, own))
+        one, other = (
+            each.search_with_cursor("软件 OR index", SearchOptions(collapse_mode=by), 0, 10)[0] for each in (index, own)
+        )
         assert [(hit.id, hit.more) for hit in one.hits] == [(hit.id, hit.more) for hit in other.hits]
-        assert (one.total, one.shown, one.note) == (other.total, other.shown, other.note)
+        assert (one.total, one.collapsed_total, one.note) == (other.total, other.collapsed_total, other.note)
 
 
 def follows_files_alike(conf, embedded, folder):

@@ -165,7 +165,7 @@ class ElasticIndexWriter(ServerIndexWriter):
         if not self._index_exists:
             return {}
         names = {elastic_document_id(clean_text(each)): each for each in ids}
-        scores = self._call_server("scores", lambda: self.client.get_field_values([*names], "pagerank"))
+        scores = self._call_server("read scores", lambda: self.client.get_field_values([*names], "pagerank"))
         return {names[name]: score for name, score in scores.items()}
 
     def set_score(self, document_id: str, score: float) -> bool:
@@ -227,7 +227,7 @@ class ElasticIndexWriter(ServerIndexWriter):
         """Send pending documents and make them searchable."""
         self._flush()
         if self._needs_refresh:
-            self._call_server("a refresh", self.client.refresh)
+            self._call_server("refresh", self.client.refresh)
             self._needs_refresh = False
 
     def close(self) -> None:
@@ -254,11 +254,11 @@ class ElasticIndexWriter(ServerIndexWriter):
         """Read the fields of the index; create a missing index when one is needed."""
         if self._index_exists or (self._is_index_checked and not create):
             return
-        response = self._call_server("to read the mapping", self.client.get_mappings)
+        response = self._call_server("read mapping", self.client.get_mappings)
         if response is None and create:
             definition = self._read_index_definition()
-            self._call_server("to create it", lambda: self.client.create_index(definition))
-            response = self._call_server("to read the mapping", self.client.get_mappings)
+            self._call_server("create index", lambda: self.client.create_index(definition))
+            response = self._call_server("read mapping", self.client.get_mappings)
         self._mappings = [ElasticMapping(each) for each in (response or {}).values()]
         self._index_exists, self._is_index_checked = response is not None, True
         self._raise_problems([mapping.find_type_problems() for mapping in self._mappings])
@@ -282,7 +282,7 @@ class ElasticIndexWriter(ServerIndexWriter):
             return call()
         except RequestRejectedError as error:
             raise IndexingError(
-                f"{ELASTIC_SERVER_NAME} rejects {action}, the index {self.client.url}: {error} (HTTP {error.status})"
+                f"{ELASTIC_SERVER_NAME} rejects a request to {self.client.url} ({action}): {error} (HTTP {error.status})"
             ) from error
 
     def _read_index_definition(self) -> bytes:

@@ -28,7 +28,7 @@ def find_query_hints(query: str, any_word: bool = False) -> tuple[list[QueryHint
 
     >>> find_query_hints('title: "crawler OR (')
     ([QueryHint(problem='quote', fragment=''), QueryHint(problem='parenthesis', fragment=''), \
-    QueryHint(problem='operator', fragment='OR'), QueryHint(problem='field', fragment='title:')], 'title: crawler')
+QueryHint(problem='operator', fragment='OR'), QueryHint(problem='field', fragment='title:')], 'title: crawler')
     """
     hints = []
     if sum(query.count(sign) for sign in '"“”') % 2:
