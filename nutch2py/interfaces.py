@@ -1,11 +1,11 @@
-"""What a plug-in must have and what it may have: a Protocol for each extension point, and the values they exchange.
+"""The plug-in API: a Protocol for each extension point, and the values that plug-ins exchange.
 
-A Protocol here is a base class, too. A plug-in that derives from it gets every optional member with its default; one
-that derives from nothing and has the whole Protocol is as good. :mod:`nutch2py.plugins.loading` sees to it, when a plug-in is
-loaded, that every member is there, so that whoever uses a plug-in reads its members as they stand here.
+A Protocol here is a base class, too. A plug-in that derives from it inherits every optional member with its default; a
+plug-in without a base class works if it has the required members. :mod:`nutch2py.plugins.loading` adds the missing
+defaults when it loads a plug-in, so callers can read every member.
 
 Required members are abstract methods and attributes without a value; all others are optional. URLs are absolute. A
-plug-in that gets a page reads of it what its ``fields`` name; another column is a FieldNotReadError.
+plug-in reads only the columns of a page that its ``fields`` name; another column raises FieldNotReadError.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
 
 
 class Plugin(Protocol):
-    """What every plug-in has. It is made once for a task, which is one thread."""
+    """Members that every plug-in has. Each task creates its own instance and uses it in one thread."""
 
     java_class: str = ""
-    """The class of Nutch that it stands for, so that a configuration of Nutch finds it; "" for none."""
+    """The Nutch class that it replaces, so that a Nutch configuration finds it; "" for none."""
 
     def __init__(self, conf: Configuration) -> None:
-        """Take what it needs of the properties; raise ConfigurationError for one that is wrong. By default, nothing."""
+        """Read the properties; raise ConfigurationError for an invalid one. Does nothing by default."""
 
 
 class _PagePlugin(Plugin, Protocol):
-    """A plug-in that is shown pages."""
+    """A plug-in that processes pages."""
 
     fields: frozenset[Field[Any]]
-    """What it reads of a page, such as ``frozenset({WebPage.text})``; known when the plug-in has been made."""
+    """The columns of a page that it reads, such as ``frozenset({WebPage.text})``; known after construction."""
 
 
 class URLNormalizer(Plugin, Protocol):
-    """Brings a URL into its canonical form. Scopes: see :mod:`nutch2py.url.normalizers.url_normalizers`."""
+    """Converts a URL to its canonical form. Scopes: see :mod:`nutch2py.url.normalizers.url_normalizers`."""
 
     @abstractmethod
     def normalize(self, url: str, scope: str) -> str | None:
@@ -52,7 +52,7 @@ class URLNormalizer(Plugin, Protocol):
 
 
 class URLFilter(Plugin, Protocol):
-    """Says which URLs belong to the crawl."""
+    """Decides which URLs belong to the crawl."""
 
     @abstractmethod
     def filter(self, url: str) -> str | None:
@@ -67,12 +67,12 @@ class Outlink(NamedTuple):
 
 
 class Parse(NamedTuple):
-    """What a parser made of a page.
+    """Result of a parser for a page.
 
     ``outlinks``: before normalizers and filters. ``major``, ``minor``: codes of
-    :class:`nutch2py.records.webpage.ParseStatusCode`; ``args``: for a failure the reason, for a redirect its target and its
-    seconds. ``metadata`` goes into ``page.metadata`` when the parse is a success. ``nofollow``: how many
-    links were left out as the page asks for it.
+    :class:`nutch2py.records.webpage.ParseStatusCode`; ``args``: for a failure the reason, for a redirect its target and
+    its delay in seconds. ``metadata`` is merged into ``page.metadata`` when the parse succeeds. ``nofollow``: number of
+    links skipped because the page requests it.
     """
 
     text: str
@@ -86,13 +86,13 @@ class Parse(NamedTuple):
 
 
 class Parser(_PagePlugin, Protocol):
-    """Makes text, title and outlinks of content."""
+    """Extracts text, title and outlinks from content."""
 
     content_types: str = ".*"
-    """Regular expression of the media types that it claims: it gets those that parse-plugins.xml does not list."""
+    """Regular expression of the media types that it supports; used for types that parse-plugins.xml does not list."""
 
     part_of: str = ""
-    """``parse-tika``: that id in plugin.includes enables it, and stands for it in parse-plugins.xml."""
+    """``parse-tika``: that id in plugin.includes and parse-plugins.xml enables this parser, too."""
 
     @abstractmethod
     def parse(self, url: str, page: WebPage) -> Parse:
@@ -103,7 +103,8 @@ class Parser(_PagePlugin, Protocol):
 class HTMLMetaTags:
     """The directives of a page's head (Nutch's class of this name).
 
-    ``refresh_time`` is in seconds, None without a refresh; ``general`` holds the values by lower-case name, in order.
+    ``refresh_time`` is in seconds, None without a refresh; ``general`` maps lower-case names to values, in document
+    order.
     """
 
     no_index: bool = False
@@ -118,10 +119,10 @@ class HTMLMetaTags:
 
 @dataclass
 class HtmlDocument:
-    """A parsed page as parse filters get it. ``tree`` has no scripts and styles any more.
+    """A parsed page as parse filters receive it. ``tree`` contains no scripts and styles.
 
-    ``url``: against which its links are resolved. ``html`` is what the tree was made of; ``scripts`` the texts of the
-    script elements when an enabled filter says ``needs_scripts = True``, else empty.
+    ``url``: the base URL of its links. ``html`` is the source of the tree; ``scripts`` the texts of the script elements
+    when an enabled filter has ``needs_scripts = True``, else empty.
     """
 
     tree: LexborHTMLParser
@@ -132,10 +133,10 @@ class HtmlDocument:
 
 
 class ParseFilter(_PagePlugin, Protocol):
-    """Looks at a parsed HTML page and adds to it."""
+    """Adds data to a parsed HTML page."""
 
     needs_scripts: bool = False
-    """Whether it reads ``document.scripts``, which are not gathered for filters that do not."""
+    """Whether it reads ``document.scripts``, which are collected only for such filters."""
 
     @abstractmethod
     def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse | None:
@@ -143,7 +144,7 @@ class ParseFilter(_PagePlugin, Protocol):
 
 
 class Signature(_PagePlugin, Protocol):
-    """Digest of a page, by which changed pages and duplicates are told."""
+    """Digest of a page, which detects changed and duplicate pages."""
 
     @abstractmethod
     def calculate(self, url: str, page: WebPage) -> bytes:
@@ -151,9 +152,9 @@ class Signature(_PagePlugin, Protocol):
 
 
 class ScoredLink(NamedTuple):
-    """A link with the score it carries: ``url`` is the target when a page gives, the source when a page receives.
+    """A link and its score: ``url`` is the target when a page distributes, the source when a page receives.
 
-    ``distance``: links from a seed to the page that gives; 2147483647 when unknown.
+    ``distance``: links from a seed to the source page; 2147483647 when unknown.
     """
 
     url: str
@@ -163,66 +164,67 @@ class ScoredLink(NamedTuple):
 
 
 class ScoringFilter(_PagePlugin, Protocol):
-    """Says what pages are worth. Scores are floats of four bytes."""
+    """Scores pages. Scores are floats of four bytes."""
 
     sorts_by_score: bool = False
-    """Whether :meth:`generator_sort_value` goes by ``page.score`` and ``init`` alone, and never falls as they rise from
-    0. Then the GeneratorJob need not look at every page that is due: the best come first."""
+    """Whether :meth:`generator_sort_value` depends on ``page.score`` and ``init`` alone, and never falls as they rise
+    from 0. The GeneratorJob can then stop early: it reads the due pages in descending order of score."""
     ignores_seed_url: bool = False
-    """Whether :meth:`injected_score` goes by what the page has, and never by its URL. Then the InjectorJob asks once
-    for all seeds that come without metadata and with the same score and interval."""
+    """Whether :meth:`injected_score` depends on the page's columns, and never on its URL. The InjectorJob then calls it
+    once for all seeds without metadata that have the same score and interval."""
 
     @cached_property
     def generator_fields(self) -> frozenset[Field[Any]]:
-        """What :meth:`generator_sort_value` alone reads, ``fields`` by default: read of every row of the table."""
+        """Columns that :meth:`generator_sort_value` reads, ``fields`` by default: read from every row of the table."""
         return self.fields
 
     @abstractmethod
     def injected_score(self, url: str, page: WebPage) -> None:
-        """Set up a seed, whose ``score`` is set already."""
+        """Initialize a seed, whose ``score`` is already set."""
 
     @abstractmethod
     def initial_score(self, url: str, page: WebPage) -> None:
-        """Set up a page that was found by a link."""
+        """Initialize a page that was found by a link."""
 
     @abstractmethod
     def generator_sort_value(self, url: str, page: WebPage, init: float) -> float:
-        """Return the value by which the GeneratorJob sorts, ``init`` multiplied by what the page is worth."""
+        """Return the sort value for the GeneratorJob: ``init`` multiplied by the page's value."""
 
     @abstractmethod
     def distribute(self, url: str, page: WebPage, links: list[ScoredLink], total: int) -> list[ScoredLink]:
-        """Return the links with the scores they carry; ``total``: outlinks before any was left out."""
+        """Return the links with their scores; ``total``: number of outlinks before filters and limits."""
 
     @abstractmethod
     def update_score(self, url: str, page: WebPage, inlinks: Sequence[ScoredLink]) -> None:
-        """Take in the scores of a batch, in descending order."""
+        """Add the scores that the links of a batch carry, in descending order."""
 
     @abstractmethod
     def indexer_score(self, url: str, page: WebPage, init: float) -> float:
-        """Return the boost of the document, ``init`` multiplied by what the page is worth."""
+        """Return the boost of the document: ``init`` multiplied by the page's value."""
 
 
 class FetchSchedule(_PagePlugin, Protocol):
-    """Says when a page is due. Times in ms, intervals in s.
+    """Decides when a page is due. Times in ms, intervals in s.
 
-    :class:`nutch2py.schedule.abstract_fetch_schedule.AbstractFetchSchedule` has all but :meth:`set_fetch_schedule`, as Nutch does it.
+    :class:`nutch2py.schedule.abstract_fetch_schedule.AbstractFetchSchedule` implements all but
+    :meth:`set_fetch_schedule`, as Nutch does.
     """
 
     @cached_property
     def due_fields(self) -> frozenset[Field[Any]]:
-        """What :meth:`should_fetch` alone reads, ``fields`` by default: read of every row of the table."""
+        """Columns that :meth:`should_fetch` reads, ``fields`` by default: read from every row of the table."""
         return self.fields
 
     def due_times(self, now: int) -> Sequence[tuple[int, int]] | None:
-        """Return in which spans of ``fetch_time`` (first and last, ms) any page that is due at ``now`` has its own.
+        """Return the ranges of ``fetch_time`` (first and last, ms) that contain every page due at ``now``.
 
-        The GeneratorJob then looks at no other pages. None, by default: :meth:`should_fetch` has to be asked of all.
+        The GeneratorJob then skips all other pages. None, the default: it calls :meth:`should_fetch` for every page.
         """
         return None
 
     @abstractmethod
     def initialize(self, url: str, page: WebPage, now: int) -> None:
-        """Set up a page that was found by a link."""
+        """Initialize a page that was found by a link."""
 
     @abstractmethod
     def set_fetch_schedule(
@@ -247,63 +249,63 @@ class FetchSchedule(_PagePlugin, Protocol):
     def set_page_retry_schedule(
         self, url: str, page: WebPage, prev_fetch_time: int, prev_modified_time: int, fetch_time: int
     ) -> None:
-        """Set the next fetch after a failure that may pass."""
+        """Set the next fetch after a temporary failure."""
 
     @abstractmethod
     def should_fetch(self, url: str, page: WebPage, now: int) -> bool:
-        """Tell whether the page is due at ``now``."""
+        """Return whether the page is due at ``now``."""
 
     @abstractmethod
     def force_refetch(self, url: str, page: WebPage, asap: bool) -> None:
-        """Forget what is known of the page; make it due now when ``asap``."""
+        """Reset the fetch state of the page; make it due now when ``asap``."""
 
 
 class PageNotIndexableError(NutchError):
-    """A page that no document can be made of, such as one whose URL has no host: it is skipped with a warning."""
+    """No document can be built from the page, for example because its URL has no host: it is skipped with a warning."""
 
 
 class IndexingFilter(_PagePlugin, Protocol):
-    """Adds fields to the document of a page, or leaves the page out."""
+    """Adds fields to the document of a page, or excludes the page from the index."""
 
     @abstractmethod
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
-        """Return the document with more fields, or None to leave the page out of the index.
+        """Return the document with more fields, or None to exclude the page.
 
         Raise :class:`PageNotIndexableError` when the page is broken.
         """
 
 
 class IndexWriter(Plugin, Protocol):
-    """Sends documents to one index. One object serves one process.
+    """Sends documents to one index. Each process has one instance.
 
-    Several processes write to the same index at once, so a writer gathers documents and holds a lock, if it needs one,
-    for as long as one batch takes. Nothing is promised to be searchable before :meth:`commit` returns; a document
-    with the id of another replaces it. Failures are :class:`nutch2py.errors.IndexingError`.
+    Several processes write to the same index concurrently. So a writer buffers documents, and holds a lock, if it needs
+    one, only while it sends a batch. Documents need not be searchable before :meth:`commit` returns; a document
+    replaces another of the same id. Failures are :class:`nutch2py.errors.IndexingError`.
     """
 
     rejected: int = 0
-    """How many documents the index did not take, so far; the writer counts them and warns, the job shows the sum."""
+    """Number of documents that the index has rejected so far; the writer counts and warns, the job shows the sum."""
     supports_scores: bool = False
-    """Whether :meth:`scores` can be asked. Of a writer that cannot, ``index -scores`` says that it needs -reindex."""
+    """Whether :meth:`get_scores` is implemented. If not, ``index -scores`` reports that it needs -reindex."""
 
     def prepare(self, conf: Configuration, parameters: Mapping[str, str], reindex: bool) -> None:
-        """Get the index ready for a job; called once, before the job's tasks open their writers. By default, nothing.
+        """Prepare the index for a job; called once, before the tasks open their writers. Does nothing by default.
 
-        A writer can make its index here, empty a file of an earlier run, or, when everything is indexed anew
+        A writer can create its index here, empty a file of an earlier run, or, when everything is reindexed
         (``reindex``), replace an index of another version.
         """
 
     def check(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
-        """Raise an error whose text says why when the index cannot take documents. By default, nothing.
+        """Raise an error with the reason when the index cannot take documents. Does nothing by default.
 
-        Called for the command ``doctor``: nothing is made or changed.
+        Called by the command ``doctor``: must not create or change anything.
         """
 
     @abstractmethod
     def open(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
-        """Get ready; ``parameters`` are those of index-writers.xml.
+        """Open the writer; ``parameters`` come from index-writers.xml.
 
-        Tasks may run in folders of their own: paths are made with ``conf.absolute``.
+        Tasks may run in other working directories: resolve paths with ``conf.absolute``.
         """
 
     @abstractmethod
@@ -316,30 +318,31 @@ class IndexWriter(Plugin, Protocol):
 
     @abstractmethod
     def delete(self, document_id: str) -> None:
-        """Take a document out; one that is not in the index is no error."""
+        """Delete a document; a missing one is not an error."""
 
     def get_scores(self, ids: Sequence[str]) -> Mapping[str, float | None]:
-        """Return the field ``pagerank`` of those of these documents that are in the index, None for one without."""
+        """Return the field ``pagerank`` by id, for documents that are in the index; None without the field."""
         return {}
 
     def set_score(self, document_id: str, score: float) -> bool:
-        """Let a document that :meth:`scores` was last asked for have another ``pagerank``, without its text.
+        """Set ``pagerank`` of a document of the last :meth:`get_scores` call, without its text.
 
-        False where that cannot be: then it is written whole. One that is gone meanwhile is no error, and not made.
+        Return False if that is not possible: the job then writes the whole document. A document that has been deleted
+        meanwhile is not an error, and is not created.
         """
         return False
 
     @abstractmethod
     def commit(self) -> None:
-        """Make all that was written searchable and durable."""
+        """Make all written documents searchable and durable."""
 
     @abstractmethod
     def close(self) -> None:
-        """Send what is gathered and release everything; the writer is not used again."""
+        """Send the buffered documents and release all resources; the writer is not used again."""
 
     @abstractmethod
     def describe(self) -> str:
-        """Return the writer's name and settings, one a line."""
+        """Return the writer's name and settings, one per line."""
 
 
 EXTENSION_POINTS: Mapping[str, type[object]] = {
@@ -353,4 +356,4 @@ EXTENSION_POINTS: Mapping[str, type[object]] = {
     "indexingfilter": IndexingFilter,
     "indexwriter": IndexWriter,
 }
-"""Contract of each extension point; the entry-point group is ``nutch2py.<name>``."""
+"""Interface of each extension point; the entry-point group is ``nutch2py.<name>``."""

@@ -263,10 +263,10 @@ class TestContract:
         assert message.endswith("take it out of plugin.includes")
 
     def test_plugin_named_by_property_ignores_includes(self) -> None:
-        with pytest.raises(ConfigurationError, match=r"has no calculate, which .* or name another$"):
+        with pytest.raises(ConfigurationError, match=r"lacks calculate, which .* or name another$"):
             self.made("Reads", "signature")
 
-    @pytest.mark.parametrize(("cls", "reason"), [("NO_CLASS", "it is no class but"), ("Odd", "metaclass conflict")])
+    @pytest.mark.parametrize(("cls", "reason"), [("NO_CLASS", "it is not a class but"), ("Odd", "metaclass conflict")])
     def test_non_class_plugin_is_named_in_error(self, cls: str, reason: str) -> None:
         with pytest.raises(ConfigurationError, match=rf"plug-in test \({__name__}:{cls}\) cannot be loaded: {reason}"):
             self.made(cls)

@@ -1,11 +1,11 @@
 """Configuration: nutch-default.xml, then nutch-site.xml, then ``-D name=value``, in Hadoop's XML form.
 
-A folder given with ``--conf`` or ``NUTCH_CONF_DIR`` is laid over the shipped one: a file that it has is taken from it,
-any other from the shipped folder, so a Nutch 2 ``conf/`` works as it is. Values may hold ``${other.property}`` and
-``${env.NAME}``, as in Hadoop's ``Configuration``.
+A folder given with ``--conf`` or ``NUTCH_CONF_DIR`` overlays the shipped one: its files replace the shipped files of
+the same name, so a Nutch 2 ``conf/`` works unchanged. Values may contain ``${other.property}`` and ``${env.NAME}``, as
+in Hadoop's ``Configuration``.
 
-A value that is a path to write to, or to a table, means the folder that the command was given in, wherever a task that
-reads it runs: :meth:`Configuration.absolute` is the one way from such a value to a path.
+Relative paths in values are relative to the working directory of the command, also in tasks that run elsewhere: resolve
+them with :meth:`Configuration.absolute`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _VARIABLE = re.compile(r"\$\{([^}$\s]+)\}")
 _INTEGER = re.compile(r"[+-]?(?:[0-9]{1,100}|0[xX][0-9a-fA-F]{1,100})")
 _JAVA_FLOAT = re.compile(r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?[fFdD]")
 _MAX_EXPANSIONS = 20  # Hadoop's limit on nested variables
-_SIMILARITY_CUTOFF = 0.88  # share of two names that is alike when one is a slip for the other
+_SIMILARITY_CUTOFF = 0.88  # minimum similarity of a misspelled name to its suggestion
 _OPEN_PREFIXES = (
     "urlnormalizer.scope.",
     "mapreduce.",
@@ -34,7 +34,7 @@ _OPEN_PREFIXES = (
     "dfs.",
     "fs.",
     "hadoop.",
-)  # names are others' to choose
+)  # prefixes of names that sites choose freely
 _FOREIGN_PREFIXES = (
     "gora.",
     "hbase.",
@@ -48,7 +48,7 @@ _FOREIGN_PREFIXES = (
     "spark.",
     "java.",
 )
-"""Names that other programs read from the same files."""
+"""Prefixes of properties that other programs read from the same files."""
 _TRUE, _FALSE = frozenset({"true"}), frozenset({"false"})
 
 
@@ -60,10 +60,10 @@ def data_dir(name: str) -> Path:
 
 
 class Configuration:
-    """Properties by name, and the files beside them. Values are strings; the typed getters say what is malformed.
+    """Properties by name, and the other configuration files. Values are strings; typed getters validate them.
 
-    ``base_dir``: the folder that relative paths start from, by default the working folder; tasks, which run in folders of
-    their own, are given their driver's.
+    ``base_dir``: the folder that relative paths start from, by default the working directory; tasks use that of their
+    driver.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Configuration:
     ) -> None:
         self._properties: dict[str, str] = dict(properties or {})
         self._final_names: set[str] = set()
-        self._origins: dict[str, Path] = {}  # of properties that files set
+        self._origins: dict[str, Path] = {}  # of properties set by files
         self._default_names: frozenset[str] = frozenset()
         self.conf_dirs: list[Path] = [*conf_dirs]
         self.base_dir = Path.cwd() if base_dir is None else base_dir
@@ -91,7 +91,7 @@ class Configuration:
                 )
             folders.insert(0, path.resolve())
         conf = cls(conf_dirs=folders)
-        # the shipped defaults come first in any case: a Nutch 2 folder's own nutch-default.xml lacks our properties
+        # the shipped defaults always come first: a Nutch 2 folder's own nutch-default.xml lacks our properties
         for folder in reversed(folders):
             conf._read_file(folder / "nutch-default.xml")
         conf._default_names = frozenset(conf._properties)
@@ -102,10 +102,10 @@ class Configuration:
         return conf
 
     def unknown_properties(self) -> list[tuple[str, str]]:
-        """Return the properties of the site and of ``-D`` that no default names, each with the one perhaps meant.
+        """Return the properties of the site and of ``-D`` that have no default, each with a suggested name.
 
-        That is "" for one that is like no other: a plug-in's own, if there are any. Those of Hadoop, Gora and HBase
-        are not among them.
+        The suggestion is "" if no name is similar: the property may belong to a plug-in. Properties of Hadoop, Gora and
+        HBase are not included.
         """
         strange = self._properties.keys() - self._default_names if self._default_names else set()
         if not strange:
@@ -167,18 +167,18 @@ class Configuration:
         )
 
     def origin(self, name: str) -> str:
-        """Return where the value of ``name`` comes from: the path of a file, else ``-D`` (or a program)."""
+        """Return the origin of the value of ``name``: the path of a file, else ``-D`` (or a program)."""
         path = self._origins.get(name)
         return "-D" if path is None else str(path)
 
     def _check_range(self, name: str, value: str, number: float, anything: NumberRange) -> None:
-        """Raise ConfigurationError for a number that the property cannot be."""
+        """Raise ConfigurationError for a number outside the range of the property."""
         allowed = PROPERTY_RANGES.get(name, anything)
         if not allowed.contains(number):
             raise ConfigurationError(f"property {name} is {value}: write {allowed}, in {self.origin(name)}")
 
     def check_numbers(self) -> None:
-        """Raise ConfigurationError for the first property that is not the number it has to be."""
+        """Raise ConfigurationError for the first numeric property with an invalid value."""
         for name, allowed in PROPERTY_RANGES.items():
             if name in self._properties:
                 if allowed.integer:
@@ -187,21 +187,21 @@ class Configuration:
                     self.get_float(name)
 
     def get_redacted(self, name: str) -> str:
-        """Return the value of ``name`` as people may see it: secrets masked, addresses without logins."""
+        """Return the value of ``name`` for display: secrets masked, addresses without logins."""
         return redact_property(name, self.get(name, ""))
 
     def secret_values(self) -> list[str]:
-        """Return the values that must not be shown."""
+        """Return the values that must not be displayed."""
         return [value for name in self._properties if is_secret(name) and (value := self.get(name, ""))]
 
     def absolute(self, path: str) -> Path:
-        """Return the path that a value means: relative to the folder the command was given in, ``~`` is the home."""
+        """Resolve a path value: relative to the command's working directory; ``~`` is the home directory."""
         return self.base_dir / Path(path).expanduser()
 
     def get_int(self, name: str, default: int = 0) -> int:
         """Return a whole number (decimal, or hexadecimal as ``0x…``); ``default`` when absent or empty.
 
-        One that is not in the property's range (:mod:`nutch2py.conf.property_ranges`) is a ConfigurationError.
+        Raises ConfigurationError for a number outside the property's range (:mod:`nutch2py.conf.property_ranges`).
         """
         value = self.get_trimmed(name)
         if not value:
@@ -215,8 +215,8 @@ class Configuration:
     def get_float(self, name: str, default: float = 0.0) -> float:
         """Return a decimal number (Java's trailing ``f`` is allowed); ``default`` when absent or empty.
 
-        One that is not in the property's range (:mod:`nutch2py.conf.property_ranges`), and what is no finite number, is a
-        ConfigurationError.
+        Raises ConfigurationError for a number that is not finite or outside the property's range
+        (:mod:`nutch2py.conf.property_ranges`).
         """
         value = self.get_trimmed(name)
         if not value:
@@ -225,7 +225,7 @@ class Configuration:
             number = float(value[:-1] if _JAVA_FLOAT.fullmatch(value) else value)
         except ValueError:
             raise self._malformed(name, value, "a number") from None
-        if "_" in value or not value.isascii():  # Python's own ways to write numbers
+        if "_" in value or not value.isascii():  # number formats that only Python accepts
             raise self._malformed(name, value, "a number")
         self._check_range(name, value, number, ANY_NUMBER)
         return number
@@ -240,7 +240,7 @@ class Configuration:
         return value in _TRUE
 
     def get_strings(self, name: str, default: Iterable[str] = (), separators: str = ",") -> list[str]:
-        """Return the trimmed, non-empty parts of a list value (``separators``: each character parts it)."""
+        """Return the trimmed, non-empty items of a list value; each character of ``separators`` separates items."""
         value = self.get(name)
         if value is None:
             return list(default)
@@ -251,7 +251,7 @@ class Configuration:
         text = str(value).lower() if isinstance(value, bool) else str(value)
         try:
             text.encode()
-        except UnicodeEncodeError as error:  # a word of the command line in other letters
+        except UnicodeEncodeError as error:  # a command-line argument in another encoding
             raise ConfigurationError(f"what sets {name} is not UTF-8 ({text!a}): write it in UTF-8") from error
         self._properties[name] = text
         self._origins.pop(name, None)
@@ -261,14 +261,14 @@ class Configuration:
         self._properties.setdefault(name, value)
 
     def copy(self) -> Configuration:
-        """Return a configuration that can be changed apart from this one."""
+        """Return an independent copy."""
         made = Configuration(self._properties, self.conf_dirs, self.base_dir)
         made._origins, made._default_names = dict(self._origins), self._default_names
         return made
 
     @property
     def site_file(self) -> str:
-        """Where a site sets properties, for messages: the path of its file, or how it gets one."""
+        """Description of the site's configuration file for messages: its path, or how to create one."""
         if len(self.conf_dirs) > 1:
             return str(self.conf_dirs[0] / "nutch-site.xml")
         return "a nutch-site.xml of your own (nutch2py init DIR makes it, --conf DIR names it)"
@@ -291,7 +291,7 @@ class Configuration:
             raise ConfigurationError(f"cannot read {path}: {error}") from error
 
     def resource_xml(self, name: str) -> ElementTree.Element | None:
-        """Return the root of an XML file, as :meth:`resource` finds it, or None. Namespaces are taken off its names."""
+        """Return the root of an XML file, as :meth:`resource` finds it, or None. Names have no namespaces."""
         text = self.resource_text(name)
         if text is None:
             return None
@@ -304,7 +304,7 @@ class Configuration:
         return root
 
     def raw_properties(self) -> dict[str, str]:
-        """Return every property as it was written, variables not expanded."""
+        """Return every property as written, without expanding variables."""
         return dict(self._properties)
 
     def __iter__(self) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""What every property that is a number may be: the one place, which the typed getters of the configuration ask.
+"""Ranges of all numeric properties; the typed getters of the configuration check them.
 
-A property that is not here may be any number of its type: a whole one of 64 bits, any finite other one.
+A property that is not listed may be any number of its type: a 64-bit integer, or any finite float.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
-_FLOAT_MAX = 3.4028234663852886e38  # the greatest of four bytes
+_FLOAT_MAX = 3.4028234663852886e38  # the largest 32-bit integer
 
 
 class NumberRange(NamedTuple):
-    """From ``low`` to ``high``, both included; ``integer`` numbers only."""
+    """A range from ``low`` to ``high``, both included; only integers if ``integer``."""
 
     low: float
     high: float
     integer: bool = True
 
     def contains(self, number: float) -> bool:
-        """Tell whether a number is in the range; NaN and infinity are in none."""
+        """Return whether a number is in the range; NaN and infinity are in none."""
         return math.isfinite(number) and self.low <= number <= self.high
 
     def __str__(self) -> str:
@@ -116,9 +116,13 @@ _PROPERTY_NAMES: Mapping[NumberRange, str] = {
         parser.domain.seconds
     """,
     NumberRange(0, 1_000_000, True): "joblog.keep",
-    NumberRange(0.001, 600, False): "crawl.lock.lease",  # so long a job waits for one that has died on another machine
+    NumberRange(
+        0.001, 600, False
+    ): "crawl.lock.lease",  # how long a job waits for the lock of a job that died on another machine
     NumberRange(1, INT_MAX, False): "db.fetch.schedule.adaptive.min_interval db.fetch.schedule.adaptive.max_interval",
-    NumberRange(0, 1000, False): "db.fetch.schedule.adaptive.inc_rate",  # a second to a week in two fetches
+    NumberRange(
+        0, 1000, False
+    ): "db.fetch.schedule.adaptive.inc_rate",  # one second to one week, as two fetch intervals
     NumberRange(0, 100, False): "index.search.together",
     _FRACTION: """
         storage.import.bad.share generate.due.share plugin.failures.share db.fetch.schedule.adaptive.dec_rate
@@ -144,4 +148,4 @@ _PROPERTY_NAMES: Mapping[NumberRange, str] = {
 PROPERTY_RANGES: Mapping[str, NumberRange] = {
     name: each for each, names in _PROPERTY_NAMES.items() for name in names.split()
 }
-"""The range of each property that is a number, by name."""
+"""The range of each numeric property, by name."""

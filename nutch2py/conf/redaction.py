@@ -1,7 +1,7 @@
-"""What must stand in no message, log or page: the one place that knows which properties are secret.
+"""Redacts secrets in messages, logs and pages.
 
-A property is secret by its name (:func:`is_secret`), so one that a plug-in brings along is, too. Logins inside
-addresses are secret wherever they stand.
+A property is secret by its name (:func:`is_secret`), so this covers properties of plug-ins, too. Logins in URLs are
+always secret.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _USER_INFO = re.compile(r"(?<=://)[^\s/?#]*@")
 _ADDRESS = re.compile(r"(\w+://)?(?:[^\s,]*@)?([^\s,]*)")
 _LOGIN = re.compile(r"(?<![^\s,;=])[^\s,;:=@/]+:[^\s,;/]*@")
 _MIN_SECRET_LENGTH = 4
-"""Characters of a secret that is looked for inside texts: a shorter one is part of any text."""
+"""Minimum length of a secret that is replaced inside texts: shorter ones occur in any text."""
 
 
 def is_secret(name: str) -> bool:
-    """Tell whether a property, or a parameter of index-writers.xml, holds a secret.
+    """Return whether a property, or a parameter of index-writers.xml, holds a secret.
 
     >>> is_secret("solr.auth.password"), is_secret("restapi.auth.users"), is_secret("solr.auth.username")
     (True, True, False)
@@ -34,19 +34,19 @@ def is_secret(name: str) -> bool:
 
 
 def redact_address(text: str) -> str:
-    """Return an address, or a text that holds some, as messages may show it: without user names and passwords.
+    """Return an address, or a text with addresses, without user names and passwords.
 
-    >>> shown_address("http://me:secret@host:8983/solr"), shown_address("me:secret@host/solr")
+    >>> redact_address("http://me:secret@host:8983/solr"), redact_address("me:secret@host/solr")
     ('http://host:8983/solr', 'host/solr')
     """
-    address = _ADDRESS.fullmatch(text)  # whatever is before the last @, well-formed or not
+    address = _ADDRESS.fullmatch(text)  # everything before the last @, well-formed or not
     return f"{address[1] or ''}{address[2]}" if address else _USER_INFO.sub("", text)
 
 
 def redact_property(name: str, value: str) -> str:
-    """Return the value of a property as messages may show it.
+    """Return the value of a property for display.
 
-    >>> shown_value("ftp.password", "x"), shown_value("solr.server.url", "http://a:b@c/d,http://a:b@e/f")
+    >>> redact_property("ftp.password", "x"), redact_property("solr.server.url", "http://a:b@c/d,http://a:b@e/f")
     ('********', 'http://c/d,http://e/f')
     """
     if is_secret(name):
@@ -60,7 +60,7 @@ def redact_property(name: str, value: str) -> str:
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """Return a text that somebody else has made (a library's error, a traceback) without ``secrets`` and logins."""
+    """Return a foreign text (a library's error, a traceback) without ``secrets`` and logins."""
     for secret in sorted({each for each in secrets if len(each) >= _MIN_SECRET_LENGTH}, key=len, reverse=True):
         text = text.replace(secret, MASK)
     return _USER_INFO.sub("", text)

@@ -1,9 +1,9 @@
-"""How plug-ins are found, held to their contract, chosen and put in order.
+"""Finds plug-ins, validates them against their interface, selects and orders them.
 
-An extension point is an entry-point group (``nutch2py.urlfilter``, …), a plug-in an entry of it: its name is the plugin
-id that ``plugin.includes`` and ``plugin.excludes`` select by regular expression, as in Nutch. A plug-in is a class that
-is called with the Configuration and has the members that :mod:`nutch2py.interfaces` asks for. ``*.order`` properties
-list ids, Java class names or Python names; a class says with ``java_class`` which class of Nutch it stands for.
+An extension point is an entry-point group (``nutch2py.urlfilter``, …), a plug-in an entry of it. The entry's name is
+the plug-in id that ``plugin.includes`` and ``plugin.excludes`` select by regular expression, as in Nutch. A plug-in is
+a class that is called with the Configuration and has the members that :mod:`nutch2py.interfaces` requires. ``*.order``
+properties list ids, Java class names or Python names; ``java_class`` names the Nutch class that a plug-in replaces.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from nutch2py.interfaces import EXTENSION_POINTS
 from nutch2py.support.reporting import warn
 
 ALWAYS_ENABLED_POINTS = frozenset({"signature", "fetchschedule"})
-"""Points whose plug-in a property of its own names, whatever ``plugin.includes`` says."""
+"""Extension points whose plug-in is selected by a property of its own, independently of ``plugin.includes``."""
 
 
 VIRTUAL_PLUGIN_IDS = frozenset(
@@ -41,7 +41,7 @@ VIRTUAL_PLUGIN_IDS = frozenset(
         "protocol-selenium",
     ]
 )
-"""Ids that stand for something here and are no entry points: protocols, and all parsers that do Tika's work."""
+"""Ids without an entry point that are supported nevertheless: protocols, and the parsers that replace Tika."""
 UNSUPPORTED_NUTCH_PLUGINS = frozenset(
     [
         "nutch-extensionpoints",
@@ -57,15 +57,15 @@ UNSUPPORTED_NUTCH_PLUGINS = frozenset(
         "protocol-sftp",
     ]
 )
-"""Plug-ins of Nutch that lists of plug-ins name and that are not here: docs/differences.md says why."""
+"""Plug-ins of Nutch without a counterpart here: docs/differences.md gives the reasons."""
 _PLAIN_ID = re.compile(r"\s*(?P<before>[\w-]*+)(?:\((?P<group>[\w|-]*+)\))?(?P<after>[\w-]*+)\s*")
 _TOP_LEVEL_BAR = re.compile(r"\|(?![^()]*+\))")
 
-_plugin_ids: dict[type[Any], str] = {}  # of the classes that were loaded
+_plugin_ids: dict[type[Any], str] = {}  # of the loaded classes
 
 
 class PluginClass(NamedTuple):
-    """A plug-in that was imported; called with the Configuration, it makes the object that does the work.
+    """An imported plug-in; calling it with the Configuration creates an instance.
 
     ``implementation`` derives from ``interface``.
     """
@@ -75,14 +75,15 @@ class PluginClass(NamedTuple):
     interface: type[object]
 
     def __call__(self, conf: Configuration) -> Any:
-        """Return the plug-in; ConfigurationError when it lacks an attribute that its contract requires."""
+        """Return an instance; ConfigurationError when it lacks an attribute that its interface requires."""
         try:
             made = self.implementation(conf)
         except NutchError:
             raise
         except Exception as error:
             raise ConfigurationError(
-                f"plug-in {self.entry_point.name} ({self.entry_point.value}) cannot be made: {type(error).__name__}: {error}: "
+                f"plug-in {self.entry_point.name} ({self.entry_point.value}) cannot be created: "
+                f"{type(error).__name__}: {error}: "
                 "mend it, or take it out of plugin.includes"
             ) from error
         present = {*dir(made)}
@@ -93,7 +94,7 @@ class PluginClass(NamedTuple):
 
     @property
     def names(self) -> set[str]:
-        """Every name by which a property may call the plug-in."""
+        """All names by which a property may refer to the plug-in."""
         cls = self.implementation
         return {
             self.entry_point.name,
@@ -103,29 +104,29 @@ class PluginClass(NamedTuple):
         }
 
     def missing_members_error(self, missing: Iterable[str]) -> ConfigurationError:
-        """Return the error for members that the plug-in has not."""
+        """Return the error for missing members of the plug-in."""
         entry, file = self.entry_point, inspect.getfile(self.implementation)
         without = (
             "name another" if _extension_point(entry) in ALWAYS_ENABLED_POINTS else "take it out of plugin.includes"
         )
         return ConfigurationError(
-            f"plug-in {entry.name} ({entry.value}, {file}) has no {' and no '.join(missing)}, which "
-            f"nutch2py.interfaces.{self.interface.__name__} requires: install a version of it that has, or {without}"
+            f"plug-in {entry.name} ({entry.value}, {file}) lacks {' and '.join(missing)}, which "
+            f"nutch2py.interfaces.{self.interface.__name__} requires: install a version that has it, or {without}"
         )
 
 
 def required_attributes(contract: type[object]) -> list[str]:
-    """Return the attributes of a contract that have no default: those that are declared and have no value."""
+    """Return the attributes of an interface without a default: declared, but without a value."""
     declared = {name for cls in contract.__mro__ for name in inspect.get_annotations(cls)}
     return sorted(declared.difference(dir(contract)))
 
 
 @cache
 def with_defaults(cls: type[Any], point: str) -> type[Any]:
-    """Return ``cls``, or a class derived from it that has the optional members of its contract as well.
+    """Return ``cls``, or a subclass of it with the missing optional members of its interface.
 
-    The one place that knows plug-ins which do not derive from their contract: all they have comes first, the defaults
-    of the contract fill what is left. The new class goes by the name of the old one, in messages and in properties.
+    Supports plug-ins that do not derive from their interface: their own members come first, the defaults of the
+    interface fill the rest. The subclass keeps the name of ``cls`` for messages and properties.
     """
     contract = EXTENSION_POINTS[point]
     if contract in cls.__mro__:
@@ -136,9 +137,9 @@ def with_defaults(cls: type[Any], point: str) -> type[Any]:
 
 @cache
 def _installed_entry_points(path: tuple[str, ...]) -> Mapping[str, list[EntryPoint]]:
-    """Return the entry points of each extension point, as they are found along ``path``.
+    """Return the entry points of each extension point found along ``path``.
 
-    One look through all that is installed takes as long for one group as for all.
+    Scanning all installed packages takes as long for one group as for all.
     """
     every = entry_points()
     return {point: [*every.select(group=f"nutch2py.{point}")] for point in EXTENSION_POINTS}
@@ -146,7 +147,7 @@ def _installed_entry_points(path: tuple[str, ...]) -> Mapping[str, list[EntryPoi
 
 @cache
 def installed_plugins(point: str) -> Mapping[str, EntryPoint]:
-    """Return the installed plug-ins of an extension point by plugin id; the first of two with one id wins."""
+    """Return the installed plug-ins of an extension point by id; the first of two with the same id wins."""
     found: dict[str, EntryPoint] = {}
     for entry in _installed_entry_points((*sys.path,)).get(point, ()):
         found.setdefault(entry.name, entry)
@@ -162,12 +163,12 @@ def _compile_pattern(conf: Configuration, name: str) -> re.Pattern[str]:
 
 
 def load_plugin(entry: EntryPoint) -> PluginClass:
-    """Return a plug-in; ConfigurationError, which names it, when it cannot be imported or does not fit its contract."""
+    """Return a plug-in; ConfigurationError when it cannot be imported or does not implement its interface."""
     point = _extension_point(entry)
     try:
         found = entry.load()
         if not isinstance(found, type):
-            raise TypeError(f"it is no class but {found!r}")
+            raise TypeError(f"it is not a class but {found!r}")
         plugin = PluginClass(entry, with_defaults(found, point), EXTENSION_POINTS[point])
     except Exception as error:
         raise ConfigurationError(
@@ -182,7 +183,7 @@ def load_plugin(entry: EntryPoint) -> PluginClass:
 
 
 def plugin_id_of(plugin: object) -> str:
-    """Return the plug-in id under which the class of ``plugin`` was loaded; of any other object the class's name."""
+    """Return the plug-in id under which the class of ``plugin`` was loaded; the class name of any other object."""
     return _plugin_ids.get(type(plugin), type(plugin).__name__)
 
 
@@ -191,7 +192,7 @@ def _extension_point(entry: EntryPoint) -> str:
 
 
 def enabled_plugins(conf: Configuration, point: str) -> dict[str, PluginClass]:
-    """Return the plug-ins of a point that the properties select (:func:`plugin_selector`), by id."""
+    """Return the plug-ins of a point that the properties enable (:func:`plugin_selector`), by id."""
     selected = plugin_selector(conf)
     return {
         plugin_id: load_plugin(entry)
@@ -201,7 +202,7 @@ def enabled_plugins(conf: Configuration, point: str) -> dict[str, PluginClass]:
 
 
 def import_builtin_plugins(conf: Configuration, point: str) -> None:
-    """Import the plug-ins of a point that the properties select, but for those of other packages."""
+    """Import the enabled plug-ins of a point, except those of other packages."""
     selected = plugin_selector(conf)
     for plugin_id, entry in installed_plugins(point).items():
         if entry.module.startswith("nutch2py.") and (point in ALWAYS_ENABLED_POINTS or selected(plugin_id)):
@@ -209,9 +210,10 @@ def import_builtin_plugins(conf: Configuration, point: str) -> None:
 
 
 def plugin_selector(conf: Configuration) -> Callable[[str], bool]:
-    """Return what tells of an id whether the plug-in runs.
+    """Return a predicate of plug-in ids: whether the properties enable the plug-in.
 
-    That is what ``plugin.includes`` or ``plugin.includes.add`` matches whole, and ``plugin.excludes`` does not.
+    An id is enabled if ``plugin.includes`` or ``plugin.includes.add`` matches it fully and ``plugin.excludes`` does
+    not.
     """
     includes, more, excludes = (
         _compile_pattern(conf, f"plugin.{name}") for name in ("includes", "includes.add", "excludes")
@@ -225,18 +227,18 @@ def plugin_selector(conf: Configuration) -> Callable[[str], bool]:
 
 
 def has_third_party_plugins() -> bool:
-    """Tell whether plug-ins of other packages are installed, which may read properties of their own."""
+    """Return whether plug-ins of other packages are installed, which may read properties of their own."""
     every = [entry for entries in _installed_entry_points((*sys.path,)).values() for entry in entries]
-    # a name is read from a file each time it is asked for
+    # reading a name opens a file each time
     packages = {id(entry.dist): entry.dist for entry in every if entry.dist is not None}
     return any(package.name != "nutch2py" for package in packages.values())
 
 
 def unread_properties(conf: Configuration) -> list[tuple[str, str]]:
-    """Return the properties that nothing reads, each with the one perhaps meant or "".
+    """Return the properties that no code reads, each with a suggested name or "".
 
-    What begins with the id of a plug-in is the plug-in's own, as ``indexer-csv.fields``; plug-ins of other packages may
-    read properties of any name.
+    Properties with a plug-in id as prefix belong to the plug-in, such as ``indexer-csv.fields``; plug-ins of other
+    packages may read properties of any name.
     """
     strange = conf.unknown_properties()
     if not strange:
@@ -247,10 +249,10 @@ def unread_properties(conf: Configuration) -> list[tuple[str, str]]:
 
 
 def unknown_plugin_ids(conf: Configuration) -> list[tuple[str, str, str]]:
-    """Return the plug-ins that a property names and that there are not: property, id, the id perhaps meant or "".
+    """Return unknown plug-in ids in properties: property, id, and a suggested id or "".
 
-    Looked at are ids that are written plainly, as in ``a|parse-(b|c)``, in values that a site or a caller has set; not
-    those of Nutch that have no counterpart here (:data:`UNSUPPORTED_NUTCH_PLUGINS`).
+    Checks ids that are written literally, as in ``a|parse-(b|c)``, in values of the site or the caller. Nutch plug-ins
+    without a counterpart (:data:`UNSUPPORTED_NUTCH_PLUGINS`) are not reported.
     """
     given = [
         (name, match)
@@ -272,7 +274,7 @@ def unknown_plugin_ids(conf: Configuration) -> list[tuple[str, str, str]]:
 
 
 def create_ordered_plugins(conf: Configuration, point: str, order_property: str) -> list[Any]:
-    """Return an instance of every enabled plug-in of a point; those that the order property names come first."""
+    """Return an instance of every enabled plug-in of a point; those named by the order property come first."""
     chosen = enabled_plugins(conf, point)
     return [
         plugin(conf)
@@ -283,7 +285,7 @@ def create_ordered_plugins(conf: Configuration, point: str, order_property: str)
 def sort_plugins(
     plugins: Mapping[str, PluginClass], order: Iterable[str], order_property: str = ""
 ) -> list[PluginClass]:
-    """Return the plug-ins of ``plugins``, those named in ``order`` first; a name that is not enabled is warned of."""
+    """Return ``plugins`` with those named in ``order`` first; warns of a name that is not enabled."""
     rest = dict(plugins)
     first: list[PluginClass] = []
     for name in order:
@@ -291,14 +293,14 @@ def sort_plugins(
         if plugin_id is not None:
             first.append(rest.pop(plugin_id))
         elif not any(name in plugin.names for plugin in plugins.values()) and order_property:
-            warn(f"{order_property} names {name}, which is not an enabled plug-in: it is left out")
+            warn(f"{order_property} names {name}, which is not an enabled plug-in: it is skipped")
     return [*first, *rest.values()]
 
 
 def create_named_plugin(conf: Configuration, point: str, name: str) -> Any:
     """Return an instance of the plug-in of ``point`` that is called ``name`` (id, Java or Python class name)."""
     for plugin_id, entry in installed_plugins(point).items():
-        # the id is the class's own name for built-ins, so most are found without importing the others
+        # the id equals the class name for built-ins, so most are found without importing the others
         if name == plugin_id or name.rsplit(".", 1)[-1] == plugin_id:
             return load_plugin(entry)(conf)
     for entry in installed_plugins(point).values():

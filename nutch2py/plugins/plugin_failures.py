@@ -1,9 +1,9 @@
 """What an exception of a plug-in does: the page it failed on is named and counted as failed, and the job goes on.
 
-Whoever calls a plug-in catches what it raises and calls :func:`raise_plugin_error`, which gives it the plug-in's name and the
-page's URL; a ``try`` that catches nothing costs nothing. The job that works on the page catches the
-:class:`PluginError`, leaves the page as it was, and tells :class:`PluginFailureTracker`, which ends the job when too many
-pages fail (``plugin.failures.share``, ``plugin.failures.minimum``).
+Whoever calls a plug-in catches what it raises and calls :func:`raise_plugin_error`, which gives it the plug-in's name
+and the page's URL; a ``try`` that catches nothing costs nothing. The job that works on the page catches the
+:class:`PluginError`, leaves the page as it was, and tells :class:`PluginFailureTracker`, which ends the job when too
+many pages fail (``plugin.failures.share``, ``plugin.failures.minimum``).
 """
 
 from __future__ import annotations
@@ -113,6 +113,6 @@ class PluginFailureLimits:
             )
 
     def check_all(self, failed: Mapping[str, int], pages: int, first_messages: Mapping[str, str]) -> None:
-        """Raise when a plug-in failed on too many pages of all tasks; ``first_messages``: the first failure by plug-in."""
+        """Raise when a plug-in failed on too many pages of all tasks; ``first_messages``: by plug-in."""
         for plugin, amount in failed.items():
             self.check(plugin, amount, max(pages, amount), first_messages.get(plugin, ""))

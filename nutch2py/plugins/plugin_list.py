@@ -1,4 +1,4 @@
-"""plugin: which plug-ins there are and which of them run; and running a class of one, as Nutch does."""
+"""The command ``plugin``: lists plug-ins and their state, and runs a class of a plug-in, as Nutch does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nutch2py.support.reporting import print_output
 
 @dataclass(frozen=True)
 class PluginInfo:
-    """A plug-in that is installed. ``runs``: the properties choose it; ``made_of``: ``module:Class``."""
+    """An installed plug-in. ``runs``: enabled by the properties; ``made_of``: ``module:Class``."""
 
     point: str
     id: str
@@ -28,7 +28,7 @@ class PluginInfo:
 
 
 def list_plugins(conf: Configuration, plugin_id: str = "") -> list[PluginInfo]:
-    """Return the plug-ins that are installed, or those of one id, by extension point and id."""
+    """Return the installed plug-ins, or those of one id, by extension point and id."""
     selected = plugin_selector(conf)
     return [
         PluginInfo(
@@ -45,7 +45,7 @@ def list_plugins(conf: Configuration, plugin_id: str = "") -> list[PluginInfo]:
 
 
 def print_plugins(conf: Configuration, plugin_id: str = "", as_json: bool = False) -> int:
-    """Print a line for each plug-in: point, id, whether it runs, class, package; with an id what it does, too."""
+    """Print a line per plug-in: point, id, whether it runs, class, package; with an id also its description."""
     found = list_plugins(conf, plugin_id)
     if not found:
         raise UsageError(f"there is no plug-in {plugin_id}: nutch2py plugin lists them")
@@ -61,15 +61,15 @@ def print_plugins(conf: Configuration, plugin_id: str = "", as_json: bool = Fals
 
 
 def run_plugin_class(conf: Configuration, plugin_id: str, class_name: str, arguments: Sequence[str]) -> int:
-    """Call ``main(words)`` of a class or a module of a plug-in; return the exit code that it gives, 0 for None.
+    """Call ``main(words)`` of a class or module of a plug-in; return its exit code, 0 for None.
 
-    ``class_name``: a name within the module of the plug-in, or ``package.module.Name``. Raises :class:`UsageError` when there
-    is no such plug-in, class or ``main``.
+    ``class_name``: a name within the module of the plug-in, or ``package.module.Name``. Raises :class:`UsageError` when
+    the plug-in, the class or ``main`` does not exist.
     """
     found = list_plugins(conf, plugin_id)
     if not plugin_id or not found:
         raise UsageError(f"there is no plug-in {plugin_id}: nutch2py plugin lists them")
-    load_plugin(installed_plugins(found[0].point)[plugin_id])  # says what it lacks
+    load_plugin(installed_plugins(found[0].point)[plugin_id])  # the error names the missing members
     own = found[0].made_of.partition(":")[0]
     module, _, attribute = class_name.rpartition(".") if "." in class_name else (own, "", class_name)
     try:

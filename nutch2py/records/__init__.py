@@ -1,1 +1,1 @@
-"""Rows and documents: records with their fields, the bytes of cells, and what is sent to an index."""
+"""Rows and documents: records with typed fields, the encoding of cells, and index documents."""

@@ -1,9 +1,9 @@
-"""The bytes of a cell: how Nutch 2 (Gora 0.8, HBaseByteInterface) writes each Avro type into HBase.
+"""Encoding of cells: the bytes that Nutch 2 (Gora 0.8, HBaseByteInterface) writes into HBase for each Avro type.
 
 Integers and floats are big-endian and of fixed width; text is UTF-8; a union with null is the bare value; the two
 status records are Avro binary without a header. A cell too short for its number makes the Java jobs die; here it raises
-:class:`CellError`, which a record's field completes with the column, and bytes past the width are ignored as HBase's
-``Bytes`` does.
+:class:`CellError`, to which a record's field adds the column. Bytes past the width are ignored, as by HBase's
+``Bytes``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class CellError(ValueError):
 
 
 class ProtocolStatus(NamedTuple):
-    """What the protocol answered: a code of :class:`nutch2py.records.webpage.ProtocolStatusCode`, and its arguments."""
+    """Result of a protocol: a code of :class:`nutch2py.records.webpage.ProtocolStatusCode`, and its arguments."""
 
     code: int
     args: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class ProtocolStatus(NamedTuple):
 
 
 class ParseStatus(NamedTuple):
-    """How a parse ended: codes of :class:`nutch2py.records.webpage.ParseStatusCode`, and its arguments."""
+    """Result of a parse: codes of :class:`nutch2py.records.webpage.ParseStatusCode`, and its arguments."""
 
     major: int
     minor: int = 0
@@ -66,7 +66,7 @@ def decode_long(cell: bytes) -> int:
 
 
 def encode_float(value: float) -> bytes:
-    """Return IEEE-754 binary32, big-endian; what is too large becomes infinity."""
+    """Return IEEE-754 binary32, big-endian; values out of range become infinity."""
     try:
         return _FLOAT.pack(value)
     except OverflowError:  # Java's (float) cast gives infinity
@@ -81,7 +81,7 @@ def decode_float(cell: bytes) -> float:
 
 
 def float32(value: float) -> float:
-    """Round to the nearest float of four bytes, as every score of Nutch is."""
+    """Round to the nearest float of four bytes, the type of every score of Nutch."""
     return decode_float(encode_float(value))
 
 
@@ -99,7 +99,7 @@ def decode_text(cell: bytes) -> str:
 
 
 def encode_entries(entries: Mapping[str, Any], encode: Callable[[Any], bytes]) -> dict[bytes, bytes]:
-    """Return the entries of a map as cells. Texts, as links with their anchors, are most of what jobs encode."""
+    """Return the entries of a map as cells. Fast for texts: links and anchors are most of the data that jobs encode."""
     if encode is encode_text:
         try:
             return {key.encode(): value.encode() for key, value in entries.items()}
@@ -109,20 +109,20 @@ def encode_entries(entries: Mapping[str, Any], encode: Callable[[Any], bytes]) -
 
 
 def decode_entries(cells: Mapping[bytes, bytes], decode: Callable[[bytes], Any]) -> list[tuple[str, Any]]:
-    """Return cells as the entries of a map."""
+    """Decode cells into the entries of a map."""
     if decode is decode_text:
         return [(key.decode("utf-8", "replace"), cell.decode("utf-8", "replace")) for key, cell in cells.items()]
     return [(decode_text(key), decode(cell)) for key, cell in cells.items()]
 
 
 def identity(cell: bytes) -> bytes:
-    """Return the bytes of a column of the Avro type bytes: they are the cell."""
+    """Return the bytes of a column of the Avro type bytes: identical to the cell."""
     return cell
 
 
 @lru_cache(maxsize=1)
 def _status_schemas() -> tuple[Any, Any]:
-    """Return the parsed schemas of the two records inside webpage.avsc (imported late: fastavro costs start-up)."""
+    """Return the parsed schemas of the two records in webpage.avsc (lazy import: fastavro costs start-up time)."""
     import fastavro
 
     fields = json.loads((data_dir("schema") / "webpage.avsc").read_text(encoding="utf-8"))["fields"]
@@ -165,7 +165,7 @@ def encode_protocol_status(status: ProtocolStatus) -> bytes:
 
 @bounded_cache(4096)
 def decode_protocol_status(cell: bytes) -> ProtocolStatus:
-    """Return the record; its array may come in several blocks."""
+    """Decode the record; its array may consist of several blocks."""
     record = _read_avro(_status_schemas()[0], cell)
     return ProtocolStatus(record["code"], tuple(record["args"]), record["lastModified"])
 
@@ -180,6 +180,6 @@ def encode_parse_status(status: ParseStatus) -> bytes:
 
 @bounded_cache(4096)
 def decode_parse_status(cell: bytes) -> ParseStatus:
-    """Return the record; its array may come in several blocks."""
+    """Decode the record; its array may consist of several blocks."""
     record = _read_avro(_status_schemas()[1], cell)
     return ParseStatus(record["majorCode"], record["minorCode"], tuple(record["args"]))

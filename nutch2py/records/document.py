@@ -1,4 +1,4 @@
-"""NutchDocument: what is sent to an index, field name -> values in the order they were added."""
+"""NutchDocument: an index document, field name -> values in the order they were added."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any, Self
 
 from nutch2py.records.cells import float32
 
-# Not allowed in XML 1.0, which is what Solr takes, or not a character at all: C0 controls but tab and line ends, lone
-# surrogates, and the code points that Unicode says never to interchange. Nutch strips the last kind from title and
-# content only, and an index refuses the whole batch when one of the first kind is in another field.
+# Characters that XML 1.0 (the format of Solr) or Unicode forbids: C0 controls but tab and line ends, lone
+# surrogates, and noncharacters. Nutch strips noncharacters from title and content only; an index rejects the whole
+# batch when another field contains a forbidden character.
 _CONTROL_BYTES = bytes([*range(9), 11, 12, *range(14, 32)])
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
-# apart, for those beyond U+FFFF would be compared one by one with each character
+# separate, as a pattern compares ranges beyond U+FFFF one by one with each character
 _FORBIDDEN_ABOVE = re.compile(
     "[" + "".join(chr(plane << 16 | 0xFFFE) + chr(plane << 16 | 0xFFFF) for plane in range(1, 17)) + "]"
 )
 
 
 def clean_text(value: str) -> str:
-    r"""Return ``value`` without the characters that no index takes: controls, lone surrogates, non-characters.
+    r"""Return ``value`` without characters that indexes reject: controls, lone surrogates, noncharacters.
 
     >>> clean_text("a\x00b\ud800c\td")
     'abc\td'
@@ -30,9 +30,10 @@ def clean_text(value: str) -> str:
 
 
 def _is_clean(value: str) -> bool:
-    """Tell whether no character can be forbidden, by its bytes: a hundredth of what a pattern costs.
+    """Return whether the text certainly has no forbidden character, by its bytes: 100 times faster than a pattern.
 
-    In UTF-8 the non-characters are EF B7 90 to EF B7 AF, and those that end with BF BE or BF BF; others end so, too.
+    In UTF-8 the noncharacters are EF B7 90 to EF B7 AF, and those that end with BF BE or BF BF; other characters end
+    so, too.
     """
     try:
         raw = value.encode()
@@ -44,10 +45,10 @@ def _is_clean(value: str) -> bool:
 
 
 def format_java_float(value: float) -> str:
-    """Return a float of four bytes as Java's ``Float.toString`` writes it, which is how ``boost`` is indexed.
+    """Return a float of four bytes as Java's ``Float.toString`` writes it: the format of ``boost`` in the index.
 
-    >>> java_float(1.0), java_float(0.5 ** 0.5), java_float(1e-5), java_float(float("nan"))
-    ('1.0', '0.70710677', '1.0E-5', 'NaN')
+    >>> [format_java_float(value) for value in (1.0, 0.5 ** 0.5, 1e-5, float("nan"))]
+    ['1.0', '0.70710677', '1.0E-5', 'NaN']
     """
     single = float32(value)
     if math.isnan(single):
@@ -65,8 +66,8 @@ def format_java_float(value: float) -> str:
 class NutchDocument:
     """One document of an index.
 
-    ``fields``: name -> list of texts, never an empty list; a value is cleaned of what no index takes
-    (:func:`clean_text`). ``score``: the boost of the whole document. Iterating gives ``(name, values)``.
+    ``fields``: name -> list of texts, never an empty list; values are cleaned of forbidden characters
+    (:func:`clean_text`). ``score``: the boost of the whole document. Iterating yields ``(name, values)``.
     """
 
     __slots__ = ("fields", "score")
@@ -76,7 +77,7 @@ class NutchDocument:
         self.score = score
 
     def add(self, name: str, value: str) -> None:
-        """Append a value to the field ``name``; ``id`` alone is not cleaned, for it is what a delete names."""
+        """Append a value to the field ``name``; ``id`` is not cleaned, because deletes name it."""
         self.fields.setdefault(name, []).append(value if name == "id" else clean_text(value))
 
     def get(self, name: str) -> str | None:
@@ -89,25 +90,25 @@ class NutchDocument:
         return self.fields.get(name, [])
 
     def remove(self, name: str) -> list[str]:
-        """Take a field out and return its values."""
+        """Remove a field and return its values."""
         return self.fields.pop(name, [])
 
     def copy(self) -> NutchDocument:
-        """Return a document that can be changed apart from this one."""
+        """Return an independent copy."""
         return NutchDocument(self.fields, self.score)
 
     @property
     def id(self) -> str:
-        """The value of ``id``, the key under which every index keeps the document. KeyError when it has none."""
+        """The value of ``id``, the key of the document in every index. KeyError if it is missing."""
         return self.fields["id"][0]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as JSON types: one value as a text, several as a list."""
+        """Return the fields as JSON types: a single value as a text, several as a list."""
         return {name: values[0] if len(values) == 1 else list(values) for name, values in self.fields.items()}
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any], score: float | None = None) -> Self:
-        """Make a document of what :meth:`to_json` gave; the score is that of ``boost`` unless it is given."""
+        """Build a document from the result of :meth:`to_json`; the score is that of ``boost`` unless given."""
         document = cls()
         for name, value in fields.items():
             for one in value if isinstance(value, list) else [value]:

@@ -1,11 +1,9 @@
-"""Records over cells: typed fields that are decoded when they are read and remember what was changed.
+"""Records over cells: typed fields that are decoded on access and track changes.
 
-A record is made from the cells that a store read (``family -> qualifier -> value``) and from the fields that the query
-named. Nothing is decoded before it is asked for, and :meth:`Record.mutation` holds the changed columns only, so a job
-that sets one mark writes one cell. Reading a field that the query did not name is a bug of the job, never a default:
-it raises :class:`FieldNotReadError`.
-
-Views of a mapping that decodes all of its values at once, which is faster than one by one.
+A record is created from the cells that a store read (``family -> qualifier -> value``) and from the fields that the
+query named. Values are decoded lazily, and :meth:`Record.mutation` contains the changed columns only, so a job that
+sets one mark writes one cell. Reading a field that the query did not name is a bug of the job: it raises
+:class:`FieldNotReadError` instead of returning a default.
 """
 
 from __future__ import annotations
@@ -16,17 +14,18 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, 
 from nutch2py.records.cells import CellError, decode_entries, encode_entries, encode_text
 
 T = TypeVar("T")
+D = TypeVar("D")
 
 
 class DecodableMapping(Protocol[T]):
-    """A mapping with all of its entries as a list."""
+    """A mapping that can decode all of its entries at once, which is faster than one by one."""
 
     def decoded_items(self) -> list[tuple[str, T]]:
-        """Return the entries, values decoded."""
+        """Return the entries with decoded values."""
 
 
 class DecodedItemsView(ItemsView[str, T]):
-    """The entries."""
+    """The entries, decoded at once."""
 
     _mapping: DecodableMapping[T]
 
@@ -35,7 +34,7 @@ class DecodedItemsView(ItemsView[str, T]):
 
 
 class DecodedValuesView(ValuesView[T]):
-    """The values."""
+    """The values, decoded at once."""
 
     _mapping: DecodableMapping[T]
 
@@ -55,18 +54,18 @@ class FieldNotReadError(LookupError):
 
 
 class PackedRowReader(Protocol):
-    """Gives the columns of a row that a store left as it read it; called once a family, when a field asks for it."""
+    """Decodes the columns of a packed row; called once per family, on first access."""
 
     @property
     def families(self) -> tuple[bytes, ...]:
         """The families that were read."""
 
     def columns(self, row: Any, family: bytes) -> Columns:
-        """Return the columns of ``family``, those that the query named only."""
+        """Return the columns of ``family`` that the query named."""
 
 
 class Mutation(NamedTuple):
-    """The changes to one row: families are emptied and columns deleted first, then values are put."""
+    """The changes to one row: families and columns are deleted first, then values are put."""
 
     puts: Cells
     deletes: dict[bytes, list[bytes]]
@@ -81,8 +80,8 @@ class Mutation(NamedTuple):
 class Field(Generic[T]):
     """A scalar column: descriptor of a :class:`Record`.
 
-    ``name`` is the Avro field, ``column`` its ``family:qualifier``; ``default`` is what an absent cell reads as. A
-    cell that is not of the type raises :class:`nutch2py.records.cells.CellError`, which names the column.
+    ``name`` is the Avro field, ``column`` its ``family:qualifier``; ``default`` is the value of an absent cell. A cell
+    that is not of the type raises :class:`nutch2py.records.cells.CellError` with the name of the column.
     """
 
     is_map = False
@@ -132,7 +131,7 @@ class Field(Generic[T]):
 
 
 class MapField(Field[Any], Generic[T]):
-    """A map column: one family, a qualifier an entry. Reading it gives a :class:`MapValue`."""
+    """A map column: one family, a qualifier per entry. Its value is a :class:`MapValue`."""
 
     is_map = True
 
@@ -158,9 +157,9 @@ class MapField(Field[Any], Generic[T]):
 
 
 class MapValue(MutableMapping[str, T]):
-    """The entries of a map column, decoded one by one; remembers which were put and which were removed.
+    """The entries of a map column, decoded one by one; tracks puts and removals.
 
-    Of a map that the query did not name, entries can be put, removed and cleared, not read.
+    If the query did not name the map, entries can be put, removed and cleared, but not read.
     """
 
     __slots__ = ("_changes", "_cleared", "_field", "_is_read", "_raw")
@@ -172,7 +171,7 @@ class MapValue(MutableMapping[str, T]):
 
     @property
     def is_cleared(self) -> bool:
-        """Whether every entry that was read is gone: what is there now was put since."""
+        """Whether all entries that were read have been removed: the current ones were put since."""
         return self._cleared
 
     def _check_read(self) -> None:
@@ -192,8 +191,14 @@ class MapValue(MutableMapping[str, T]):
         value: T = self._field.decode(cell)
         return value
 
-    def get(self, key: str, default: Any = None) -> Any:
-        """Return the value of an entry, ``default`` when there is none."""
+    @overload
+    def get(self, key: str, default: None = None) -> T | None: ...
+    @overload
+    def get(self, key: str, default: T) -> T: ...
+    @overload
+    def get(self, key: str, default: D) -> T | D: ...
+    def get(self, key: str, default: object = None) -> object:
+        """Return the value of an entry, or ``default``."""
         cell = self._get_cell(encode_text(key))
         return default if cell is None else self._field.decode(cell)
 
@@ -211,7 +216,7 @@ class MapValue(MutableMapping[str, T]):
             self._changes[qualifier] = cell
 
     def put_all(self, entries: Mapping[str, T]) -> int:
-        """Set entries that are not None, as :meth:`__setitem__` does; return how many were not known to be there."""
+        """Set entries that are not None; return the number of entries not known to exist before."""
         raw, changed = (self._raw if self._is_read and not self._cleared else _NO_COLUMNS), self._changes
         cells = encode_entries(entries, self._field.encode)
         there = sum(changed.get(each, raw.get(each)) is not None for each in cells) if raw or changed else 0
@@ -227,11 +232,17 @@ class MapValue(MutableMapping[str, T]):
             raise KeyError(key)
         self._remove(qualifier)
 
-    def pop(self, key: str, default: Any = None) -> Any:
-        """Remove an entry; return its value, ``default`` if there is none or the map was not read."""
+    @overload  # type: ignore[override]  # a missing entry gives None instead of a KeyError
+    def pop(self, key: str, default: None = None) -> T | None: ...
+    @overload
+    def pop(self, key: str, default: T) -> T: ...
+    @overload
+    def pop(self, key: str, default: D) -> T | D: ...
+    def pop(self, key: str, default: object = None) -> object:
+        """Remove an entry; return its value, or ``default`` if it is missing or the map was not read."""
         qualifier = encode_text(key)
         if self._is_read and qualifier not in self._changes and qualifier not in self._raw:
-            return default  # so it is with most that is taken away in case it should be there
+            return default  # fast path: most removals are of entries that do not exist
         cell = self._get_cell(qualifier) if self._is_read or self._cleared else self._changes.get(qualifier)
         self._remove(qualifier)
         return default if cell is None else self._field.decode(cell)
@@ -248,7 +259,7 @@ class MapValue(MutableMapping[str, T]):
         self._cleared = True
 
     def replace(self, entries: Mapping[str, T]) -> None:
-        """Make the entries of ``entries`` the only ones; what is in the table already is not written again."""
+        """Replace all entries with ``entries``; values that the table already has are not written again."""
         if None in entries.values():
             entries = {key: value for key, value in entries.items() if value is not None}
         cells = encode_entries(entries, self._field.encode)
@@ -256,7 +267,7 @@ class MapValue(MutableMapping[str, T]):
         self._changes.update(cells)
 
     def raw_cells(self) -> Columns:
-        """Return the entries as they stand now, as qualifier and cell."""
+        """Return the current entries as qualifier and cell."""
         self._check_read()
         if not self._changes and not self._cleared:
             return self._raw
@@ -271,7 +282,7 @@ class MapValue(MutableMapping[str, T]):
         return decode_entries(self.raw_cells(), self._field.decode)
 
     def items(self) -> ItemsView[str, T]:
-        """Return keys and values, those included whose qualifier is not UTF-8 and cannot be looked up again."""
+        """Return keys and values, including qualifiers that are not UTF-8 and cannot be looked up by key."""
         return DecodedItemsView(self)
 
     def values(self) -> ValuesView[T]:
@@ -298,7 +309,9 @@ class MapValue(MutableMapping[str, T]):
         family, puts, deletes = self._field.family, {}, []
         if self._is_read and not self._raw:
             puts = {qualifier: cell for qualifier, cell in self._changes.items() if cell is not None}
-        elif self._cleared and self._is_read:  # what stays is not rewritten; all columns are known, so none hides
+        elif (
+            self._cleared and self._is_read
+        ):  # unchanged entries are not rewritten; all columns are known, so none can be missed
             now = {qualifier: cell for qualifier, cell in self._changes.items() if cell is not None}
             puts = {qualifier: cell for qualifier, cell in now.items() if self._raw.get(qualifier) != cell}
             deletes = [qualifier for qualifier in self._raw if qualifier not in now]
@@ -310,7 +323,7 @@ class MapValue(MutableMapping[str, T]):
                     puts[qualifier] = cell
                 elif not self._cleared:
                     deletes.append(qualifier)
-        if puts:  # a map has its family to itself
+        if puts:  # a map has a family of its own
             mutation.puts[family] = puts
         if deletes:
             mutation.deletes[family] = deletes
@@ -322,8 +335,8 @@ class MapValue(MutableMapping[str, T]):
 class Record:
     """One row. Subclasses declare :class:`Field` and :class:`MapField` attributes in the order of their Avro schema.
 
-    ``cells`` as read from the store (none for a new row); ``fields``: those that the query named, None for all. A
-    store that keeps rows packed gives ``packed`` and ``row`` instead of ``cells``: only what is asked for is unpacked.
+    ``cells`` as read from the store (none for a new row); ``fields``: those that the query named, None for all. A store
+    that keeps rows packed passes ``packed`` and ``row`` instead of ``cells``: columns are then unpacked on access.
     """
 
     FIELDS: ClassVar[dict[str, Field[Any]]] = {}
@@ -353,7 +366,7 @@ class Record:
 
     @property
     def cells(self) -> Cells:
-        """The cells as they were read, of families that have any."""
+        """The cells as they were read, by non-empty family."""
         if self._packed is not None:
             every = {family: self.columns(family) for family in self._packed.families}
             self._cells, self._packed, self._row = {f: columns for f, columns in every.items() if columns}, None, None
@@ -364,7 +377,7 @@ class Record:
             raise FieldNotReadError(f"{field.name} was not read: name it in the query")
 
     def current_cells(self, fields: Iterable[Field[Any]]) -> Cells:
-        """Return the cells of ``fields`` as they stand now, changes included."""
+        """Return the current cells of ``fields``, including changes."""
         if fields == self._fields and not self._dirty and self.mutation() is None:
             return self.cells
         cells: Cells = {}
@@ -387,7 +400,7 @@ class Record:
         return cells
 
     def apply_mutation(self, mutation: Mutation) -> None:
-        """Make changes that another record of the same row has gathered."""
+        """Apply the changes of another record of the same row."""
         for field in self.FIELDS.values():
             family = field.family
             puts, deletes = mutation.puts.get(family, _NO_COLUMNS), mutation.deletes.get(family, ())
@@ -400,7 +413,7 @@ class Record:
                 field.__set__(self, None)
 
     def mutation(self) -> Mutation | None:
-        """Return the changes since the record was read, None when there are none."""
+        """Return the changes since the record was read, None without changes."""
         mutation = Mutation({}, {}, [])
         puts, values = mutation.puts, self._values
         new = self._packed is None and not self._cells

@@ -1,7 +1,7 @@
-"""The records of the tables: WebPage, Host and BatchEntry, with the marks, statuses and codes that live in them.
+"""The records of the tables: WebPage, Host and DerivedRow, with their marks, statuses and codes.
 
-Columns, types and codes are those of Nutch 2.4 (``schema/webpage.avsc`` and ``schema/gora-hbase-mapping.xml``, which a
-test holds equal to the classes here), but for one column more that Nutch leaves alone: ``s:pr``, the PageRank.
+Columns, types and codes are those of Nutch 2.4 (``schema/webpage.avsc`` and ``schema/gora-hbase-mapping.xml``, compared
+with the classes by a test), plus one column that Nutch ignores: ``s:pr``, the PageRank.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from nutch2py.records.record import Field, MapField, Record
 
 
 class Mark(StrEnum):
-    """Qualifiers of the family ``mk``: which job has handled the row, the value being the batch id."""
+    """Qualifiers of the family ``mk``: the job that has processed the row; the value is the batch id."""
 
     INJECT = "_injmrk_"
     GENERATE = "_gnmrk_"
@@ -40,7 +40,9 @@ class MetadataKey(StrEnum):
     CHARSET = "CharEncodingForConversion"
     SCREENSHOT = "_screenshot_"  # JPEG
     CACHING_FORBIDDEN = "caching.forbidden"
-    DUPLICATE = "_dup_"  # signature in hexadecimal, a blank, and the row key of the page that stands for this one
+    DUPLICATE = (
+        "_dup_"  # signature in hexadecimal, a space, and the row key of the page that is kept instead of this duplicate
+    )
 
 
 class CrawlStatus(IntEnum):
@@ -125,7 +127,7 @@ def _bytes_map(name: str, family: str) -> MapField[bytes]:
 
 
 class WebPage(Record):
-    """All that is known of one URL. Times are milliseconds since 1970, the fetch interval is in seconds."""
+    """One URL. Times are milliseconds since 1970, the fetch interval is in seconds."""
 
     SCHEMA = "webpage"
     __slots__ = ()
@@ -164,7 +166,7 @@ class WebPage(Record):
 
 
 class Host(Record):
-    """All that is known of one host; the row key is the reversed host name. Counts are decimal text."""
+    """One host; the row key is the reversed host name. Counts are decimal text."""
 
     SCHEMA = "host"
     __slots__ = ()

@@ -1,1 +1,1 @@
-"""Process-level services without knowledge of crawls: files, temporary directories, caches, retry, logging, formatting."""
+"""Process-level services that know nothing of crawls: files, caches, retry, logging, formatting."""

@@ -1,4 +1,4 @@
-"""Files that commands make, and what a disk that takes nothing more means to a user: which it is, what to do."""
+"""Atomic writes of output files, and error messages for full or failing disks."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _PROBE_BYTES = 1 << 16  # bytes
 
 
 def disk_error_message(error: BaseException, location: str | Path, alternative: str = "") -> str | None:
-    """Return what an error says of a disk, with the place and what to do; None when it says nothing of one.
+    """Return a message for a disk error, with location and remedy; None for any other error.
 
-    ``location`` is the place, if the error names none; ``alternative``: how another place is named.
+    ``location`` is used if the error names no file; ``alternative``: how to choose another location.
     """
     for cause in iter_causes(error):
         if isinstance(cause, OSError) and cause.errno in _DISK_ERRORS:
@@ -38,10 +38,10 @@ def disk_error_message(error: BaseException, location: str | Path, alternative: 
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[IO[bytes]]:
-    """Give a file to write to that takes its name, and the place of one of that name, when the block is done.
+    """Yield a file that replaces ``path`` atomically when the block succeeds.
 
-    A link stays, and what it leads to is replaced. Raises :class:`StoreError` when it cannot be written, and for a
-    device or a pipe, whose place no file may take; an exception of the block leaves what was there before.
+    A symbolic link stays, and its target is replaced. Raises :class:`StoreError` when the file cannot be written, and
+    for devices and pipes, which a file must not replace. If the block raises, the old file stays.
     """
     if os.path.isdir(path):  # noqa: PTH112  # never raises
         raise StoreError(f"cannot write {path}: it is a folder: name a file that you can write")
@@ -66,7 +66,7 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
 
 
 def temp_disk_error(error: BaseException) -> NutchError | None:
-    """Return what an error says of the disk with the files for temporary use; None when it says nothing of a disk."""
+    """Return the error for a failing disk of temporary files; None for any other error."""
     trouble = disk_error_message(
         error, f"files for temporary use in {_temp_dir_label()}", "name another folder in TMPDIR"
     )
@@ -74,7 +74,7 @@ def temp_disk_error(error: BaseException) -> NutchError | None:
 
 
 def temp_dir_unavailable_error(error: OSError) -> StoreError:
-    """Return what it means that no file for temporary use can be made at all."""
+    """Return the error for a temporary directory in which no file can be created."""
     found = temp_disk_error(error)
     if isinstance(found, StoreError):
         return found
@@ -85,9 +85,9 @@ def temp_dir_unavailable_error(error: OSError) -> StoreError:
 
 
 def probe_disk(directory: Path) -> NutchError | None:
-    """Return what is wrong with the disk of a folder when a few bytes cannot be written there.
+    """Return the error of a folder's disk if a few bytes cannot be written to it.
 
-    That is for the end of tasks that could not say where, or anything: what they say goes to a disk, too.
+    Finds the cause after a task ended without a message: messages of tasks go to a disk, too.
     """
     tried = directory / f".tried-{os.getpid()}"
     try:

@@ -1,9 +1,7 @@
-"""Caches whose size has a bound in bytes: what is long is not remembered.
+"""Caches with a bound in bytes: long keys are not cached.
 
-``functools.lru_cache`` bounds the number of its entries only, and whoever makes the keys (a host, a header's name, an
-answer's text) makes them as long as the limits of URLs and headers let him: thousands of them are gigabytes.
-
-word_memory: what was made of words is remembered, within a bound.
+``functools.lru_cache`` bounds only the number of entries. Keys from the web (hosts, header names, response texts) can
+be as long as the limits of URLs and headers allow, and thousands of them are gigabytes.
 """
 
 from __future__ import annotations
@@ -15,23 +13,23 @@ from typing import Any, Protocol, TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 MAX_KEY_LENGTH = 256
-"""Characters or bytes of a key that is remembered; a host has 253 at most."""
+"""Maximum length of a cached key in characters or bytes; a host name has at most 253."""
 
 
 class CacheDecorator(Protocol):
     """A decorator for functions of one argument."""
 
     def __call__(self, function: Callable[[K], V], /) -> Callable[[K], V]:
-        """Return the function with its memory."""
+        """Return the function with its cache."""
         ...
 
 
 def bounded_cache(
     maxsize: int, max_key_length: int = MAX_KEY_LENGTH, size: Callable[[Any], int] = len
 ) -> CacheDecorator:
-    """Remember what a function of one argument returned for the ``maxsize`` latest arguments.
+    """Cache the results of a function of one argument for the ``maxsize`` latest arguments.
 
-    An argument whose ``size`` is above ``max_key_length`` is not remembered; None is taken for the shortest.
+    An argument longer than ``max_key_length`` is not cached; None counts as the empty string.
     """
 
     def caching(function: Callable[[K], V]) -> Callable[[K], V]:
@@ -49,9 +47,9 @@ def bounded_cache(
 
 
 class BoundedDict(dict[str, V]):
-    """Key -> what ``made_of`` gives of it; fills itself, and starts afresh when it holds ``most``.
+    """Dictionary that computes missing values with ``factory``, and is cleared when it reaches ``max_entries``.
 
-    A key that is longer than ``longest`` is not remembered. A dict, as what is known then costs no call of Python.
+    A key longer than ``max_key_length`` is not cached. It is a dict because a lookup then costs no Python call.
     """
 
     def __init__(self, factory: Callable[[str], V], max_entries: int, max_key_length: int) -> None:
@@ -68,9 +66,9 @@ class BoundedDict(dict[str, V]):
 
 
 _MAX_WORD_LENGTH, _MAX_WORDS = 64, 300_000
-"""Characters of a word that is remembered; words at a time."""
+"""Maximum length of a cached word in characters, and maximum number of words."""
 
 
 def word_cache(factory: Callable[[str], V]) -> BoundedDict[V]:
-    """Return a memory of what ``factory`` gives of words."""
+    """Return a cache of the results of ``factory`` for words."""
     return BoundedDict(factory, _MAX_WORDS, _MAX_WORD_LENGTH)

@@ -1,4 +1,4 @@
-"""Numbers, times and names as people read them."""
+"""Formats numbers, times and names for people."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from datetime import datetime
 
 _INFINITIES = {math.inf: "∞", -math.inf: "−∞"}
 _INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
-"""Kinds of characters that show nothing, or turn the order of what stands beside them."""
+"""Unicode categories of characters that are invisible or change the text direction."""
 
 
 def format_compact(number: float) -> str:
     """Return a number in at most three digits and a letter for thousands.
 
-    >>> [short(n) for n in (0, 7, 999, 1000, 12_345, 999_950, 3_200_000, 1e15, 0.25, -1500)]
+    >>> [format_compact(n) for n in (0, 7, 999, 1000, 12_345, 999_950, 3_200_000, 1e15, 0.25, -1500)]
     ['0', '7', '999', '1k', '12.3k', '1M', '3.2M', '1e15', '0.25', '−1.5k']
     """
     if math.isnan(number):
@@ -38,7 +38,7 @@ def _three_digits(size: float) -> str:
 
 
 def format_number(number: float) -> str:
-    """Return a number with all its digits: ``12,345``; of one that is not whole four that count."""
+    """Return a number with all its digits: ``12,345``; a fraction with four significant digits."""
     if math.isnan(number) or math.isinf(number) or number == int(number):
         return f"{int(number):,}".replace("-", "−") if math.isfinite(number) else format_compact(number)
     return f"{number:,.4g}" if abs(number) < 1000 else f"{number:,.1f}"
@@ -53,8 +53,8 @@ def format_bytes(count: float) -> str:
 def format_duration(ms: float) -> str:
     """Return a duration in its largest units.
 
-    >>> [span(ms) for ms in (0, 80, 1500, 59_999, 61_000, 3_600_000, 90_000_000, 2_592_000_000, 70_000_000_000)]
-    ['0 ms', '80 ms', '1.5 s', '1 min', '1 min 1 s', '1 h', '1 d 1 h', '30 d', '2 y 80 d']
+    >>> [format_duration(ms) for ms in (0, 80, 1500, 59_999, 61_000, 3_600_000, 90_000_000, 2_592_000_000,
+    70_000_000_000)] ['0 ms', '80 ms', '1.5 s', '1 min', '1 min 1 s', '1 h', '1 d 1 h', '30 d', '2 y 80 d']
     """
     if ms < 0:
         return f"−{format_duration(-ms)}"
@@ -74,7 +74,7 @@ def format_duration(ms: float) -> str:
 
 
 def format_time(ms: int) -> str:
-    """Return a time (ms since 1970) as the clock of this machine shows it: ``2026-11-23 06:40:12``."""
+    """Return a time (ms since 1970) in the machine's time zone: ``2026-11-23 06:40:12``."""
     try:
         return datetime.fromtimestamp(ms / 1000).strftime("%Y-%m-%d %H:%M:%S")
     except (ValueError, OverflowError, OSError):  # a row can hold any number
@@ -82,9 +82,9 @@ def format_time(ms: int) -> str:
 
 
 def format_percent(part: float, whole: float) -> str:
-    """Return a part in per cent; never 0 % or 100 % of what is not none or all.
+    """Return a share in per cent; never 0 % for a non-zero part, nor 100 % for an incomplete one.
 
-    >>> [share(*each) for each in ((0, 0), (0, 9), (1, 100_000), (1, 3), (99_999, 100_000), (9, 9))]
+    >>> [format_percent(*each) for each in ((0, 0), (0, 9), (1, 100_000), (1, 3), (99_999, 100_000), (9, 9))]
     ['–', '0 %', '< 1 %', '33 %', '> 99 %', '100 %']
     """
     if not whole:
@@ -96,9 +96,9 @@ def format_percent(part: float, whole: float) -> str:
 
 
 def escape_invisible(text: str) -> str:
-    r"""Return text whose every character shows, in the order in which it stands: what hides or turns is escaped.
+    r"""Escape characters that are invisible or change the text direction, such as controls and bidi marks.
 
-    >>> legible("a\u202eb\n北")
+    >>> escape_invisible("a\u202eb\n北")
     'a\\u202eb\\u000a北'
     """
     if text.isascii() and text.isprintable():
@@ -112,16 +112,16 @@ def _escape_character(character: str) -> str:
 
 
 def display_width(text: str) -> int:
-    """Return how wide text is, in columns of a terminal: two for a letter of Chinese."""
+    """Return the width of text in terminal columns; a wide East Asian character takes two."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def shorten(text: str, width: int) -> str:
-    """Return legible text of at most ``width`` columns, with ``…`` for what is left out of its middle.
+    """Return escaped text of at most ``width`` columns, with ``…`` in place of its middle if it is longer.
 
-    >>> cut("www.a-very-long-name.example.org", 20)
+    >>> shorten("www.a-very-long-name.example.org", 20)
     'www.a-ver…xample.org'
     """
     text = escape_invisible(text[: 4 * width] + text[-4 * width :] if len(text) > 8 * width else text)

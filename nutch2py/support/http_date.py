@@ -26,13 +26,14 @@ def _name_pattern(full: tuple[str, ...]) -> str:
 
 
 _DATE = re.compile(
-    rf"[ \t]*(?:{_name_pattern(_DAYS)}), [ \t]*(?P<day>-?\d+) [ \t]*(?P<month>{_name_pattern(_MONTHS)}) [ \t]*(?P<year>-?\d+)"
+    rf"[ \t]*(?:{_name_pattern(_DAYS)}), [ \t]*(?P<day>-?\d+)"
+    rf" [ \t]*(?P<month>{_name_pattern(_MONTHS)}) [ \t]*(?P<year>-?\d+)"
     r" [ \t]*(?P<hour>-?\d+):[ \t]*(?P<minute>-?\d+):[ \t]*(?P<second>-?\d+) [ \t]*"
     rf"(?:(?P<sign>[+-])(?P<offset>\d{{4}})|gmt(?P<gsign>[+-])(?P<ghour>\d\d?):?(?P<gminute>\d\d)"
     rf"|(?P<zone>{'|'.join(sorted(_ZONE_MINUTES, key=len, reverse=True))}))",
     re.IGNORECASE | re.ASCII,
 )
-_FIRST_GREGORIAN_DAY = -141427  # 15 October 1582, in days since 1970: before it, Java counts by the Julian calendar
+_FIRST_GREGORIAN_DAY = -141427  # 15 October 1582, in days since 1970: Java uses the Julian calendar before it
 
 
 def _days_since_epoch(year: int, month: int, day: int) -> int:

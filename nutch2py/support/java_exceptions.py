@@ -1,4 +1,4 @@
-"""The names of the Java exceptions in a stack trace, which is all that a Java server sends of their types."""
+"""Names of the Java exceptions in a stack trace: a Java server sends no other form of their types."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 _CLASS_NAME = r"(?:[A-Za-z_][\w$]*\.)*[A-Z][\w$]*(?:Exception|Error)"
 _THROWN = re.compile(
     rf"""^(?:[ \t]*(?:Caused\ by|Suppressed):\ )?       # a throwable, a cause of it
-    (?:\S+\(({_CLASS_NAME})\)|({_CLASS_NAME}))(?=:|\s|$)          # also RemoteException(the class that the server threw)
+    (?:\S+\(({_CLASS_NAME})\)|({_CLASS_NAME}))(?=:|\s|$)  # also RemoteException(class thrown by the server)
     """,
     re.MULTILINE | re.VERBOSE,
 )
@@ -20,15 +20,16 @@ _ACTIONS = re.compile(rf"(?:\bFailed \d+ actions?: |: \d+ times?, )({_CLASS_NAME
 
 @lru_cache(maxsize=64)
 def find_java_exceptions(text: str) -> frozenset[str]:
-    """Return the simple names of what was thrown, its causes, and what attempts in vain ended with.
+    """Return the simple names of the thrown exceptions, their causes, and the errors of failed attempts.
 
-    ``text`` is that of ``Throwable.printStackTrace``, or its first line. A name counts where Java and HBase write a
-    class and nowhere else: at the begin of a line, after ``Caused by:``, after another class and its colon (a throwable
-    made of its cause), in ``RemoteException(…)``, and in the lists of attempts and actions of HBase's
-    RetriesExhaustedException and RetriesExhaustedWithDetailsException. So a row key or a message that holds such a word
-    changes nothing.
+    ``text`` is that of ``Throwable.printStackTrace``, or its first line. Only positions where Java and HBase write a
+    class count: the start of a line, after ``Caused by:``, after another class and its colon (a throwable constructed
+    from its cause), in ``RemoteException(…)``, and the lists of attempts and actions of HBase's
+    RetriesExhaustedException and RetriesExhaustedWithDetailsException. So a row key or message that contains such a
+    name has no effect.
 
-    >>> sorted(java_exceptions("java.io.IOException: a.b.RemoteException(x.NotFoundException): in IllegalException"))
+    >>> text = "java.io.IOException: a.b.RemoteException(x.NotFoundException): in IllegalException"
+    >>> sorted(find_java_exceptions(text))
     ['IOException', 'NotFoundException', 'RemoteException']
     """
     found = set[str]()

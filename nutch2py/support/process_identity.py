@@ -1,4 +1,4 @@
-"""Which process is which: of this machine, and whether one that was noted down is still there."""
+"""Identifies processes across hosts, and checks whether a recorded process still runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from typing import NamedTuple, Self
 
 
 class ProcessIdentity(NamedTuple):
-    """A process. ``machine_id`` tells hosts of one name apart; ``start_time`` processes of one id, "" when not known."""
+    """A process.
+
+    ``machine_id`` distinguishes hosts of the same name; ``start_time`` processes of the same id, "" if unknown.
+    """
 
     host: str
     machine_id: str
@@ -25,25 +28,25 @@ class ProcessIdentity(NamedTuple):
         return cls(socket.gethostname(), machine_id(), os.getpid(), process_start_time(os.getpid()))
 
     def is_local(self) -> bool:
-        """Tell whether the process would be seen from this one."""
+        """Return whether the process would be visible from this one."""
         return (self.host, self.machine_id) == (socket.gethostname(), machine_id())
 
     def has_exited(self) -> bool:
-        """Tell whether it is a process of this machine that is surely gone."""
+        """Return whether it is a process of this machine that has certainly exited."""
         if not self.is_local():
             return False
         try:
             os.kill(self.pid, 0)
         except (ProcessLookupError, OverflowError):
             return True
-        except PermissionError:  # another user's
+        except PermissionError:  # owned by another user
             pass
         return process_start_time(self.pid) not in ("", self.start_time)
 
 
 @cache
 def machine_id() -> str:
-    """Return what tells this machine, since it was started, and this space of process ids from others of its name."""
+    """Return an id of this machine since its boot and of its process id namespace."""
     parts = []
     with suppress(OSError):
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
@@ -53,9 +56,9 @@ def machine_id() -> str:
 
 
 def process_start_time(pid: int) -> str:
-    """Return when a process was started, in the system's own words; ``dead`` for one that only waits to be buried.
+    """Return the start time of a process in the system's own format; ``dead`` for a zombie.
 
-    Empty when the system does not say so.
+    Empty when the system does not provide it.
     """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

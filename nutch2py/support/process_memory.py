@@ -1,4 +1,4 @@
-"""How a process keeps its memory: what tasks have used goes back to the system, garbage is looked for seldom."""
+"""Tuning of the C allocator and the garbage collector for processes of jobs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _GC_THRESHOLD = 50_000  # objects
 
 @cache
 def limit_malloc_memory() -> None:
-    """Have the C library keep at most a MiB of free memory at the end of each of its arenas, and no larger pieces.
+    """Limit the free memory that the C library keeps to one MiB per arena, without larger blocks.
 
-    glibc raises these limits by itself, to 64 MiB, when large pieces are freed, and makes up to eight arenas for each
-    core. The threads of a fetch, of the writer of an index and of libraries are new for every job, and take now one
-    arena, now another: a process that does one job after the other came to hold in all of them the most that a job
-    needs, and climbed by some MB with each round. Set once a process; other C libraries are left alone.
+    glibc raises these limits to 64 MiB by itself when large blocks are freed, and creates up to eight arenas per core.
+    The threads of a fetch, of an index writer and of libraries are new in every job and use different arenas. So a
+    process that runs one job after the other kept the maximum of a job in every arena, and grew by some MB in each
+    round. Takes effect once per process; other C libraries are not changed.
     """
     import ctypes
 
@@ -29,8 +29,8 @@ def limit_malloc_memory() -> None:
 
 
 def reduce_gc_frequency() -> None:
-    """Have Python look for cycles after 50,000 new objects instead of 700; for processes that are all ours.
+    """Run the garbage collector after 50,000 new objects instead of 700; for processes that run only our code.
 
-    Rows, links and modules hold no cycles to speak of: looking through them after 10,000 was 3 to 10 % of a job.
+    Rows, links and modules contain almost no cycles: collections after 10,000 objects took 3 to 10 % of a job.
     """
     gc.set_threshold(_GC_THRESHOLD, *gc.get_threshold()[1:])

@@ -41,9 +41,9 @@ def failed_attempt_count() -> int:
 class ServiceRetry:
     """One caller's tries at a service, as ``Solr at http://…``; the time counts from the first failure in a row.
 
-    ``max_seconds``: for how long. ``property_name``: the property of its address. ``first_delay``: seconds before the second try, which
-    double from try to try, up to 15 s.
-    A try is made within :meth:`attempt`, and what it raises is told to :meth:`wait_before_retry`.
+    ``max_seconds``: for how long. ``property_name``: the property of its address. ``first_delay``: seconds before the
+    second try, which double from try to try, up to 15 s. A try is made within :meth:`attempt`, and what it raises is
+    told to :meth:`wait_before_retry`.
     """
 
     def __init__(self, service: str, max_seconds: float, property_name: str, first_delay: float = _FIRST_DELAY) -> None:
@@ -90,7 +90,8 @@ class ServiceRetry:
     def wait_before_retry(self, reason: str, *, immediately: bool = False) -> bool:
         """Wait before the next try, unless it may be made ``immediately``; return False when the time is over.
 
-        The last try is made when all of the time has passed, never earlier. ``reason``: what went wrong, in a few words.
+        The last try is made when all of the time has passed, never earlier. ``reason``: what went wrong, in a few
+        words.
         """
         _failed_attempts[self.service] += 1
         now = time.monotonic()

@@ -1,7 +1,7 @@
-"""Folders for temporary use: each goes with what it was made for; one whose process was killed goes with the next one.
+"""Temporary directories that are deleted after use, also by a later process if their process was killed.
 
-Whoever works in a folder holds the folder itself locked: the kernel lets go of it however the process ends. So one that
-nobody holds is left over, whatever is in it, and at no moment is there one that nobody would ever delete.
+A process holds a lock on its directory; the kernel releases it however the process ends. So an unlocked directory is
+stale, whatever it contains, and every stale directory is found.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ _KINDS = ("job", "browser", "input", "lines", "package", "index")
 
 
 class TempDir:
-    """A folder of a kind among the files for temporary use; :meth:`remove` deletes it.
+    """A temporary directory of a kind; :meth:`remove` deletes it.
 
-    Made with it, the folders of this user that nobody holds are deleted. Raises :class:`OSError` when there is no place
-    for one.
+    Creating one also deletes this user's stale directories. Raises :class:`OSError` when it cannot be created.
     """
 
     def __init__(self, kind: str) -> None:
@@ -37,7 +36,7 @@ class TempDir:
                 return
 
     def remove(self) -> None:
-        """Delete the folder; a forked child of its process leaves it."""
+        """Delete the directory; has no effect in a forked child."""
         if os.getpid() == self._owner_pid:
             shutil.rmtree(self.path, ignore_errors=True)
             os.close(self._lock_descriptor)
@@ -45,7 +44,7 @@ class TempDir:
 
 @contextmanager
 def temp_dir(kind: str) -> Iterator[Path]:
-    """Give a folder for as long as the block takes; see :class:`TempDir`."""
+    """Yield a temporary directory for the duration of the block; see :class:`TempDir`."""
     scratch = TempDir(kind)
     try:
         yield scratch.path
@@ -54,11 +53,11 @@ def temp_dir(kind: str) -> Iterator[Path]:
 
 
 def _lock_dir(path: Path) -> int | None:
-    """Return a descriptor that holds a new folder; None when somebody swept it, which was nobody's until then."""
+    """Return a descriptor that locks a new directory; None if another process deleted it before it was locked."""
     with suppress(FileNotFoundError):
         held = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            with suppress(OSError):  # a file system without locks of folders: nobody will sweep there
+            with suppress(OSError):  # a file system without directory locks: no process deletes directories there
                 fcntl.flock(held, fcntl.LOCK_EX)
             path.lstat()
         except BaseException:
@@ -69,14 +68,14 @@ def _lock_dir(path: Path) -> int | None:
 
 
 def remove_stale_dirs(where: Path) -> None:
-    """Delete this user's folders of processes that were killed; they can hold the sorted output of a whole table.
+    """Delete this user's directories of killed processes; they can hold the sorted output of a whole table.
 
-    Where a task that is just ending still writes, the next sweep finds the rest. Root sweeps those of all users: its
-    browsers run as another one.
+    If an exiting task still writes to one, the next call deletes the rest. Root deletes those of all users: its
+    browsers run as another user.
     """
     ours = tuple(f"{_PREFIX}{kind}-" for kind in _KINDS)
     for path in [path for path in where.iterdir() if path.name.startswith(ours)]:
-        with suppress(OSError):  # not ours to read, gone meanwhile, or its process lives
+        with suppress(OSError):  # not readable, deleted meanwhile, or its process is alive
             tried = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
                 if os.geteuid() in (0, os.fstat(tried).st_uid):

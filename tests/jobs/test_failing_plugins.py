@@ -516,7 +516,7 @@ def test_exit_code_is_7_with_process_tasks(
 
 def test_plugin_failing_in_constructor_is_named(conf: Configuration, crawl: Crawl) -> None:
     crawl.fails("Scoring.__init__")
-    with pytest.raises(ConfigurationError, match=r"plug-in test-scoringfilter .* cannot be made: KeyError"):
+    with pytest.raises(ConfigurationError, match=r"plug-in test-scoringfilter .* cannot be created: KeyError"):
         crawl.run("inject")
 
 
